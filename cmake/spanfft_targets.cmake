@@ -1,0 +1,75 @@
+# Helpers that give every target of spanfft the same warnings, sanitizers and include folders, and find the MPI.
+
+function(spanfft_sanitize target)
+    if(SPANFFT_SANITIZE)
+        set(flags -fsanitize=${SPANFFT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        target_compile_options(${target} PRIVATE ${flags})
+        target_link_options(${target} PRIVATE ${flags})
+    endif()
+endfunction()
+
+function(spanfft_warnings target)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+        # GCC 12 warns about "literal" + std::string (its bug 105651).
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+    endif()
+    if(SPANFFT_WERROR)
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
+endfunction()
+
+function(spanfft_public_includes target)
+    target_include_directories(${target} PUBLIC
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endfunction()
+
+# For the objects that libraries are linked from. Symbols are visible to the linker, whose version script
+# (cmake/exports.map) decides what leaves the library; no-semantic-interposition keeps calls inside direct.
+function(spanfft_configure target)
+    spanfft_warnings(${target})
+    spanfft_sanitize(${target})
+    spanfft_public_includes(${target})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_compile_definitions(${target} PRIVATE SPANFFT_BUILD)
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default)
+endfunction()
+
+# Sets SPANFFT_MPI_FLAVOUR to mpich or openmpi, or leaves it empty. Only C bindings are used.
+#
+# Which library is linked matters: a process that holds two MPI instances is broken, and Python programs load
+# mpi4py's first. mpi4py's wheel loads libmpi.so.12 (the MPICH ABI) or libmpi.so.40 (Open MPI), never
+# libmpi_abi.so, although the registry's MPICH 5 ships both: libmpi.so.12 behind mpicc, libmpi_abi.so.0 behind
+# mpicc_abi. So mpicc, not mpicc_abi, is right here. Debian calls MPICH's library libmpich.so.12, which no wheel
+# finds; there spanfft-dev compiles mpi4py with Debian's mpicc. spanfft-dev checks after each set-up that
+# mpi4py and spanfft load the same file.
+macro(spanfft_find_mpi)
+    set(SPANFFT_MPI_FLAVOUR "")
+    if(SPANFFT_MPI)
+        if(SPANFFT_MPI STREQUAL "AUTO")
+            find_package(MPI QUIET COMPONENTS C)
+        else()
+            find_package(MPI REQUIRED COMPONENTS C)
+        endif()
+    endif()
+    if(MPI_C_FOUND)
+        include(CheckCSourceCompiles)
+        set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_C)
+        check_c_source_compiles("#include <mpi.h>\n#ifndef OPEN_MPI\n#error\n#endif\nint main(void){return 0;}"
+                                SPANFFT_MPI_IS_OPENMPI)
+        check_c_source_compiles("#include <mpi.h>\n#ifndef MPICH_VERSION\n#error\n#endif\nint main(void){return 0;}"
+                                SPANFFT_MPI_IS_MPICH)
+        unset(CMAKE_REQUIRED_LIBRARIES)
+        if(SPANFFT_MPI_IS_OPENMPI)
+            set(SPANFFT_MPI_FLAVOUR openmpi)
+        elseif(SPANFFT_MPI_IS_MPICH)
+            set(SPANFFT_MPI_FLAVOUR mpich)
+        else()
+            set(SPANFFT_MPI_FLAVOUR other)
+        endif()
+        set_property(TARGET MPI::MPI_C APPEND PROPERTY
+            INTERFACE_COMPILE_DEFINITIONS OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+    endif()
+    message(STATUS "MPI: ${SPANFFT_MPI_FLAVOUR} ${MPI_C_LIBRARIES}")
+endmacro()

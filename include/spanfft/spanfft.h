@@ -1,0 +1,206 @@
+/* spanfft: Fourier transforms that span cores, nodes and disks. The C interface.
+ *
+ * A plan is made once from a problem and a communicator and executed many times. Handles are opaque; option
+ * structs carry their own size, so that programs built against an older header keep working.
+ * Every function returns SPANFFT_OK or an error code; spanfft_last_error() has the sentence that names what was
+ * wrong and what to do. The library never prints and never aborts.
+ * "Collective" means: every rank of the plan's communicator must call it, in the same order. Collective
+ * functions fail together: all ranks get the same code and sentence.
+ * MPI is named only in spanfft_mpi.h; without it a plan runs in one process (comm == NULL).
+ */
+#ifndef SPANFFT_H
+#define SPANFFT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPANFFT_API __attribute__((visibility("default")))
+
+#define SPANFFT_VERSION "0.1.0"
+#define SPANFFT_MAX_NDIM 6
+
+/* Error codes. Only ever appended to. */
+enum {
+    SPANFFT_OK = 0,
+    SPANFFT_INVALID_ARGUMENT = 1, /* a value that can't be used */
+    SPANFFT_UNSUPPORTED = 2,      /* valid but not possible; the message names the alternative */
+    SPANFFT_OUT_OF_MEMORY = 3,    /* does not fit the budget, or an allocation failed */
+    SPANFFT_IO_ERROR = 4,         /* a file operation failed; the message has path and errno */
+    SPANFFT_NO_SPACE = 5,         /* the disk is, or would become, full */
+    SPANFFT_CORRUPT_DATA = 6,     /* a file does not hold what was promised */
+    SPANFFT_MPI_ERROR = 7,        /* an MPI call failed, or ranks disagree */
+    SPANFFT_ENGINE_ERROR = 8,     /* no local engine can do it, or the forced one can't */
+    SPANFFT_INTERRUPTED = 9,      /* stopped on request; nothing half-done was left behind */
+    SPANFFT_INTERNAL = 10         /* a bug in spanfft */
+};
+
+enum { SPANFFT_FLOAT = 0, SPANFFT_DOUBLE = 1, SPANFFT_LONGDOUBLE = 2 };
+enum { SPANFFT_FORWARD = 0, SPANFFT_BACKWARD = 1 };
+/* Kind of an axis. R2C backward is the c2r transform. DCT and DST follow scipy.fft's (FFTW's) definitions;
+ * backward is the inverse, so that forward then backward gives the input. */
+enum {
+    SPANFFT_C2C = 0,
+    SPANFFT_R2C = 1,
+    SPANFFT_DCT1 = 2,
+    SPANFFT_DCT2 = 3,
+    SPANFFT_DCT3 = 4,
+    SPANFFT_DCT4 = 5,
+    SPANFFT_DST1 = 6,
+    SPANFFT_DST2 = 7,
+    SPANFFT_DST3 = 8,
+    SPANFFT_DST4 = 9
+};
+/* Which direction carries the factor 1/N, as in numpy: BACKWARD, ORTHO (1/sqrt(N) each) or FORWARD. */
+enum { SPANFFT_NORM_BACKWARD = 0, SPANFFT_NORM_ORTHO = 1, SPANFFT_NORM_FORWARD = 2 };
+/* Where the spectrum lies on ranks: divided like the real-space array, or left where the last exchange put it. */
+enum { SPANFFT_OUTPUT_NATURAL = 0, SPANFFT_OUTPUT_EXCHANGED = 1 };
+enum { SPANFFT_ESTIMATE = 0, SPANFFT_MEASURE = 1 };
+
+typedef struct spanfft_comm spanfft_comm;
+typedef struct spanfft_plan spanfft_plan;
+
+/* A box of a global array: indices start[i] <= index < start[i] + count[i] along axis i, of an array of ndim axes. */
+typedef struct spanfft_box {
+    int64_t start[SPANFFT_MAX_NDIM];
+    int64_t count[SPANFFT_MAX_NDIM];
+} spanfft_box;
+
+/* What to transform. Fill it with spanfft_problem_init, then set what differs. */
+typedef struct spanfft_problem {
+    size_t size;                     /* sizeof(spanfft_problem); set by spanfft_problem_init */
+    int32_t ndim;                    /* 1 to 6 */
+    int64_t shape[SPANFFT_MAX_NDIM]; /* global, in real space, slowest axis first */
+    int32_t naxes;                   /* transformed axes; 0: all of them */
+    int32_t axes[SPANFFT_MAX_NDIM];  /* the last one is halved by r2c, as in numpy */
+    int32_t kinds[SPANFFT_MAX_NDIM]; /* one for each transformed axis */
+    int32_t direction;
+    int32_t precision;
+    int32_t norm;
+    int64_t batch;                   /* arrays, one after the other in each rank's memory; default 1 */
+    int32_t ngrid;                   /* 0: the planner chooses the process grid */
+    int64_t grid[SPANFFT_MAX_NDIM];  /* entry i divides axis i; the product is the number of ranks */
+    int32_t output;
+    const spanfft_box* real_box;     /* this rank's part in real space; NULL: balanced blocks. All ranks or none */
+    const spanfft_box* spectrum_box; /* this rank's part of the spectrum; likewise */
+    int32_t threads;                 /* inside each rank; 0: the planner chooses */
+    const char* engine;              /* "fftw", "mkl", "ducc0"; NULL: the planner chooses */
+    const char* exchange;            /* "alltoallw", "alltoallv"; NULL: the planner chooses */
+    int32_t effort;
+    int32_t in_place;                /* spanfft_execute will be called with in == out */
+    int64_t memory_bytes;            /* > 0: for files; each process uses at most this much memory */
+} spanfft_problem;
+
+/* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
+typedef struct spanfft_counts {
+    size_t size; /* sizeof(spanfft_counts), set by the caller */
+    double flops;
+    int64_t memory_bytes; /* moved through memory by sweeps over the local array */
+    int64_t messages;     /* non-empty ones, to other ranks */
+    int64_t sent_bytes;
+    int64_t disk_read_bytes;
+    int64_t disk_written_bytes;
+    int64_t disk_reads; /* requests */
+    int64_t disk_writes;
+    double seconds;
+} spanfft_counts;
+
+/* A line of a plan's step tree, depth first. Strings live as long as the plan. */
+typedef struct spanfft_step {
+    size_t size; /* sizeof(spanfft_step), set by the caller */
+    int32_t depth;
+    const char* type;
+    const char* description;
+} spanfft_step;
+
+/* An engine found on this machine. Strings live as long as the process. */
+typedef struct spanfft_engine {
+    size_t size; /* sizeof(spanfft_engine), set by the caller */
+    const char* name;
+    const char* version;
+    const char* path;
+    int32_t precisions; /* bit 1 << SPANFFT_FLOAT etc. for each that it has */
+} spanfft_engine;
+
+/* The sentence for the last error on this thread; "" if there was none. Valid until the next call. */
+SPANFFT_API const char* spanfft_last_error(void);
+SPANFFT_API const char* spanfft_version(void);
+
+/* Sets size and defaults: c2c on all axes, forward, double, norm backward, one array, natural order. */
+SPANFFT_API void spanfft_problem_init(spanfft_problem* problem, int ndim, const int64_t* shape);
+/* The one-line problem string of `problem`; free with spanfft_free. ranks is written into it. */
+SPANFFT_API int spanfft_problem_print(const spanfft_problem* problem, int ranks, char** text);
+/* Parses `text` and prints it in canonical form; an error names the word that was not understood. */
+SPANFFT_API int spanfft_problem_canonical(const char* text, char** canonical);
+
+/* Makes a plan. Collective. comm == NULL: this process alone. comm may be freed afterwards.
+ * All ranks must describe the same problem (but for their boxes), or all get SPANFFT_MPI_ERROR. */
+SPANFFT_API int spanfft_plan_create(const spanfft_problem* problem, spanfft_comm* comm, spanfft_plan** plan);
+/* The same from a problem string; ranks= may be left out, and must fit comm if given. */
+SPANFFT_API int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft_plan** plan);
+/* Plans for as many ranks as the string says, without a communicator: it can be explained, not executed. */
+SPANFFT_API int spanfft_plan_imagine(const char* text, spanfft_plan** plan);
+/* Collective for plans on ranks. NULL is allowed. */
+SPANFFT_API void spanfft_plan_free(spanfft_plan* plan);
+
+/* Runs the plan. Collective. in and out hold this rank's boxes in C order, batch arrays one after the other;
+ * lengths by spanfft_plan_input_box and _output_box. in is left as it was unless the plan is in place.
+ * Empty boxes may have NULL pointers. */
+SPANFFT_API int spanfft_execute(spanfft_plan* plan, const void* in, void* out);
+
+/* This rank's box of the input or output array (ndim axes, without the batch). */
+SPANFFT_API int spanfft_plan_input_box(const spanfft_plan* plan, spanfft_box* box);
+SPANFFT_API int spanfft_plan_output_box(const spanfft_plan* plan, spanfft_box* box);
+/* Bytes of this rank's input and output, batch included. */
+SPANFFT_API int64_t spanfft_plan_input_bytes(const spanfft_plan* plan);
+SPANFFT_API int64_t spanfft_plan_output_bytes(const spanfft_plan* plan);
+/* Global shapes without the batch; returns ndim. */
+SPANFFT_API int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape);
+SPANFFT_API int spanfft_plan_output_shape(const spanfft_plan* plan, int64_t* shape);
+
+/* Transforms a file that spanfft_problem.memory_bytes may not hold. Collective; on several ranks each reads and
+ * writes its own box. The array starts at input_offset_bytes of input_path, in C order, native byte order.
+ * output_path appears only when whole: first header_bytes of header, then the array. scratch_folder: for
+ * intermediate data; NULL: the output's folder. progress may be NULL; returning 0 from it stops the run with
+ * SPANFFT_INTERRUPTED. The plan must have been made with memory_bytes > 0. */
+typedef int (*spanfft_progress)(int64_t done_bytes, int64_t total_bytes, void* user);
+SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
+                                       const char* output_path, const void* header, int64_t header_bytes,
+                                       const char* scratch_folder, spanfft_progress progress, void* user);
+
+/* The plan in words: the tree, predicted beside counted (after a run). For this rank; not collective.
+ * Free with spanfft_free. */
+SPANFFT_API int spanfft_plan_explain(const spanfft_plan* plan, char** text);
+SPANFFT_API int spanfft_plan_problem(const spanfft_plan* plan, char** text); /* with the planner's choices filled in */
+SPANFFT_API const char* spanfft_plan_solver(const spanfft_plan* plan);
+SPANFFT_API int spanfft_plan_rank(const spanfft_plan* plan);
+SPANFFT_API int spanfft_plan_ranks(const spanfft_plan* plan);
+SPANFFT_API int spanfft_plan_steps(const spanfft_plan* plan); /* lines in the tree */
+SPANFFT_API int spanfft_plan_step(const spanfft_plan* plan, int index, spanfft_step* step);
+/* Cost of a line; index -1 is the whole plan. rank -1 is this rank. */
+SPANFFT_API int spanfft_plan_predicted(const spanfft_plan* plan, int index, int rank, spanfft_counts* counts);
+/* What the last run counted on this rank; SPANFFT_INVALID_ARGUMENT before the first. Only top-level lines count. */
+SPANFFT_API int spanfft_plan_counted(const spanfft_plan* plan, int index, spanfft_counts* counts);
+SPANFFT_API int64_t spanfft_plan_peak_memory_bytes(const spanfft_plan* plan, int rank);
+SPANFFT_API int spanfft_plan_sweeps(const spanfft_plan* plan); /* of the disk; 0 for arrays in memory */
+SPANFFT_API int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan);
+/* Engines that ran, or will run, local transforms of this plan on this rank: "mkl" or "mkl, ducc0". */
+SPANFFT_API const char* spanfft_plan_engines(const spanfft_plan* plan);
+SPANFFT_API int spanfft_plan_notes(const spanfft_plan* plan); /* engines passed over, runners-up */
+SPANFFT_API const char* spanfft_plan_note(const spanfft_plan* plan, int index);
+
+SPANFFT_API int spanfft_engine_count(void);
+SPANFFT_API int spanfft_engine_info(int index, spanfft_engine* engine);
+/* Another folder to look for engines in; before the first plan. */
+SPANFFT_API int spanfft_engine_search(const char* folder);
+
+SPANFFT_API void spanfft_free(void* memory);
+SPANFFT_API void spanfft_comm_free(spanfft_comm* comm);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SPANFFT_H */

@@ -1,0 +1,23 @@
+/* spanfft on MPI ranks: the only public header that names MPI. Link with libspanfft_mpi. */
+#ifndef SPANFFT_MPI_H
+#define SPANFFT_MPI_H
+
+#include <mpi.h>
+
+#include "spanfft/spanfft.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A communicator for spanfft_plan_create. Collective over mpi_comm, which is duplicated: it stays yours.
+ * Needs MPI_Init; MPI_THREAD_SINGLE is enough. Free with spanfft_comm_free (collective) before MPI_Finalize. */
+SPANFFT_API int spanfft_comm_from_mpi(MPI_Comm mpi_comm, spanfft_comm** comm);
+
+/* The MPI library that libspanfft_mpi was built with and the one that is running, for diagnosis. */
+SPANFFT_API const char* spanfft_mpi_library(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SPANFFT_MPI_H */

@@ -1,0 +1,45 @@
+// What the opaque handles of the C interface hold, and how a Status leaves through it.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "core/status.hpp"
+#include "exec/executor.hpp"
+#include "exec/explain.hpp"
+#include "spanfft/spanfft.h"
+
+struct spanfft_comm {
+    std::unique_ptr<spanfft::Comm> comm;
+};
+
+struct spanfft_plan {
+    std::shared_ptr<const spanfft::Plan> plan;
+    std::unique_ptr<spanfft::Executor> executor;  // nullptr for an imagined plan
+    int rank = 0;
+    std::vector<spanfft::PlanLine> lines;
+    std::vector<std::string> descriptions;  // of lines
+};
+
+namespace spanfft {
+
+// Keeps the sentence for spanfft_last_error and returns the code.
+SPANFFT_API int report_status(const Status& status);
+SPANFFT_API spanfft_comm* wrap_comm(std::unique_ptr<Comm> comm);
+
+// Runs a body that returns a Status; what it throws (bad_alloc, above all) becomes one too: nothing leaves C.
+template <class Body>
+int report(Body body) {
+    try {
+        return report_status(body());
+    } catch (const std::bad_alloc&) {
+        return report_status(Status(Code::out_of_memory, "memory ran out; use fewer plans at once, more ranks, or a memory budget"));
+    } catch (const std::exception& failure) {
+        return report_status(Status(Code::internal, failure.what()));
+    }
+}
+
+}  // namespace spanfft

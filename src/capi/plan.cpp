@@ -1,0 +1,140 @@
+// Making, running and freeing plans; see include/spanfft/spanfft.h.
+//
+// Method: every collective entry agrees on each rank's own status before it does anything that others must join, so a
+// rank with a bad argument takes the others back with it instead of leaving them in a collective.
+#include <cstdlib>
+
+#include "capi/handles.hpp"
+#include "capi/problem.hpp"
+#include "plan/planner.hpp"
+
+using namespace spanfft;
+
+namespace {
+
+thread_local std::string last_error;
+
+// The boxes of all ranks, from each rank's own. Collective.
+Status gather_boxes(Comm& comm, const spanfft_box* mine, int ndim, const char* what, std::vector<Patch>& boxes) {
+    const char given = mine != nullptr;
+    std::vector<char> all_given(static_cast<size_t>(comm.size()));
+    SPANFFT_TRY(comm.allgather(&given, 1, all_given.data()));
+    int count = 0;
+    for (char g : all_given) count += g;
+    if (count == 0) return Status();
+    if (count != comm.size()) {
+        return error(Code::invalid_argument, count, " of ", comm.size(), " ranks gave a ", what, "; give one on every rank or on none");
+    }
+    std::vector<spanfft_box> all(static_cast<size_t>(comm.size()));
+    SPANFFT_TRY(comm.allgather(mine, sizeof *mine, all.data()));
+    for (const auto& box : all) boxes.push_back(patch_from_c(box, ndim));
+    return Status();
+}
+
+spanfft_plan* new_handle(std::shared_ptr<const Plan> plan, std::unique_ptr<Executor> executor) {
+    auto handle = std::make_unique<spanfft_plan>();
+    handle->rank = executor ? executor->rank() : 0;
+    handle->plan = std::move(plan);
+    handle->executor = std::move(executor);
+    handle->lines = plan_lines(*handle->plan);
+    for (const auto& line : handle->lines) handle->descriptions.push_back(line.step->describe());
+    return handle.release();
+}
+
+// Collective. From this rank's view of the problem (or the reason why it has none) to a bound plan.
+Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft_box* spectrum_box, Comm* given, spanfft_plan** out) {
+    std::unique_ptr<Comm> comm = make_self_comm();
+    if (given) {
+        SPANFFT_ASSIGN(comm, given->duplicate());
+    }
+    if (parsed.ok() && !out) parsed = error(Code::invalid_argument, "plan is NULL; pass where the plan shall go");
+    SPANFFT_TRY(agree(*comm, parsed.status()));
+    Problem problem = std::move(parsed).value();
+    if (problem.ranks == 1) problem.ranks = comm->size();
+    Status status;
+    if (problem.ranks != comm->size()) {
+        status = error(Code::invalid_argument, "the problem is for ", problem.ranks, " ranks but the communicator has ", comm->size());
+    }
+    SPANFFT_TRY(agree(*comm, status));
+    SPANFFT_TRY(agree_on_text(*comm, "problem", problem.print()));
+    SPANFFT_TRY(gather_boxes(*comm, real_box, problem.ndim(), "real_box", problem.real_boxes));
+    SPANFFT_TRY(gather_boxes(*comm, spectrum_box, problem.ndim(), "spectrum_box", problem.spectrum_boxes));
+    auto planned = Planner(this_machine()).plan(problem);
+    SPANFFT_TRY(agree(*comm, planned.status()));
+    std::shared_ptr<const Plan> plan = std::move(planned).value();
+    // Ranks plan alone, from the same figures; this finds the machine whose ranks did not come to the same plan.
+    SPANFFT_TRY(agree_on_text(*comm, "plan", plan->problem.print()));
+    SPANFFT_ASSIGN(auto executor, Executor::make(plan, std::move(comm)));
+    *out = new_handle(plan, std::move(executor));
+    return Status();
+}
+
+Result<Problem> parse(const char* text) {
+    if (!text) return error(Code::invalid_argument, "the problem string is NULL");
+    return Problem::parse(text);
+}
+
+}  // namespace
+
+namespace spanfft {
+
+int report_status(const Status& status) {
+    last_error = status.message();
+    return static_cast<int>(status.code());
+}
+
+spanfft_comm* wrap_comm(std::unique_ptr<Comm> comm) { return new spanfft_comm{std::move(comm)}; }
+
+}  // namespace spanfft
+
+const char* spanfft_last_error(void) { return last_error.c_str(); }
+const char* spanfft_version(void) { return SPANFFT_VERSION; }
+void spanfft_free(void* memory) { std::free(memory); }
+void spanfft_comm_free(spanfft_comm* comm) { delete comm; }
+void spanfft_plan_free(spanfft_plan* plan) { delete plan; }
+
+int spanfft_plan_create(const spanfft_problem* problem, spanfft_comm* comm, spanfft_plan** plan) {
+    return report([&] {
+        auto parsed = problem_from_c(problem);
+        return create(std::move(parsed), problem ? problem->real_box : nullptr, problem ? problem->spectrum_box : nullptr,
+                      comm ? comm->comm.get() : nullptr, plan);
+    });
+}
+
+int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft_plan** plan) {
+    return report([&] { return create(parse(text), nullptr, nullptr, comm ? comm->comm.get() : nullptr, plan); });
+}
+
+int spanfft_plan_imagine(const char* text, spanfft_plan** plan) {
+    return report([&]() -> Status {
+        if (!plan) return error(Code::invalid_argument, "plan is NULL; pass where the plan shall go");
+        SPANFFT_ASSIGN(const Problem problem, parse(text));
+        SPANFFT_ASSIGN(auto planned, Planner(this_machine()).plan(problem));
+        *plan = new_handle(std::move(planned), nullptr);
+        return Status();
+    });
+}
+
+int spanfft_execute(spanfft_plan* plan, const void* in, void* out) {
+    return report([&]() -> Status {
+        if (!plan) return error(Code::invalid_argument, "the plan is NULL");
+        if (!plan->executor) return error(Code::invalid_argument, "an imagined plan can't be executed; make it with spanfft_plan_create");
+        return plan->executor->execute(in, out);
+    });
+}
+
+int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes, const char* output_path,
+                           const void* header, int64_t header_bytes, const char* scratch_folder, spanfft_progress progress,
+                           void* user) {
+    return report([&]() -> Status {
+        if (!plan || !plan->executor) return error(Code::invalid_argument, "the plan is NULL or only imagined; make it with spanfft_plan_create");
+        FileRequest request;
+        request.input_path = input_path ? input_path : "";
+        request.input_offset_bytes = input_offset_bytes;
+        request.output_path = output_path ? output_path : "";
+        if (header && header_bytes > 0) request.header.assign(static_cast<const char*>(header), static_cast<size_t>(header_bytes));
+        request.scratch_folder = scratch_folder ? scratch_folder : "";
+        if (progress) request.progress = [=](index_t done, index_t total) { return progress(done, total, user) != 0; };
+        return plan->executor->transform_file(request);
+    });
+}

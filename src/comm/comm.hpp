@@ -1,0 +1,81 @@
+// Comm: the seam between spanfft and whatever carries data between ranks (nothing, MPI, a simulation).
+//
+// Method: small agreements block; bulk data moves through Transfers, made once at planning from a description of
+// what goes where and then started and finished many times. Sizes are 64-bit throughout.
+// Invariant: methods marked collective are called by all ranks in the same order, and so fail together only if
+// the implementation can arrange it; use agree() at phase boundaries.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/extents.hpp"
+#include "core/status.hpp"
+
+namespace spanfft {
+
+// A part of memory in strides: nested loops, slowest first, over elements of elem_bytes. Any dim with count 0 is nothing.
+struct StridedDim {
+    index_t count = 0;
+    index_t stride_bytes = 0;
+};
+struct StridedPart {
+    index_t offset_bytes = 0;
+    std::vector<StridedDim> dims;
+    index_t elem_bytes = 0;
+    index_t bytes() const {
+        index_t total = elem_bytes;
+        for (const auto& d : dims) total *= d.count;
+        return total;
+    }
+};
+
+// A contiguous part of a buffer.
+struct BytesPart {
+    index_t offset_bytes = 0;
+    index_t bytes = 0;
+};
+
+// Data on the move: start returns at once, finish waits. Buffers must stay untouched in between. One at a time.
+class Transfer {
+  public:
+    virtual ~Transfer() = default;
+    virtual Status start(const void* source, void* target) = 0;
+    virtual Status finish() = 0;
+};
+
+class Comm {
+  public:
+    virtual ~Comm() = default;
+    virtual int rank() const = 0;
+    virtual int size() const = 0;
+    virtual std::string describe() const = 0;
+
+    // Collective. Ranks with one color form a new communicator, ordered by key.
+    virtual Result<std::unique_ptr<Comm>> split(int color, int key) = 0;
+    virtual Result<std::unique_ptr<Comm>> duplicate() = 0;
+    virtual Status barrier() = 0;
+    // Collective. all gets size() * bytes bytes, in rank order.
+    virtual Status allgather(const void* mine, size_t bytes, void* all) = 0;
+    virtual Status broadcast(void* data, size_t bytes, int root) = 0;
+
+    // Collective. Part i of the list goes to, or comes from, rank i. alltoallw moves strided parts without
+    // packing; alltoallv moves contiguous ones.
+    virtual Result<std::unique_ptr<Transfer>> make_alltoallw(const std::vector<StridedPart>& send,
+                                                             const std::vector<StridedPart>& receive) = 0;
+    virtual Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
+                                                             const std::vector<BytesPart>& receive) = 0;
+};
+
+// One process: everything is a local copy.
+std::unique_ptr<Comm> make_self_comm();
+
+// Collective. All ranks return the worst status of all (the highest code, of the lowest rank that has it), with
+// that rank named. This is what keeps one rank's error from leaving the others in a collective.
+Status agree(Comm& comm, const Status& mine);
+
+// Collective. Fails on all ranks alike when the texts differ, naming the first rank whose text is not rank 0's.
+Status agree_on_text(Comm& comm, const std::string& what, const std::string& mine);
+
+}  // namespace spanfft

@@ -1,0 +1,89 @@
+// Persistent threads; see threads.hpp.
+#include "core/threads.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace spanfft {
+
+Status start_thread(pthread_t& thread, void* (*body)(void*), void* argument, size_t stack_bytes) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    pthread_attr_setstacksize(&attributes, stack_bytes);
+#else
+    (void)stack_bytes;  // instrumented frames need the default
+#endif
+    const int failure = pthread_create(&thread, &attributes, body, argument);
+    pthread_attr_destroy(&attributes);
+    return failure ? error_errno(Code::out_of_memory, failure, "could not start a thread") : Status();
+}
+
+int available_cores() {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+    return std::max(1, CPU_COUNT(&cores));
+}
+
+ThreadTeam::ThreadTeam(int threads) {
+    members_.resize(static_cast<size_t>(std::max(threads, 1) - 1));
+    for (size_t i = 0; i < members_.size(); ++i) {
+        members_[i].team = this;
+        members_[i].index = static_cast<int>(i) + 1;
+        if (start_thread(members_[i].thread, &ThreadTeam::body, &members_[i], size_t{8} << 20).ok()) continue;
+        members_.resize(i);  // no growth, so the members that run keep their addresses
+        break;
+    }
+}
+
+ThreadTeam::~ThreadTeam() {
+    {
+        std::lock_guard lock(mutex_);
+        stop_ = true;
+    }
+    wake_.notify_all();
+    for (Member& member : members_) pthread_join(member.thread, nullptr);
+}
+
+void* ThreadTeam::body(void* member) {
+    auto* self = static_cast<Member*>(member);
+    self->team->serve(self->index);
+    return nullptr;
+}
+
+void ThreadTeam::serve(int index) {
+    std::uint64_t seen = 0;
+    for (;;) {
+        const std::function<void(int)>* job = nullptr;
+        {
+            std::unique_lock lock(mutex_);
+            wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
+            if (stop_) return;
+            seen = generation_;
+            job = job_;
+        }
+        (*job)(index);
+        {
+            std::lock_guard lock(mutex_);
+            if (--running_ == 0) finished_.notify_one();
+        }
+    }
+}
+
+void ThreadTeam::run(const std::function<void(int)>& job) {
+    if (members_.empty()) return job(0);
+    {
+        std::lock_guard lock(mutex_);
+        job_ = &job;
+        running_ = static_cast<int>(members_.size());
+        ++generation_;
+    }
+    wake_.notify_all();
+    job(0);
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [&] { return running_ == 0; });
+}
+
+}  // namespace spanfft

@@ -1,0 +1,57 @@
+// A team of persistent threads that run one function together.
+//
+// Method: the caller is member 0; the others sleep on a condition variable between jobs, so that a job costs a few
+// microseconds and nothing is created or allocated while a plan runs. Work inside a job is shared out by the job
+// itself, usually with next_index().
+// Invariant: run() returns when every member has returned; one job at a time; stacks are small and fixed.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+
+#include <pthread.h>
+
+#include <vector>
+
+#include "core/extents.hpp"
+#include "core/status.hpp"
+
+namespace spanfft {
+
+// Starts a thread with a stack of `stack_bytes`; only the pages that it touches count.
+Status start_thread(pthread_t& thread, void* (*body)(void*), void* argument, size_t stack_bytes = size_t{512} << 10);
+
+int available_cores();  // cores that this process may run on, at least 1
+
+class ThreadTeam {
+  public:
+    explicit ThreadTeam(int threads);  // fewer when the system gives fewer: see size()
+    ~ThreadTeam();
+    ThreadTeam(const ThreadTeam&) = delete;
+    ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+    int size() const { return static_cast<int>(members_.size()) + 1; }
+    // Calls job(member) once on every member, the caller included.
+    void run(const std::function<void(int)>& job);
+
+  private:
+    struct Member {
+        ThreadTeam* team = nullptr;
+        int index = 0;
+        pthread_t thread{};
+    };
+    static void* body(void* member);
+    void serve(int index);
+
+    std::vector<Member> members_;
+    std::mutex mutex_;
+    std::condition_variable wake_, finished_;
+    const std::function<void(int)>* job_ = nullptr;
+    std::uint64_t generation_ = 0;
+    int running_ = 0;
+    bool stop_ = false;
+};
+
+}  // namespace spanfft

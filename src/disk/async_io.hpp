@@ -1,0 +1,66 @@
+// AsyncIo: many requests of one direction under way at once, by a few threads that call the Store.
+//
+// Method: a batch is a count and a function that says what its i-th request is, so that a sweep of a million runs
+// needs no list. Threads take indices one by one. Blocking threads were measured against what the disk gives: 16
+// reach its bandwidth from 32 KiB runs on, and more or asynchronous system calls gain nothing there (see docs).
+// Invariant: allocates at construction only. After the first failure no further request of that batch starts;
+// wait() returns when none is under way any more, so that buffers may be reused or freed.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include <pthread.h>
+
+#include "core/status.hpp"
+#include "disk/store.hpp"
+
+namespace spanfft {
+
+struct IoBatch {
+    // Set before start(), constant until wait() has returned.
+    Store* store = nullptr;
+    index_t group = 0, slot = 0, count = 0;
+    const std::function<Run(index_t group, index_t slot, index_t i)>* run = nullptr;
+    // Kept by AsyncIo.
+    std::atomic<index_t> next{0};
+    index_t done = 0;  // under the lock, as are the rest
+    index_t done_bytes = 0;
+    bool active = false;
+    Status status;
+};
+
+class AsyncIo {
+  public:
+    enum class Kind { read, write };
+    static constexpr int kMaxBatches = 8;  // queued at once
+
+    AsyncIo(Kind kind, int threads);
+    ~AsyncIo();
+    AsyncIo(const AsyncIo&) = delete;
+    AsyncIo& operator=(const AsyncIo&) = delete;
+
+    Status started() const { return started_; }  // whether any thread could be had
+    void start(IoBatch& batch);
+    Status wait(IoBatch& batch);  // at once when it was never started
+    index_t take_bytes(IoBatch& batch);  // payload that has ended since the last call for this batch
+    void cancel(IoBatch& batch);  // no further request of it starts; wait() must follow
+
+  private:
+    static void* body(void* self);
+    void serve();
+    IoBatch* take();
+
+    const Kind kind_;
+    Status started_;
+    std::vector<pthread_t> threads_;
+    std::mutex mutex_;
+    std::condition_variable work_, done_;
+    IoBatch* queue_[kMaxBatches] = {};
+    int head_ = 0, queued_ = 0;
+    bool stop_ = false;
+};
+
+}  // namespace spanfft

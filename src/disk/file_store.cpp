@@ -1,0 +1,180 @@
+// Positioned reads and writes on a file, direct where possible; see file_store.hpp.
+#include "disk/file_store.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+namespace spanfft {
+
+namespace {
+
+constexpr index_t kDropEveryBytes = index_t{32} << 20;
+
+bool aligned(index_t value, index_t alignment) { return value % alignment == 0; }
+
+// Alignment that direct I/O needs on this file; 0 when it can't be had.
+index_t direct_alignment(int descriptor, index_t& address_alignment) {
+#ifdef STATX_DIOALIGN
+    struct statx info;
+    if (statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0 && (info.stx_mask & STATX_DIOALIGN)) {
+        address_alignment = static_cast<index_t>(info.stx_dio_mem_align);
+        return static_cast<index_t>(info.stx_dio_offset_align);
+    }
+#else
+    (void)descriptor;
+#endif
+    address_alignment = kSlackBytes;
+    return kSlackBytes;  // a wrong guess costs an EINVAL and the buffered path, nothing else
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileStore>> FileStore::open_input(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return error_errno(Code::io_error, errno, "could not open " + path);
+    struct stat info;
+    if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
+        const int failure = S_ISREG(info.st_mode) ? errno : EINVAL;
+        ::close(descriptor);
+        return error_errno(Code::io_error, failure, path + " is not a regular file");
+    }
+    auto store = adopt(descriptor, path, static_cast<index_t>(info.st_size));
+    // Panels are read in strides that the kernel would take for random; reading ahead would only read twice.
+    if (store.ok()) (void)posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
+    return store;
+}
+
+Result<std::unique_ptr<FileStore>> FileStore::open_output(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    struct stat info;
+    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
+        const int failure = errno;
+        if (descriptor >= 0) ::close(descriptor);
+        return error_errno(Code::io_error, failure, "could not open " + path + "; all ranks need the same file system");
+    }
+    return adopt(descriptor, path, static_cast<index_t>(info.st_size));
+}
+
+Result<std::unique_ptr<FileStore>> FileStore::adopt(int descriptor, const std::string& path, index_t size_bytes) {
+    std::unique_ptr<FileStore> store(new FileStore());
+    store->path_ = path;
+    store->buffered_ = descriptor;
+    store->size_bytes_ = size_bytes;
+    const int access = fcntl(descriptor, F_GETFL) & O_ACCMODE;
+    const int direct = ::open(path.c_str(), access | O_DIRECT | O_CLOEXEC | O_NOFOLLOW * (access == O_RDWR));
+    if (direct < 0) return store;  // tmpfs before Linux 6.6, some network file systems
+    struct stat mine, theirs;
+    const bool same = fstat(descriptor, &mine) == 0 && fstat(direct, &theirs) == 0 && mine.st_ino == theirs.st_ino &&
+                      mine.st_dev == theirs.st_dev;
+    store->offset_alignment_ = direct_alignment(direct, store->address_alignment_);
+    if (same && store->offset_alignment_ > 0) {
+        store->direct_ = direct;
+    } else {
+        ::close(direct);
+    }
+    return store;
+}
+
+FileStore::~FileStore() {
+    if (direct_ >= 0) ::close(direct_);
+    if (buffered_ >= 0) ::close(buffered_);
+}
+
+std::string FileStore::describe() const { return path_ + (direct() ? " (direct I/O)" : " (through the page cache)"); }
+
+Status FileStore::sync() {
+    if (fsync(buffered_) == 0) return {};
+    const Code code = errno == ENOSPC || errno == EDQUOT ? Code::no_space : Code::io_error;
+    return error_errno(code, errno, "could not flush " + path_);
+}
+
+Status FileStore::failed(const char* what, const Run& run, int errno_value) const {
+    const Code code = errno_value == ENOSPC || errno_value == EDQUOT ? Code::no_space : Code::io_error;
+    return error_errno(code, errno_value,
+                       cat("could not ", what, " ", run.bytes, " bytes at byte ", run.offset_bytes, " of ", path_));
+}
+
+// The page cache must not fill with data that no one will read again: start writing it out, let clean pages go.
+void FileStore::drop_behind(index_t bytes, bool dirty) {
+    const index_t before = cached_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    if (before / kDropEveryBytes == (before + bytes) / kDropEveryBytes) return;
+    if (dirty) (void)sync_file_range(buffered_, 0, 0, SYNC_FILE_RANGE_WRITE);
+    (void)posix_fadvise(buffered_, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+Status FileStore::do_read(const Run& run) {
+    // Bytes 128..4224 with slack become 0..4608: `before` = 128 bytes in front, the rest up to the sector's end behind.
+    const index_t before = run.slack ? run.offset_bytes % kSlackBytes : 0;
+    const index_t window = run.slack ? round_up(run.bytes + before, kSlackBytes) : run.bytes;
+    char* data = static_cast<char*>(run.data) - before;
+    index_t offset = run.offset_bytes - before;
+    int descriptor = buffered_;
+    index_t wanted = run.bytes, done = 0;
+    if (direct_ >= 0 && aligned(offset, offset_alignment_) && aligned(window, offset_alignment_) &&
+        aligned(static_cast<index_t>(reinterpret_cast<std::uintptr_t>(data)), address_alignment_)) {
+        descriptor = direct_;
+        wanted = window;
+    } else {
+        data += before;
+        offset += before;
+    }
+    while (done < wanted) {
+        const ssize_t got = pread(descriptor, data + done, static_cast<size_t>(wanted - done), offset + done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EINVAL && descriptor == direct_ && descriptor != buffered_) {
+            data += before;  // the file system changed its mind about alignment
+            offset += before;
+            descriptor = buffered_;
+            wanted = run.bytes;
+            done = 0;
+            continue;
+        }
+        if (got < 0) return failed("read", run, errno);
+        done += got;
+        const bool payload_whole = offset + done >= run.offset_bytes + run.bytes;
+        if (payload_whole) break;
+        if (got == 0) {
+            return error(Code::corrupt_data, path_, " ends at byte ", offset + done, ", but bytes ", run.offset_bytes,
+                         " to ", run.offset_bytes + run.bytes, " were expected");
+        }
+    }
+    if (descriptor == buffered_) drop_behind(run.bytes, false);
+    return {};
+}
+
+Status FileStore::do_write(const Run& run) {
+    const char* data = static_cast<const char*>(run.data);
+    int descriptor = buffered_;
+    index_t bytes = run.bytes;
+    const index_t whole_blocks = round_up(run.bytes, kDirectBytes);
+    const bool may_widen = run.slack && run.offset_bytes + whole_blocks <= size_bytes_;
+    if (direct_ >= 0 && aligned(run.offset_bytes, kDirectBytes) && (may_widen || run.bytes == whole_blocks) &&
+        aligned(kDirectBytes, offset_alignment_) &&
+        aligned(static_cast<index_t>(reinterpret_cast<std::uintptr_t>(data)), address_alignment_)) {
+        descriptor = direct_;
+        bytes = whole_blocks;
+    }
+    index_t done = 0;
+    while (done < bytes) {
+        const ssize_t put =
+            pwrite(descriptor, data + done, static_cast<size_t>(bytes - done), run.offset_bytes + done);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0 && errno == EINVAL && descriptor == direct_ && descriptor != buffered_) {
+            descriptor = buffered_;
+            bytes = run.bytes;
+            continue;
+        }
+        if (put < 0) return failed("write", run, errno);
+        if (put == 0) return failed("write", run, ENOSPC);
+        done += put;
+    }
+    if (descriptor == buffered_) drop_behind(run.bytes, true);
+    return {};
+}
+
+}  // namespace spanfft

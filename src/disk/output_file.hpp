@@ -1,0 +1,58 @@
+// OutputFile: a file that appears under its name only when it is whole; ScratchFile: one that never outlives its run.
+//
+// Method: the output is written as a hidden ".NAME.XXXXXX.spanfft-partial" beside its name, locked with flock, and
+// renamed over it at the end after fsync. Scratch loses its name as soon as it is open, so that the kernel frees it
+// whatever happens. A lock dies with its process: whoever starts next in a folder removes partial files that
+// nobody holds. Between creating a file and locking it another start may take it for a dead run's: after locking,
+// the creator looks whether its name still leads to its file, and begins again if not.
+// Invariant: at every instant the output's name leads to what was there before, or to the whole new file.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "disk/file_store.hpp"
+
+namespace spanfft {
+
+// Removes partial and scratch files in `folder` that no living process holds; returns how many.
+int remove_stale_files(const std::string& folder);
+
+// Whether two paths lead to the same existing file.
+bool same_file(const std::string& a, const std::string& b);
+
+std::string folder_of(const std::string& path);  // "." when path names none
+
+struct OutputRequest {
+    std::string path;
+    std::string input_path;      // refused when it is the same file; may be empty
+    std::string header;          // written in front of the payload
+    index_t payload_bytes = 0;
+    std::string scratch_folder;  // empty: the output's folder
+    index_t scratch_bytes = 0;
+};
+
+class OutputFile {
+  public:
+    // Cleans up after dead runs, checks free space for output and scratch, reserves it and writes the header.
+    static Result<std::unique_ptr<OutputFile>> create(const OutputRequest& request);
+    ~OutputFile();  // removes the partial file unless publish() succeeded
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+
+    Store& store() { return *store_; }
+    Store* scratch() { return scratch_.get(); }  // nullptr when scratch_bytes was 0
+    const std::string& partial_path() const { return partial_path_; }  // for other ranks, which write into it too
+    index_t payload_offset_bytes() const { return payload_offset_bytes_; }
+    // Flushes and renames; then the file has its name, and a power cut does not take it away.
+    Status publish();
+
+  private:
+    OutputFile() = default;
+    std::string path_, partial_path_;
+    index_t payload_offset_bytes_ = 0;
+    std::unique_ptr<FileStore> store_, scratch_;
+    bool published_ = false;
+};
+
+}  // namespace spanfft

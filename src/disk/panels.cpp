@@ -1,0 +1,132 @@
+// The arithmetic of panels and blocks; see panels.hpp.
+#include "disk/panels.hpp"
+
+#include <cassert>
+
+namespace spanfft {
+
+Run piece_of(const Run& run, index_t pieces, index_t i) {
+    if (pieces == 1) return run;
+    // Cuts depend on the run's length alone, so their number can be predicted; their place is rounded to a block.
+    const auto cut = [&](index_t k) {
+        if (k == 0) return index_t{0};
+        if (k == pieces) return run.bytes;
+        const index_t at = run.offset_bytes + run.bytes / pieces * k;
+        return at - at % kDirectBytes - run.offset_bytes;
+    };
+    const index_t begin = cut(i), end = cut(i + 1);
+    return {run.offset_bytes + begin, static_cast<char*>(run.data) + begin, end - begin, run.slack};
+}
+
+ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
+    const index_t begin = panel_index % panels_per_matrix() * panel, end = std::min(begin + panel, columns);
+    if (which == 0) return {begin, end - begin};
+    // Columns 0 and row_elems/2 are their own mirror images: of row_elems = 6, 1 and 2 have 5 and 4; of 5, 4 and 3.
+    const index_t first = std::max<index_t>(begin, 1), last = std::min(end, (row_elems - 1) / 2 + 1);
+    if (!mirrored || first >= last) return {};
+    return {row_elems - last + 1, last - first};
+}
+
+index_t ColumnPanels::pitch_bytes() const {
+    const index_t bytes = panel * elem_bytes;
+    return lean() ? bytes : round_up(bytes, kSlackBytes) + kSlackBytes;
+}
+
+index_t ColumnPanels::slot_bytes() const { return rows * pitch_bytes() * (mirrored ? 2 : 1); }
+
+RowMap ColumnPanels::map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const {
+    RowMap rows_at;
+    const index_t matrix = panel_index / panels_per_matrix();
+    rows_at.base = static_cast<char*>(slot) + which * rows * pitch_bytes();
+    rows_at.pitch_bytes = pitch_bytes();
+    rows_at.file_bytes = file_offset_bytes + (matrix * matrix_elems() + group(panel_index, which).first) * elem_bytes;
+    rows_at.row_bytes = row_elems * elem_bytes;
+    rows_at.lean = lean();
+    return rows_at;
+}
+
+namespace {
+
+// Requests of one group: `full` rows of `width`, and one of `last_width` (0: none).
+struct GroupRuns {
+    index_t full = 0, width = 0, last_width = 0;
+    index_t pieces = 1, last_pieces = 0;
+    index_t count() const { return full * pieces + last_pieces; }
+};
+
+GroupRuns group_runs(const ColumnPanels& panels, const ColumnPanels::Group& group) {
+    GroupRuns runs;
+    if (group.width == 0) return runs;
+    const bool cut = panels.last_row_elems < panels.row_elems;
+    runs.full = panels.rows - (cut ? 1 : 0);
+    runs.width = group.width;
+    runs.pieces = pieces_of(group.width * panels.elem_bytes);
+    runs.last_width = cut ? std::clamp<index_t>(panels.last_row_elems - group.first, 0, group.width) : 0;
+    runs.last_pieces = runs.last_width > 0 ? pieces_of(runs.last_width * panels.elem_bytes) : 0;
+    return runs;
+}
+
+}  // namespace
+
+index_t ColumnPanels::requests(index_t panel_index) const {
+    return group_runs(*this, group(panel_index, 0)).count() + group_runs(*this, group(panel_index, 1)).count();
+}
+
+index_t ColumnPanels::total_requests() const {
+    index_t total = 0;
+    for (index_t p = 0; p < panels_per_matrix(); ++p) total += requests(p);
+    return outer * total;
+}
+
+Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const {
+    int which = 0;
+    GroupRuns runs = group_runs(*this, group(panel_index, 0));
+    if (i >= runs.count()) {
+        i -= runs.count();
+        which = 1;
+        runs = group_runs(*this, group(panel_index, 1));
+    }
+    assert(i < runs.count());
+    const bool last = i >= runs.full * runs.pieces;
+    const index_t row = last ? rows - 1 : i / runs.pieces;
+    const index_t piece = last ? i - runs.full * runs.pieces : i % runs.pieces;
+    const RowMap rows_at = map(panel_index, which, file_offset_bytes, slot);
+    const Run whole{rows_at.file_bytes + row * rows_at.row_bytes, rows_at.row(row),
+                    (last ? runs.last_width : runs.width) * elem_bytes, !lean()};
+    return piece_of(whole, last ? runs.last_pieces : runs.pieces, piece);
+}
+
+index_t BlockGrid::column_tile_pitch_bytes() const {
+    const index_t bytes = tile_columns * rows * elem_bytes;
+    return lean() ? bytes : round_up(bytes, kDirectBytes);
+}
+
+index_t BlockGrid::write_requests(index_t column_tile) const {
+    return pieces_of(columns_in(column_tile) * rows * elem_bytes);
+}
+
+Run BlockGrid::write_run(index_t matrix, index_t column_tile, index_t i, void* slot) const {
+    const index_t offset = (matrix * column_tiles() + column_tile) * column_tile_pitch_bytes();
+    const Run whole{offset, slot, columns_in(column_tile) * rows * elem_bytes, !lean()};
+    return piece_of(whole, write_requests(column_tile), i);
+}
+
+index_t BlockGrid::block_pitch_bytes() const {
+    const index_t bytes = tile_columns * tile_rows * elem_bytes;
+    return lean() ? bytes : round_up(bytes, kSlackBytes) + kSlackBytes;
+}
+
+Run BlockGrid::read_run(index_t matrix, index_t row_tile, index_t column_tile, void* slot) const {
+    const index_t offset = (matrix * column_tiles() + column_tile) * column_tile_pitch_bytes() +
+                           block_elems_before(column_tile, row_tile) * elem_bytes;
+    char* data = static_cast<char*>(slot) + column_tile * block_pitch_bytes() + (lean() ? 0 : offset % kSlackBytes);
+    return {offset, data, columns_in(column_tile) * rows_in(row_tile) * elem_bytes, !lean()};
+}
+
+index_t BlockGrid::total_writes() const {
+    index_t total = 0;
+    for (index_t tile = 0; tile < column_tiles(); ++tile) total += write_requests(tile);
+    return outer * total;
+}
+
+}  // namespace spanfft

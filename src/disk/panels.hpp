@@ -1,0 +1,97 @@
+// Panels: which byte runs of a file make up a memoryload, and where they lie in memory. Geometry only: no I/O here.
+//
+// ColumnPanels: a file holds `outer` matrices of rows x row_elems; a panel is `panel` neighbouring columns of one of
+//   them, all rows. Each row of a panel is one run (split evenly when longer than 1 MiB).
+//   Worked: 4 x 6 elements, panels of 4 columns: panel 0 is runs 0-3, 6-9, 12-15, 18-21; panel 1 is 4-5, 10-11, ...
+// BlockGrid: scratch between the two passes of a long 1-D transform: a columns x rows matrix in blocks of
+//   tile_columns x tile_rows, column tiles one after the other, so that the first pass writes a column tile in one
+//   go and the second reads a row tile in runs of a whole block. Element (c, r) is element c*rows + r of a matrix
+//   that is cut as [column tile][row tile][c in tile][r in tile], packed but for kDirectBytes between column tiles.
+// In memory each run lies as far past a multiple of kSlackBytes as in the file, for direct I/O (see store.hpp); runs
+//   under a page are packed and go through the page cache ("lean").
+#pragma once
+
+#include <algorithm>
+
+#include "disk/store.hpp"
+
+namespace spanfft {
+
+constexpr index_t kPieceBytes = index_t{1} << 20;  // longer runs are split, for several threads to share
+constexpr index_t kLeanBytes = 4096;               // runs shorter than this are packed in memory
+
+constexpr index_t pieces_of(index_t bytes) { return bytes <= 2 * kPieceBytes ? 1 : ceil_div(bytes, kPieceBytes); }
+
+// Piece i of `pieces` of a run: cut at multiples of kDirectBytes of the file.
+Run piece_of(const Run& run, index_t pieces, index_t i);
+
+// Where the rows of a group of columns lie in memory.
+struct RowMap {
+    char* base = nullptr;
+    index_t pitch_bytes = 0, file_bytes = 0, row_bytes = 0;  // file_bytes: offset of row 0
+    bool lean = false;
+    char* row(index_t r) const {
+        return base + r * pitch_bytes + (lean ? 0 : (file_bytes + r * row_bytes) % kSlackBytes);
+    }
+};
+
+struct ColumnPanels {
+    index_t outer = 1;
+    index_t rows = 1, row_elems = 1;
+    index_t last_row_elems = 1;  // in the file; less than row_elems for half spectra, whose last row is cut off
+    index_t elem_bytes = 16;
+    index_t columns = 1;         // that panels walk over: row_elems, or row_elems/2+1 when mirrored
+    index_t panel = 1;           // columns a panel
+    bool mirrored = false;       // a panel of columns [a, b) also holds columns row_elems - c for 0 < c < row_elems/2
+
+    index_t panels_per_matrix() const { return ceil_div(columns, panel); }
+    index_t panels() const { return outer * panels_per_matrix(); }
+    index_t matrix_elems() const { return (rows - 1) * row_elems + last_row_elems; }
+
+    // A contiguous range of columns in a panel; width 0: none. group 1 is the mirrored one.
+    struct Group {
+        index_t first = 0, width = 0;
+    };
+    Group group(index_t panel_index, int which) const;
+    index_t pitch_bytes() const;
+    bool lean() const { return panel * elem_bytes < kLeanBytes; }
+    index_t slot_bytes() const;  // memory for one panel
+    RowMap map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const;
+
+    index_t requests(index_t panel_index) const;
+    Run run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const;
+    index_t payload_bytes() const { return outer * matrix_elems() * elem_bytes; }  // of all panels
+    index_t total_requests() const;
+};
+
+struct BlockGrid {
+    index_t outer = 1;
+    index_t columns = 1, rows = 1;
+    index_t tile_columns = 1, tile_rows = 1;
+    index_t elem_bytes = 16;
+
+    index_t column_tiles() const { return ceil_div(columns, tile_columns); }
+    index_t row_tiles() const { return ceil_div(rows, tile_rows); }
+    index_t columns_in(index_t tile) const { return std::min(tile_columns, columns - tile * tile_columns); }
+    index_t rows_in(index_t tile) const { return std::min(tile_rows, rows - tile * tile_rows); }
+    bool lean() const { return tile_columns * tile_rows * elem_bytes < kLeanBytes; }
+    index_t column_tile_pitch_bytes() const;
+    index_t scratch_bytes() const { return outer * column_tiles() * column_tile_pitch_bytes(); }
+    index_t payload_bytes() const { return outer * columns * rows * elem_bytes; }
+
+    // Writing: a column tile, packed in memory as on disk.
+    index_t write_slot_bytes() const { return column_tile_pitch_bytes(); }
+    index_t write_requests(index_t column_tile) const;
+    Run write_run(index_t matrix, index_t column_tile, index_t i, void* slot) const;
+    index_t block_elems_before(index_t column_tile, index_t row_tile) const {  // inside a column tile
+        return row_tile * tile_rows * columns_in(column_tile);
+    }
+    // Reading: the blocks of a row tile, one request each.
+    index_t block_pitch_bytes() const;
+    index_t read_slot_bytes() const { return column_tiles() * block_pitch_bytes(); }
+    Run read_run(index_t matrix, index_t row_tile, index_t column_tile, void* slot) const;
+    index_t total_writes() const;
+    index_t total_reads() const { return outer * column_tiles() * row_tiles(); }
+};
+
+}  // namespace spanfft

@@ -1,0 +1,125 @@
+// The schedule of a sweep; see pipeline.hpp.
+#include "disk/pipeline.hpp"
+
+#include <cassert>
+#include <chrono>
+
+namespace spanfft {
+
+namespace {
+
+class Stopwatch {
+  public:
+    explicit Stopwatch(double& total) : total_(total), start_(std::chrono::steady_clock::now()) {}
+    ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+    Stopwatch(const Stopwatch&) = delete;
+    Stopwatch& operator=(const Stopwatch&) = delete;
+
+  private:
+    double& total_;
+    std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace
+
+Status Pipeline::run(const PipelineSpec& spec) {
+    assert(spec.read_slots <= kMaxSlots && spec.write_slots <= kMaxSlots);
+    assert(!spec.in_place || (spec.steps_per_read == 1 && spec.steps_per_write == 1));
+    SPANFFT_TRY(started());
+    times_ = PipelineTimes();
+    unreported_bytes_ = 0;
+    Status status = sweep(spec);
+    for (index_t i = 0; i < kMaxSlots; ++i) {
+        if (!status.ok()) {
+            reader_.cancel(reads_[i]);
+            writer_.cancel(writes_[i]);
+        }
+        const Status read = reader_.wait(reads_[i]);
+        Stopwatch watch(times_.write_wait_seconds);
+        const Status written = writer_.wait(writes_[i]);
+        unreported_bytes_ += take_finished_bytes();
+        if (status.ok()) status = read.ok() ? written : read;
+    }
+    for (index_t i = 0; i < kMaxSlots; ++i) reads_[i].status = writes_[i].status = Status();
+    if (status.ok() && spec.progress && !spec.progress(unreported_bytes_)) {
+        return error(Code::interrupted, "stopped on request");
+    }
+    return status;
+}
+
+Status Pipeline::sweep(const PipelineSpec& spec) {
+    SPANFFT_TRY(start_read(spec, 0));
+    for (index_t s = 0; s < spec.steps; ++s) {
+        SPANFFT_TRY(step(spec, s));
+        if (!spec.progress || unreported_bytes_ == 0) continue;
+        if (!spec.progress(unreported_bytes_)) return error(Code::interrupted, "stopped on request");
+        unreported_bytes_ = 0;
+    }
+    return {};
+}
+
+Status Pipeline::step(const PipelineSpec& spec, index_t index) {
+    const index_t read_group = index / spec.steps_per_read, read_slot = read_group % spec.read_slots;
+    const index_t write_group = index / spec.steps_per_write;
+    const index_t write_slot = spec.in_place ? read_slot : write_group % spec.write_slots;
+    if (index % spec.steps_per_read == 0) {
+        {
+            Stopwatch watch(times_.read_wait_seconds);
+            SPANFFT_TRY(reader_.wait(reads_[read_slot]));
+        }
+        unreported_bytes_ += take_finished_bytes();
+        SPANFFT_TRY(start_read(spec, read_group + 1));
+    }
+    if (!spec.in_place && index % spec.steps_per_write == 0) SPANFFT_TRY(wait_write(spec, write_group - spec.write_slots));
+    {
+        Stopwatch watch(times_.compute_seconds);
+        SPANFFT_TRY(spec.compute(index, read_slot, write_slot));
+    }
+    if ((index + 1) % spec.steps_per_write == 0 || index + 1 == spec.steps) {
+        IoBatch& batch = writes_[write_slot];
+        batch.store = spec.target;
+        batch.group = write_group;
+        batch.slot = write_slot;
+        batch.count = spec.write_count(write_group);
+        batch.run = &spec.write_run;
+        writer_.start(batch);
+    }
+    return {};
+}
+
+Status Pipeline::start_read(const PipelineSpec& spec, index_t group) {
+    if (group * spec.steps_per_read >= spec.steps) return {};
+    const index_t slot = group % spec.read_slots;
+    if (spec.in_place) SPANFFT_TRY(wait_write(spec, group - spec.read_slots));
+    IoBatch& batch = reads_[slot];
+    batch.store = spec.source;
+    batch.group = group;
+    batch.slot = slot;
+    batch.count = spec.read_count(group);
+    batch.run = &spec.read_run;
+    reader_.start(batch);
+    return {};
+}
+
+Status Pipeline::wait_write(const PipelineSpec& spec, index_t group) {
+    if (group < 0) return {};
+    Stopwatch watch(times_.write_wait_seconds);
+    IoBatch& batch = writes_[group % (spec.in_place ? spec.read_slots : spec.write_slots)];
+    SPANFFT_TRY(writer_.wait(batch));
+    unreported_bytes_ += take_finished_bytes();
+    return {};
+}
+
+// Bytes of batches that have ended and were not yet reported.
+index_t Pipeline::take_finished_bytes() {
+    index_t bytes = 0;
+    for (IoBatch* batches : {reads_, writes_}) {
+        for (index_t i = 0; i < kMaxSlots; ++i) {
+            AsyncIo& io = batches == reads_ ? reader_ : writer_;
+            bytes += io.take_bytes(batches[i]);
+        }
+    }
+    return bytes;
+}
+
+}  // namespace spanfft

@@ -1,0 +1,58 @@
+// Pipeline: one sweep over a disk. Reads, computes and writes at the same time.
+//
+// Method: the sweep is a row of compute steps. `steps_per_read` steps in a row share what one group of reads brought
+// into a read slot, `steps_per_write` steps fill the write slot that one group of writes takes away. Slots rotate:
+// while step s computes, the next group is read and the one before is written.
+//     column panels to blocks   read 1 panel, compute and write it tile by tile   (T, 1), 2 + 2 slots
+//     blocks to column panels   read and compute tile by tile, write 1 panel      (1, T), 2 + 2 slots
+//     in place                  read, compute, write the same slot                (1, 1), 3 slots
+// Invariant: a slot is read into only when what it held was computed (in place: written), and computed into only when
+// what it held was written. The first error stops everything; run() returns it when no request is under way.
+#pragma once
+
+#include <functional>
+
+#include "disk/async_io.hpp"
+
+namespace spanfft {
+
+struct PipelineSpec {
+    index_t steps = 0;
+    index_t steps_per_read = 1, steps_per_write = 1;
+    index_t read_slots = 2, write_slots = 2;
+    bool in_place = false;  // write slots are the read slots; both steps_per are 1
+    Store* source = nullptr;
+    Store* target = nullptr;
+    std::function<index_t(index_t group)> read_count, write_count;  // requests in a group
+    std::function<Run(index_t group, index_t slot, index_t i)> read_run, write_run;
+    std::function<Status(index_t step, index_t read_slot, index_t write_slot)> compute;
+    std::function<bool(index_t bytes)> progress;  // payload bytes read and written since the last call; false: stop
+};
+
+struct PipelineTimes {
+    double read_wait_seconds = 0, write_wait_seconds = 0, compute_seconds = 0;  // of the computing thread
+};
+
+constexpr index_t kMaxSlots = 4;
+
+class Pipeline {
+  public:
+    explicit Pipeline(int io_threads) : reader_(AsyncIo::Kind::read, io_threads), writer_(AsyncIo::Kind::write, io_threads) {}
+    Status started() const { return reader_.started().ok() ? writer_.started() : reader_.started(); }
+    Status run(const PipelineSpec& spec);
+    const PipelineTimes& times() const { return times_; }  // of the last run
+
+  private:
+    Status sweep(const PipelineSpec& spec);
+    Status step(const PipelineSpec& spec, index_t index);
+    Status start_read(const PipelineSpec& spec, index_t group);
+    Status wait_write(const PipelineSpec& spec, index_t group);
+    index_t take_finished_bytes();
+
+    IoBatch reads_[kMaxSlots], writes_[kMaxSlots];
+    PipelineTimes times_;
+    index_t unreported_bytes_ = 0;
+    AsyncIo reader_, writer_;  // last: they stop before the batches go
+};
+
+}  // namespace spanfft

@@ -1,0 +1,55 @@
+// Store: bytes on a disk behind one seam. Everything above reads and writes byte ranges of a Store and never sees a
+// file descriptor; tests put faulty and simulated ones in its place (tests/support).
+//
+// Method: positioned requests, many at a time from several threads; each one does all of its bytes or fails with a
+// Status that names the store, the byte offset and the errno.
+// Invariant: a Store counts every request that succeeded and the payload bytes in it, whatever alignment adds below,
+// so that plans can hold their prediction against it.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "core/extents.hpp"
+#include "core/status.hpp"
+
+namespace spanfft {
+
+// One contiguous request. `slack` says that the bytes around `data` up to the next kSlackBytes boundaries may be
+// overwritten by a read, and that data lies as far past such a boundary as offset_bytes does. So a run that starts at
+// byte 128 of an .npy file and lands at 128 past a boundary in memory can be fetched with direct I/O from byte 0.
+// In a write it says that up to the next multiple of kDirectBytes behind the run, file and memory hold nothing of
+// value, so that the last piece of a scratch block can be written directly too.
+struct Run {
+    index_t offset_bytes = 0;
+    void* data = nullptr;
+    index_t bytes = 0;
+    bool slack = false;
+};
+
+constexpr index_t kSlackBytes = 512;      // what reads are widened to: the sector of nearly every disk
+constexpr index_t kDirectBytes = 4096;    // what writes must be a multiple of: the block of nearly every file system
+
+struct StoreCounts {
+    index_t reads = 0, read_bytes = 0, writes = 0, written_bytes = 0;
+};
+
+class Store {
+  public:
+    virtual ~Store() = default;
+    Status read(const Run& run);
+    Status write(const Run& run);
+    virtual Status sync() = 0;  // returns when everything written would survive a power cut
+    virtual index_t size_bytes() const = 0;
+    virtual std::string describe() const = 0;  // path and how it is accessed, for messages
+    StoreCounts counts() const;
+
+  protected:
+    virtual Status do_read(const Run& run) = 0;
+    virtual Status do_write(const Run& run) = 0;
+
+  private:
+    std::atomic<index_t> reads_{0}, read_bytes_{0}, writes_{0}, written_bytes_{0};
+};
+
+}  // namespace spanfft

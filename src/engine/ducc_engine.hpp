@@ -1,0 +1,16 @@
+// The engine that is always there: ducc0's transforms, compiled in from its sources (BSD-3-Clause or GPL).
+//
+// Method: ducc0 takes strided views of any number of axes, so a LocalSpec maps onto one call; its plans are kept
+// in its own cache of the ten most recent lengths, its threads in its own pool.
+// Source: M. Reinecke's ducc0 0.42, src/ducc0/fft.
+#pragma once
+
+#include <memory>
+
+#include "engine/engine.hpp"
+
+namespace spanfft {
+
+std::unique_ptr<Engine> make_ducc_engine();
+
+}  // namespace spanfft

@@ -1,0 +1,488 @@
+// Planning and executing on a library with FFTW3's interface; see fftw_interface.hpp.
+//
+// Method: planning with FFTW_ESTIMATE never touches the arrays, so plans are made for addresses that are not
+// there and executed on the caller's (new-array execute). A plan for aligned data may not be used on other data,
+// and one for any data can be half as fast (FFTW 3.3.10, 4096 x 2^10: 11 against 19 GF/s), so both are made and
+// the pointers choose. Measured plans are timed on scratch arrays, never on the caller's.
+// Invariant: the library's planner, which is not thread-safe, is entered under one mutex for the process.
+#include "engine/fftw_interface.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "engine/fftw_symbols.hpp"
+#include "engine/scratch.hpp"
+#include "engine/spec.hpp"
+
+namespace spanfft {
+
+using namespace fftw_abi;
+
+FftwLibrarySpec fftw_library() { return {"fftw", "SPANFFT_FFTW_LIBRARY", {"libfftw3.so.3", "libfftw3.so"}, false}; }
+
+FftwLibrarySpec mkl_library() {
+    return {"mkl", "SPANFFT_MKL_LIBRARY", {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}, true};
+}
+
+namespace {
+
+constexpr double kMeasureSeconds = 2.0;      // the most that one measured plan may take
+constexpr double kThreadWorthFlops = 2e6;    // FFTW starts its threads at each call: about 30 us, 0.3 Mflop
+constexpr index_t kKeptLoopPoints = 8;       // a batch loop shorter than this is not worth keeping for its stride
+
+std::mutex& planner_mutex() {
+    static std::mutex mutex;
+    return mutex;
+}
+
+// The calls beyond FFTW's that MKL needs for threads; null in other libraries.
+struct MklCalls {
+    int (*set_local_threads)(int) = nullptr;  // answers with the previous value, 0 for "the global one"
+    void (*version)(char*, int) = nullptr;
+    int (*set_threading_layer)(int) = nullptr;
+};
+
+struct Library {
+    FftwLibrarySpec spec;
+    std::string path;
+    std::string version;
+    std::array<Symbols, 3> symbols;                 // by Precision
+    std::array<std::string, 3> missing;             // why a precision is not there
+    MklCalls mkl;
+};
+
+int r2r_kind(Kernel kernel) {
+    switch (kernel) {
+        case Kernel::dct1: return redft00;
+        case Kernel::dct2: return redft10;
+        case Kernel::dct3: return redft01;
+        case Kernel::dct4: return redft11;
+        case Kernel::dst1: return rodft00;
+        case Kernel::dst2: return rodft10;
+        case Kernel::dst3: return rodft01;
+        default: return rodft11;
+    }
+}
+
+std::vector<IoDim> io_dims(const std::vector<LoopDim>& loops) {
+    std::vector<IoDim> dims;
+    for (const LoopDim& loop : loops) dims.push_back({loop.n, loop.in_stride, loop.out_stride});
+    return dims;
+}
+
+// Sets MKL's thread count for the calling thread while it lives; without effect elsewhere. MKL takes the smaller
+// of the plan's count and this one, and its default follows OMP_NUM_THREADS, so both have to be said.
+class ThreadScope {
+  public:
+    ThreadScope(const MklCalls& mkl, int threads) : mkl_(mkl) {
+        if (mkl_.set_local_threads) previous_ = mkl_.set_local_threads(threads);
+    }
+    ~ThreadScope() {
+        if (mkl_.set_local_threads) mkl_.set_local_threads(previous_);
+    }
+    ThreadScope(const ThreadScope&) = delete;
+    ThreadScope& operator=(const ThreadScope&) = delete;
+
+  private:
+    const MklCalls& mkl_;
+    int previous_ = 0;
+};
+
+Plan call_planner(const Symbols& symbols, const LocalSpec& spec, void* in, void* out, unsigned flags) {
+    const auto dims = io_dims(spec.transform);
+    const auto loops = io_dims(spec.batch);
+    const int rank = static_cast<int>(dims.size());
+    const int batch_rank = static_cast<int>(loops.size());
+    if (spec.kernel == Kernel::r2c) {
+        return symbols.plan_r2c(rank, dims.data(), batch_rank, loops.data(), in, out, flags);
+    }
+    if (spec.kernel == Kernel::c2r) {
+        return symbols.plan_c2r(rank, dims.data(), batch_rank, loops.data(), in, out, flags);
+    }
+    if (is_r2r(spec.kernel)) {
+        const int kind = r2r_kind(spec.kernel);
+        return symbols.plan_r2r(rank, dims.data(), batch_rank, loops.data(), in, out, &kind, flags);
+    }
+    const int sign = spec.kernel == Kernel::c2c_forward ? kForward : kBackward;
+    return symbols.plan_dft(rank, dims.data(), batch_rank, loops.data(), in, out, sign, flags);
+}
+
+// One call of the library, with the loops around it that the library does not take.
+class Step {
+  public:
+    Step(const Library& library, const Symbols& symbols, LocalSpec spec, std::vector<LoopDim> outer)
+        : library_(library), symbols_(symbols), spec_(std::move(spec)), outer_(std::move(outer)) {
+        in_bytes_ = static_cast<index_t>(input_type(spec_).bytes());
+        out_bytes_ = static_cast<index_t>(output_type(spec_).bytes());
+        if (spec_.kernel == Kernel::r2c) {
+            execute_ = symbols_.execute_r2c;
+        } else if (spec_.kernel == Kernel::c2r) {
+            execute_ = symbols_.execute_c2r;
+        } else {
+            execute_ = is_r2r(spec_.kernel) ? symbols_.execute_r2r : symbols_.execute_dft;
+        }
+    }
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+    ~Step() {
+        std::lock_guard lock(planner_mutex());
+        if (aligned_) symbols_.destroy(aligned_);
+        if (any_) symbols_.destroy(any_);
+    }
+
+    // False when the library declines. Call under the planner's mutex.
+    bool make() {
+        if (symbols_.with_nthreads) {
+            const bool worth = library_.spec.is_mkl || spec_flops(spec_) >= kThreadWorthFlops;
+            symbols_.with_nthreads(worth ? spec_.threads : 1);
+        }
+        ThreadScope threads(library_.mkl, spec_.threads);
+        // c2r in several axes can't preserve its input, and the contract lets every c2r destroy it.
+        const unsigned keep = spec_.kernel == Kernel::c2r || spec_.in_place ? kDestroyInput : kPreserveInput;
+        void* in = reinterpret_cast<void*>(uintptr_t{1} << 24);  // never read: see the method above
+        void* out = spec_.in_place ? in : reinterpret_cast<void*>(uintptr_t{1} << 44);
+        any_ = call_planner(symbols_, spec_, in, out, kEstimate | kUnaligned | keep);
+        if (!any_) return false;
+        if (!symbols_.alignment_of || library_.spec.is_mkl) return true;
+        if (spec_.measure) measure(keep);
+        if (!aligned_) aligned_ = call_planner(symbols_, spec_, in, out, kEstimate | keep);
+        return true;
+    }
+
+    void execute(const char* in, char* out) const {
+        ThreadScope threads(library_.mkl, spec_.threads);
+        loop(0, in, out);
+    }
+
+  private:
+    void measure(unsigned keep) {
+        auto scratch = make_scratch(spec_);
+        if (!scratch.ok()) return;  // no room to measure in: the estimated plan serves
+        if (symbols_.set_time_limit) symbols_.set_time_limit(kMeasureSeconds);
+        aligned_ = call_planner(symbols_, spec_, scratch.value().in, scratch.value().out, kMeasure | keep);
+        if (symbols_.set_time_limit) symbols_.set_time_limit(-1.0);
+        if (aligned_ && !is_aligned(scratch.value().in, scratch.value().out)) {
+            symbols_.destroy(aligned_);
+            aligned_ = nullptr;
+        }
+    }
+
+    bool is_aligned(const void* in, const void* out) const {
+        return symbols_.alignment_of(const_cast<void*>(in)) == 0 && symbols_.alignment_of(const_cast<void*>(out)) == 0;
+    }
+
+    void loop(size_t depth, const char* in, char* out) const {
+        if (depth == outer_.size()) {
+            Plan plan = aligned_ && is_aligned(in, out) ? aligned_ : any_;
+            execute_(plan, const_cast<char*>(in), out);
+            return;
+        }
+        const LoopDim& dim = outer_[depth];
+        for (index_t i = 0; i < dim.n; ++i) {
+            loop(depth + 1, in + i * dim.in_stride * in_bytes_, out + i * dim.out_stride * out_bytes_);
+        }
+    }
+
+    const Library& library_;
+    const Symbols& symbols_;
+    LocalSpec spec_;
+    std::vector<LoopDim> outer_;
+    index_t in_bytes_ = 0;
+    index_t out_bytes_ = 0;
+    void (*execute_)(Plan, void*, void*) = nullptr;
+    Plan aligned_ = nullptr;
+    Plan any_ = nullptr;
+};
+
+// Steps one after another; each reads the caller's input or works in place on one of the two arrays.
+class SteppedFft : public LocalFft {
+  public:
+    enum class Where { in_to_out, in_place_on_in, in_place_on_out };
+
+    void add(std::unique_ptr<Step> step, Where where) { steps_.push_back({std::move(step), where}); }
+
+    void execute(const void* in, void* out) const override {
+        const char* source = static_cast<const char*>(in);
+        char* target = static_cast<char*>(out);
+        for (const auto& [step, where] : steps_) {
+            step->execute(where == Where::in_place_on_out ? target : source,
+                          where == Where::in_place_on_in ? const_cast<char*>(source) : target);
+        }
+    }
+
+  private:
+    std::vector<std::pair<std::unique_ptr<Step>, Where>> steps_;
+};
+
+// Which batch loop to run here rather than in the library: not the one of least stride, unless that is too short.
+size_t loop_to_peel(const std::vector<LoopDim>& batch) {
+    size_t kept = 0;
+    auto better = [](const LoopDim& a, const LoopDim& b) {
+        const bool a_long = a.n >= kKeptLoopPoints;
+        const bool b_long = b.n >= kKeptLoopPoints;
+        if (a_long != b_long) return a_long;
+        return a_long ? std::abs(a.in_stride) + std::abs(a.out_stride) < std::abs(b.in_stride) + std::abs(b.out_stride)
+                      : a.n > b.n;
+    };
+    for (size_t i = 1; i < batch.size(); ++i) {
+        if (better(batch[i], batch[kept])) kept = i;
+    }
+    return batch.size() > 1 && kept == 0 ? 1 : 0;
+}
+
+// A step for the spec with as few loops here as the library allows; null when it declines even one transform.
+std::unique_ptr<Step> make_step(const Library& library, const Symbols& symbols, LocalSpec spec) {
+    std::vector<LoopDim> outer;
+    for (;;) {
+        auto step = std::make_unique<Step>(library, symbols, spec, outer);
+        bool made = false;
+        {
+            std::lock_guard lock(planner_mutex());
+            made = step->make();
+        }
+        if (made) return step;
+        if (spec.batch.empty()) return nullptr;
+        const size_t peeled = loop_to_peel(spec.batch);
+        outer.push_back(spec.batch[peeled]);
+        spec.batch.erase(spec.batch.begin() + static_cast<std::ptrdiff_t>(peeled));
+    }
+}
+
+// The spec of one axis out of several, with the others as batch loops. side: the strides that an in-place step
+// takes from the spec's input (c2r: before the halved axis) or output.
+LocalSpec one_axis(const LocalSpec& spec, size_t axis, Kernel kernel, index_t LoopDim::*side, bool halved) {
+    LocalSpec single = spec;
+    single.kernel = kernel;
+    single.transform = {spec.transform[axis]};
+    for (size_t i = 0; i < spec.transform.size(); ++i) {
+        if (i == axis) continue;
+        LoopDim loop = spec.transform[i];
+        if (halved && i + 1 == spec.transform.size()) loop.n = loop.n / 2 + 1;
+        single.batch.push_back(loop);
+    }
+    if (side) {
+        auto both = [side](LoopDim& loop) { loop.in_stride = loop.out_stride = loop.*side; };
+        both(single.transform[0]);
+        for (LoopDim& loop : single.batch) both(loop);
+        single.in_place = true;
+    }
+    return canonical(single);
+}
+
+std::unique_ptr<LocalFft> plan_axis_by_axis(const Library& library, const Symbols& symbols, const LocalSpec& spec) {
+    using Where = SteppedFft::Where;
+    auto fft = std::make_unique<SteppedFft>();
+    const size_t last = spec.transform.size() - 1;
+    auto add = [&](const LocalSpec& single, Where where) {
+        auto step = make_step(library, symbols, single);
+        if (!step) return false;
+        fft->add(std::move(step), where);
+        return true;
+    };
+    const bool c2r = spec.kernel == Kernel::c2r;
+    const Kernel others = is_c2c(spec.kernel) ? spec.kernel : c2r ? Kernel::c2c_backward : Kernel::c2c_forward;
+    const bool halved = !is_c2c(spec.kernel);
+    if (!c2r && !add(one_axis(spec, last, spec.kernel, nullptr, false), Where::in_to_out)) return nullptr;
+    for (size_t axis = last; axis-- > 0;) {
+        const auto side = c2r ? &LoopDim::in_stride : &LoopDim::out_stride;
+        const Where where = c2r ? Where::in_place_on_in : Where::in_place_on_out;
+        if (!add(one_axis(spec, axis, others, side, halved), where)) return nullptr;
+    }
+    if (c2r && !add(one_axis(spec, last, spec.kernel, nullptr, false), Where::in_to_out)) return nullptr;
+    return fft;
+}
+
+class FftwInterfaceEngine : public Engine {
+  public:
+    explicit FftwInterfaceEngine(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+
+    std::string name() const override { return library_->spec.engine; }
+    std::string version() const override { return library_->version; }
+    std::string path() const override { return library_->path; }
+    bool has_precision(Precision precision) const override { return symbols(precision).complete(); }
+
+    Status supports(const LocalSpec& spec) const override {
+        if (!has_precision(spec.precision)) {
+            return error(Code::engine_error, "engine '", name(), "' can't do ", precision_name(spec.precision),
+                         " here: ", library_->missing[static_cast<size_t>(spec.precision)]);
+        }
+        if (library_->spec.is_mkl && is_r2r(spec.kernel)) {
+            // Its trigonometric transforms (dct1 at 1009 in float: 1.8e-6 where 2.4e-7 is allowed) also print.
+            return error(Code::engine_error, "engine '", name(), "' is not used for ", kernel_name(spec.kernel),
+                         ": its real-to-real transforms miss the accuracy rule; use fftw or ducc0");
+        }
+        const Symbols& s = symbols(spec.precision);
+        const bool present = spec.kernel == Kernel::r2c   ? s.plan_r2c && s.execute_r2c
+                             : spec.kernel == Kernel::c2r ? s.plan_c2r && s.execute_c2r
+                             : is_r2r(spec.kernel)        ? s.plan_r2r && s.execute_r2r
+                                                          : true;
+        if (present) return {};
+        return error(Code::engine_error, "engine '", name(), "' has no ", kernel_name(spec.kernel), " in ",
+                     library_->path);
+    }
+
+    Result<std::unique_ptr<LocalFft>> plan(const LocalSpec& asked) const override {
+        const LocalSpec spec = canonical(asked);
+        SPANFFT_TRY(supports(spec));
+        if (is_empty(spec) || spec.transform.empty()) return make_copy(spec);
+        const Symbols& s = symbols(spec.precision);
+        if (auto step = make_step(*library_, s, spec)) {
+            auto fft = std::make_unique<SteppedFft>();
+            fft->add(std::move(step), SteppedFft::Where::in_to_out);
+            return std::unique_ptr<LocalFft>(std::move(fft));
+        }
+        if (spec.transform.size() > 1) {
+            if (auto fft = plan_axis_by_axis(*library_, s, spec)) return fft;
+        }
+        return error(Code::engine_error, "engine '", name(), "' (", version(), ") declines a ",
+                     precision_name(spec.precision), " ", kernel_name(spec.kernel), " of length ",
+                     spec.transform.back().n);
+    }
+
+  private:
+    const Symbols& symbols(Precision precision) const { return library_->symbols[static_cast<size_t>(precision)]; }
+
+    std::unique_ptr<Library> library_;
+};
+
+std::string folder_of(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+// "libfftw3.so.3" -> "libfftw3f.so.3", "libfftw3f_threads.so.3": how FFTW's files are named.
+std::string sibling_name(const std::string& path, const std::string& suffix) {
+    const std::string folder = folder_of(path);
+    std::string name = path.substr(folder.size());
+    const std::string stem = "libfftw3";
+    const size_t at = name.find(stem);
+    if (at == std::string::npos) return "";
+    return folder + name.insert(at + stem.size(), suffix);
+}
+
+const char* debian_package(Precision precision) {
+    return precision == Precision::single ? "libfftw3-single3"
+           : precision == Precision::dbl  ? "libfftw3-double3"
+                                          : "libfftw3-long3";
+}
+
+// Finds one precision: in the library itself (MKL, AOCL and Arm PL put several into one file), else in the file
+// beside it that FFTW's naming gives.
+void find_precision(Library& library, void* handle, const std::string& opened_as, Precision precision) {
+    const auto at = static_cast<size_t>(precision);
+    const std::string letter = precision == Precision::single ? "f" : precision == Precision::dbl ? "" : "l";
+    auto threads_of = [&]() -> void* {
+        for (const char* suffix : {"_threads", "_omp"}) {
+            const std::string file = sibling_name(opened_as, letter + suffix);
+            if (file.empty()) break;
+            auto threads = open_library(file);
+            if (threads.ok()) return threads.value();
+        }
+        return nullptr;
+    };
+    if (library.spec.is_mkl && precision == Precision::extended) {
+        library.missing[at] = "MKL has none; use ducc0, or fftw with libfftw3l";
+        return;
+    }
+    void* own = handle;
+    const std::string file = letter.empty() ? opened_as : sibling_name(opened_as, letter);
+    if (!find_symbols(handle, nullptr, precision).complete()) {
+        auto opened = file.empty() ? Result<void*>(error(Code::engine_error, "not in ", opened_as)) : open_library(file);
+        if (!opened.ok()) {
+            const std::string name = file.substr(folder_of(file).size());
+            library.missing[at] = cat(name.empty() ? opened_as : name, " not found; install ",
+                                      debian_package(precision), " or use ducc0");
+            return;
+        }
+        own = opened.value();
+    }
+    Symbols symbols = find_symbols(own, library.spec.is_mkl ? nullptr : threads_of(), precision);
+    const bool threads_start = symbols.init_threads && symbols.init_threads() != 0;
+    if (!threads_start) symbols.with_nthreads = nullptr;
+    if (!symbols.complete()) library.missing[at] = cat(file, " has no guru64 interface");
+    library.symbols[at] = std::move(symbols);
+}
+
+// MKL ends the process when it can't load its threading layer, so what it will load is tried first: Intel's
+// OpenMP beside it or wherever the loader finds it, else GNU's, else none. A user's own choice stands.
+void choose_threading_layer(const Library& library) {
+    constexpr int sequential = 1;
+    constexpr int gnu = 3;
+    if (!library.mkl.set_threading_layer || std::getenv("MKL_THREADING_LAYER")) return;
+    const std::string folder = folder_of(library.path);
+    if (open_library("libiomp5.so").ok() || open_library(folder + "libiomp5.so").ok()) return;
+    std::string gnu_layer = library.path;
+    const size_t at = gnu_layer.rfind("mkl_rt");
+    if (at != std::string::npos) gnu_layer.replace(at, 6, "mkl_gnu_thread");
+    const bool has_gnu = open_library("libgomp.so.1").ok() && dlopen(gnu_layer.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    library.mkl.set_threading_layer(has_gnu ? gnu : sequential);
+}
+
+std::string library_version(const Library& library, void* handle) {
+    if (library.mkl.version) {
+        char text[256] = {};
+        library.mkl.version(text, sizeof text - 1);
+        const std::string full = text;
+        const size_t at = full.find("Version ");
+        return at == std::string::npos ? full : full.substr(at + 8, full.find('-', at) - at - 8);
+    }
+    const void* text = dlsym(handle, "fftw_version");
+    return text ? static_cast<const char*>(text) : "unknown";
+}
+
+Status fill_library(Library& library, void* handle, const std::string& opened_as) {
+    auto find = [&](auto& target, const char* symbol) {
+        target = reinterpret_cast<std::remove_reference_t<decltype(target)>>(dlsym(handle, symbol));
+    };
+    const void* probe = dlsym(handle, "fftw_plan_guru64_dft");
+    if (!probe) return error(Code::engine_error, opened_as, " has no fftw_plan_guru64_dft");
+    library.path = file_of(probe);
+    if (library.spec.is_mkl) {
+        find(library.mkl.set_local_threads, "MKL_Set_Num_Threads_Local");
+        find(library.mkl.version, "MKL_Get_Version_String");
+        find(library.mkl.set_threading_layer, "MKL_Set_Threading_Layer");
+        choose_threading_layer(library);
+    }
+    for (Precision p : {Precision::single, Precision::dbl, Precision::extended}) {
+        find_precision(library, handle, opened_as, p);
+    }
+    library.version = library_version(library, handle);
+    return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> open_fftw_interface(const FftwLibrarySpec& spec,
+                                                    const std::vector<std::string>& folders) {
+    std::vector<std::string> candidates = spec.file_names;
+    for (const std::string& folder : folders) {
+        for (const std::string& name : spec.file_names) candidates.push_back(folder + "/" + name);
+    }
+    const char* forced = std::getenv(spec.path_variable.c_str());
+    if (forced && std::string(forced) == "none") {
+        return error(Code::engine_error, spec.path_variable, " is 'none'");
+    }
+    if (forced && *forced) candidates = {forced};
+    std::string first_reason;
+    for (const std::string& candidate : candidates) {
+        auto handle = open_library(candidate);
+        Status status = handle.status();
+        if (handle.ok()) {
+            auto library = std::make_unique<Library>();
+            library->spec = spec;
+            status = fill_library(*library, handle.value(), candidate);
+            if (status.ok()) return std::unique_ptr<Engine>(new FftwInterfaceEngine(std::move(library)));
+        }
+        if (first_reason.empty()) first_reason = status.message();
+    }
+    if (forced && *forced) return error(Code::engine_error, spec.path_variable, ": ", first_reason);
+    return error(Code::engine_error, first_reason, "; set ", spec.path_variable, " to its path");
+}
+
+}  // namespace spanfft

@@ -1,0 +1,47 @@
+// Run-time lookup of FFTW3-interface entry points; see fftw_symbols.hpp.
+#include "engine/fftw_symbols.hpp"
+
+#include <dlfcn.h>
+
+namespace spanfft::fftw_abi {
+
+Result<void*> open_library(const std::string& name) {
+    if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+    const char* reason = dlerror();
+    return error(Code::engine_error, reason ? reason : name.c_str());
+}
+
+Symbols find_symbols(void* handle, void* threads_handle, Precision precision) {
+    const std::string prefix = precision == Precision::single ? "fftwf_"
+                               : precision == Precision::dbl  ? "fftw_"
+                                                              : "fftwl_";
+    auto find = [&](auto& target, const char* name) {
+        const std::string symbol = prefix + name;
+        void* address = dlsym(handle, symbol.c_str());
+        if (!address && threads_handle) address = dlsym(threads_handle, symbol.c_str());
+        target = reinterpret_cast<std::remove_reference_t<decltype(target)>>(address);
+    };
+    Symbols s;
+    find(s.plan_dft, "plan_guru64_dft");
+    find(s.plan_r2c, "plan_guru64_dft_r2c");
+    find(s.plan_c2r, "plan_guru64_dft_c2r");
+    find(s.plan_r2r, "plan_guru64_r2r");
+    find(s.execute_dft, "execute_dft");
+    find(s.execute_r2c, "execute_dft_r2c");
+    find(s.execute_c2r, "execute_dft_c2r");
+    find(s.execute_r2r, "execute_r2r");
+    find(s.destroy, "destroy_plan");
+    find(s.alignment_of, "alignment_of");
+    find(s.init_threads, "init_threads");
+    find(s.with_nthreads, "plan_with_nthreads");
+    find(s.set_time_limit, "set_timelimit");
+    if (s.complete()) s.path = file_of(reinterpret_cast<const void*>(s.plan_dft));
+    return s;
+}
+
+std::string file_of(const void* address) {
+    Dl_info info{};
+    return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+}  // namespace spanfft::fftw_abi

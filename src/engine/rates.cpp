@@ -1,0 +1,202 @@
+// Expected engine rates; see rates.hpp. The priors are medians of out-of-place double c2c transforms.
+//
+// Sources: prior "xeon": 2 cores of a Sapphire Rapids class Xeon (FFTW as Debian builds it, MKL 2026.2, ducc0
+// 0.42), the project's survey of November 2026. Prior "epyc": 2 cores of an EPYC of 2024 (Zen 5), same libraries,
+// measured with this engine layer. What has no row is scaled from what has: the factors are named below.
+#include "engine/rates.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <optional>
+
+#include "engine/scratch.hpp"
+#include "engine/spec.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr double kUnknownGflops = 2.0;        // an engine without any row
+constexpr double kSingleFactor = 2.0;         // float beside double: half the bytes, twice the lanes
+constexpr double kExtendedFactor = 0.1;       // long double: no SIMD
+constexpr double kRealFactor = 0.8;           // r2c, c2r: their flops are counted as half
+constexpr double kR2rFactor = 0.5;            // dct, dst: extra sweeps around a half-length transform
+constexpr double kLargePrimeFactor = 0.3;     // Rader or Bluestein: two or three longer transforms
+constexpr double kThreadGain = 1.8;           // by doubling threads, where only one thread was measured
+constexpr double kThreadsWorthFlops = 2e6;    // below this, threads gain nothing
+constexpr index_t kFarBytes = 1024;           // points further apart than this make a strided transform...
+constexpr index_t kStridedReachBytes = 1 << 18;  // ...once they reach over more than this
+
+struct Prior {
+    const char* engine;
+    RateShape shape;
+    double n;
+    double one_thread;
+    double two_threads;
+};
+
+// Xeon: strided rates are not in the survey; they are half of the several-axes rate, which contains them.
+constexpr Prior kXeon[] = {
+    {"fftw", RateShape::line, 1 << 10, 8.0, 17.6},    {"fftw", RateShape::line, 1 << 16, 10.7, 16.5},
+    {"fftw", RateShape::line, 1 << 20, 4.7, 9.0},     {"fftw", RateShape::line, 1 << 24, 3.2, 5.3},
+    {"fftw", RateShape::several, 1 << 24, 8.3, 14.2}, {"fftw", RateShape::strided, 256, 4.1, 7.1},
+    {"mkl", RateShape::line, 1 << 10, 8.4, 15.8},     {"mkl", RateShape::line, 1 << 16, 16.6, 13.8},
+    {"mkl", RateShape::line, 1 << 20, 5.7, 16.6},     {"mkl", RateShape::line, 1 << 24, 8.4, 17.0},
+    {"mkl", RateShape::several, 1 << 24, 8.7, 25.0},  {"mkl", RateShape::strided, 256, 4.3, 12.5},
+    {"ducc0", RateShape::line, 1 << 10, 9.6, 17.5},   {"ducc0", RateShape::line, 1 << 16, 6.7, 6.8},
+    {"ducc0", RateShape::line, 1 << 20, 3.2, 8.0},    {"ducc0", RateShape::line, 1 << 24, 3.5, 6.0},
+    {"ducc0", RateShape::several, 1 << 24, 4.8, 13.1}, {"ducc0", RateShape::strided, 256, 2.4, 6.5},
+};
+
+constexpr Prior kEpyc[] = {
+    {"fftw", RateShape::line, 1 << 10, 19.0, 37.0},   {"fftw", RateShape::line, 1 << 16, 14.1, 22.4},
+    {"fftw", RateShape::line, 1 << 20, 7.4, 14.7},    {"fftw", RateShape::line, 1 << 24, 6.8, 12.8},
+    {"fftw", RateShape::several, 1 << 24, 1.8, 3.0},  {"fftw", RateShape::strided, 256, 1.6, 1.7},
+    {"mkl", RateShape::line, 1 << 10, 13.4, 26.0},    {"mkl", RateShape::line, 1 << 16, 22.0, 24.0},
+    {"mkl", RateShape::line, 1 << 20, 13.7, 24.0},    {"mkl", RateShape::line, 1 << 24, 12.6, 22.0},
+    {"mkl", RateShape::several, 1 << 24, 11.4, 22.0}, {"mkl", RateShape::strided, 256, 9.9, 18.0},
+    {"ducc0", RateShape::line, 1 << 10, 10.0, 20.0},  {"ducc0", RateShape::line, 1 << 16, 8.0, 8.0},
+    {"ducc0", RateShape::line, 1 << 20, 5.0, 8.0},    {"ducc0", RateShape::line, 1 << 24, 4.0, 7.0},
+    {"ducc0", RateShape::several, 1 << 24, 5.0, 10.0}, {"ducc0", RateShape::strided, 256, 4.0, 8.0},
+};
+
+template <size_t N>
+RateTable table_of(const char* source, const Prior (&priors)[N]) {
+    RateTable table;
+    table.source = source;
+    for (const Prior& p : priors) {
+        table.rows.push_back({p.engine, Precision::dbl, p.shape, 1, p.n, p.one_thread});
+        table.rows.push_back({p.engine, Precision::dbl, p.shape, 2, p.n, p.two_threads});
+    }
+    return table;
+}
+
+std::mutex& rates_mutex() {
+    static std::mutex mutex;
+    return mutex;
+}
+
+RateTable& measured_rates() {
+    static RateTable table;
+    return table;
+}
+
+RateShape shape_of(const LocalSpec& spec) {
+    if (spec.transform.size() > 1) return RateShape::several;
+    if (spec.transform.empty()) return RateShape::line;
+    const LoopDim& axis = spec.transform[0];
+    auto far = [&](index_t stride, size_t bytes) {
+        const index_t step = std::abs(stride) * static_cast<index_t>(bytes);
+        return step > kFarBytes && step * axis.n > kStridedReachBytes;
+    };
+    return far(axis.in_stride, input_type(spec).bytes()) || far(axis.out_stride, output_type(spec).bytes())
+               ? RateShape::strided
+               : RateShape::line;
+}
+
+// Rate at log2 n between the rows of one engine, precision, shape and thread count; nothing without a row.
+std::optional<double> interpolate(const RateTable& table, const std::string& engine, Precision precision,
+                                  RateShape shape, int threads, double n) {
+    const RateRow* below = nullptr;
+    const RateRow* above = nullptr;
+    for (const RateRow& row : table.rows) {
+        if (row.engine != engine || row.precision != precision || row.shape != shape || row.threads != threads) continue;
+        if (row.n <= n && (!below || row.n > below->n)) below = &row;
+        if (row.n >= n && (!above || row.n < above->n)) above = &row;
+    }
+    if (!below && !above) return std::nullopt;
+    if (!below || !above || below->n == above->n) return (below ? below : above)->gflops;
+    const double t = (std::log2(n) - std::log2(below->n)) / (std::log2(above->n) - std::log2(below->n));
+    return below->gflops * std::pow(above->gflops / below->gflops, t);
+}
+
+// Rate for any thread count: rows of one and two threads give the gain by doubling.
+std::optional<double> with_threads(const RateTable& table, const std::string& engine, Precision precision,
+                                   RateShape shape, int threads, double n) {
+    if (auto exact = interpolate(table, engine, precision, shape, threads, n)) return exact;
+    const auto one = interpolate(table, engine, precision, shape, 1, n);
+    if (!one) return std::nullopt;
+    const auto two = interpolate(table, engine, precision, shape, 2, n);
+    const double gain = two ? *two / *one : kThreadGain;
+    return *one * std::pow(gain, std::log2(static_cast<double>(threads)));
+}
+
+double precision_factor(Precision precision) {
+    return precision == Precision::single ? kSingleFactor : precision == Precision::dbl ? 1.0 : kExtendedFactor;
+}
+
+double base_rate(const std::string& engine, Precision precision, RateShape shape, int threads, double n) {
+    static const RateTable prior = prior_rates();
+    std::lock_guard lock(rates_mutex());
+    for (const RateTable* table : {static_cast<const RateTable*>(&measured_rates()), &prior}) {
+        if (auto rate = with_threads(*table, engine, precision, shape, threads, n)) return *rate;
+        if (auto rate = with_threads(*table, engine, Precision::dbl, shape, threads, n)) {
+            return *rate * precision_factor(precision);
+        }
+    }
+    return kUnknownGflops * precision_factor(precision);
+}
+
+}  // namespace
+
+RateTable prior_rates() {
+#if defined(__x86_64__) || defined(__i386__)
+    if (__builtin_cpu_is("amd")) return table_of("prior: 2 cores of a Zen 5 EPYC", kEpyc);
+#endif
+    return table_of("prior: 2 cores of a Sapphire Rapids class Xeon", kXeon);
+}
+
+RateTable current_rates() {
+    {
+        std::lock_guard lock(rates_mutex());
+        if (!measured_rates().rows.empty()) return measured_rates();
+    }
+    return prior_rates();
+}
+
+void set_rates(RateTable table) {
+    std::lock_guard lock(rates_mutex());
+    measured_rates() = std::move(table);
+}
+
+double expected_gflops(const std::string& engine, const LocalSpec& asked) {
+    const LocalSpec spec = canonical(asked);
+    double n = 1;
+    bool large_prime = false;
+    for (const LoopDim& axis : spec.transform) {
+        n *= static_cast<double>(axis.n);
+        large_prime |= largest_prime_factor(logical_length(spec.kernel, axis.n)) > 13;
+    }
+    const int threads = spec_flops(spec) < kThreadsWorthFlops ? 1 : spec.threads;
+    double rate = base_rate(engine, spec.precision, shape_of(spec), threads, std::max(n, 2.0));
+    if (!is_c2c(spec.kernel)) rate *= is_r2r(spec.kernel) ? kR2rFactor : kRealFactor;
+    return large_prime ? rate * kLargePrimeFactor : rate;
+}
+
+double expected_seconds(const std::string& engine, const LocalSpec& spec) {
+    // A transform of no flops (length 1, or a copy) still moves its data: one flop an element stands for that.
+    const double flops = std::max(spec_flops(spec), static_cast<double>(spec_elems(spec)));
+    return flops / (expected_gflops(engine, spec) * 1e9);
+}
+
+Result<double> measure_seconds(const LocalFft& fft, const LocalSpec& spec, double limit_seconds) {
+    using Clock = std::chrono::steady_clock;
+    constexpr size_t kRuns = 5;
+    SPANFFT_ASSIGN(Scratch scratch, make_scratch(spec));
+    std::vector<double> seconds;
+    const auto begin = Clock::now();
+    auto since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
+    // The first run fills caches and starts threads; it only counts when the limit leaves no second.
+    while (seconds.size() <= kRuns && (seconds.empty() || since(begin) + seconds.back() < limit_seconds)) {
+        const auto start = Clock::now();
+        fft.execute(scratch.in, scratch.out);
+        seconds.push_back(since(start));
+    }
+    if (seconds.size() > 1) seconds.erase(seconds.begin());
+    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
+    return seconds[seconds.size() / 2];
+}
+
+}  // namespace spanfft

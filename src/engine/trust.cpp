@@ -1,0 +1,380 @@
+// The accuracy check of an engine at a length; see trust.hpp.
+//
+// Method: every kernel is out[k] = sum over j of w(j) in[j] e^(sign 2 pi i a(j) b(k) / C), of which r2r and c2r keep
+// one part; a and b are affine, so phases are exact integers mod C and every twiddle comes from long-double tables.
+// Example: dct2 is 2 cos(pi (2j+1) k / 2n): a = 2j+1, b = k, C = 4n, the real part, weight 2.
+#include "engine/trust.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "engine/spec.hpp"
+
+namespace spanfft {
+
+double accuracy_rule(Precision precision, index_t n) {
+    const double units = largest_prime_factor(n) <= kTrustedPrime ? 0.6 : 1.5;
+    return units * precision_eps(precision) * std::sqrt(std::log2(static_cast<double>(std::max<index_t>(n, 2))));
+}
+
+namespace {
+
+using Real = long double;
+using Complex = std::complex<long double>;
+
+constexpr Real kPi = 3.141592653589793238462643383279502884L;
+constexpr index_t kImpulses = 3;
+constexpr index_t kLargeLength = 1 << 17;      // from here on fewer outputs are summed, to stay near 0.1 s at 2^21
+constexpr index_t kDenseNumbers = 96;          // real numbers among the outputs that are summed exactly
+constexpr index_t kDenseNumbersLarge = 16;
+
+enum class Part { both, real, imaginary };
+
+struct Form {
+    Kernel kernel;
+    index_t n;
+    index_t circle;
+    index_t a0, a1, b0, b1;
+    index_t inputs, outputs;
+    int sign;
+    Part part;
+};
+
+Form form_of(Kernel kernel, index_t n) {
+    const index_t half = n / 2 + 1;
+    switch (kernel) {
+        case Kernel::c2c_forward: return {kernel, n, n, 0, 1, 0, 1, n, n, -1, Part::both};
+        case Kernel::c2c_backward: return {kernel, n, n, 0, 1, 0, 1, n, n, +1, Part::both};
+        case Kernel::r2c: return {kernel, n, n, 0, 1, 0, 1, n, half, -1, Part::both};
+        case Kernel::c2r: return {kernel, n, n, 0, 1, 0, 1, half, n, +1, Part::real};
+        case Kernel::dct1: return {kernel, n, 2 * (n - 1), 0, 1, 0, 1, n, n, +1, Part::real};
+        case Kernel::dct2: return {kernel, n, 4 * n, 1, 2, 0, 1, n, n, +1, Part::real};
+        case Kernel::dct3: return {kernel, n, 4 * n, 0, 1, 1, 2, n, n, +1, Part::real};
+        case Kernel::dct4: return {kernel, n, 8 * n, 1, 2, 1, 2, n, n, +1, Part::real};
+        case Kernel::dst1: return {kernel, n, 2 * (n + 1), 1, 1, 1, 1, n, n, +1, Part::imaginary};
+        case Kernel::dst2: return {kernel, n, 4 * n, 1, 2, 1, 1, n, n, +1, Part::imaginary};
+        case Kernel::dst3: return {kernel, n, 4 * n, 1, 1, 1, 2, n, n, +1, Part::imaginary};
+        case Kernel::dst4: break;
+    }
+    return {kernel, n, 8 * n, 1, 2, 1, 2, n, n, +1, Part::imaginary};
+}
+
+Real weight(const Form& form, index_t j) {
+    if (form.part == Part::both) return 1;
+    const bool first = j == 0 && (form.kernel == Kernel::c2r || form.kernel == Kernel::dct1 ||
+                                  form.kernel == Kernel::dct3);
+    const bool last = (form.kernel == Kernel::dct1 && j == form.n - 1) ||
+                      (form.kernel == Kernel::dst3 && j == form.n - 1) ||
+                      (form.kernel == Kernel::c2r && 2 * j == form.n);
+    return first || last ? 1 : 2;
+}
+
+// Whether the imaginary part of input j takes part: not where a Hermitian spectrum is real.
+bool has_imaginary(const Form& form, index_t j) {
+    return complex_input(form.kernel) && !(form.kernel == Kernel::c2r && (j == 0 || 2 * j == form.n));
+}
+
+index_t mul_mod(index_t a, index_t b, index_t modulus) {
+    __extension__ using Twice = __int128;
+    return static_cast<index_t>(static_cast<Twice>(a) * b % modulus);
+}
+
+// e^(2 pi i index / circle), with the angle reduced to an eighth of the circle in integers first.
+Complex unit_root(index_t index, index_t circle) {
+    const index_t octant = 8 * index / circle;
+    // Distance to the nearest quarter, in units of 1/4 of a step, so that it is exact: |rest| <= circle / 2.
+    const index_t quarter = (octant + 1) / 2;
+    const index_t rest = 4 * index - quarter * circle;
+    const Real angle = kPi / 2 * static_cast<Real>(rest) / static_cast<Real>(circle);
+    const Complex base(std::cos(angle), std::sin(angle));
+    switch (quarter % 4) {
+        case 0: return base;
+        case 1: return {-base.imag(), base.real()};
+        case 2: return -base;
+        default: return {base.imag(), -base.real()};
+    }
+}
+
+// e^(sign 2 pi i index / circle) for any index from two tables of about sqrt(circle) entries.
+class Roots {
+  public:
+    Roots(index_t circle, int sign) {
+        while ((index_t{1} << (2 * shift_)) < circle) ++shift_;
+        const index_t low = index_t{1} << shift_;
+        for (index_t i = 0; i < std::min(low, circle); ++i) low_.push_back(root(i, circle, sign));
+        for (index_t i = 0; i < circle; i += low) high_.push_back(root(i, circle, sign));
+    }
+    Complex operator()(index_t index) const {
+        const Complex& h = high_[static_cast<size_t>(index >> shift_)];
+        const Complex& l = low_[static_cast<size_t>(index & ((index_t{1} << shift_) - 1))];
+        return {h.real() * l.real() - h.imag() * l.imag(), h.real() * l.imag() + h.imag() * l.real()};
+    }
+    static Complex root(index_t index, index_t circle, int sign) {
+        const Complex value = unit_root(index, circle);
+        return sign < 0 ? std::conj(value) : value;
+    }
+
+  private:
+    int shift_ = 0;
+    std::vector<Complex> low_, high_;
+};
+
+// Noise in [-1, 1) on a grid of 2^-20, so that every precision holds it exactly; splitmix64.
+class Noise {
+  public:
+    explicit Noise(index_t seed) : state_(static_cast<uint64_t>(seed) * 2 + 1) {}
+    uint64_t bits() {
+        uint64_t z = (state_ += 0x9E3779B97F4A7C15ULL);
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+        return z ^ (z >> 31);
+    }
+    double value() { return static_cast<double>(bits() >> 43) * 0x1p-20 - 1.0; }
+    index_t below(index_t bound) { return static_cast<index_t>(bits() % static_cast<uint64_t>(bound)); }
+
+  private:
+    uint64_t state_;
+};
+
+// A running sum that keeps what each addition rounds away (Knuth's two-sum): the check of long double itself.
+struct CompensatedSum {
+    Real sum = 0, lost = 0;
+    void add(Real x) {
+        const Real next = sum + x;
+        const Real back = next - sum;
+        lost += (sum - (next - back)) + (x - back);
+        sum = next;
+    }
+    Real value() const { return sum + lost; }
+};
+
+struct PlainSum {
+    Real sum = 0;
+    void add(Real x) { sum += x; }
+    Real value() const { return sum; }
+};
+
+// The engine's arrays, as numbers of its precision; complex elements are two numbers.
+template <class T>
+struct Arrays {
+    Buffer in, out;
+    index_t in_numbers = 0, out_numbers = 0;
+};
+
+template <class T>
+Real part_of(const T* data, index_t at, bool complex, bool imaginary) {
+    if (!complex) return imaginary ? Real{0} : static_cast<Real>(data[at]);
+    return static_cast<Real>(data[2 * at + (imaginary ? 1 : 0)]);
+}
+
+// sum over j of w(j) in[j] e^(...a(j) b...), in blocks: within a block one table serves, e^(i step j).
+template <class T, class Sum>
+Complex exact_output(const Form& form, const T* in, index_t k) {
+    const bool complex = complex_input(form.kernel);
+    const index_t b = (form.b0 + form.b1 * k) % form.circle;
+    const index_t step = mul_mod(form.a1, b, form.circle);
+    const index_t start = mul_mod(form.a0, b, form.circle);
+    const auto block = static_cast<index_t>(std::ceil(std::sqrt(static_cast<double>(form.inputs))));
+    std::vector<Complex> table;
+    for (index_t j = 0; j < block; ++j) {
+        table.push_back(Roots::root(mul_mod(step, j, form.circle), form.circle, form.sign));
+    }
+    Sum total_re, total_im;
+    for (index_t first = 0; first < form.inputs; first += block) {
+        Sum re, im;
+        const index_t count = std::min(block, form.inputs - first);
+        for (index_t j = 0; j < count; ++j) {
+            const Complex& root = table[static_cast<size_t>(j)];
+            const Real x = part_of(in, first + j, complex, false);
+            const Real y = part_of(in, first + j, complex, true);
+            const Real w = first + j == 0 || first + j + 1 == form.inputs ? weight(form, first + j)
+                           : form.part == Part::both                      ? 1
+                                                                          : 2;
+            re.add(w * (x * root.real() - y * root.imag()));
+            im.add(w * (x * root.imag() + y * root.real()));
+        }
+        const index_t offset = (mul_mod(step, first, form.circle) + start) % form.circle;
+        const Complex turned = Complex(re.value(), im.value()) * Roots::root(offset, form.circle, form.sign);
+        total_re.add(turned.real());
+        total_im.add(turned.imag());
+    }
+    return {total_re.value(), total_im.value()};
+}
+
+// Squared distance of output k from a value, of which the kernel keeps the parts it has.
+template <class T>
+Real squared_error(const Form& form, const T* out, index_t k, const Complex& value) {
+    if (form.part == Part::both) {
+        const Real re = static_cast<Real>(out[2 * k]) - value.real();
+        const Real im = static_cast<Real>(out[2 * k + 1]) - value.imag();
+        return re * re + im * im;
+    }
+    const Real difference = static_cast<Real>(out[k]) - (form.part == Part::real ? value.real() : value.imag());
+    return difference * difference;
+}
+
+template <class T>
+double impulse_error(const Form& form, const LocalFft& fft, Arrays<T>& arrays) {
+    T* in = arrays.in.template as<T>();
+    T* out = arrays.out.template as<T>();
+    std::fill(in, in + arrays.in_numbers, T(0));
+    const bool complex = complex_input(form.kernel);
+    Noise noise(form.n);
+    std::vector<index_t> places;
+    std::vector<Complex> heights;
+    for (index_t i = 0; i < std::min(kImpulses, form.inputs); ++i) {
+        index_t j = noise.below(form.inputs);
+        while (std::find(places.begin(), places.end(), j) != places.end()) j = (j + 1) % form.inputs;
+        const double re = 0.5 + 0.5 * noise.value();
+        const double im = has_imaginary(form, j) ? noise.value() : 0.0;
+        in[complex ? 2 * j : j] = static_cast<T>(re);
+        if (complex) in[2 * j + 1] = static_cast<T>(im);
+        places.push_back(j);
+        heights.push_back(weight(form, j) * Complex(re, im));
+    }
+    fft.execute(in, out);
+    const Roots roots(form.circle, form.sign);
+    Real error = 0, norm = 0;
+    std::vector<index_t> phases, steps;
+    for (index_t j : places) {
+        const index_t a = form.a0 + form.a1 * j;
+        phases.push_back(mul_mod(a, form.b0, form.circle));
+        steps.push_back(mul_mod(a, form.b1, form.circle));
+    }
+    for (index_t k = 0; k < form.outputs; ++k) {
+        Complex value = 0;
+        for (size_t i = 0; i < places.size(); ++i) {
+            const Complex root = roots(phases[i]);
+            value += Complex(heights[i].real() * root.real() - heights[i].imag() * root.imag(),
+                             heights[i].real() * root.imag() + heights[i].imag() * root.real());
+            phases[i] += steps[i];
+            if (phases[i] >= form.circle) phases[i] -= form.circle;
+        }
+        error += squared_error(form, out, k, value);
+        const Real re = form.part == Part::imaginary ? 0 : value.real();
+        const Real im = form.part == Part::real ? 0 : value.imag();
+        norm += re * re + im * im;
+    }
+    return static_cast<double>(std::sqrt(error / norm));
+}
+
+template <class T>
+double dense_error(const Form& form, const LocalFft& fft, Arrays<T>& arrays, index_t summed) {
+    T* in = arrays.in.template as<T>();
+    T* out = arrays.out.template as<T>();
+    Noise noise(form.n + 1);
+    const bool complex = complex_input(form.kernel);
+    for (index_t i = 0; i < arrays.in_numbers; ++i) in[i] = static_cast<T>(noise.value());
+    if (complex) {
+        for (index_t j : {index_t{0}, form.inputs - 1}) {
+            if (!has_imaginary(form, j)) in[2 * j + 1] = 0;
+        }
+    }
+    // c2r may destroy its input, so what the sums need is kept.
+    std::vector<T> kept(in, in + arrays.in_numbers);
+    fft.execute(in, out);
+    Real norm = 0;
+    for (index_t i = 0; i < arrays.out_numbers; ++i) norm += static_cast<Real>(out[i]) * static_cast<Real>(out[i]);
+    Real error = 0;
+    const bool all = summed >= form.outputs;
+    for (index_t i = 0; i < summed; ++i) {
+        const index_t k = all ? i : noise.below(form.outputs);
+        const Complex value = sizeof(T) == sizeof(Real) ? exact_output<T, CompensatedSum>(form, kept.data(), k)
+                                                        : exact_output<T, PlainSum>(form, kept.data(), k);
+        error += squared_error(form, out, k, value);
+    }
+    const Real mean_norm = norm / static_cast<Real>(form.outputs);
+    return static_cast<double>(std::sqrt(error / static_cast<Real>(summed) / mean_norm));
+}
+
+template <class T>
+Status run_check(const Form& form, const LocalFft& fft, double rule, TrustCheck& check) {
+    Arrays<T> arrays;
+    arrays.in_numbers = form.inputs * (complex_input(form.kernel) ? 2 : 1);
+    arrays.out_numbers = form.outputs * (complex_output(form.kernel) ? 2 : 1);
+    SPANFFT_ASSIGN(arrays.in, Buffer::allocate(static_cast<size_t>(arrays.in_numbers) * sizeof(T)));
+    SPANFFT_ASSIGN(arrays.out, Buffer::allocate(static_cast<size_t>(arrays.out_numbers) * sizeof(T)));
+    check.impulse = impulse_error(form, fft, arrays) / rule;
+    const index_t numbers = form.n < kLargeLength ? kDenseNumbers : kDenseNumbersLarge;
+    const index_t per_output = form.part == Part::both ? 2 : 1;
+    const index_t summed = std::min(form.outputs, numbers / per_output);
+    check.dense = dense_error(form, fft, arrays, summed) / rule;
+    // The root mean square of m Gaussian numbers strays by 1 / sqrt(2m) of itself.
+    const auto counted = static_cast<double>(summed * per_output);
+    check.dense_allowance = 1.0 + 3.0 / std::sqrt(2.0 * counted);
+    return {};
+}
+
+std::string sentence(const Engine& engine, const TrustCheck& check, index_t n) {
+    if (check.passed()) return "";
+    if (!check.problem.empty()) {
+        return cat(engine.name(), " could not be checked at length ", n, " (", check.problem, "): passed over");
+    }
+    std::ostringstream factor;
+    factor.precision(2);
+    const double worst = std::max(check.impulse, check.dense);
+    if (worst >= 100) {
+        factor << static_cast<long long>(std::pow(10.0, std::floor(std::log10(worst)) - 1) *
+                                         std::round(worst / std::pow(10.0, std::floor(std::log10(worst)) - 1)));
+    } else {
+        factor << worst;
+    }
+    return cat(engine.name(), " misses the accuracy rule at length ", n, " by a factor of ", factor.str(),
+               ": passed over");
+}
+
+}  // namespace
+
+TrustCheck check_length(const Engine& engine, Kernel kernel, Precision precision, index_t n, int threads) {
+    TrustCheck check;
+    LocalSpec spec;
+    spec.kernel = kernel;
+    spec.precision = precision;
+    spec.transform = {{n, 1, 1}};
+    spec.threads = threads;
+    Status status = check_spec(spec);
+    if (status.ok()) {
+        auto fft = engine.plan(spec);
+        status = fft.status();
+        if (fft.ok()) {
+            const Form form = form_of(kernel, n);
+            const double rule = accuracy_rule(precision, logical_length(kernel, n));
+            status = precision == Precision::single ? run_check<float>(form, *fft.value(), rule, check)
+                     : precision == Precision::dbl  ? run_check<double>(form, *fft.value(), rule, check)
+                                                    : run_check<long double>(form, *fft.value(), rule, check);
+        }
+    }
+    check.problem = status.message();
+    return check;
+}
+
+std::string distrust(const Engine& engine, const LocalSpec& spec) {
+    using Key = std::tuple<std::string, Precision, Kernel, index_t, bool>;
+    static std::mutex mutex;
+    static std::map<Key, std::string> known;
+    for (size_t axis = 0; axis < spec.transform.size(); ++axis) {
+        const index_t n = spec.transform[axis].n;
+        const bool last = axis + 1 == spec.transform.size();
+        const Kernel kernel = last || is_c2c(spec.kernel)  ? spec.kernel
+                              : spec.kernel == Kernel::c2r ? Kernel::c2c_backward
+                                                           : Kernel::c2c_forward;
+        if (largest_prime_factor(logical_length(kernel, n)) <= kTrustedPrime) continue;
+        const Key key{engine.name(), spec.precision, kernel, n, spec.threads > 1};
+        std::lock_guard lock(mutex);
+        auto found = known.find(key);
+        if (found == known.end()) {
+            const TrustCheck check = check_length(engine, kernel, spec.precision, n, spec.threads);
+            found = known.emplace(key, sentence(engine, check, n)).first;
+        }
+        if (!found->second.empty()) return found->second;
+    }
+    return "";
+}
+
+}  // namespace spanfft

@@ -1,0 +1,45 @@
+// Exchange by subarray datatypes and one MPI_Alltoallw (Dalcin, Mortensen, Keyes: P4, algorithms 2 and 3).
+//
+// Method: for each peer, one datatype describes the part of the source array that it gets, another the part of the
+// target array that comes from it. The MPI library moves the parts directly; nothing is packed by us.
+// Cost: no buffers; the speed is that of the library's datatype engine.
+#include "exchange/alltoallw.hpp"
+
+namespace spanfft {
+
+namespace {
+
+class AlltoallwExchange final : public Exchange {
+  public:
+    explicit AlltoallwExchange(std::unique_ptr<Transfer> transfer) : transfer_(std::move(transfer)) {}
+    int chunks() const override { return 1; }
+    Status start(int, const void* source, void* target) override { return transfer_->start(source, target); }
+    Status finish(int) override { return transfer_->finish(); }
+    index_t memory_bytes() const override { return 0; }
+
+  private:
+    std::unique_ptr<Transfer> transfer_;
+};
+
+std::vector<StridedPart> parts(const std::vector<Piece>& pieces, const Patch& mine, index_t elem_bytes) {
+    std::vector<StridedPart> result;
+    for (const auto& piece : pieces) result.push_back(strided_part(piece, patch_shape(mine), elem_bytes));
+    return result;
+}
+
+Result<std::unique_ptr<Exchange>> bind(Comm& comm, const ExchangeSpec& spec, int rank) {
+    const auto send = parts(pieces_to_send(spec.from, spec.to, rank), spec.from.patch(rank), spec.elem_bytes);
+    const auto receive = parts(pieces_to_receive(spec.from, spec.to, rank), spec.to.patch(rank), spec.elem_bytes);
+    SPANFFT_ASSIGN(auto transfer, comm.make_alltoallw(send, receive));
+    return std::unique_ptr<Exchange>(new AlltoallwExchange(std::move(transfer)));
+}
+
+index_t none(const ExchangeSpec&, int) { return 0; }
+
+}  // namespace
+
+ExchangeStrategy alltoallw_strategy() {
+    return {"alltoallw", "P4", "subarray datatypes, nothing packed", bind, none, none};
+}
+
+}  // namespace spanfft

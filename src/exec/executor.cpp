@@ -1,0 +1,159 @@
+// Binding and running plans; see executor.hpp.
+#include "exec/executor.hpp"
+
+#include <chrono>
+
+#include "disk/output_file.hpp"
+
+namespace spanfft {
+
+Executor::Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm)
+    : plan_(std::move(plan)), comm_(std::move(comm)), binding_(*comm_) {}
+
+Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm) {
+    std::unique_ptr<Executor> executor(new Executor(std::move(plan), std::move(comm)));
+    SPANFFT_TRY(agree(*executor->comm_, executor->allocate()));
+    for (const auto& step : executor->plan_->steps) {
+        auto task = step->bind(executor->binding_);
+        SPANFFT_TRY(agree(*executor->comm_, task.status()));
+        executor->tasks_.push_back(std::move(task).value());
+    }
+    return executor;
+}
+
+Status Executor::allocate() {
+    const auto& bytes = plan_->slot_bytes[static_cast<size_t>(rank())];
+    for (size_t slot = 0; slot < buffers_.size(); ++slot) {
+        SPANFFT_ASSIGN(buffers_[slot], Buffer::allocate(static_cast<size_t>(bytes[slot])));
+    }
+    return Status();
+}
+
+Status Executor::check_pointers(const void* in, void* out) const {
+    const index_t in_bytes = plan_->input.local_bytes(rank()), out_bytes = plan_->output.local_bytes(rank());
+    if (in_bytes && !in) return error(Code::invalid_argument, "the input is NULL but this rank's box has ", in_bytes, " bytes");
+    if (out_bytes && !out) return error(Code::invalid_argument, "the output is NULL but this rank's box has ", out_bytes, " bytes");
+    const auto* a = static_cast<const char*>(in);
+    const auto* b = static_cast<const char*>(out);
+    if (plan_->problem.in_place) {
+        if (in_bytes && out_bytes && a != b) return error(Code::invalid_argument, "the plan is in_place, but input and output are different memory; pass the same pointer");
+    } else if (in_bytes && out_bytes && a < b + out_bytes && b < a + in_bytes) {
+        return error(Code::invalid_argument, "input and output overlap; use two arrays, or plan with in_place");
+    }
+    return Status();
+}
+
+Status Executor::run_steps(RunContext& context, bool agree_each) {
+    counted_.reset();
+    std::vector<Counts> counted;
+    counted.reserve(tasks_.size());
+    for (auto& task : tasks_) {
+        const auto start = std::chrono::steady_clock::now();
+        Status status = task->run(context);
+        if (agree_each) status = agree(*comm_, status);
+        SPANFFT_TRY(status);
+        counted.push_back(task->counted());
+        counted.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    }
+    counted_ = std::move(counted);
+    return Status();
+}
+
+Status Executor::execute(const void* in, void* out) {
+    Status status;
+    if (plan_->problem.memory_bytes > 0) {
+        status = error(Code::invalid_argument, "this plan was made with memory= for files; use transform_file, or plan without memory=");
+    } else {
+        status = check_pointers(in, out);
+    }
+    SPANFFT_TRY(agree(*comm_, status));
+    RunContext context;
+    for (size_t slot = 0; slot < buffers_.size(); ++slot) context.slots[slot] = buffers_[slot].data();
+    // Slots are written only if they are the target of a step, which Slot::input never is.
+    context.slots[static_cast<size_t>(Slot::input)] = const_cast<void*>(in);
+    context.slots[static_cast<size_t>(Slot::output)] = out;
+    return run_steps(context, false);
+}
+
+namespace {
+
+// Rank 0's text on all ranks. Collective.
+Status share_text(Comm& comm, std::string& text) {
+    auto length = static_cast<index_t>(text.size());
+    SPANFFT_TRY(comm.broadcast(&length, sizeof length, 0));
+    text.resize(static_cast<size_t>(length));
+    return comm.broadcast(text.data(), text.size(), 0);
+}
+
+Status check_input(const FileStore& store, const FileRequest& request, index_t needed_bytes) {
+    if (request.input_offset_bytes < 0) return error(Code::invalid_argument, "input offset is ", request.input_offset_bytes, " bytes; it must not be negative");
+    if (store.size_bytes() - request.input_offset_bytes < needed_bytes) {
+        return error(Code::corrupt_data, request.input_path, " has ", store.size_bytes(), " bytes, but the array needs ", needed_bytes,
+                     " from byte ", request.input_offset_bytes, "; the file is truncated or its shape or type is not what was said");
+    }
+    return Status();
+}
+
+}  // namespace
+
+Status Executor::transform_file(const FileRequest& request) {
+    Status status;
+    if (plan_->problem.memory_bytes == 0) {
+        status = error(Code::invalid_argument, "this plan is for arrays in memory; plan with memory= to transform files");
+    }
+    SPANFFT_TRY(agree(*comm_, status));
+    SPANFFT_TRY(agree_on_text(*comm_, "input file", request.input_path));
+    SPANFFT_TRY(agree_on_text(*comm_, "output file", request.output_path));
+    RunContext context;
+    for (size_t slot = 0; slot < buffers_.size(); ++slot) context.slots[slot] = buffers_[slot].data();
+    context.progress = request.progress;
+    context.input_offset_bytes = request.input_offset_bytes;
+    const Counts predicted = plan_->predict(rank());
+    context.total_bytes = predicted.disk_read_bytes + predicted.disk_written_bytes;
+    return run_on_stores(request, context);
+}
+
+Status Executor::run_on_stores(const FileRequest& request, RunContext& context) {
+    const Problem& problem = plan_->problem;
+    const index_t input_bytes = product(problem.input_shape()) * static_cast<index_t>(problem.input_elem().bytes());
+    auto input = FileStore::open_input(request.input_path);
+    SPANFFT_TRY(agree(*comm_, input.status()));
+    SPANFFT_TRY(agree(*comm_, check_input(*input.value(), request, input_bytes)));
+    context.input_store = input.value().get();
+
+    // Rank 0 makes the partial file and gives it its name; the others write their boxes into the same file.
+    std::unique_ptr<OutputFile> output;
+    std::unique_ptr<FileStore> shared;
+    std::string partial;
+    Status made;
+    if (rank() == 0) {
+        auto created = OutputFile::create({request.output_path, request.input_path, request.header, plan_->output_file_bytes,
+                                           request.scratch_folder, plan_->scratch_bytes});
+        made = created.status();
+        if (made.ok()) {
+            output = std::move(created).value();
+            partial = output->partial_path();
+            context.output_store = &output->store();
+            context.scratch_store = output->scratch();
+            context.output_offset_bytes = output->payload_offset_bytes();
+        }
+    }
+    SPANFFT_TRY(agree(*comm_, made));
+    SPANFFT_TRY(share_text(*comm_, partial));
+    SPANFFT_TRY(comm_->broadcast(&context.output_offset_bytes, sizeof context.output_offset_bytes, 0));
+    Status opened;
+    if (rank() != 0) {
+        auto store = FileStore::open_output(partial);
+        opened = store.status();
+        if (opened.ok()) {
+            shared = std::move(store).value();
+            context.output_store = shared.get();
+        }
+    }
+    SPANFFT_TRY(agree(*comm_, opened));
+    SPANFFT_TRY(run_steps(context, true));
+    SPANFFT_TRY(agree(*comm_, shared ? shared->sync() : Status()));
+    return agree(*comm_, output ? output->publish() : Status());
+}
+
+}  // namespace spanfft

@@ -1,0 +1,58 @@
+// Executor: binds a plan to a communicator, buffers and (for files) stores, and runs it.
+//
+// Method: construction allocates every buffer and binds every step; running only moves data. Measured counts are kept
+// for each step beside the prediction.
+// Invariant: nothing is allocated while a plan runs; all ranks return the same status from every collective method.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "plan/plan.hpp"
+
+namespace spanfft {
+
+struct FileRequest {
+    std::string input_path;
+    index_t input_offset_bytes = 0;
+    std::string output_path;
+    std::string header;          // goes before the array in the output
+    std::string scratch_folder;  // empty: the output's
+    Progress progress;
+};
+
+class Executor {
+  public:
+    // Collective over comm, which the executor keeps.
+    static Result<std::unique_ptr<Executor>> make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm);
+
+    // Collective. Arrays in memory: this rank's parts.
+    Status execute(const void* in, void* out);
+    // Collective. Arrays in files: reads, transforms, writes; the output appears when it is whole.
+    Status transform_file(const FileRequest& request);
+
+    const Plan& plan() const { return *plan_; }
+    int rank() const { return binding_.comm.rank(); }
+    const std::string& engines() const { return binding_.engines(); }
+    // One for each step of the plan after a complete run, none before.
+    const std::optional<std::vector<Counts>>& counted() const { return counted_; }
+
+  private:
+    Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm);
+    Status allocate();
+    Status check_pointers(const void* in, void* out) const;
+    Status run_steps(RunContext& context, bool agree_each);
+    Status run_on_stores(const FileRequest& request, RunContext& context);
+
+    std::shared_ptr<const Plan> plan_;
+    std::unique_ptr<Comm> comm_;
+    Binding binding_;
+    std::array<Buffer, kSlots> buffers_;
+    std::vector<std::unique_ptr<Task>> tasks_;
+    std::optional<std::vector<Counts>> counted_;
+};
+
+}  // namespace spanfft

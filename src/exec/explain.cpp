@@ -1,0 +1,106 @@
+// A plan in words; see explain.hpp.
+#include "exec/explain.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+namespace spanfft {
+
+namespace {
+
+void add_lines(std::vector<PlanLine>& lines, const Step* step, int depth, int index) {
+    lines.push_back({depth, step, index});
+    for (const Step* child : step->children()) add_lines(lines, child, depth + 1, -1);
+}
+
+// Group digits by three: 16777216 -> "16 777 216".
+std::string digits(index_t n) {
+    std::string text = std::to_string(n);
+    for (auto i = static_cast<std::ptrdiff_t>(text.size()) - 3; i > 0; i -= 3) text.insert(static_cast<size_t>(i), " ");
+    return text;
+}
+
+std::string fixed(double value, int decimals) {
+    std::ostringstream out;
+    out << std::fixed << std::setprecision(decimals) << value;
+    return out.str();
+}
+
+std::string milliseconds(double seconds) { return fixed(seconds * 1e3, seconds < 0.1 ? 2 : 0) + " ms"; }
+
+struct Row {
+    std::string what, predicted, counted;
+};
+
+// The quantities that are not zero on either side.
+std::vector<Row> rows(const Counts& predicted, const Counts* counted) {
+    std::vector<Row> table;
+    const auto count = [&](const char* what, index_t a, index_t b) {
+        if (a || (counted && b)) table.push_back({what, digits(a), counted ? digits(b) : ""});
+    };
+    const Counts none;
+    const Counts& c = counted ? *counted : none;
+    if (predicted.flops > 0 || c.flops > 0) {
+        table.push_back({"Mflop", fixed(predicted.flops / 1e6, 3), counted ? fixed(c.flops / 1e6, 3) : ""});
+    }
+    count("bytes through memory", predicted.memory_bytes, c.memory_bytes);
+    count("messages to other ranks", predicted.messages, c.messages);
+    count("bytes to other ranks", predicted.sent_bytes, c.sent_bytes);
+    count("bytes read from disk", predicted.disk_read_bytes, c.disk_read_bytes);
+    count("bytes written to disk", predicted.disk_written_bytes, c.disk_written_bytes);
+    count("read requests", predicted.disk_reads, c.disk_reads);
+    count("write requests", predicted.disk_writes, c.disk_writes);
+    table.push_back({"time", milliseconds(predicted.seconds), counted ? milliseconds(c.seconds) : ""});
+    return table;
+}
+
+void print_rows(std::ostringstream& out, const std::vector<Row>& table, const std::string& indent) {
+    for (const auto& row : table) {
+        out << indent << std::left << std::setw(26) << row.what << std::right << std::setw(20) << row.predicted;
+        if (!row.counted.empty()) out << std::setw(20) << row.counted;
+        out << '\n';
+    }
+}
+
+}  // namespace
+
+std::vector<PlanLine> plan_lines(const Plan& plan) {
+    std::vector<PlanLine> lines;
+    for (size_t i = 0; i < plan.steps.size(); ++i) add_lines(lines, plan.steps[i].get(), 0, static_cast<int>(i));
+    return lines;
+}
+
+std::string explain(const Plan& plan, int rank, const std::optional<std::vector<Counts>>& counted) {
+    std::ostringstream out;
+    out << "problem  " << plan.problem.print() << '\n';
+    out << "solver   " << plan.solver << '\n';
+    out << "input    " << plan.input.layout.describe() << (plan.input.elem.complex ? " complex " : " real ")
+        << precision_name(plan.input.elem.precision) << '\n';
+    out << "output   " << plan.output.layout.describe() << (plan.output.elem.complex ? " complex " : " real ")
+        << precision_name(plan.output.elem.precision) << '\n';
+    out << "memory   " << bytes_string(static_cast<double>(plan.peak_memory_bytes(rank))) << " on rank " << rank << '\n';
+    if (plan.sweeps) {
+        out << "disk     " << plan.sweeps << (plan.sweeps == 1 ? " sweep" : " sweeps") << " (each byte read and written "
+            << (plan.sweeps == 1 ? "once" : std::to_string(plan.sweeps) + " times") << "), scratch "
+            << bytes_string(static_cast<double>(plan.scratch_bytes)) << '\n';
+    }
+    out << '\n' << std::left << std::setw(30) << (plan.problem.ranks > 1 ? cat("rank ", rank, " of ", plan.problem.ranks) : std::string())
+        << std::right << std::setw(20) << "predicted" << std::setw(counted ? 20 : 0) << (counted ? "counted" : "") << '\n';
+    for (const PlanLine& line : plan_lines(plan)) {
+        out << std::string(static_cast<size_t>(2 * line.depth), ' ') << line.step->type() << "  " << line.step->describe() << '\n';
+        if (line.index < 0) continue;
+        const Counts* c = counted ? &(*counted)[static_cast<size_t>(line.index)] : nullptr;
+        print_rows(out, rows(line.step->predict(rank), c), "    ");
+    }
+    Counts total;
+    if (counted) {
+        for (const Counts& c : *counted) total += c;
+    }
+    out << "total\n";
+    print_rows(out, rows(plan.predict(rank), counted ? &total : nullptr), "    ");
+    for (const auto& note : plan.notes) out << "note  " << note << '\n';
+    return out.str();
+}
+
+}  // namespace spanfft

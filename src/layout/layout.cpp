@@ -1,0 +1,249 @@
+// The algebra of who owns what; see layout.hpp.
+#include "layout/layout.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace spanfft {
+
+namespace {
+
+// x and y with a*x + b*y == gcd(a, b).
+index_t extended_gcd(index_t a, index_t b, index_t& x, index_t& y) {
+    if (b == 0) {
+        x = 1;
+        y = 0;
+        return a;
+    }
+    index_t x1 = 0, y1 = 0;
+    const index_t g = extended_gcd(b, a % b, x1, y1);
+    x = y1;
+    y = x1 - (a / b) * y1;
+    return g;
+}
+
+}  // namespace
+
+AxisRange intersect(const AxisRange& a, const AxisRange& b) {
+    if (a.count <= 0 || b.count <= 0) return {0, 0, 1};
+    // A single index has no step of its own; giving it step 1 keeps the modular arithmetic below simple.
+    const index_t step_a = a.count == 1 ? 1 : a.step;
+    const index_t step_b = b.count == 1 ? 1 : b.step;
+    const index_t low = std::max(a.start, b.start);
+    const index_t high = std::min(a.at(a.count - 1), b.at(b.count - 1));
+    if (low > high) return {0, 0, 1};
+    index_t x = 0, y = 0;
+    const index_t g = extended_gcd(step_a, step_b, x, y);
+    if ((b.start - a.start) % g != 0) return {0, 0, 1};
+    // Solve a.start + i*step_a == b.start (mod step_b): i == (b.start-a.start)/g * x (mod step_b/g).
+    const index_t modulus = step_b / g;
+    // Steps are numbers of ranks, so both factors are below 2^31 and the product fits.
+    index_t i = ((b.start - a.start) / g % modulus) * (x % modulus) % modulus;
+    if (i < 0) i += modulus;
+    const index_t step = step_a * modulus;  // lcm
+    index_t first = a.start + i * step_a;
+    if (first < low) first += ceil_div(low - first, step) * step;
+    if (first > high) return {0, 0, 1};
+    const index_t count = (high - first) / step + 1;
+    return {first, count, count == 1 ? 1 : step};
+}
+
+Patch intersect(const Patch& a, const Patch& b) {
+    assert(a.size() == b.size());
+    Patch result(a.size());
+    for (size_t i = 0; i < a.size(); ++i) result[i] = intersect(a[i], b[i]);
+    return result;
+}
+
+index_t patch_elems(const Patch& patch) {
+    index_t elems = 1;
+    for (const auto& range : patch) elems *= range.count;
+    return elems;
+}
+
+Extents patch_shape(const Patch& patch) {
+    Extents shape;
+    for (const auto& range : patch) shape.push_back(range.count);
+    return shape;
+}
+
+std::string patch_string(const Patch& patch) {
+    std::string text;
+    for (size_t i = 0; i < patch.size(); ++i) {
+        const auto& r = patch[i];
+        if (i) text += 'x';
+        const index_t end = r.count ? r.at(r.count - 1) + 1 : r.start;
+        text += std::to_string(r.start) + ':' + std::to_string(end);
+        if (r.step != 1) text += ':' + std::to_string(r.step);
+    }
+    return text;
+}
+
+AxisRange block_range(index_t n, index_t parts, index_t part) {
+    const index_t q = n / parts, r = n % parts;
+    return {q * part + std::min(r, part), q + (part < r ? 1 : 0), 1};
+}
+
+AxisRange cyclic_range(index_t n, index_t parts, index_t part) {
+    const index_t count = part < n ? ceil_div(n - part, parts) : 0;
+    return {count ? part : 0, count, count > 1 ? parts : 1};
+}
+
+Layout::Layout(Extents shape, std::vector<GridDim> grid) : shape_(std::move(shape)), grid_(std::move(grid)) {
+    for (size_t i = 0; i < grid_.size(); ++i) {
+        assert(grid_[i].axis < ndim() && (grid_[i].axis >= 0 || grid_[i].parts == 1));
+        for (size_t j = 0; j < i; ++j) assert(grid_[i].axis < 0 || grid_[i].axis != grid_[j].axis);
+    }
+}
+
+Result<Layout> Layout::from_boxes(Extents shape, std::vector<Patch> boxes) {
+    SPANFFT_TRY(check_tiling(shape, boxes));
+    Layout layout;
+    layout.shape_ = std::move(shape);
+    layout.boxes_ = std::move(boxes);
+    return layout;
+}
+
+int Layout::nranks() const {
+    if (!boxes_.empty()) return static_cast<int>(boxes_.size());
+    index_t ranks = 1;
+    for (const auto& dim : grid_) ranks *= dim.parts;
+    return static_cast<int>(ranks);
+}
+
+Extents Layout::grid_coords(int rank) const {
+    Extents coords(grid_.size());
+    index_t rest = rank;
+    for (size_t i = grid_.size(); i-- > 0;) {
+        coords[i] = rest % grid_[i].parts;
+        rest /= grid_[i].parts;
+    }
+    return coords;
+}
+
+Patch Layout::patch(int rank) const {
+    assert(rank >= 0 && rank < nranks());
+    if (!boxes_.empty()) return boxes_[static_cast<size_t>(rank)];
+    Patch patch;
+    for (index_t n : shape_) patch.push_back({0, n, 1});
+    const Extents coords = grid_coords(rank);
+    for (size_t i = 0; i < grid_.size(); ++i) {
+        const auto& dim = grid_[i];
+        if (dim.axis < 0) continue;
+        const index_t n = shape_[static_cast<size_t>(dim.axis)];
+        patch[static_cast<size_t>(dim.axis)] = dim.division == Division::block ? block_range(n, dim.parts, coords[i])
+                                                                             : cyclic_range(n, dim.parts, coords[i]);
+    }
+    return patch;
+}
+
+index_t Layout::max_local_elems() const {
+    if (!has_grid()) {
+        index_t most = 0;
+        for (int rank = 0; rank < nranks(); ++rank) most = std::max(most, local_elems(rank));
+        return most;
+    }
+    return local_elems(0);  // rank 0 has the first, largest part along every axis
+}
+
+bool Layout::is_whole(int axis) const {
+    const index_t n = shape_[static_cast<size_t>(axis)];
+    if (has_grid()) {
+        return std::none_of(grid_.begin(), grid_.end(), [&](const GridDim& d) { return d.axis == axis && d.parts > 1 && n > 1; });
+    }
+    return std::all_of(boxes_.begin(), boxes_.end(), [&](const Patch& box) {
+        return patch_elems(box) == 0 || box[static_cast<size_t>(axis)].count == n;
+    });
+}
+
+Layout Layout::with_extent(int axis, index_t n) const {
+    assert(has_grid());
+    Layout copy = *this;
+    copy.shape_[static_cast<size_t>(axis)] = n;
+    return copy;
+}
+
+Layout Layout::with_leading_axis(index_t n) const {
+    Layout copy = *this;
+    copy.shape_.insert(copy.shape_.begin(), n);
+    for (auto& dim : copy.grid_) dim.axis += dim.axis >= 0 ? 1 : 0;
+    for (auto& box : copy.boxes_) box.insert(box.begin(), {0, n, 1});
+    return copy;
+}
+
+Layout Layout::with_division(int dim, int axis) const {
+    assert(has_grid());
+    auto grid = grid_;
+    grid[static_cast<size_t>(dim)].axis = axis;
+    return Layout(shape_, grid);
+}
+
+std::string Layout::describe() const {
+    std::string text = "[";
+    for (int axis = 0; axis < ndim(); ++axis) {
+        if (axis) text += ", ";
+        text += std::to_string(shape_[static_cast<size_t>(axis)]);
+        for (const auto& dim : grid_) {
+            if (dim.axis == axis && dim.parts > 1) {
+                text += (dim.division == Division::block ? "/" : "%") + std::to_string(dim.parts);
+            }
+        }
+    }
+    text += "]";
+    if (!has_grid()) text += " in " + std::to_string(boxes_.size()) + " given boxes";
+    return text;
+}
+
+Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
+    if (boxes.empty()) return error(Code::invalid_argument, "no boxes given; give one a rank");
+    index_t owned = 0;
+    std::vector<size_t> filled;
+    for (size_t rank = 0; rank < boxes.size(); ++rank) {
+        const Patch& box = boxes[rank];
+        if (box.size() != shape.size()) {
+            return error(Code::invalid_argument, "the box of rank ", rank, " has ", box.size(), " axes, the array has ", shape.size());
+        }
+        for (size_t axis = 0; axis < shape.size(); ++axis) {
+            const AxisRange& r = box[axis];
+            if (r.count < 0 || r.start < 0 || r.step != 1 || r.start > shape[axis] - r.count) {
+                return error(Code::invalid_argument, "the box ", patch_string(box), " of rank ", rank, " leaves the array ",
+                             shape_string(shape), " along axis ", axis);
+            }
+        }
+        if (patch_elems(box) > 0) filled.push_back(rank);
+        owned += patch_elems(box);
+    }
+    // Sorted by their start along axis 0, only boxes that overlap there need comparing.
+    std::sort(filled.begin(), filled.end(), [&](size_t a, size_t b) { return boxes[a][0].start < boxes[b][0].start; });
+    for (size_t i = 0; i < filled.size(); ++i) {
+        const Patch& a = boxes[filled[i]];
+        for (size_t j = i + 1; j < filled.size() && boxes[filled[j]][0].start < a[0].start + a[0].count; ++j) {
+            const Patch& b = boxes[filled[j]];
+            if (patch_elems(intersect(a, b)) > 0) {
+                return error(Code::invalid_argument, "the boxes of ranks ", std::min(filled[i], filled[j]), " (", patch_string(boxes[std::min(filled[i], filled[j])]),
+                             ") and ", std::max(filled[i], filled[j]), " (", patch_string(boxes[std::max(filled[i], filled[j])]), ") overlap; boxes must tile the array ", shape_string(shape));
+            }
+        }
+    }
+    if (owned != product(shape)) {
+        return error(Code::invalid_argument, "the boxes hold ", owned, " of the ", product(shape), " elements of the array ",
+                     shape_string(shape), "; they must tile it");
+    }
+    return Status();
+}
+
+std::vector<Extents> factorings(index_t ranks, int dims) {
+    if (dims <= 0) return ranks == 1 ? std::vector<Extents>{{}} : std::vector<Extents>{};
+    std::vector<Extents> result;
+    for (index_t first = ranks; first >= 1; --first) {
+        if (ranks % first) continue;
+        for (auto rest : factorings(ranks / first, dims - 1)) {
+            rest.insert(rest.begin(), first);
+            result.push_back(std::move(rest));
+        }
+    }
+    return result;
+}
+
+}  // namespace spanfft

@@ -1,0 +1,93 @@
+// Layout: which part of a global array lies on which rank. A pure value: no communicator, no buffers.
+//
+// Method: ranks form a process grid (row-major, last grid dimension fastest). Each grid dimension divides at most
+// one axis of the array, in balanced blocks (P4, eq. 9: the first n mod m parts hold one more) or cyclically;
+// an axis that no grid dimension divides is whole everywhere. Instead of a grid, a layout may list one
+// arbitrary box a rank. A rank's part is a Patch: one arithmetic progression of indices an axis.
+// Invariant: the patches of all ranks tile the array: each element has exactly one owner. Layouts made by
+// the factories hold it by construction; from_boxes checks it.
+// Worked numbers: 10 indices over 4 ranks in blocks are 0-2, 3-5, 6-7, 8-9; cyclically rank 1 owns 1, 5, 9.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/extents.hpp"
+#include "core/status.hpp"
+
+namespace spanfft {
+
+// The indices start, start + step, ... (count of them). A box has step 1 along every axis.
+struct AxisRange {
+    index_t start = 0;
+    index_t count = 0;
+    index_t step = 1;
+    index_t at(index_t i) const { return start + i * step; }
+    bool operator==(const AxisRange&) const = default;
+};
+
+// Indices that both progressions hold, again a progression (Chinese remainder theorem); count 0 if none.
+AxisRange intersect(const AxisRange& a, const AxisRange& b);
+
+using Patch = std::vector<AxisRange>;  // one range an axis
+
+Patch intersect(const Patch& a, const Patch& b);
+index_t patch_elems(const Patch& patch);
+Extents patch_shape(const Patch& patch);
+std::string patch_string(const Patch& patch);  // "0:4x8:16", "0:9:2x0:4" with a step
+
+// Part `part` of n indices in `parts` balanced blocks.
+AxisRange block_range(index_t n, index_t parts, index_t part);
+AxisRange cyclic_range(index_t n, index_t parts, index_t part);
+
+enum class Division { block, cyclic };
+
+// What one dimension of the process grid does: divides `axis`, or (axis < 0) nothing: it must then have extent 1.
+struct GridDim {
+    index_t parts = 1;
+    int axis = -1;
+    Division division = Division::block;
+    bool operator==(const GridDim&) const = default;
+};
+
+class Layout {
+  public:
+    Layout() = default;
+    // Two grid dimensions may not divide the same axis; the product of parts is the number of ranks.
+    Layout(Extents shape, std::vector<GridDim> grid);
+    static Result<Layout> from_boxes(Extents shape, std::vector<Patch> boxes);
+
+    const Extents& shape() const { return shape_; }
+    int ndim() const { return static_cast<int>(shape_.size()); }
+    int nranks() const;
+    bool has_grid() const { return boxes_.empty(); }
+    const std::vector<GridDim>& grid() const { return grid_; }
+    Extents grid_coords(int rank) const;
+
+    Patch patch(int rank) const;
+    index_t local_elems(int rank) const { return patch_elems(patch(rank)); }
+    index_t max_local_elems() const;
+    bool is_whole(int axis) const;  // every rank that owns anything holds all of the axis
+
+    // Same ownership, with `axis` of another length (an r2c axis n becomes n/2+1), or one more whole axis in front.
+    Layout with_extent(int axis, index_t n) const;
+    Layout with_leading_axis(index_t n) const;
+    // Grid dimension `dim` divides `axis` instead of its present one.
+    Layout with_division(int dim, int axis) const;
+
+    std::string describe() const;  // "[64/2, 64, 33] on 2x1" : axis 0 in 2 blocks
+    bool operator==(const Layout&) const = default;
+
+  private:
+    Extents shape_;
+    std::vector<GridDim> grid_;
+    std::vector<Patch> boxes_;  // if not empty: one a rank, instead of the grid
+};
+
+// Checks that boxes tile the array: inside it, no overlap, nothing missing. Names the first rank and box at fault.
+Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes);
+
+// All ways to write `ranks` as an ordered product of `dims` factors.
+std::vector<Extents> factorings(index_t ranks, int dims);
+
+}  // namespace spanfft

@@ -1,0 +1,82 @@
+// Exchange as a plan step; see exchange_step.hpp.
+#include "plan/exchange_step.hpp"
+
+#include "layout/meet.hpp"
+
+namespace spanfft {
+
+namespace {
+
+class ExchangeTask final : public Task {
+  public:
+    ExchangeTask(std::unique_ptr<Exchange> exchange, Slot source, Slot target, std::shared_ptr<Counts> wire)
+        : exchange_(std::move(exchange)), source_(source), target_(target), wire_(std::move(wire)) {}
+    Status run(RunContext& context) override {
+        const Counts before = *wire_;
+        SPANFFT_TRY(exchange_->run(context.at(source_), context.at(target_)));
+        counts_ = Counts();
+        counts_.messages = wire_->messages - before.messages;
+        counts_.sent_bytes = wire_->sent_bytes - before.sent_bytes;
+        counts_.memory_bytes = exchange_->memory_bytes();
+        return Status();
+    }
+    Counts counted() const override { return counts_; }
+
+  private:
+    std::unique_ptr<Exchange> exchange_;
+    Slot source_, target_;
+    std::shared_ptr<Counts> wire_;  // of the group's counted communicator
+    Counts counts_;
+};
+
+class ExchangeStep final : public Step {
+  public:
+    ExchangeStep(ArrayState from, ArrayState to, Slot source, Slot target, const ExchangeStrategy& strategy, const Machine& machine)
+        : spec_{std::move(from.layout), std::move(to.layout), static_cast<index_t>(from.elem.bytes())}, source_(source), target_(target),
+          strategy_(strategy), figures_(machine.exchange(strategy.name)), memory_bytes_per_second_(machine.memory_bytes_per_second) {}
+    const char* type() const override { return "Exchange"; }
+
+    std::string describe() const override {
+        return cat(strategy_.name, " in groups of ", exchange_group(spec_.from, spec_.to, 0).size(), ", ", spec_.from.describe(), " -> ",
+                   spec_.to.describe(), ", ", slot_name(source_), " -> ", slot_name(target_));
+    }
+
+    Counts predict(int rank) const override {
+        Counts counts;
+        for (const auto& piece : pieces_to_send(spec_.from, spec_.to, rank)) {
+            if (piece.peer == rank || piece.elems() == 0) continue;
+            ++counts.messages;
+            counts.sent_bytes += piece.elems() * spec_.elem_bytes;
+        }
+        counts.memory_bytes = strategy_.memory_bytes(spec_, rank);
+        counts.seconds = static_cast<double>(counts.messages) * figures_.latency_seconds +
+                         static_cast<double>(counts.sent_bytes) * figures_.seconds_per_byte +
+                         static_cast<double>(counts.memory_bytes) / 2 / memory_bytes_per_second_;
+        return counts;
+    }
+
+    index_t own_memory_bytes(int rank) const override { return strategy_.buffer_bytes(spec_, rank); }
+
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        const int rank = binding.comm.rank();
+        SPANFFT_ASSIGN(const GroupComm group, binding.group(exchange_group(spec_.from, spec_.to, rank)));
+        SPANFFT_ASSIGN(auto exchange, strategy_.bind(*group.comm, spec_, rank));
+        return std::unique_ptr<Task>(new ExchangeTask(std::move(exchange), source_, target_, group.counts));
+    }
+
+  private:
+    ExchangeSpec spec_;
+    Slot source_, target_;
+    const ExchangeStrategy& strategy_;  // in the static table
+    ExchangeFigures figures_;
+    double memory_bytes_per_second_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_exchange_step(ArrayState from, ArrayState to, Slot source, Slot target,
+                                         const ExchangeStrategy& strategy, const Machine& machine) {
+    return std::make_unique<ExchangeStep>(std::move(from), std::move(to), source, target, strategy, machine);
+}
+
+}  // namespace spanfft

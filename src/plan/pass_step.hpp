@@ -1,0 +1,103 @@
+// Pass: one sweep of a disk. Reads panels, transforms, writes panels, all three at the same time.
+//
+// Method: a PassSpec is a value that says which panels are read and written (disk/panels.hpp) and what happens to
+// each in between. Four shapes cover all sweeps so far:
+//   columns_to_blocks  first pass of a long 1-D transform: strided columns -> transform, twiddle -> blocks of scratch
+//   blocks_to_columns  its second pass: blocks -> transform -> strided columns, in natural order
+//   columns            a group of axes with something faster behind it: strided columns -> transform -> the same
+//   slabs              a group of axes up to the last one: contiguous slabs -> transform -> slabs
+// Panels lie in the executor's work0, which all passes of a plan share; tiles, tables and engines are the task's.
+// Invariant: predict() is computed from the geometry alone; counted() comes from the Stores and the loops themselves.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "disk/panels.hpp"
+#include "engine/engine.hpp"
+#include "plan/machine.hpp"
+#include "plan/step.hpp"
+
+namespace spanfft {
+
+enum class Place : int { input, scratch, output };
+
+// One engine call on a tile or slab: from the source side to the target side, or in place on one of them.
+struct PassStage {
+    enum class On { source, across, target };
+    LocalSpec spec;  // batch: what is done in one call; pointers are to the first element of tile or slab
+    On on = On::target;
+};
+
+struct PassSpec {
+    enum class Shape { columns_to_blocks, blocks_to_columns, columns, slabs };
+    Shape shape = Shape::slabs;
+    Place source = Place::input, target = Place::output;
+    Precision precision = Precision::dbl;
+    bool source_complex = true, target_complex = true;
+    bool backward = false;
+    long double scale = 1;
+    int threads = 1;
+    std::string engine;
+    std::string title;  // what is transformed, for describe()
+
+    ColumnPanels in, out;  // slabs: rows == 1, panel = elements of the slabs of a panel
+    BlockGrid blocks;      // the scratch side of the first two shapes
+    bool in_place = false;  // columns: read, transformed and written in the same slot
+
+    index_t points = 1;      // of a column, or elements of a slab, as read
+    index_t out_points = 1;  // as written
+    index_t roots_n = 0;     // the length n whose roots the twiddles are; n1*n2
+    index_t lanes = 1;       // columns a tile; slabs a call
+    std::vector<PassStage> stages;       // on `lanes` columns or slabs
+    std::vector<PassStage> last_stages;  // slabs: on one slab, when lanes > 1; else empty
+    double flops_each = 0;               // of a column or slab
+
+    index_t tile_steps() const;        // compute steps a panel
+    index_t read_slots() const { return in_place ? 3 : 2; }
+    index_t write_slots() const { return in_place ? 0 : 2; }
+    index_t read_slot_bytes() const;
+    index_t write_slot_bytes() const;
+    index_t panel_bytes() const;  // of work0
+    index_t own_bytes() const;    // tiles and tables
+    bool shared_slab() const;     // one slab at a time, by all threads
+    index_t source_pitch() const;  // tile column pitch in elements
+    index_t target_pitch() const;
+};
+
+constexpr int kPassIoThreads = 16;  // for reads, and as many for writes
+
+class PassStep : public Step {
+  public:
+    PassStep(PassSpec spec, Machine machine) : spec_(std::move(spec)), machine_(std::move(machine)) {}
+    const char* type() const override { return "Pass"; }
+    std::string describe() const override;
+    Counts predict(int rank) const override;
+    index_t own_memory_bytes(int) const override { return spec_.own_bytes(); }
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override;
+    const PassSpec& spec() const { return spec_; }
+
+  private:
+    PassSpec spec_;
+    Machine machine_;
+};
+
+// The engine calls that transform `axes` (their positions in `shape`, rising, with their kinds) of `lanes` arrays of
+// that shape. shape is in real space; a c2r or r2c axis, if any, is among axes. Pitches are from array to array.
+struct StageRequest {
+    Extents shape;
+    std::vector<int> axes;
+    std::vector<Kernel> kernels;  // one for each axis, as the engine knows them
+    Precision precision = Precision::dbl;
+    bool source_complex = true, target_complex = true;
+    index_t lanes = 1, source_pitch = 0, target_pitch = 0;
+    bool across = true;  // source and target differ
+    int threads = 1;
+};
+std::vector<PassStage> make_stages(const StageRequest& request);
+
+// What the tasks of one executor share: compute threads and I/O threads. Made by the first pass that is bound.
+std::shared_ptr<PassTeam> make_pass_team(int threads);
+
+}  // namespace spanfft

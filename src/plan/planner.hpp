@@ -1,0 +1,38 @@
+// Solver and Planner: how a Problem becomes a Plan.
+//
+// Method: every solver in the table (src/solvers/table.cpp) is asked; it declines with a sentence or answers with
+// a plan, for parts of which it may ask the planner again (child problems). The planner keeps the plan with
+// the fewest predicted seconds and notes why the others lost. If all decline, their reasons are the error.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "plan/machine.hpp"
+#include "plan/plan.hpp"
+
+namespace spanfft {
+
+class Planner;
+
+struct Solver {
+    const char* name;
+    const char* source;  // the paper, or "spanfft"
+    // Code::unsupported: declined, with the reason. Other codes end the planning (bad argument, memory).
+    Result<std::unique_ptr<Plan>> (*solve)(const Problem& problem, const Planner& planner);
+};
+
+const std::vector<Solver>& solver_table();
+
+class Planner {
+  public:
+    explicit Planner(Machine machine) : machine_(std::move(machine)) {}
+    const Machine& machine() const { return machine_; }
+    // For a solver's child problems too: the caller owns the plan and may take its steps.
+    Result<std::unique_ptr<Plan>> plan(const Problem& problem) const;
+
+  private:
+    Machine machine_;
+};
+
+}  // namespace spanfft

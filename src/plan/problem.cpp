@@ -1,0 +1,157 @@
+// What a Problem is and when it is valid; see problem.hpp. Its text form is in problem_text.cpp.
+#include "plan/problem.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace spanfft {
+
+namespace {
+constexpr std::array kKindNames{"c2c", "r2c", "dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4"};
+}
+
+const char* axis_kind_name(AxisKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
+
+AxisKind inverse_kind(AxisKind kind) {
+    switch (kind) {
+        case AxisKind::dct2: return AxisKind::dct3;
+        case AxisKind::dct3: return AxisKind::dct2;
+        case AxisKind::dst2: return AxisKind::dst3;
+        case AxisKind::dst3: return AxisKind::dst2;
+        default: return kind;
+    }
+}
+
+int Problem::halved_axis() const {
+    for (size_t i = 0; i < kinds.size(); ++i) {
+        if (kinds[i] == AxisKind::r2c) return axes[i];
+    }
+    return -1;
+}
+
+bool Problem::halves() const { return halved_axis() >= 0; }
+
+bool Problem::real_is_complex() const {
+    return !halves() && std::find(kinds.begin(), kinds.end(), AxisKind::c2c) != kinds.end();
+}
+
+bool Problem::spectrum_is_complex() const { return halves() || real_is_complex(); }
+
+Extents Problem::spectrum_shape() const {
+    Extents result = shape;
+    if (halves()) {
+        auto& n = result[static_cast<size_t>(halved_axis())];
+        n = n / 2 + 1;
+    }
+    return result;
+}
+
+index_t Problem::logical_length(size_t i) const {
+    const index_t n = shape[static_cast<size_t>(axes[i])];
+    switch (kinds[i]) {
+        case AxisKind::c2c:
+        case AxisKind::r2c: return n;
+        case AxisKind::dct1: return 2 * (n - 1);
+        case AxisKind::dst1: return 2 * (n + 1);
+        default: return 2 * n;
+    }
+}
+
+long double Problem::scale() const {
+    long double n = 1;
+    for (size_t i = 0; i < axes.size(); ++i) n *= static_cast<long double>(logical_length(i));
+    if (norm == Norm::ortho) return 1 / std::sqrt(n);
+    const bool scaled = (norm == Norm::forward) == forward();
+    return scaled ? 1 / n : 1;
+}
+
+namespace {
+
+Status check_axes(const Problem& p) {
+    if (p.axes.empty()) return error(Code::invalid_argument, "axes is empty; name at least one axis to transform");
+    if (p.kinds.size() != p.axes.size()) {
+        return error(Code::invalid_argument, p.kinds.size(), " kinds are given for ", p.axes.size(), " axes; give one for each");
+    }
+    for (size_t i = 0; i < p.axes.size(); ++i) {
+        const int axis = p.axes[i];
+        if (axis < 0 || axis >= p.ndim()) {
+            return error(Code::invalid_argument, "axis ", axis, " is outside the array's ", p.ndim(), " axes; use 0 to ", p.ndim() - 1);
+        }
+        if (std::count(p.axes.begin(), p.axes.end(), axis) > 1) {
+            return error(Code::invalid_argument, "axis ", axis, " is named twice in axes; name each axis once");
+        }
+        if (p.kinds[i] == AxisKind::dct1 && p.shape[static_cast<size_t>(axis)] < 2) {
+            return error(Code::invalid_argument, "dct1 needs at least 2 points, axis ", axis, " has ",
+                         p.shape[static_cast<size_t>(axis)], "; use dct2");
+        }
+    }
+    if (std::count(p.kinds.begin(), p.kinds.end(), AxisKind::r2c) > 1) {
+        return error(Code::invalid_argument, "two axes are r2c; only one axis can be halved, make the others c2c");
+    }
+    return Status();
+}
+
+Status check_sizes(const Problem& p) {
+    if (p.shape.empty() || p.ndim() > kMaxNdim) {
+        return error(Code::invalid_argument, "the shape has ", p.ndim(), " axes; use 1 to ", kMaxNdim);
+    }
+    for (int axis = 0; axis < p.ndim(); ++axis) {
+        if (p.shape[static_cast<size_t>(axis)] < 1) {
+            return error(Code::invalid_argument, "axis ", axis, " of shape ", shape_string(p.shape), " has length ",
+                         p.shape[static_cast<size_t>(axis)], "; lengths must be at least 1");
+        }
+    }
+    if (p.batch < 1) return error(Code::invalid_argument, "batch is ", p.batch, "; it must be at least 1");
+    auto elems = checked_product(p.shape);
+    if (elems) elems = checked_mul(*elems, p.batch);
+    if (!elems || !checked_mul(*elems, 64)) {
+        return error(Code::invalid_argument, "shape ", shape_string(p.shape), " with batch ", p.batch, " has more bytes than 63 bits can count");
+    }
+    return Status();
+}
+
+Status check_means(const Problem& p) {
+    if (p.ranks < 1) return error(Code::invalid_argument, "ranks is ", p.ranks, "; it must be at least 1");
+    if (p.threads < 0) return error(Code::invalid_argument, "threads is ", p.threads, "; use 1 or more, or 0 for the planner's choice");
+    if (p.memory_bytes < 0) return error(Code::invalid_argument, "memory is ", p.memory_bytes, " bytes; it must be positive");
+    if (!p.grid.empty()) {
+        if (static_cast<int>(p.grid.size()) > p.ndim()) {
+            return error(Code::invalid_argument, "grid ", shape_string(p.grid), " has more dimensions than the array's ", p.ndim(), " axes");
+        }
+        for (index_t g : p.grid) {
+            if (g < 1) return error(Code::invalid_argument, "grid ", shape_string(p.grid), " has an extent below 1");
+        }
+        const auto parts = checked_product(p.grid);
+        if (!parts || *parts != p.ranks) {
+            return error(Code::invalid_argument, "grid ", shape_string(p.grid), " does not multiply to the ", p.ranks, " ranks; leave grid out to have it chosen");
+        }
+    }
+    for (const auto* boxes : {&p.real_boxes, &p.spectrum_boxes}) {
+        if (boxes->empty()) continue;
+        if (static_cast<int>(boxes->size()) != p.ranks) {
+            return error(Code::invalid_argument, boxes->size(), " boxes are given for ", p.ranks, " ranks; give one a rank");
+        }
+        SPANFFT_TRY(check_tiling(boxes == &p.real_boxes ? p.shape : p.spectrum_shape(), *boxes));
+    }
+    if (p.memory_bytes > 0 && (p.in_place || p.batch > 1 || !p.real_boxes.empty() || !p.spectrum_boxes.empty())) {
+        return error(Code::invalid_argument, "memory= plans a transform of a file, for which in_place, batch and boxes have no meaning; leave them out");
+    }
+    return Status();
+}
+
+}  // namespace
+
+Status Problem::check() const {
+    SPANFFT_TRY(check_sizes(*this));
+    SPANFFT_TRY(check_axes(*this));
+    return check_means(*this);
+}
+
+uint64_t Problem::hash() const {
+    uint64_t h = 14695981039346656037ULL;  // FNV-1a
+    for (char c : print()) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    return h;
+}
+
+}  // namespace spanfft

@@ -1,0 +1,87 @@
+// Problem: what is to be transformed and within which means; a value that can be compared, printed and parsed.
+//
+// The one-line problem string is shared by tests, benchmarks, the tuner and the command line:
+//     KIND SHAPE [forward|backward] [float|double|longdouble] [key=value ...]
+//     r2c 256x256x256 forward double axes=0,1,2 ranks=4 grid=2x2 output=exchanged engine=mkl
+// KIND is c2c, r2c, c2r (r2c backward), dct1..dct4, dst1..dst4, or a comma list with one kind an axis of `axes`.
+// Keys: axes, norm, batch, ranks, grid, output, memory, threads, engine, exchange, effort, real_boxes,
+// spectrum_boxes, and the flag in_place. What equals its default is not printed; parse(print(p)) == p.
+// Invariant after check(): every size is positive and the element count times 32 bytes fits 63 bits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "core/extents.hpp"
+#include "core/status.hpp"
+#include "layout/layout.hpp"
+
+namespace spanfft {
+
+enum class AxisKind : int { c2c, r2c, dct1, dct2, dct3, dct4, dst1, dst2, dst3, dst4 };
+constexpr int kAxisKinds = 10;
+enum class Direction : int { forward, backward };
+// Which direction carries the factor 1/N (numpy's norm): backward = backward, ortho = 1/sqrt(N) each, forward = forward.
+enum class Norm : int { backward, ortho, forward };
+// Where the spectrum lies on ranks: divided like the input, or left where the last exchange put it.
+enum class SpectrumOrder : int { natural, exchanged };
+enum class Effort : int { estimate, measure };
+
+struct Problem {
+    Extents shape;                // of one array in real space (r2c: the real lengths), slowest axis first
+    std::vector<int> axes;        // transformed, as numpy's axes; the last one is halved by r2c
+    std::vector<AxisKind> kinds;  // one for each of axes
+    Direction direction = Direction::forward;
+    Precision precision = Precision::dbl;
+    Norm norm = Norm::backward;
+    index_t batch = 1;  // arrays, one after the other in each rank's memory
+
+    int ranks = 1;
+    Extents grid;  // empty: the planner chooses; else its product is ranks; entry i divides axis i
+    SpectrumOrder output = SpectrumOrder::natural;
+    std::vector<Patch> real_boxes, spectrum_boxes;  // one a rank; empty: balanced blocks
+    index_t memory_bytes = 0;  // > 0: the array is on disk and each process may use this much memory
+    int threads = 0;           // inside a rank; 0: the planner chooses
+    std::string engine;        // "": the planner chooses
+    std::string exchange;      // "": the planner chooses
+    Effort effort = Effort::estimate;
+    bool in_place = false;  // input and output are the same memory
+
+    bool operator==(const Problem&) const = default;
+
+    static Result<Problem> parse(const std::string& text);  // check()ed
+    std::string print() const;
+    Status check() const;
+
+    int ndim() const { return static_cast<int>(shape.size()); }
+    bool halves() const;     // some axis is r2c
+    int halved_axis() const;  // the r2c axis, or -1
+    bool real_is_complex() const;      // element type in real space
+    bool spectrum_is_complex() const;  // element type of the spectrum
+    Extents spectrum_shape() const;    // the r2c axis has n/2+1
+    // What goes in and what comes out, by direction; shapes without the batch.
+    bool forward() const { return direction == Direction::forward; }
+    Extents input_shape() const { return forward() ? shape : spectrum_shape(); }
+    Extents output_shape() const { return forward() ? spectrum_shape() : shape; }
+    ElemType input_elem() const { return {precision, forward() ? real_is_complex() : spectrum_is_complex()}; }
+    ElemType output_elem() const { return {precision, forward() ? spectrum_is_complex() : real_is_complex()}; }
+
+    // The factor that the output is multiplied by, and the kind that the axis has in this direction's reverse.
+    long double scale() const;
+    index_t logical_length(size_t i) const;  // of axes[i]: n; 2(n-1), 2(n+1) or 2n for DCT/DST
+
+    uint64_t hash() const;  // of print(): ranks compare it before planning
+};
+
+const char* axis_kind_name(AxisKind kind);
+constexpr bool is_r2r(AxisKind kind) { return kind >= AxisKind::dct1; }
+// The kind whose unnormalised transform undoes this one's: dct2 <-> dct3, dst2 <-> dst3, the others themselves.
+AxisKind inverse_kind(AxisKind kind);
+
+// "256MiB", "4GB", "1048576" -> bytes.
+Result<index_t> parse_bytes(const std::string& text);
+std::string bytes_string(double bytes);  // "256 MiB", "1.50 GiB" for people
+
+}  // namespace spanfft

@@ -1,0 +1,33 @@
+// Slots by name and the communicators that steps share; see step.hpp.
+#include "plan/step.hpp"
+
+#include "comm/counted_comm.hpp"
+
+namespace spanfft {
+
+const char* slot_name(Slot slot) {
+    switch (slot) {
+        case Slot::input: return "input";
+        case Slot::output: return "output";
+        case Slot::work0: return "work0";
+        case Slot::work1: return "work1";
+    }
+    return "?";
+}
+
+Result<GroupComm> Binding::group(const std::vector<int>& ranks) {
+    for (size_t i = 0; i < groups_.size(); ++i) {
+        if (groups_[i].first == ranks) return GroupComm{groups_[i].second.get(), group_counts_[i]};
+    }
+    SPANFFT_ASSIGN(auto made, comm.split(ranks.front(), comm.rank()));
+    auto counts = std::make_shared<Counts>();
+    groups_.emplace_back(ranks, make_counted_comm(std::move(made), counts));
+    group_counts_.push_back(counts);
+    return GroupComm{groups_.back().second.get(), counts};
+}
+
+void Binding::engine_ran(const std::string& name) {
+    if (engines_.find(name) == std::string::npos) engines_ += (engines_.empty() ? "" : ", ") + name;
+}
+
+}  // namespace spanfft

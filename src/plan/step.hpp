@@ -1,0 +1,103 @@
+// Step: one node of a plan. Every step can run, predict its cost and describe itself in a line.
+//
+// A Step is an immutable value for all ranks: predict(rank) needs no communicator, so that a plan can be explained
+// for a machine that is not there. bind() makes a Task for this rank: all allocation, datatype creation and
+// FFT planning happens there; Task::run allocates nothing and counts what it really did.
+// Arrays live in slots: the user's input (read only) and output, and two work areas that the executor owns.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "core/counts.hpp"
+#include "core/dtype.hpp"
+#include "core/status.hpp"
+#include "layout/layout.hpp"
+
+namespace spanfft {
+
+class Store;
+
+enum class Slot : int { input = 0, output = 1, work0 = 2, work1 = 3 };
+constexpr int kSlots = 4;
+const char* slot_name(Slot slot);
+
+// The array between two steps: who owns what (a batch, if any, is the leading whole axis) and of which type.
+struct ArrayState {
+    Layout layout;
+    ElemType elem;
+    index_t local_bytes(int rank) const { return layout.local_elems(rank) * static_cast<index_t>(elem.bytes()); }
+};
+
+// A communicator of some of the plan's ranks, whose transfers are counted in *counts.
+struct GroupComm {
+    Comm* comm = nullptr;
+    std::shared_ptr<Counts> counts;
+};
+
+class PassTeam;  // plan/pass_step.cpp
+
+// What bind() may use; it outlives the tasks. Collective where it makes communicators.
+class Binding {
+  public:
+    explicit Binding(Comm& whole) : comm(whole) {}
+    Comm& comm;
+    // Collective over comm. The communicator of these ranks (rising, this one among them), made once for each list:
+    // MPI libraries have only a few thousand, and the steps of a plan mostly use the same few.
+    Result<GroupComm> group(const std::vector<int>& ranks);
+    // Reported by transforms, for plan queries: "mkl, ducc0".
+    void engine_ran(const std::string& name);
+    const std::string& engines() const { return engines_; }
+    std::shared_ptr<PassTeam> pass_team;  // compute and I/O threads of disk passes; the first pass that is bound makes it
+
+  private:
+    std::vector<std::pair<std::vector<int>, std::unique_ptr<Comm>>> groups_;
+    std::vector<std::shared_ptr<Counts>> group_counts_;
+    std::string engines_;
+};
+
+// done and total bytes of the disk work (all sweeps); false asks to stop: the run ends with Code::interrupted.
+using Progress = std::function<bool(index_t done_bytes, index_t total_bytes)>;
+
+// What a run works on. Slots hold this rank's part in C order. Stores and scratch_folder are for plans on disk.
+struct RunContext {
+    std::array<void*, kSlots> slots{};
+    Store* input_store = nullptr;
+    index_t input_offset_bytes = 0;  // where the array starts in the input file
+    Store* output_store = nullptr;
+    index_t output_offset_bytes = 0;
+    Store* scratch_store = nullptr;  // as large as Plan::scratch_bytes asks, or nullptr when it asks for none
+    Progress progress;               // may be empty
+    index_t done_bytes = 0, total_bytes = 0;  // of the disk work so far; the executor sets both before the first step
+
+    void* at(Slot slot) const { return slots[static_cast<size_t>(slot)]; }
+    bool advance(index_t bytes) {  // false: stop
+        done_bytes += bytes;
+        return !progress || progress(done_bytes, total_bytes);
+    }
+};
+
+class Task {
+  public:
+    virtual ~Task() = default;
+    virtual Status run(RunContext& context) = 0;
+    // What the last run did on this rank, counted where it happened (not copied from the prediction); seconds are the executor's.
+    virtual Counts counted() const = 0;
+};
+
+class Step {
+  public:
+    virtual ~Step() = default;
+    virtual const char* type() const = 0;  // "Transform", "Exchange", "Pass", ...
+    virtual std::string describe() const = 0;
+    virtual Counts predict(int rank) const = 0;          // seconds too, by the Machine it was planned for
+    virtual index_t own_memory_bytes(int /*rank*/) const { return 0; }  // beyond the slots: packing buffers, panels
+    virtual Result<std::unique_ptr<Task>> bind(Binding& binding) const = 0;
+    virtual std::vector<const Step*> children() const { return {}; }  // for explain: what happens inside
+};
+
+}  // namespace spanfft

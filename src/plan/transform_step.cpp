@@ -1,0 +1,255 @@
+// Local transforms as a plan step; see transform_step.hpp.
+#include "plan/transform_step.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+
+namespace spanfft {
+
+Kernel inverse_kernel(Kernel kernel) {
+    switch (kernel) {
+        case Kernel::c2c_forward: return Kernel::c2c_backward;
+        case Kernel::c2c_backward: return Kernel::c2c_forward;
+        case Kernel::r2c: return Kernel::c2r;
+        case Kernel::c2r: return Kernel::r2c;
+        case Kernel::dct2: return Kernel::dct3;
+        case Kernel::dct3: return Kernel::dct2;
+        case Kernel::dst2: return Kernel::dst3;
+        case Kernel::dst3: return Kernel::dst2;
+        default: return kernel;
+    }
+}
+
+Kernel kernel_of(AxisKind kind, Direction direction) {
+    Kernel kernel = Kernel::c2c_forward;
+    if (kind == AxisKind::r2c) kernel = Kernel::r2c;
+    if (is_r2r(kind)) kernel = static_cast<Kernel>(static_cast<int>(Kernel::dct1) + static_cast<int>(kind) - static_cast<int>(AxisKind::dct1));
+    return direction == Direction::forward ? kernel : inverse_kernel(kernel);
+}
+
+namespace {
+
+bool transforms(const TransformSpec& spec, int axis) {
+    return std::find(spec.axes.begin(), spec.axes.end(), axis) != spec.axes.end();
+}
+
+// Adds a loop, joined with the one before it where both sides are contiguous.
+void add_loop(std::vector<LoopDim>& loops, const LoopDim& dim) {
+    if (dim.n == 1) return;
+    if (!loops.empty()) {
+        LoopDim& last = loops.back();
+        if (last.in_stride == dim.n * dim.in_stride && last.out_stride == dim.n * dim.out_stride) {
+            last = {last.n * dim.n, dim.in_stride, dim.out_stride};
+            return;
+        }
+    }
+    loops.push_back(dim);
+}
+
+}  // namespace
+
+LocalSpec local_spec(const TransformSpec& spec, int rank) {
+    const Patch in = spec.from.layout.patch(rank), out = spec.to.layout.patch(rank);
+    const Extents in_strides = row_major_strides(patch_shape(in)), out_strides = row_major_strides(patch_shape(out));
+    LocalSpec local;
+    local.kernel = spec.kernel;
+    local.precision = spec.from.elem.precision;
+    local.in_place = spec.in_place();
+    local.threads = spec.threads;
+    local.measure = spec.measure;
+    // DCT/DST of complex data: the same transform of real and imaginary parts, which lie 1 apart in reals.
+    const index_t unit = is_r2r(spec.kernel) && spec.from.elem.complex ? 2 : 1;
+    for (int axis : spec.axes) {
+        const auto i = static_cast<size_t>(axis);
+        local.transform.push_back({std::max(in[i].count, out[i].count), in_strides[i] * unit, out_strides[i] * unit});
+    }
+    // A halved axis counts by its real length, on whichever side that is; `max` above found it (n >= n/2+1),
+    // except that for n = 1 both are 1.
+    for (int axis = 0; axis < spec.from.layout.ndim(); ++axis) {
+        const auto i = static_cast<size_t>(axis);
+        if (!transforms(spec, axis)) add_loop(local.batch, {in[i].count, in_strides[i] * unit, out_strides[i] * unit});
+    }
+    if (unit == 2) add_loop(local.batch, {2, 1, 1});
+    return local;
+}
+
+double transform_flops(const LocalSpec& spec) {
+    double points = 1, logs = 0;
+    for (const auto& dim : spec.transform) {
+        points *= static_cast<double>(dim.n);
+        logs += dim.n > 1 ? std::log2(static_cast<double>(dim.n)) : 0;
+    }
+    for (const auto& dim : spec.batch) points *= static_cast<double>(dim.n);
+    const bool complex = spec.kernel == Kernel::c2c_forward || spec.kernel == Kernel::c2c_backward;
+    return (complex ? 5 : 2.5) * points * logs;
+}
+
+namespace {
+
+// out[i] *= factor over a contiguous array of reals.
+template <class Real>
+void scale_reals(void* data, index_t count, long double factor) {
+    auto* x = static_cast<Real*>(data);
+    const auto f = static_cast<Real>(factor);
+    for (index_t i = 0; i < count; ++i) x[i] *= f;
+}
+
+void scale_reals(Precision precision, void* data, index_t count, long double factor) {
+    switch (precision) {
+        case Precision::single: return scale_reals<float>(data, count, factor);
+        case Precision::dbl: return scale_reals<double>(data, count, factor);
+        case Precision::extended: return scale_reals<long double>(data, count, factor);
+    }
+}
+
+// Multiplies the plane `index` along `axis` of a local C-order array.
+void scale_plane(const ArrayState& state, int rank, int axis, index_t index, long double factor, void* data) {
+    const Extents shape = patch_shape(state.layout.patch(rank));
+    const index_t outer = product(shape, 0, axis), inner = product(shape, axis + 1, static_cast<int>(shape.size()));
+    const index_t n = shape[static_cast<size_t>(axis)];
+    const auto elem = static_cast<index_t>(state.elem.bytes());
+    for (index_t i = 0; i < outer; ++i) {
+        scale_reals(state.elem.precision, static_cast<char*>(data) + (i * n + index) * inner * elem,
+                    inner * (state.elem.complex ? 2 : 1), factor);
+    }
+}
+
+// scipy's orthogonalize: which points are scaled before and after, relative to 1/sqrt(logical length).
+// DCT-I: first and last by sqrt(2) before, 1/sqrt(2) after. DCT-II: first by 1/sqrt(2) after; DCT-III: first by
+// sqrt(2) before. DST-II and -III the same with the last point. The others need nothing.
+struct EndScales {
+    bool first = false, last = false;
+    long double before = 1, after = 1;
+};
+
+EndScales end_scales(Kernel kernel) {
+    const long double root = std::sqrt(2.0L);
+    switch (kernel) {
+        case Kernel::dct1: return {true, true, root, 1 / root};
+        case Kernel::dct2: return {true, false, 1, 1 / root};
+        case Kernel::dct3: return {true, false, root, 1};
+        case Kernel::dst2: return {false, true, 1, 1 / root};
+        case Kernel::dst3: return {false, true, root, 1};
+        default: return {};
+    }
+}
+
+class TransformTask final : public Task {
+  public:
+    TransformTask(TransformSpec spec, int rank, std::unique_ptr<LocalFft> fft)
+        : spec_(std::move(spec)), rank_(rank), fft_(std::move(fft)), local_(local_spec(spec_, rank)),
+          in_bytes_(spec_.from.local_bytes(rank)), out_bytes_(spec_.to.local_bytes(rank)) {}
+
+    Status run(RunContext& context) override {
+        counts_ = Counts();
+        if (out_bytes_ == 0) return Status();
+        void* in = context.at(spec_.source);
+        void* out = context.at(spec_.target);
+        const EndScales ends = spec_.orthogonal ? end_scales(spec_.kernel) : EndScales();
+        if (ends.before != 1) {  // may not touch a foreign input: copy first, then transform the copy in place
+            if (in != out) std::memcpy(out, in, static_cast<size_t>(in_bytes_));
+            in = out;
+            scale_ends(ends, ends.before, in);
+        }
+        if (fft_) {
+            fft_->execute(in, out);
+        } else if (in != out) {
+            std::memcpy(out, in, static_cast<size_t>(in_bytes_));
+        }
+        if (ends.after != 1) scale_ends(ends, ends.after, out);
+        if (spec_.scale != 1) {
+            scale_reals(spec_.to.elem.precision, out, out_bytes_ / static_cast<index_t>(real_bytes(spec_.to.elem.precision)), spec_.scale);
+            counts_.memory_bytes += 2 * out_bytes_;
+        }
+        counts_.flops = transform_flops(local_);
+        counts_.memory_bytes += in_bytes_ + out_bytes_;
+        return Status();
+    }
+    Counts counted() const override { return counts_; }
+
+  private:
+    void scale_ends(const EndScales& ends, long double factor, void* data) {
+        const int axis = spec_.axes[0];
+        const index_t n = spec_.to.layout.shape()[static_cast<size_t>(axis)];
+        if (ends.first) scale_plane(spec_.to, rank_, axis, 0, factor, data);
+        if (ends.last) scale_plane(spec_.to, rank_, axis, n - 1, factor, data);
+    }
+
+    TransformSpec spec_;
+    int rank_;
+    std::unique_ptr<LocalFft> fft_;
+    LocalSpec local_;
+    index_t in_bytes_, out_bytes_;
+    Counts counts_;
+};
+
+class TransformStep final : public Step {
+  public:
+    TransformStep(TransformSpec spec, std::string engine, double seconds_of_rank0)
+        : spec_(std::move(spec)), engine_(std::move(engine)), seconds_of_rank0_(seconds_of_rank0) {}
+    const char* type() const override { return spec_.axes.empty() ? "Copy" : "Transform"; }
+
+    std::string describe() const override {
+        std::string text = spec_.axes.empty() ? "" : std::string(kernel_name(spec_.kernel)) + " axes";
+        for (size_t i = 0; i < spec_.axes.size(); ++i) text += (i ? "," : " ") + std::to_string(spec_.axes[i]);
+        if (!spec_.axes.empty()) text += " by " + engine_;
+        if (spec_.threads > 1) text += cat(" on ", spec_.threads, " threads");
+        if (spec_.scale != 1) text += ", scaled";
+        text += cat(", ", spec_.from.layout.describe(), " ", slot_name(spec_.source), " -> ", slot_name(spec_.target));
+        return text;
+    }
+
+    Counts predict(int rank) const override {
+        Counts counts;
+        const index_t in_bytes = spec_.from.local_bytes(rank), out_bytes = spec_.to.local_bytes(rank);
+        if (out_bytes == 0) return counts;
+        counts.flops = transform_flops(local_spec(spec_, rank));
+        counts.memory_bytes = in_bytes + out_bytes + (spec_.scale != 1 ? 2 * out_bytes : 0);
+        const index_t most = spec_.to.local_bytes(0);
+        counts.seconds = most ? seconds_of_rank0_ * static_cast<double>(out_bytes) / static_cast<double>(most) : 0;
+        return counts;
+    }
+
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        const int rank = binding.comm.rank();
+        std::unique_ptr<LocalFft> fft;
+        if (!spec_.axes.empty() && spec_.to.local_bytes(rank) > 0) {  // a rank with an empty box has nothing to plan
+            LocalSpec local = local_spec(spec_, rank);
+            // The points before the transform are scaled in the output, which is then transformed in place.
+            if (spec_.orthogonal && end_scales(spec_.kernel).before != 1) local.in_place = true;
+            SPANFFT_ASSIGN(EngineChoice choice, plan_local(local, spec_.engine));
+            binding.engine_ran(choice.engine);
+            fft = std::move(choice.fft);
+        }
+        return std::unique_ptr<Task>(new TransformTask(spec_, rank, std::move(fft)));
+    }
+
+  private:
+    TransformSpec spec_;
+    std::string engine_;
+    double seconds_of_rank0_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Machine& machine, std::vector<std::string>& notes) {
+    for (int axis : spec.axes) assert(spec.from.layout.is_whole(axis) && spec.to.layout.is_whole(axis));
+    std::string engine = "copy";
+    double seconds = 0;
+    if (!spec.axes.empty()) {
+        SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(local_spec(spec, 0), spec.engine));
+        engine = forecast.engine;
+        seconds = forecast.seconds;
+        for (const auto& note : forecast.passed_over) {
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+        }
+    }
+    if (spec.axes.empty() || spec.scale != 1) {
+        seconds += static_cast<double>(spec.to.local_bytes(0)) / machine.memory_bytes_per_second;
+    }
+    return std::unique_ptr<Step>(new TransformStep(std::move(spec), engine, seconds));
+}
+
+}  // namespace spanfft

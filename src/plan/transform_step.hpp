@@ -1,0 +1,41 @@
+// Transform: local transforms along axes that are whole on every rank.
+//
+// Method: one engine call for all axes of one kernel at once (c2c over several axes, r2c with the c2c axes that follow
+// it), so that the engine may choose its own order; the loops over the other axes are merged where they are
+// contiguous. DCT/DST take one axis a step; on complex data they run on real and imaginary parts.
+// The normalisation is folded in as one multiplication of the output, in the last transform of the plan.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "plan/machine.hpp"
+#include "plan/problem.hpp"
+#include "plan/step.hpp"
+
+namespace spanfft {
+
+struct TransformSpec {
+    ArrayState from, to;  // same layout but for the halved axis; the transformed axes are whole
+    Kernel kernel = Kernel::c2c_forward;
+    std::vector<int> axes;  // of from.layout, in order; r2c/c2r: the halved one last. Empty: a copy
+    bool orthogonal = false;  // norm="ortho" of DCT/DST I-III also scales the first or last points, as scipy does
+    long double scale = 1;
+    Slot source = Slot::input, target = Slot::output;
+    std::string engine;  // forced, or ""
+    int threads = 1;
+    bool measure = false;
+    bool in_place() const { return source == target; }
+};
+
+Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Machine& machine, std::vector<std::string>& notes);
+
+// The engine's view of the local part of `rank`.
+LocalSpec local_spec(const TransformSpec& spec, int rank);
+
+// 5 n log2 n for a complex axis, half of it for real data; for all of the local array.
+double transform_flops(const LocalSpec& spec);
+
+// The kernel that undoes this one (unnormalised).
+Kernel inverse_kernel(Kernel kernel);
+Kernel kernel_of(AxisKind kind, Direction direction);
+
+}  // namespace spanfft

@@ -1,0 +1,335 @@
+// Solver `axis_passes`: an N-D array on disk, groups of axes a sweep, in as few sweeps as the memory budget allows.
+//
+// Method: the axes are cut into groups of neighbours. The last group is transformed in contiguous slabs that fit
+// memory; any other group in panels of columns: with (outer, length, inner) = the axes before, in and after the
+// group, a panel is all of `length` by a few of `inner`. All cuts are tried (there are few); the fewest sweeps win, then
+// the longest runs. The first sweep reads the input, the last writes the output, between them scratch is
+// transformed in place: a panel is read before it is written.
+// r2c takes its halved axis in the slabs, first; c2r is the reverse and ends with them. Groups without a transformed
+// axis need no sweep; one that needs only some of its axes does those.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "plan/pass_step.hpp"
+#include "plan/transform_step.hpp"
+#include "solvers/table.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr index_t kTileBytes = index_t{1} << 20;   // what a thread works on: half of a level-2 cache
+constexpr index_t kSlabPanelBytes = index_t{32} << 20;  // more a panel only lengthens the pipeline's ends
+constexpr index_t kCallBytes = index_t{128} << 10;  // small slabs are handed to the engine by the dozen
+
+index_t reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
+
+// The problem with the batch as a leading axis and everything in rising axis order.
+struct Job {
+    Problem problem;
+    Extents real_shape, spectrum_shape;
+    std::vector<int> axes;        // rising
+    std::vector<Kernel> kernels;  // of axes
+    std::vector<double> flops;    // of axes, a line
+    int halved_axis = -1;
+    bool real_complex = true, spectrum_complex = true;
+    int threads = 1;
+    index_t budget_bytes = 0;
+    int ndim() const { return static_cast<int>(real_shape.size()); }
+    index_t elem(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
+};
+
+struct Route {
+    std::vector<PassSpec> passes;
+    index_t shortest_run_bytes = 0;
+    index_t panel_bytes() const {
+        index_t most = 0;
+        for (const PassSpec& pass : passes) most = std::max(most, pass.panel_bytes());
+        return most;
+    }
+};
+
+Job examine_axes(const Problem& problem, const Planner& planner) {
+    Job job;
+    job.problem = problem;
+    const int shift = problem.batch > 1 ? 1 : 0;
+    job.real_shape = problem.shape;
+    job.spectrum_shape = problem.spectrum_shape();
+    for (Extents* shape : {&job.real_shape, &job.spectrum_shape}) {
+        if (shift) shape->insert(shape->begin(), problem.batch);
+    }
+    std::vector<std::pair<int, size_t>> order;
+    for (size_t i = 0; i < problem.axes.size(); ++i) order.emplace_back(problem.axes[i] + shift, i);
+    std::sort(order.begin(), order.end());
+    for (const auto& [axis, i] : order) {
+        const Kernel kernel = kernel_of(problem.kinds[i], problem.direction);
+        const double length = static_cast<double>(problem.logical_length(i));
+        job.axes.push_back(axis);
+        job.kernels.push_back(kernel);
+        job.flops.push_back(5 * length * std::log2(std::max(length, 1.0)) / (is_r2r(kernel) ? 2 : 1));
+        if (problem.kinds[i] == AxisKind::r2c) job.halved_axis = axis;
+    }
+    job.real_complex = problem.real_is_complex();
+    job.spectrum_complex = problem.spectrum_is_complex();
+    job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
+    job.budget_bytes = problem.memory_bytes - reserve_bytes(problem.memory_bytes);
+    return job;
+}
+
+// Axes of job in [begin, end), as positions from `begin`, with their kernels.
+void select_axes(const Job& job, int begin, int end, StageRequest& request) {
+    for (size_t i = 0; i < job.axes.size(); ++i) {
+        if (job.axes[i] < begin || job.axes[i] >= end) continue;
+        request.axes.push_back(job.axes[i] - begin);
+        request.kernels.push_back(job.kernels[i]);
+    }
+}
+
+// Flops of one array of shape[begin, end): for each axis its line's times the number of lines. Real data: half.
+double group_flops(const Job& job, const Extents& shape, int begin, int end) {
+    double flops = 0;
+    for (size_t i = 0; i < job.axes.size(); ++i) {
+        const int axis = job.axes[i];
+        if (axis < begin || axis >= end) continue;
+        double lines = 1;
+        for (int other = begin; other < end; ++other) {
+            if (other != axis) lines *= static_cast<double>(shape[static_cast<size_t>(other)]);
+        }
+        const bool r2r_on_complex = is_r2r(job.kernels[i]) && job.spectrum_complex;
+        flops += lines * job.flops[i] * (axis == job.halved_axis ? 0.5 : r2r_on_complex ? 2 : 1);
+    }
+    return flops;
+}
+
+PassSpec common(const Job& job) {
+    PassSpec pass;
+    pass.precision = job.problem.precision;
+    pass.backward = !job.problem.forward();
+    pass.threads = job.threads;
+    pass.engine = job.problem.engine;
+    return pass;
+}
+
+ColumnPanels one_row(index_t elems, index_t elem_bytes) {
+    ColumnPanels panels;
+    panels.row_elems = panels.last_row_elems = panels.columns = elems;
+    panels.elem_bytes = elem_bytes;
+    return panels;
+}
+
+// Slabs of axes [begin, ndim): as many a panel as useful and as memory allows.
+std::optional<PassSpec> slab_pass(const Job& job, int begin) {
+    PassSpec pass = common(job);
+    const bool forward = job.problem.forward();
+    const bool halves = job.halved_axis >= 0;
+    pass.shape = PassSpec::Shape::slabs;
+    const Extents& in_shape = forward ? job.real_shape : job.spectrum_shape;
+    const Extents& out_shape = forward ? job.spectrum_shape : job.real_shape;
+    pass.source_complex = forward ? job.real_complex : job.spectrum_complex;
+    pass.target_complex = forward ? job.spectrum_complex : job.real_complex;
+    pass.points = product(in_shape, begin, job.ndim());
+    pass.out_points = product(out_shape, begin, job.ndim());
+    pass.in = one_row(product(in_shape), job.elem(pass.source_complex));
+    pass.out = one_row(product(out_shape), job.elem(pass.target_complex));
+    const index_t slabs = product(in_shape, 0, begin);
+    const auto set_slabs = [&](index_t count) {
+        pass.in.panel = count * pass.points;
+        pass.out.panel = count * pass.out_points;
+    };
+    set_slabs(1);
+    if (pass.panel_bytes() > job.budget_bytes) return std::nullopt;
+    const index_t slab_bytes = std::max(pass.points * pass.in.elem_bytes, pass.out_points * pass.out.elem_bytes);
+    index_t count = std::clamp<index_t>(std::min(kSlabPanelBytes, job.budget_bytes / 4) / slab_bytes, 1, slabs);
+    // Whole blocks of the file system a panel, if that many slabs fit: every write can be direct.
+    const index_t unit = kDirectBytes / std::__gcd(kDirectBytes, pass.out_points * pass.out.elem_bytes);
+    if (count >= unit && count < slabs) count -= count % unit;
+    for (set_slabs(count); pass.panel_bytes() > job.budget_bytes; set_slabs(--count)) {
+    }
+    pass.flops_each = group_flops(job, halves ? job.spectrum_shape : job.real_shape, begin, job.ndim());
+
+    StageRequest request;
+    request.shape = Extents(job.real_shape.begin() + begin, job.real_shape.end());
+    select_axes(job, begin, job.ndim(), request);
+    request.precision = pass.precision;
+    request.source_complex = pass.source_complex;
+    request.target_complex = pass.target_complex;
+    request.source_pitch = pass.points;
+    request.target_pitch = pass.out_points;
+    if (pass.shared_slab()) {
+        request.threads = job.threads;
+    } else {
+        pass.lanes = std::clamp<index_t>(kCallBytes / slab_bytes, 1, count / (2 * job.threads));
+        request.lanes = pass.lanes;
+    }
+    pass.stages = make_stages(request);
+    if (pass.lanes > 1) {
+        request.lanes = 1;
+        pass.last_stages = make_stages(request);
+    }
+    return pass;
+}
+
+// Panels of columns for axes [begin, end), which are complex or real as the spectrum is.
+std::optional<PassSpec> column_pass(const Job& job, int begin, int end, bool from_input) {
+    PassSpec pass = common(job);
+    const Extents& shape = job.spectrum_shape;
+    pass.shape = PassSpec::Shape::columns;
+    pass.source_complex = pass.target_complex = job.spectrum_complex;
+    pass.in_place = !from_input;  // the input's place in its file may not suit direct writes
+    pass.points = pass.out_points = product(shape, begin, end);
+    pass.in.outer = product(shape, 0, begin);
+    pass.in.rows = pass.points;
+    pass.in.row_elems = pass.in.last_row_elems = pass.in.columns = product(shape, end, job.ndim());
+    pass.in.elem_bytes = job.elem(job.spectrum_complex);
+    const index_t most_lanes = std::max<index_t>(1, 128 / pass.in.elem_bytes);
+    pass.lanes = std::clamp(kTileBytes / (pass.points * pass.in.elem_bytes), std::max<index_t>(1, most_lanes / 2), most_lanes);
+    const auto fits = [&](index_t width) {
+        pass.in.panel = width;
+        pass.out = pass.in;
+        return pass.panel_bytes() + pass.own_bytes() <= job.budget_bytes;
+    };
+    while (!fits(1) && pass.lanes > 1) pass.lanes /= 2;
+    if (!fits(1)) return std::nullopt;
+    index_t width = 1, too_wide = pass.in.columns + 1;
+    while (width + 1 < too_wide) {
+        const index_t middle = width + (too_wide - width) / 2;
+        (fits(middle) ? width : too_wide) = middle;
+    }
+    // Equal panels of whole blocks of the file system, where they are that wide.
+    const index_t unit = std::max<index_t>(1, kDirectBytes / pass.in.elem_bytes);
+    const index_t panels = ceil_div(pass.in.columns, width), even = ceil_div(pass.in.columns, panels);
+    const index_t whole = round_up(even, unit);
+    (void)fits(whole <= width ? whole : width >= unit ? width - width % unit : even);
+    pass.flops_each = group_flops(job, shape, begin, end);
+
+    StageRequest request;
+    request.shape = Extents(shape.begin() + begin, shape.begin() + end);
+    select_axes(job, begin, end, request);
+    request.precision = pass.precision;
+    request.source_complex = request.target_complex = job.spectrum_complex;
+    request.lanes = pass.lanes;
+    request.source_pitch = request.target_pitch = pass.source_pitch();
+    request.across = false;
+    pass.stages = make_stages(request);
+    return pass;
+}
+
+std::string group_title(const Job& job, int begin, int end) {
+    std::string text;
+    const int shift = job.problem.batch > 1 ? 1 : 0;
+    for (size_t i = 0; i < job.axes.size(); ++i) {
+        if (job.axes[i] < begin || job.axes[i] >= end) continue;
+        text += cat(text.empty() ? "" : ", ", kernel_name(job.kernels[i]), " axis ", job.axes[i] - shift);
+    }
+    return text;
+}
+
+// The sweeps for groups that start where bit i of `cuts` says that axis i+1 begins a new one; nothing if one doesn't fit.
+std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
+    struct Group {
+        int begin, end;
+    };
+    std::vector<Group> groups;
+    int begin = 0;
+    for (int axis = 0; axis < job.ndim(); ++axis) {
+        if (axis + 1 < job.ndim() && !(cuts >> axis & 1U)) continue;
+        int first = job.ndim(), last = -1;  // transformed axes of the group
+        for (int a : job.axes) {
+            if (a < begin || a > axis) continue;
+            first = std::min(first, a);
+            last = a;
+        }
+        const bool is_last = axis + 1 == job.ndim();
+        if (last >= 0) groups.push_back({first, is_last ? job.ndim() : last + 1});
+        begin = axis + 1;
+    }
+    std::reverse(groups.begin(), groups.end());  // slabs first
+    if (!job.problem.forward() && job.halved_axis >= 0) std::reverse(groups.begin(), groups.end());
+    Route route;
+    for (size_t i = 0; i < groups.size(); ++i) {
+        const auto [first, end] = groups[i];
+        if (end < job.ndim() && job.halved_axis >= first && job.halved_axis < end) return std::nullopt;
+        auto pass = end == job.ndim() ? slab_pass(job, first) : column_pass(job, first, end, i == 0);
+        if (!pass) return std::nullopt;
+        pass->source = i == 0 ? Place::input : Place::scratch;
+        pass->target = i + 1 == groups.size() ? Place::output : Place::scratch;
+        pass->title = group_title(job, first, end);
+        const index_t run = std::min(pass->in.panel * pass->in.elem_bytes, pass->out.panel * pass->out.elem_bytes);
+        route.shortest_run_bytes = i == 0 ? run : std::min(route.shortest_run_bytes, run);
+        route.passes.push_back(std::move(*pass));
+    }
+    route.passes.back().scale = job.problem.scale();
+    index_t memory_bytes = route.panel_bytes();
+    for (const PassSpec& pass : route.passes) memory_bytes += pass.own_bytes();
+    if (memory_bytes > job.budget_bytes) return std::nullopt;
+    return route;
+}
+
+std::optional<Route> best_route(const Job& job) {
+    std::optional<Route> best;
+    for (unsigned cuts = 0; cuts < 1U << (job.ndim() - 1); ++cuts) {
+        auto route = try_cuts(job, cuts);
+        if (!route) continue;
+        const bool better = !best || route->passes.size() < best->passes.size() ||
+                            (route->passes.size() == best->passes.size() && route->shortest_run_bytes > best->shortest_run_bytes);
+        if (better) best = std::move(route);
+    }
+    return best;
+}
+
+Status decline(Job job) {
+    const Problem& problem = job.problem;
+    const index_t whole = product(job.real_shape) * job.elem(true);
+    if (problem.ndim() == 1) return error(Code::unsupported, "axis_passes needs a whole axis of ", problem.shape[0], " points in memory");
+    index_t low = problem.memory_bytes, high = std::max(low * 2, index_t{4096});
+    const auto fits = [&](index_t bytes) {
+        job.budget_bytes = bytes - reserve_bytes(bytes);
+        return best_route(job).has_value();
+    };
+    while (!fits(high) && high < 16 * whole) low = high, high *= 2;
+    while (high - low > high / 256 + 1) {
+        const index_t middle = low + (high - low) / 2;
+        (fits(middle) ? high : low) = middle;
+    }
+    const bool one_last_axis = problem.axes.size() == 1 && problem.axes[0] == problem.ndim() - 1;
+    // A single long last axis is two_pass's; its reason counts.
+    return error(one_last_axis ? Code::unsupported : Code::out_of_memory, "axis_passes needs lines of each axis in memory, and ",
+                 bytes_string(static_cast<double>(problem.memory_bytes)), " is too little for shape ", shape_string(problem.shape),
+                 "; it needs at least ", bytes_string(static_cast<double>(high)), " (", high, " bytes)");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Planner& planner) {
+    if (problem.memory_bytes == 0) return error(Code::unsupported, "axis_passes is for files; give memory=");
+    if (problem.ranks != 1) return error(Code::unsupported, "axis_passes works in one process so far, not on ", problem.ranks, " ranks");
+    for (AxisKind kind : problem.kinds) {
+        if (is_r2r(kind) && problem.norm == Norm::ortho) {
+            return error(Code::unsupported, "axis_passes does not know norm=ortho of ", axis_kind_name(kind),
+                         "; use norm=backward and scale, or more memory");
+        }
+    }
+    const Job job = examine_axes(problem, planner);
+    auto route = best_route(job);
+    if (!route) return decline(job);
+
+    auto plan = std::make_unique<Plan>();
+    plan->problem = problem;
+    plan->problem.threads = job.threads;
+    plan->solver = "axis_passes";
+    plan->input = {Layout(problem.forward() ? job.real_shape : job.spectrum_shape, {}), problem.input_elem()};
+    plan->output = {Layout(problem.forward() ? job.spectrum_shape : job.real_shape, {}), problem.output_elem()};
+    plan->slot_bytes.resize(1);
+    plan->slot_bytes[0].fill(0);
+    plan->slot_bytes[0][static_cast<size_t>(Slot::work0)] = route->panel_bytes();
+    plan->scratch_bytes = route->passes.size() > 1 ? product(job.spectrum_shape) * job.elem(job.spectrum_complex) : 0;
+    plan->output_file_bytes = route->passes.back().out.payload_bytes();
+    plan->sweeps = static_cast<int>(route->passes.size());
+    for (PassSpec& pass : route->passes) {
+        plan->steps.push_back(std::make_unique<PassStep>(std::move(pass), planner.machine()));
+    }
+    return plan;
+}
+
+}  // namespace spanfft

@@ -1,0 +1,38 @@
+// Solver `file_in_memory`: a file whose array fits the memory budgets of the ranks together. Each rank reads its box,
+// the array is transformed in memory by a child plan, each rank writes its box: one sweep over the disk.
+#include "plan/box_io_step.hpp"
+#include "solvers/table.hpp"
+
+namespace spanfft {
+
+Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner) {
+    if (problem.memory_bytes == 0) return error(Code::unsupported, "file_in_memory is for files; give memory=");
+    const index_t elems = product(problem.shape), bytes = elems * static_cast<index_t>(problem.input_elem().bytes());
+    if (bytes / problem.ranks > problem.memory_bytes) {  // before any planning: the child could be large
+        return error(Code::unsupported, "file_in_memory needs more than ", bytes_string(static_cast<double>(bytes) / problem.ranks),
+                     " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),
+                     problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
+    }
+    Problem child_problem = problem;
+    child_problem.memory_bytes = 0;
+    SPANFFT_ASSIGN(auto plan, planner.plan(child_problem));
+    const index_t needed = plan->peak_memory_bytes(0);  // of the rank with the largest part
+    if (needed > problem.memory_bytes) {
+        return error(Code::unsupported, "file_in_memory needs ", bytes_string(static_cast<double>(needed)), " a process, the budget is ",
+                     bytes_string(static_cast<double>(problem.memory_bytes)), problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
+    }
+    plan->problem.memory_bytes = problem.memory_bytes;
+    plan->solver = std::string("file_in_memory + ") + plan->solver;
+    plan->steps.insert(plan->steps.begin(), make_read_box_step(plan->input, Slot::input, planner.machine()));
+    plan->steps.push_back(make_write_box_step(plan->output, Slot::output, planner.machine()));
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        auto& slots = plan->slot_bytes[static_cast<size_t>(rank)];
+        slots[static_cast<size_t>(Slot::input)] = plan->input.local_bytes(rank);
+        slots[static_cast<size_t>(Slot::output)] = plan->output.local_bytes(rank);
+    }
+    plan->output_file_bytes = product(problem.output_shape()) * static_cast<index_t>(problem.output_elem().bytes());
+    plan->sweeps = 1;
+    return plan;
+}
+
+}  // namespace spanfft

@@ -1,0 +1,14 @@
+// The ways to do a transform, one file each. A new one: its file, its row in table.cpp, its test, its line in docs.
+#pragma once
+
+#include "plan/planner.hpp"
+
+namespace spanfft {
+
+Result<std::unique_ptr<Plan>> solve_local(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner);
+
+}  // namespace spanfft

@@ -1,0 +1,313 @@
+// Solver `two_pass`: a 1-D transform of a length that no memory holds, in two sweeps: two reads and two writes a byte.
+//
+// Method: n = n1*n2, after P1's superlevels but for any factors and straight into natural order. With j = j1*n2 + j2 and
+// k = k1 + n1*k2, W^(jk) = W1^(j1 k1) * W^(j2 k1) * W2^(j2 k2): pass 1 transforms the n2 columns of length n1 and
+// multiplies by the twiddles W^(j2 k1); pass 2 transforms the n1 rows k1 over j2 and writes row k1 as column k1 of
+// the n2 x n1 matrix that the natural order is. r2c keeps k1 <= n1/2 in between and gets the rest of X[0..n/2]
+// from X[n-k] = conj X[k]; c2r is r2c backwards: columns k1 <= n1/2 over k2, twiddle, then c2r over k1.
+// Between the passes scratch holds blocks of c columns x d rows, so both sweeps move long runs: w elements are read at
+// a time, c*n1 written, c*d read, h written, with w*n1 and h*n2 elements of memory twice (P1's bound n <= (M/B)^2).
+// Only the last axis; other axes and the batch are an outer loop.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "plan/pass_step.hpp"
+#include "plan/transform_step.hpp"
+#include "solvers/table.hpp"
+
+namespace spanfft {
+
+namespace {
+
+// Seconds that a request costs beyond its bytes, at 16 under way: what the factors are chosen by. Measured on a
+// virtual disk (8 to 64 KiB runs); only the ratio matters.
+constexpr double kReadRequestSeconds = 4e-6, kWriteRequestSeconds = 2e-6;
+constexpr double kUnalignedWriteSecondsPerByte = 1e-9;  // writes through the page cache cost about a copy more
+constexpr index_t kTileBytes = index_t{1} << 20;        // what a thread works on: half of a level-2 cache
+
+struct Split {
+    PassSpec first, second;
+    double seconds = 0;  // of requests
+    index_t panel_bytes() const { return std::max(first.panel_bytes(), second.panel_bytes()); }
+    index_t memory_bytes() const { return panel_bytes() + first.own_bytes() + second.own_bytes(); }
+};
+
+struct Job {
+    index_t n = 0, outer = 1;
+    bool halves = false, forward = true;
+    Problem problem;
+    int threads = 1;
+    index_t budget_bytes = 0;
+    index_t half() const { return n / 2 + 1; }
+    index_t elem(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
+};
+
+// What each process may touch beyond the buffers that are counted: engine tables, thread stacks, page rounding.
+index_t reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
+
+std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_t real_points) {
+    StageRequest request;
+    request.shape = {real_points};
+    request.axes = {0};
+    request.kernels = {kernel};
+    request.precision = spec.precision;
+    request.source_complex = spec.source_complex;
+    request.target_complex = spec.target_complex;
+    request.lanes = spec.lanes;
+    request.source_pitch = spec.source_pitch();
+    request.target_pitch = spec.target_pitch();
+    request.across = spec.source_complex != spec.target_complex;
+    return make_stages(request);
+}
+
+double column_flops(index_t points, bool real) {
+    return (real ? 2.5 : 5.0) * static_cast<double>(points) * std::log2(static_cast<double>(points));
+}
+
+// Panels as wide as `bytes` of slots allow, in multiples of `unit` columns; then all equally wide. False: none fits.
+bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes) {
+    panels.panel = unit;
+    if (slots * panels.slot_bytes() > bytes) return false;
+    index_t fits = 1, too_many = ceil_div(panels.columns, unit) + 1;
+    while (fits + 1 < too_many) {
+        const index_t middle = fits + (too_many - fits) / 2;
+        panels.panel = middle * unit;
+        (slots * panels.slot_bytes() <= bytes ? fits : too_many) = middle;
+    }
+    panels.panel = fits * unit;
+    panels.panel = round_up(ceil_div(panels.columns, panels.panels_per_matrix()), unit);
+    return true;
+}
+
+// The two passes for n1*n2, without panels yet.
+Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t tile_columns, index_t tile_rows) {
+    Split split;
+    const bool real_in = job.halves && job.forward, real_out = job.halves && !job.forward;
+    for (PassSpec* pass : {&split.first, &split.second}) {
+        pass->precision = job.problem.precision;
+        pass->backward = !job.forward;
+        pass->threads = job.threads;
+        pass->engine = job.problem.engine;
+        pass->lanes = lanes;
+    }
+    PassSpec& first = split.first;
+    first.shape = PassSpec::Shape::columns_to_blocks;
+    first.source = Place::input;
+    first.target = Place::scratch;
+    first.scale = job.problem.scale();
+    first.roots_n = job.n;
+    first.source_complex = !real_in;
+    first.in.outer = job.outer;
+    first.in.elem_bytes = job.elem(!real_in);
+    // c2r reads the half spectrum as rows of n1; the others read rows of n2.
+    first.in.row_elems = real_out ? n1 : n2;
+    first.in.rows = real_out ? ceil_div(job.half(), n1) : n1;
+    first.in.last_row_elems = real_out ? job.half() - (first.in.rows - 1) * n1 : n2;
+    first.in.mirrored = real_out;
+    first.in.columns = real_out ? n1 / 2 + 1 : n2;
+    first.points = real_out ? n2 : n1;
+    first.out_points = real_in ? n1 / 2 + 1 : first.points;
+    first.flops_each = column_flops(first.points, real_in);
+
+    PassSpec& second = split.second;
+    second.shape = PassSpec::Shape::blocks_to_columns;
+    second.source = Place::scratch;
+    second.target = Place::output;
+    second.target_complex = !real_out;
+    second.out.outer = job.outer;
+    second.out.elem_bytes = job.elem(!real_out);
+    second.out.row_elems = real_out ? n2 : n1;
+    second.out.rows = real_in ? ceil_div(job.half(), n1) : real_out ? n1 : n2;
+    second.out.last_row_elems = real_in ? job.half() - (second.out.rows - 1) * n1 : second.out.row_elems;
+    second.out.mirrored = real_in;
+    second.out.columns = first.out_points;
+    second.points = first.in.columns;
+    second.out_points = real_out ? n1 : second.points;
+    second.flops_each = column_flops(real_out ? n1 : n2, real_out);
+
+    first.blocks.outer = job.outer;
+    first.blocks.columns = first.in.columns;
+    first.blocks.rows = first.out_points;
+    first.blocks.tile_columns = std::min(tile_columns, first.blocks.columns);
+    first.blocks.tile_rows = std::min(tile_rows, first.blocks.rows);
+    first.blocks.elem_bytes = job.elem(true);
+    second.blocks = first.blocks;
+    return split;
+}
+
+bool aligned_rows(const ColumnPanels& panels) {
+    return panels.row_elems * panels.elem_bytes % kDirectBytes == 0 && panels.panel * panels.elem_bytes % kDirectBytes == 0;
+}
+
+std::optional<Split> fit(const Job& job, Split split) {
+    const index_t room = job.budget_bytes - split.first.own_bytes() - split.second.own_bytes();
+    if (room <= 0) return std::nullopt;
+    const index_t first_room = room - 2 * split.first.write_slot_bytes() - 2 * 4096;  // slots are rounded to pages
+    if (first_room <= 0 || !widen(split.first.in, split.first.blocks.tile_columns, 2, first_room)) return std::nullopt;
+    const index_t second_room = room - 2 * split.second.read_slot_bytes() - 2 * 4096;
+    if (second_room <= 0) return std::nullopt;
+    // Whole blocks of the file system, if panels are that wide: then every write can be direct.
+    ColumnPanels& out = split.second.out;
+    const index_t tile_rows = split.second.blocks.tile_rows;
+    const index_t block_elems = std::max<index_t>(1, kDirectBytes / out.elem_bytes);
+    const bool can_align = out.row_elems % block_elems == 0 && tile_rows % block_elems != 0 && out.columns > block_elems;
+    const index_t unit = can_align ? tile_rows / std::__gcd(tile_rows, block_elems) * block_elems : tile_rows;
+    if (!widen(out, unit, 2, second_room) && (unit == tile_rows || !widen(out, tile_rows, 2, second_room))) return std::nullopt;
+    const double reads = static_cast<double>(split.first.in.total_requests() + split.second.blocks.total_reads());
+    const double writes = static_cast<double>(split.first.blocks.total_writes() + out.total_requests());
+    split.seconds = reads * kReadRequestSeconds + writes * kWriteRequestSeconds;
+    if (!aligned_rows(out)) split.seconds += static_cast<double>(out.payload_bytes()) * kUnalignedWriteSecondsPerByte;
+    // A tile step should give every thread several tiles to do.
+    const index_t share = std::min(split.first.blocks.tile_columns, split.first.blocks.tile_rows);
+    if (share < 2 * job.threads * split.first.lanes) split.seconds *= 1.5;
+    return split;
+}
+
+std::vector<index_t> divisors(index_t n) {
+    std::vector<index_t> all{1};
+    index_t previous = 0, power_from = 0;
+    for (index_t p : prime_factors(n)) {
+        const index_t from = p == previous ? power_from : 0;
+        const auto size = static_cast<index_t>(all.size());
+        for (index_t i = from; i < size; ++i) all.push_back(all[static_cast<size_t>(i)] * p);
+        power_from = size;
+        previous = p;
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+std::optional<Split> best_split(const Job& job) {
+    std::optional<Split> best;
+    for (index_t n1 : divisors(job.n)) {
+        if (n1 == 1 || n1 == job.n) continue;
+        const index_t longest = std::max(n1, job.n / n1) * job.elem(true);
+        const index_t most_lanes = std::max<index_t>(1, 128 / job.elem(true)), fewest = std::max<index_t>(1, most_lanes / 2);
+        index_t lanes = std::clamp(kTileBytes / longest, fewest, most_lanes);
+        for (bool found = false; lanes >= 1 && !found; lanes /= 2) {  // narrower tiles only where memory is that tight
+            for (index_t c = lanes; c <= std::max<index_t>(lanes, 512); c *= 2) {
+                for (index_t d = lanes; d <= std::max<index_t>(lanes, 512); d *= 2) {
+                    const auto split = fit(job, outline(job, n1, job.n / n1, lanes, c, d));
+                    if (!split) break;
+                    found = true;
+                    if (!best || split->seconds < best->seconds) best = split;
+                }
+            }
+        }
+    }
+    return best;
+}
+
+// The budget from which on some split fits: by the narrowest tiles and panels.
+index_t smallest_memory(Job job) {
+    index_t smallest = 0;
+    for (index_t n1 : divisors(job.n)) {
+        if (n1 == 1 || n1 == job.n) continue;
+        Split split = outline(job, n1, job.n / n1, 1, 1, 1);
+        split.first.in.panel = split.second.out.panel = 1;
+        const index_t needed = split.memory_bytes() + 2 * 4096;
+        if (smallest == 0 || needed < smallest) smallest = needed;
+    }
+    index_t budget = smallest;
+    while (budget - reserve_bytes(budget) < smallest) budget += std::max<index_t>(1, budget / 64);
+    return budget;
+}
+
+// The next longer length without prime factors above 13: it has factors of every size.
+index_t near_length(index_t n) {
+    for (index_t near = n;; ++near) {
+        index_t rest = near;
+        for (index_t p : {2, 3, 5, 7, 11, 13}) {
+            while (rest % p == 0) rest /= p;
+        }
+        if (rest == 1) return near;
+    }
+}
+
+Result<Job> examine(const Problem& problem, const Planner& planner) {
+    if (problem.memory_bytes == 0) return error(Code::unsupported, "two_pass is for files; give memory=");
+    if (problem.ranks != 1) return error(Code::unsupported, "two_pass works in one process so far, not on ", problem.ranks, " ranks");
+    if (problem.axes.size() != 1) {
+        return error(Code::unsupported, "two_pass transforms one axis, not ", problem.axes.size(),
+                     "; transform the other axes in a run of their own");
+    }
+    if (problem.axes[0] != problem.ndim() - 1) {
+        return error(Code::unsupported, "two_pass transforms the last axis, not axis ", problem.axes[0], " of ", problem.ndim());
+    }
+    if (is_r2r(problem.kinds[0])) {
+        return error(Code::unsupported, "two_pass knows c2c, r2c and c2r, not ", axis_kind_name(problem.kinds[0]),
+                     "; give enough memory for whole lines of ", problem.shape.back());
+    }
+    Job job;
+    job.problem = problem;
+    job.n = problem.shape.back();
+    job.outer = problem.batch * product(problem.shape, 0, problem.ndim() - 1);
+    job.halves = problem.halves();
+    job.forward = problem.forward();
+    job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
+    job.budget_bytes = problem.memory_bytes - reserve_bytes(problem.memory_bytes);
+    return job;
+}
+
+Status decline(const Job& job) {
+    const index_t n = job.n;
+    const auto text = [](index_t bytes) { return bytes_string(static_cast<double>(bytes)); };
+    const double whole = 2.1 * static_cast<double>(n * job.elem(true));
+    const index_t largest = largest_prime_factor(n);
+    if (largest == n) {
+        return error(Code::unsupported, "length ", n, n == 1 ? " is 1" : " is prime",
+                     ", and two_pass needs two factors; a budget of about ", bytes_string(whole),
+                     " holds it whole, and length ", near_length(n + 1), " can be split");
+    }
+    const index_t needed = smallest_memory(job);
+    return error(Code::out_of_memory, "length ", n, " can't be split in ", text(job.problem.memory_bytes),
+                 largest * largest > n ? cat(": its prime factor ", largest, " is too long") : std::string(),
+                 "; two_pass needs at least ", text(needed), " (", needed, " bytes)",
+                 largest * largest > n ? cat("; or take length ", near_length(n)) : std::string());
+}
+
+void finish(const Job& job, Split& split) {
+    const Kernel across = job.halves ? (job.forward ? Kernel::r2c : Kernel::c2r)
+                                     : (job.forward ? Kernel::c2c_forward : Kernel::c2c_backward);
+    const Kernel plain = job.forward ? Kernel::c2c_forward : Kernel::c2c_backward;
+    const bool real_out = job.halves && !job.forward;
+    const Kernel first = real_out ? plain : across, second = real_out ? across : plain;
+    split.first.stages = column_stages(split.first, first, split.first.points);
+    split.second.stages = column_stages(split.second, second, split.second.out_points);
+    const index_t other = job.n / split.first.points;
+    split.first.title = cat(kernel_name(first), " over ", split.first.points, " of ", job.n, " = ", split.first.points, "*",
+                            other, " points, twiddle");
+    split.second.title = cat(kernel_name(second), " over ", other, " points");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner) {
+    SPANFFT_ASSIGN(const Job job, examine(problem, planner));
+    auto split = best_split(job);
+    if (!split) return decline(job);
+    finish(job, *split);
+
+    auto plan = std::make_unique<Plan>();
+    plan->problem = problem;
+    plan->problem.threads = job.threads;
+    plan->solver = "two_pass";
+    const auto whole = [&](const Extents& shape) {
+        Layout layout(shape, {});
+        return problem.batch > 1 ? layout.with_leading_axis(problem.batch) : layout;
+    };
+    plan->input = {whole(problem.input_shape()), problem.input_elem()};
+    plan->output = {whole(problem.output_shape()), problem.output_elem()};
+    plan->slot_bytes.resize(1);
+    plan->slot_bytes[0].fill(0);
+    plan->slot_bytes[0][static_cast<size_t>(Slot::work0)] = split->panel_bytes();
+    plan->scratch_bytes = split->first.blocks.scratch_bytes();
+    plan->output_file_bytes = split->second.out.payload_bytes();
+    plan->sweeps = 2;
+    plan->steps.push_back(std::make_unique<PassStep>(std::move(split->first), planner.machine()));
+    plan->steps.push_back(std::make_unique<PassStep>(std::move(split->second), planner.machine()));
+    return plan;
+}
+
+}  // namespace spanfft
