@@ -1,7 +1,8 @@
 # Sets SPANFFT_DUCC0_SOURCE, the unpacked ducc0 sdist: as given, or fetched from the Python registry by pip.
 # The archive's digest is checked here, whoever fetched it. pip needs ducc0's build back end to read the
 # archive's metadata (it compiles nothing); isolation is off because pyproject.toml and requirements/build.txt
-# both hold that back end already.
+# both hold that back end already; where it is not, isolation fetches it. A user's constraints are for the user's
+# packages, not for this one, whose digest is fixed: pip would apply them to the back end, and refuse.
 # Script mode, for spanfft-dev: cmake -DDUCC0_DESTINATION=dir -DPython_EXECUTABLE=python -P ducc0_source.cmake
 set(SPANFFT_DUCC0_VERSION 0.42.0)
 set(SPANFFT_DUCC0_SHA256 4e11c59b53a43355b053aebb2a62ee16eebeed026575f7d216cf09d437ce52ef)
@@ -12,9 +13,11 @@ function(spanfft_fetch_ducc0 destination python result)
     if(NOT EXISTS ${archive})
         message(STATUS "Fetching ducc0 ${SPANFFT_DUCC0_VERSION} with pip")
         file(MAKE_DIRECTORY ${destination})
+        set(errors "")
         foreach(isolation IN ITEMS --no-build-isolation "")
             execute_process(
-                COMMAND ${python} -m pip download --quiet --no-deps ${isolation} --no-binary ducc0
+                COMMAND ${CMAKE_COMMAND} -E env --unset=PIP_CONSTRAINT --unset=PIP_BUILD_CONSTRAINT
+                        ${python} -m pip download --quiet --no-deps ${isolation} --no-binary ducc0
                         --dest ${destination} ducc0==${SPANFFT_DUCC0_VERSION}
                 RESULT_VARIABLE status
                 ERROR_VARIABLE error
@@ -22,10 +25,11 @@ function(spanfft_fetch_ducc0 destination python result)
             if(status EQUAL 0)
                 break()
             endif()
+            string(APPEND errors "\n${error}")
         endforeach()
         if(NOT status EQUAL 0)
             message(FATAL_ERROR "pip could not fetch ducc0 ${SPANFFT_DUCC0_VERSION}; give an unpacked sdist with "
-                                "-DSPANFFT_DUCC0_SOURCE=dir.\n${error}")
+                                "-DSPANFFT_DUCC0_SOURCE=dir.\n${errors}")
         endif()
     endif()
     file(SHA256 ${archive} digest)

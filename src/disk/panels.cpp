@@ -98,16 +98,16 @@ Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes,
 
 index_t BlockGrid::column_tile_pitch_bytes() const {
     const index_t bytes = tile_columns * rows * elem_bytes;
-    return lean() ? bytes : round_up(bytes, kDirectBytes);
+    return lean() || natural ? bytes : round_up(bytes, kDirectBytes);
 }
 
 index_t BlockGrid::write_requests(index_t column_tile) const {
     return pieces_of(columns_in(column_tile) * rows * elem_bytes);
 }
 
-Run BlockGrid::write_run(index_t matrix, index_t column_tile, index_t i, void* slot) const {
-    const index_t offset = (matrix * column_tiles() + column_tile) * column_tile_pitch_bytes();
-    const Run whole{offset, slot, columns_in(column_tile) * rows * elem_bytes, !lean()};
+Run BlockGrid::write_run(index_t matrix, index_t column_tile, index_t i, index_t file_offset_bytes, void* slot) const {
+    const index_t offset = file_offset_bytes + matrix * matrix_bytes() + column_tile * column_tile_pitch_bytes();
+    const Run whole{offset, slot, columns_in(column_tile) * rows * elem_bytes, !lean() && !natural};
     return piece_of(whole, write_requests(column_tile), i);
 }
 
@@ -117,7 +117,7 @@ index_t BlockGrid::block_pitch_bytes() const {
 }
 
 Run BlockGrid::read_run(index_t matrix, index_t row_tile, index_t column_tile, void* slot) const {
-    const index_t offset = (matrix * column_tiles() + column_tile) * column_tile_pitch_bytes() +
+    const index_t offset = matrix * matrix_bytes() + column_tile * column_tile_pitch_bytes() +
                            block_elems_before(column_tile, row_tile) * elem_bytes;
     char* data = static_cast<char*>(slot) + column_tile * block_pitch_bytes() + (lean() ? 0 : offset % kSlackBytes);
     return {offset, data, columns_in(column_tile) * rows_in(row_tile) * elem_bytes, !lean()};

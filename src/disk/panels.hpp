@@ -7,6 +7,7 @@
 //   tile_columns x tile_rows, column tiles one after the other, so that the first pass writes a column tile in one
 //   go and the second reads a row tile in runs of a whole block. Element (c, r) is element c*rows + r of a matrix
 //   that is cut as [column tile][row tile][c in tile][r in tile], packed but for kDirectBytes between column tiles.
+//   `natural`: one row tile and no padding, so the file simply holds the columns one after the other.
 // In memory each run lies as far past a multiple of kSlackBytes as in the file, for direct I/O (see store.hpp); runs
 //   under a page are packed and go through the page cache ("lean").
 #pragma once
@@ -69,6 +70,7 @@ struct BlockGrid {
     index_t columns = 1, rows = 1;
     index_t tile_columns = 1, tile_rows = 1;
     index_t elem_bytes = 16;
+    bool natural = false;
 
     index_t column_tiles() const { return ceil_div(columns, tile_columns); }
     index_t row_tiles() const { return ceil_div(rows, tile_rows); }
@@ -76,13 +78,16 @@ struct BlockGrid {
     index_t rows_in(index_t tile) const { return std::min(tile_rows, rows - tile * tile_rows); }
     bool lean() const { return tile_columns * tile_rows * elem_bytes < kLeanBytes; }
     index_t column_tile_pitch_bytes() const;
-    index_t scratch_bytes() const { return outer * column_tiles() * column_tile_pitch_bytes(); }
+    index_t matrix_bytes() const {
+        return natural ? columns * rows * elem_bytes : column_tiles() * column_tile_pitch_bytes();
+    }
+    index_t scratch_bytes() const { return outer * matrix_bytes(); }
     index_t payload_bytes() const { return outer * columns * rows * elem_bytes; }
 
     // Writing: a column tile, packed in memory as on disk.
     index_t write_slot_bytes() const { return column_tile_pitch_bytes(); }
     index_t write_requests(index_t column_tile) const;
-    Run write_run(index_t matrix, index_t column_tile, index_t i, void* slot) const;
+    Run write_run(index_t matrix, index_t column_tile, index_t i, index_t file_offset_bytes, void* slot) const;
     index_t block_elems_before(index_t column_tile, index_t row_tile) const {  // inside a column tile
         return row_tile * tile_rows * columns_in(column_tile);
     }

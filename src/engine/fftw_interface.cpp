@@ -254,48 +254,60 @@ std::unique_ptr<Step> make_step(const Library& library, const Symbols& symbols, 
     }
 }
 
-// The spec of one axis out of several, with the others as batch loops. side: the strides that an in-place step
-// takes from the spec's input (c2r: before the halved axis) or output.
-LocalSpec one_axis(const LocalSpec& spec, size_t axis, Kernel kernel, index_t LoopDim::*side, bool halved) {
-    LocalSpec single = spec;
-    single.kernel = kernel;
-    single.transform = {spec.transform[axis]};
+// The spec of the axes [first, last) out of several, with the others as batch loops. An in-place part takes the
+// strides of one side of the spec; halved: the last axis has n/2+1 points there, for it is complex.
+LocalSpec part_of(const LocalSpec& spec, size_t first, size_t last, Kernel kernel, bool halved) {
+    LocalSpec part = spec;
+    part.kernel = kernel;
+    part.transform.assign(spec.transform.begin() + static_cast<std::ptrdiff_t>(first),
+                          spec.transform.begin() + static_cast<std::ptrdiff_t>(last));
     for (size_t i = 0; i < spec.transform.size(); ++i) {
-        if (i == axis) continue;
+        if (i >= first && i < last) continue;
         LoopDim loop = spec.transform[i];
         if (halved && i + 1 == spec.transform.size()) loop.n = loop.n / 2 + 1;
-        single.batch.push_back(loop);
+        part.batch.push_back(loop);
     }
-    if (side) {
-        auto both = [side](LoopDim& loop) { loop.in_stride = loop.out_stride = loop.*side; };
-        both(single.transform[0]);
-        for (LoopDim& loop : single.batch) both(loop);
-        single.in_place = true;
-    }
-    return canonical(single);
+    return part;
 }
 
-std::unique_ptr<LocalFft> plan_axis_by_axis(const Library& library, const Symbols& symbols, const LocalSpec& spec) {
+LocalSpec in_place_on(LocalSpec part, index_t LoopDim::*side) {
+    auto both = [side](LoopDim& loop) { loop.in_stride = loop.out_stride = loop.*side; };
+    std::for_each(part.transform.begin(), part.transform.end(), both);
+    std::for_each(part.batch.begin(), part.batch.end(), both);
+    part.in_place = true;
+    return canonical(part);
+}
+
+// Several axes as successive steps: the last (for r2c and c2r the halved) axis from input to output, the others in
+// place, on the output after it or, for c2r, on the input before it; together where the library takes them together.
+std::unique_ptr<LocalFft> plan_in_parts(const Library& library, const Symbols& symbols, const LocalSpec& spec) {
     using Where = SteppedFft::Where;
     auto fft = std::make_unique<SteppedFft>();
     const size_t last = spec.transform.size() - 1;
-    auto add = [&](const LocalSpec& single, Where where) {
-        auto step = make_step(library, symbols, single);
-        if (!step) return false;
-        fft->add(std::move(step), where);
-        return true;
-    };
     const bool c2r = spec.kernel == Kernel::c2r;
     const Kernel others = is_c2c(spec.kernel) ? spec.kernel : c2r ? Kernel::c2c_backward : Kernel::c2c_forward;
-    const bool halved = !is_c2c(spec.kernel);
-    if (!c2r && !add(one_axis(spec, last, spec.kernel, nullptr, false), Where::in_to_out)) return nullptr;
-    for (size_t axis = last; axis-- > 0;) {
-        const auto side = c2r ? &LoopDim::in_stride : &LoopDim::out_stride;
+    const auto side = c2r ? &LoopDim::in_stride : &LoopDim::out_stride;
+    auto add = [&](const LocalSpec& part, Where where) {
+        auto step = make_step(library, symbols, part);
+        const bool made = step != nullptr;
+        if (made) fft->add(std::move(step), where);
+        return made;
+    };
+    auto add_last = [&] {
+        return add(canonical(part_of(spec, last, last + 1, spec.kernel, false)), Where::in_to_out);
+    };
+    auto add_others = [&] {
         const Where where = c2r ? Where::in_place_on_in : Where::in_place_on_out;
-        if (!add(one_axis(spec, axis, others, side, halved), where)) return nullptr;
-    }
-    if (c2r && !add(one_axis(spec, last, spec.kernel, nullptr, false), Where::in_to_out)) return nullptr;
-    return fft;
+        auto others_of = [&](size_t first, size_t end) {
+            return in_place_on(part_of(spec, first, end, others, !is_c2c(spec.kernel)), side);
+        };
+        if (add(others_of(0, last), where)) return true;
+        bool made = last > 1;
+        for (size_t axis = last; made && axis-- > 0;) made = add(others_of(axis, axis + 1), where);
+        return made;
+    };
+    const bool made = c2r ? add_others() && add_last() : add_last() && add_others();
+    return made ? std::move(fft) : nullptr;
 }
 
 class FftwInterfaceEngine : public Engine {
@@ -332,13 +344,17 @@ class FftwInterfaceEngine : public Engine {
         SPANFFT_TRY(supports(spec));
         if (is_empty(spec) || spec.transform.empty()) return make_copy(spec);
         const Symbols& s = symbols(spec.precision);
-        if (auto step = make_step(*library_, s, spec)) {
+        // MKL's c2r along several axes reads only half of a plane that it takes to be symmetric, so a spectrum that
+        // is not quite Hermitian gives another answer than elsewhere; in parts it is that of numpy.fft.irfftn.
+        const bool several = spec.transform.size() > 1;
+        const bool in_parts = several && spec.kernel == Kernel::c2r && library_->spec.is_mkl;
+        if (auto step = in_parts ? nullptr : make_step(*library_, s, spec)) {
             auto fft = std::make_unique<SteppedFft>();
             fft->add(std::move(step), SteppedFft::Where::in_to_out);
             return std::unique_ptr<LocalFft>(std::move(fft));
         }
-        if (spec.transform.size() > 1) {
-            if (auto fft = plan_axis_by_axis(*library_, s, spec)) return fft;
+        if (several) {
+            if (auto fft = plan_in_parts(*library_, s, spec)) return fft;
         }
         return error(Code::engine_error, "engine '", name(), "' (", version(), ") declines a ",
                      precision_name(spec.precision), " ", kernel_name(spec.kernel), " of length ",

@@ -177,7 +177,10 @@ std::string PassStep::describe() const {
         const double run = static_cast<double>(panels.panel * panels.elem_bytes);
         return cat(panels.panels(), panels.panels() == 1 ? " panel" : " panels", " in runs of ", bytes_string(run));
     };
-    const auto blocks = [&] { return cat("blocks of ", spec_.blocks.tile_columns, "x", spec_.blocks.tile_rows); };
+    const auto blocks = [&] {
+        if (spec_.blocks.natural) return cat(spec_.blocks.tile_columns, " columns at a time");
+        return cat("blocks of ", spec_.blocks.tile_columns, "x", spec_.blocks.tile_rows);
+    };
     return cat(spec_.title, ": reads ", place_name(spec_.source), " (", reads_blocks(spec_) ? blocks() : side(spec_.in),
                "), writes ", place_name(spec_.target), " (", writes_blocks(spec_) ? blocks() : side(spec_.out), ")");
 }
@@ -564,7 +567,7 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
         };
         pipeline.write_run = [this](index_t step, index_t slot, index_t i) {
             const Where where = locate(step, 0, slot);
-            return spec_.blocks.write_run(where.matrix, where.tile, i, where.write);
+            return spec_.blocks.write_run(where.matrix, where.tile, i, out_offset_, where.write);
         };
     } else {
         pipeline.write_count = [this](index_t panel) { return spec_.out.requests(panel); };

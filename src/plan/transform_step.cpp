@@ -235,7 +235,7 @@ class TransformStep final : public Step {
 }  // namespace
 
 Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Machine& machine, std::vector<std::string>& notes) {
-    for (int axis : spec.axes) assert(spec.from.layout.is_whole(axis) && spec.to.layout.is_whole(axis));
+    for ([[maybe_unused]] int axis : spec.axes) assert(spec.from.layout.is_whole(axis) && spec.to.layout.is_whole(axis));
     std::string engine = "copy";
     double seconds = 0;
     if (!spec.axes.empty()) {

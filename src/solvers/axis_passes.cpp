@@ -3,8 +3,9 @@
 // Method: the axes are cut into groups of neighbours. The last group is transformed in contiguous slabs that fit
 // memory; any other group in panels of columns: with (outer, length, inner) = the axes before, in and after the
 // group, a panel is all of `length` by a few of `inner`. All cuts are tried (there are few); the fewest sweeps win, then
-// the longest runs. The first sweep reads the input, the last writes the output, between them scratch is
-// transformed in place: a panel is read before it is written.
+// the longest runs. The first sweep reads the input and writes what is to be the output file; the others transform that
+// in place, as a panel is read before it is written. Only c2r, whose output is smaller than what comes before, needs a
+// scratch file.
 // r2c takes its halved axis in the slabs, first; c2r is the reverse and ends with them. Groups without a transformed
 // axis need no sweep; one that needs only some of its axes does those.
 #include <algorithm>
@@ -49,6 +50,8 @@ struct Route {
         return most;
     }
 };
+
+bool shrinks(const Job& job) { return job.halved_axis >= 0 && !job.problem.forward(); }  // c2r
 
 Job examine_axes(const Problem& problem, const Planner& planner) {
     Job job;
@@ -119,7 +122,7 @@ ColumnPanels one_row(index_t elems, index_t elem_bytes) {
 }
 
 // Slabs of axes [begin, ndim): as many a panel as useful and as memory allows.
-std::optional<PassSpec> slab_pass(const Job& job, int begin) {
+std::optional<PassSpec> slab_pass(const Job& job, int begin, index_t room_bytes) {
     PassSpec pass = common(job);
     const bool forward = job.problem.forward();
     const bool halves = job.halved_axis >= 0;
@@ -138,13 +141,13 @@ std::optional<PassSpec> slab_pass(const Job& job, int begin) {
         pass.out.panel = count * pass.out_points;
     };
     set_slabs(1);
-    if (pass.panel_bytes() > job.budget_bytes) return std::nullopt;
+    if (pass.panel_bytes() > room_bytes) return std::nullopt;
     const index_t slab_bytes = std::max(pass.points * pass.in.elem_bytes, pass.out_points * pass.out.elem_bytes);
-    index_t count = std::clamp<index_t>(std::min(kSlabPanelBytes, job.budget_bytes / 4) / slab_bytes, 1, slabs);
+    index_t count = std::clamp<index_t>(std::min(kSlabPanelBytes, room_bytes / 4) / slab_bytes, 1, slabs);
     // Whole blocks of the file system a panel, if that many slabs fit: every write can be direct.
     const index_t unit = kDirectBytes / std::__gcd(kDirectBytes, pass.out_points * pass.out.elem_bytes);
     if (count >= unit && count < slabs) count -= count % unit;
-    for (set_slabs(count); pass.panel_bytes() > job.budget_bytes; set_slabs(--count)) {
+    for (set_slabs(count); pass.panel_bytes() > room_bytes; set_slabs(--count)) {
     }
     pass.flops_each = group_flops(job, halves ? job.spectrum_shape : job.real_shape, begin, job.ndim());
 
@@ -170,8 +173,8 @@ std::optional<PassSpec> slab_pass(const Job& job, int begin) {
     return pass;
 }
 
-// Panels of columns for axes [begin, end), which are complex or real as the spectrum is.
-std::optional<PassSpec> column_pass(const Job& job, int begin, int end, bool from_input) {
+// Columns of axes [begin, end), which are complex or real as the spectrum is; panels of one column for now.
+PassSpec column_outline(const Job& job, int begin, int end, bool from_input) {
     PassSpec pass = common(job);
     const Extents& shape = job.spectrum_shape;
     pass.shape = PassSpec::Shape::columns;
@@ -184,12 +187,19 @@ std::optional<PassSpec> column_pass(const Job& job, int begin, int end, bool fro
     pass.in.elem_bytes = job.elem(job.spectrum_complex);
     const index_t most_lanes = std::max<index_t>(1, 128 / pass.in.elem_bytes);
     pass.lanes = std::clamp(kTileBytes / (pass.points * pass.in.elem_bytes), std::max<index_t>(1, most_lanes / 2), most_lanes);
+    while (pass.lanes > 1 && pass.own_bytes() > job.budget_bytes / 4) pass.lanes /= 2;
+    pass.out = pass.in;
+    return pass;
+}
+
+std::optional<PassSpec> column_pass(const Job& job, int begin, int end, bool from_input, index_t room_bytes) {
+    PassSpec pass = column_outline(job, begin, end, from_input);
+    const Extents& shape = job.spectrum_shape;
     const auto fits = [&](index_t width) {
         pass.in.panel = width;
         pass.out = pass.in;
-        return pass.panel_bytes() + pass.own_bytes() <= job.budget_bytes;
+        return pass.panel_bytes() <= room_bytes;
     };
-    while (!fits(1) && pass.lanes > 1) pass.lanes /= 2;
     if (!fits(1)) return std::nullopt;
     index_t width = 1, too_wide = pass.in.columns + 1;
     while (width + 1 < too_wide) {
@@ -245,24 +255,27 @@ std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
         begin = axis + 1;
     }
     std::reverse(groups.begin(), groups.end());  // slabs first
-    if (!job.problem.forward() && job.halved_axis >= 0) std::reverse(groups.begin(), groups.end());
+    if (shrinks(job)) std::reverse(groups.begin(), groups.end());
     Route route;
+    index_t room = job.budget_bytes;  // for panels, which all passes share
     for (size_t i = 0; i < groups.size(); ++i) {
         const auto [first, end] = groups[i];
         if (end < job.ndim() && job.halved_axis >= first && job.halved_axis < end) return std::nullopt;
-        auto pass = end == job.ndim() ? slab_pass(job, first) : column_pass(job, first, end, i == 0);
+        if (end < job.ndim()) room -= column_outline(job, first, end, i == 0).own_bytes();
+    }
+    for (size_t i = 0; i < groups.size(); ++i) {
+        const auto [first, end] = groups[i];
+        auto pass = end == job.ndim() ? slab_pass(job, first, room) : column_pass(job, first, end, i == 0, room);
         if (!pass) return std::nullopt;
-        pass->source = i == 0 ? Place::input : Place::scratch;
-        pass->target = i + 1 == groups.size() ? Place::output : Place::scratch;
+        const Place between = shrinks(job) ? Place::scratch : Place::output;
+        pass->source = i == 0 ? Place::input : between;
+        pass->target = i + 1 == groups.size() ? Place::output : between;
         pass->title = group_title(job, first, end);
         const index_t run = std::min(pass->in.panel * pass->in.elem_bytes, pass->out.panel * pass->out.elem_bytes);
         route.shortest_run_bytes = i == 0 ? run : std::min(route.shortest_run_bytes, run);
         route.passes.push_back(std::move(*pass));
     }
     route.passes.back().scale = job.problem.scale();
-    index_t memory_bytes = route.panel_bytes();
-    for (const PassSpec& pass : route.passes) memory_bytes += pass.own_bytes();
-    if (memory_bytes > job.budget_bytes) return std::nullopt;
     return route;
 }
 
@@ -288,6 +301,10 @@ Status decline(Job job) {
         return best_route(job).has_value();
     };
     while (!fits(high) && high < 16 * whole) low = high, high *= 2;
+    if (!fits(high)) {
+        return error(Code::unsupported, "axis_passes halves the last axis of the array only, or one whose lines lie together in memory; shape ",
+                     shape_string(problem.shape), " does not fit ", bytes_string(static_cast<double>(problem.memory_bytes)));
+    }
     while (high - low > high / 256 + 1) {
         const index_t middle = low + (high - low) / 2;
         (fits(middle) ? high : low) = middle;
@@ -323,7 +340,7 @@ Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Pl
     plan->slot_bytes.resize(1);
     plan->slot_bytes[0].fill(0);
     plan->slot_bytes[0][static_cast<size_t>(Slot::work0)] = route->panel_bytes();
-    plan->scratch_bytes = route->passes.size() > 1 ? product(job.spectrum_shape) * job.elem(job.spectrum_complex) : 0;
+    plan->scratch_bytes = shrinks(job) && route->passes.size() > 1 ? product(job.spectrum_shape) * job.elem(job.spectrum_complex) : 0;
     plan->output_file_bytes = route->passes.back().out.payload_bytes();
     plan->sweeps = static_cast<int>(route->passes.size());
     for (PassSpec& pass : route->passes) {

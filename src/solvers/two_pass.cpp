@@ -7,6 +7,9 @@
 // from X[n-k] = conj X[k]; c2r is r2c backwards: columns k1 <= n1/2 over k2, twiddle, then c2r over k1.
 // Between the passes scratch holds blocks of c columns x d rows, so both sweeps move long runs: w elements are read at
 // a time, c*n1 written, c*d read, h written, with w*n1 and h*n2 elements of memory twice (P1's bound n <= (M/B)^2).
+// c2c needs no scratch: pass 1 writes its columns one after the other as rows of the output file, pass 2 transforms the
+// columns of that in place. It reads h elements at a time instead of c*d, but half the disk space is needed, nothing
+// has to be freed and no fresh blocks of a file are written in small runs; where rows are whole blocks it is chosen.
 // Only the last axis; other axes and the batch are an outer loop.
 #include <algorithm>
 #include <cmath>
@@ -164,6 +167,32 @@ std::optional<Split> fit(const Job& job, Split split) {
     return split;
 }
 
+// c2c by way of the output file alone: blocks become whole columns, the second pass works in place.
+std::optional<Split> fit_in_place(const Job& job, Split split) {
+    PassSpec &first = split.first, &second = split.second;
+    first.target = Place::output;
+    first.blocks.natural = true;
+    first.blocks.tile_rows = first.blocks.rows;
+    second.shape = PassSpec::Shape::columns;
+    second.source = Place::output;
+    second.in_place = true;
+    second.in = second.out;
+    second.blocks = BlockGrid();
+    const index_t room = job.budget_bytes - first.own_bytes() - second.own_bytes();
+    const index_t first_room = room - 2 * first.write_slot_bytes() - 2 * 4096;
+    const index_t block_elems = std::max<index_t>(1, kDirectBytes / second.in.elem_bytes);
+    const index_t second_room = room - 3 * 4096;
+    if (second.in.row_elems % block_elems != 0 || std::min(first_room, second_room) <= 0) return std::nullopt;
+    if (!widen(first.in, first.blocks.tile_columns, 2, first_room)) return std::nullopt;
+    if (!widen(second.in, block_elems, 3, second_room)) return std::nullopt;
+    second.out = second.in;
+    const auto reads = static_cast<double>(first.in.total_requests() + second.in.total_requests());
+    const auto writes = static_cast<double>(first.blocks.total_writes() + second.out.total_requests());
+    split.seconds = reads * kReadRequestSeconds + writes * kWriteRequestSeconds;
+    if (first.blocks.tile_columns < 2 * job.threads * first.lanes) split.seconds *= 1.5;
+    return split;
+}
+
 std::vector<index_t> divisors(index_t n) {
     std::vector<index_t> all{1};
     index_t previous = 0, power_from = 0;
@@ -178,13 +207,33 @@ std::vector<index_t> divisors(index_t n) {
     return all;
 }
 
-std::optional<Split> best_split(const Job& job) {
+// Columns a tile: one or two cache lines of a row, as the cache allows.
+index_t best_lanes(const Job& job, index_t n1) {
+    const index_t longest = std::max(n1, job.n / n1) * job.elem(true);
+    const index_t most = std::max<index_t>(1, 128 / job.elem(true)), fewest = std::max<index_t>(1, most / 2);
+    return std::clamp(kTileBytes / longest, fewest, most);
+}
+
+std::optional<Split> best_in_place(const Job& job) {
     std::optional<Split> best;
     for (index_t n1 : divisors(job.n)) {
         if (n1 == 1 || n1 == job.n) continue;
-        const index_t longest = std::max(n1, job.n / n1) * job.elem(true);
-        const index_t most_lanes = std::max<index_t>(1, 128 / job.elem(true)), fewest = std::max<index_t>(1, most_lanes / 2);
-        index_t lanes = std::clamp(kTileBytes / longest, fewest, most_lanes);
+        const index_t lanes = best_lanes(job, n1);
+        for (index_t c = 2 * job.threads * lanes; c <= 512; c *= 2) {
+            const auto split = fit_in_place(job, outline(job, n1, job.n / n1, lanes, c, c));
+            if (split && (!best || split->seconds < best->seconds)) best = split;
+        }
+    }
+    return best;
+}
+
+std::optional<Split> best_split(const Job& job) {
+    std::optional<Split> best;
+    if (!job.halves) best = best_in_place(job);
+    if (best) return best;
+    for (index_t n1 : divisors(job.n)) {
+        if (n1 == 1 || n1 == job.n) continue;
+        index_t lanes = best_lanes(job, n1);
         for (bool found = false; lanes >= 1 && !found; lanes /= 2) {  // narrower tiles only where memory is that tight
             for (index_t c = lanes; c <= std::max<index_t>(lanes, 512); c *= 2) {
                 for (index_t d = lanes; d <= std::max<index_t>(lanes, 512); d *= 2) {
@@ -262,9 +311,9 @@ Status decline(const Job& job) {
     }
     const index_t needed = smallest_memory(job);
     return error(Code::out_of_memory, "length ", n, " can't be split in ", text(job.problem.memory_bytes),
-                 largest * largest > n ? cat(": its prime factor ", largest, " is too long") : std::string(),
+                 largest > 13 && largest * largest > n ? cat(": its prime factor ", largest, " is too long") : std::string(),
                  "; two_pass needs at least ", text(needed), " (", needed, " bytes)",
-                 largest * largest > n ? cat("; or take length ", near_length(n)) : std::string());
+                 largest > 13 && largest * largest > n ? cat("; or take length ", near_length(n)) : std::string());
 }
 
 void finish(const Job& job, Split& split) {
@@ -302,7 +351,7 @@ Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Plann
     plan->slot_bytes.resize(1);
     plan->slot_bytes[0].fill(0);
     plan->slot_bytes[0][static_cast<size_t>(Slot::work0)] = split->panel_bytes();
-    plan->scratch_bytes = split->first.blocks.scratch_bytes();
+    plan->scratch_bytes = split->first.target == Place::scratch ? split->first.blocks.scratch_bytes() : 0;
     plan->output_file_bytes = split->second.out.payload_bytes();
     plan->sweeps = 2;
     plan->steps.push_back(std::make_unique<PassStep>(std::move(split->first), planner.machine()));
