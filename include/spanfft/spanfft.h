@@ -20,7 +20,9 @@ extern "C" {
 
 #define SPANFFT_API __attribute__((visibility("default")))
 
+/* The version of this header; spanfft_version() is the library's. */
 #define SPANFFT_VERSION "0.1.0"
+/* The most axes that an array can have. */
 #define SPANFFT_MAX_NDIM 6
 
 /* Error codes. Only ever appended to. */
@@ -60,13 +62,15 @@ enum { SPANFFT_NORM_BACKWARD = 0, SPANFFT_NORM_ORTHO = 1, SPANFFT_NORM_FORWARD =
 enum { SPANFFT_OUTPUT_NATURAL = 0, SPANFFT_OUTPUT_EXCHANGED = 1 };
 enum { SPANFFT_ESTIMATE = 0, SPANFFT_MEASURE = 1 };
 
+/* A communicator; from spanfft_comm_from_mpi (spanfft_mpi.h). */
 typedef struct spanfft_comm spanfft_comm;
+/* A plan: what to do, bound to buffers and to a communicator. */
 typedef struct spanfft_plan spanfft_plan;
 
 /* A box of a global array: indices start[i] <= index < start[i] + count[i] along axis i, of an array of ndim axes. */
 typedef struct spanfft_box {
-    int64_t start[SPANFFT_MAX_NDIM];
-    int64_t count[SPANFFT_MAX_NDIM];
+    int64_t start[SPANFFT_MAX_NDIM]; /* first index along each axis */
+    int64_t count[SPANFFT_MAX_NDIM]; /* indices along each axis; 0: an empty box */
 } spanfft_box;
 
 /* What to transform. Fill it with spanfft_problem_init, then set what differs. */
@@ -77,56 +81,57 @@ typedef struct spanfft_problem {
     int32_t naxes;                   /* transformed axes; 0: all of them */
     int32_t axes[SPANFFT_MAX_NDIM];  /* the last one is halved by r2c, as in numpy */
     int32_t kinds[SPANFFT_MAX_NDIM]; /* one for each transformed axis */
-    int32_t direction;
-    int32_t precision;
-    int32_t norm;
+    int32_t direction;               /* SPANFFT_FORWARD or _BACKWARD */
+    int32_t precision;               /* SPANFFT_FLOAT, _DOUBLE or _LONGDOUBLE */
+    int32_t norm;                    /* SPANFFT_NORM_* */
     int64_t batch;                   /* arrays, one after the other in each rank's memory; default 1 */
     int32_t ngrid;                   /* 0: the planner chooses the process grid */
     int64_t grid[SPANFFT_MAX_NDIM];  /* entry i divides axis i; the product is the number of ranks */
-    int32_t output;
+    int32_t output;                  /* SPANFFT_OUTPUT_* */
     const spanfft_box* real_box;     /* this rank's part in real space; NULL: balanced blocks. All ranks or none */
     const spanfft_box* spectrum_box; /* this rank's part of the spectrum; likewise */
     int32_t threads;                 /* inside each rank; 0: the planner chooses */
     const char* engine;              /* "fftw", "mkl", "ducc0"; NULL: the planner chooses */
     const char* exchange;            /* "alltoallw", "alltoallv"; NULL: the planner chooses */
-    int32_t effort;
+    int32_t effort;                  /* SPANFFT_ESTIMATE, or _MEASURE: time engines while planning */
     int32_t in_place;                /* spanfft_execute will be called with in == out */
     int64_t memory_bytes;            /* > 0: for files; each process uses at most this much memory */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
 typedef struct spanfft_counts {
-    size_t size; /* sizeof(spanfft_counts), set by the caller */
-    double flops;
-    int64_t memory_bytes; /* moved through memory by sweeps over the local array */
-    int64_t messages;     /* non-empty ones, to other ranks */
-    int64_t sent_bytes;
-    int64_t disk_read_bytes;
-    int64_t disk_written_bytes;
-    int64_t disk_reads; /* requests */
-    int64_t disk_writes;
-    double seconds;
+    size_t size;                /* sizeof(spanfft_counts), set by the caller */
+    double flops;               /* 5 n log2 n an axis of complex data, half of that for real */
+    int64_t memory_bytes;       /* moved through memory by sweeps over the local array */
+    int64_t messages;           /* non-empty ones, to other ranks */
+    int64_t sent_bytes;         /* in them */
+    int64_t disk_read_bytes;    /* of the array or of scratch, without what alignment adds */
+    int64_t disk_written_bytes; /* likewise */
+    int64_t disk_reads;         /* requests */
+    int64_t disk_writes;        /* requests */
+    double seconds;             /* estimated, or wall clock */
 } spanfft_counts;
 
 /* A line of a plan's step tree, depth first. Strings live as long as the plan. */
 typedef struct spanfft_step {
-    size_t size; /* sizeof(spanfft_step), set by the caller */
-    int32_t depth;
-    const char* type;
-    const char* description;
+    size_t size;             /* sizeof(spanfft_step), set by the caller */
+    int32_t depth;           /* 0: a step of the plan; more: inside one */
+    const char* type;        /* "Transform", "Exchange", "Pass", "ReadBox", "WriteBox" */
+    const char* description; /* one line */
 } spanfft_step;
 
 /* An engine found on this machine. Strings live as long as the process. */
 typedef struct spanfft_engine {
-    size_t size; /* sizeof(spanfft_engine), set by the caller */
-    const char* name;
-    const char* version;
-    const char* path;
-    int32_t precisions; /* bit 1 << SPANFFT_FLOAT etc. for each that it has */
+    size_t size;         /* sizeof(spanfft_engine), set by the caller */
+    const char* name;    /* what spanfft_problem.engine takes */
+    const char* version; /* as the library reports it */
+    const char* path;    /* of the shared object, or "built in" */
+    int32_t precisions;  /* bit 1 << SPANFFT_FLOAT etc. for each that it has */
 } spanfft_engine;
 
 /* The sentence for the last error on this thread; "" if there was none. Valid until the next call. */
 SPANFFT_API const char* spanfft_last_error(void);
+/* The version of the library, "0.1.0". */
 SPANFFT_API const char* spanfft_version(void);
 
 /* Sets size and defaults: c2c on all axes, forward, double, norm backward, one array, natural order. */
@@ -151,22 +156,26 @@ SPANFFT_API void spanfft_plan_free(spanfft_plan* plan);
  * Empty boxes may have NULL pointers. */
 SPANFFT_API int spanfft_execute(spanfft_plan* plan, const void* in, void* out);
 
-/* This rank's box of the input or output array (ndim axes, without the batch). */
+/* This rank's box of the input array (ndim axes, without the batch). */
 SPANFFT_API int spanfft_plan_input_box(const spanfft_plan* plan, spanfft_box* box);
+/* This rank's box of the output array. */
 SPANFFT_API int spanfft_plan_output_box(const spanfft_plan* plan, spanfft_box* box);
-/* Bytes of this rank's input and output, batch included. */
+/* Bytes of this rank's input, batch included. */
 SPANFFT_API int64_t spanfft_plan_input_bytes(const spanfft_plan* plan);
+/* Bytes of this rank's output, batch included. */
 SPANFFT_API int64_t spanfft_plan_output_bytes(const spanfft_plan* plan);
-/* Global shapes without the batch; returns ndim. */
+/* Global shape of the input without the batch; returns ndim. */
 SPANFFT_API int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape);
+/* Global shape of the output without the batch; returns ndim. */
 SPANFFT_API int spanfft_plan_output_shape(const spanfft_plan* plan, int64_t* shape);
 
+/* Called now and then while a file is transformed; 0: stop. */
+typedef int (*spanfft_progress)(int64_t done_bytes, int64_t total_bytes, void* user);
 /* Transforms a file that spanfft_problem.memory_bytes may not hold. Collective; on several ranks each reads and
  * writes its own box. The array starts at input_offset_bytes of input_path, in C order, native byte order.
  * output_path appears only when whole: first header_bytes of header, then the array. scratch_folder: for
  * intermediate data; NULL: the output's folder. progress may be NULL; returning 0 from it stops the run with
  * SPANFFT_INTERRUPTED. The plan must have been made with memory_bytes > 0. */
-typedef int (*spanfft_progress)(int64_t done_bytes, int64_t total_bytes, void* user);
 SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
                                        const char* output_path, const void* header, int64_t header_bytes,
                                        const char* scratch_folder, spanfft_progress progress, void* user);
@@ -175,28 +184,38 @@ SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_pat
  * Free with spanfft_free. */
 SPANFFT_API int spanfft_plan_explain(const spanfft_plan* plan, char** text);
 SPANFFT_API int spanfft_plan_problem(const spanfft_plan* plan, char** text); /* with the planner's choices filled in */
+/* The name of the method. */
 SPANFFT_API const char* spanfft_plan_solver(const spanfft_plan* plan);
+/* This rank in the plan's communicator; 0 without one. */
 SPANFFT_API int spanfft_plan_rank(const spanfft_plan* plan);
+/* Ranks that the plan is for. */
 SPANFFT_API int spanfft_plan_ranks(const spanfft_plan* plan);
 SPANFFT_API int spanfft_plan_steps(const spanfft_plan* plan); /* lines in the tree */
+/* Line `index` of the tree. */
 SPANFFT_API int spanfft_plan_step(const spanfft_plan* plan, int index, spanfft_step* step);
 /* Cost of a line; index -1 is the whole plan. rank -1 is this rank. */
 SPANFFT_API int spanfft_plan_predicted(const spanfft_plan* plan, int index, int rank, spanfft_counts* counts);
 /* What the last run counted on this rank; SPANFFT_INVALID_ARGUMENT before the first. Only top-level lines count. */
 SPANFFT_API int spanfft_plan_counted(const spanfft_plan* plan, int index, spanfft_counts* counts);
+/* Memory at the peak; for arrays in memory the caller's are included. rank -1 is this rank. */
 SPANFFT_API int64_t spanfft_plan_peak_memory_bytes(const spanfft_plan* plan, int rank);
 SPANFFT_API int spanfft_plan_sweeps(const spanfft_plan* plan); /* of the disk; 0 for arrays in memory */
+/* Disk space for intermediate data, all ranks together. */
 SPANFFT_API int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan);
 /* Engines that ran, or will run, local transforms of this plan on this rank: "mkl" or "mkl, ducc0". */
 SPANFFT_API const char* spanfft_plan_engines(const spanfft_plan* plan);
 SPANFFT_API int spanfft_plan_notes(const spanfft_plan* plan); /* engines passed over, runners-up */
+/* Note `index`, a sentence; "" past the last. */
 SPANFFT_API const char* spanfft_plan_note(const spanfft_plan* plan, int index);
 
+/* Engines found on this machine; looked for at the first call of this or of a planning function. */
 SPANFFT_API int spanfft_engine_count(void);
+/* Engine `index`. */
 SPANFFT_API int spanfft_engine_info(int index, spanfft_engine* engine);
 /* Another folder to look for engines in; before the first plan. */
 SPANFFT_API int spanfft_engine_search(const char* folder);
 
+/* Frees a text that this library returned. NULL is allowed. */
 SPANFFT_API void spanfft_free(void* memory);
 SPANFFT_API void spanfft_comm_free(spanfft_comm* comm);
 

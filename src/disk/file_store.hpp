@@ -1,9 +1,10 @@
 // FileStore: a Store in one ordinary file, with direct I/O where file system and alignment allow it.
 //
 // Method: two descriptors on one file. Aligned requests go past the page cache (O_DIRECT), which keeps the process's
-// memory and the machine's cache free; the rest goes through the cache, which is dropped behind every 32 MiB. Reads
-// with slack are widened to whole sectors; writes are never widened, since their neighbours may hold other data.
-// Invariant: no byte outside a write's range changes; a read past the end is Code::corrupt_data, never zeros.
+// memory and the machine's cache free; the rest goes through the cache, which is dropped behind every GiB. Reads
+// with slack are widened to whole sectors; the ends of unaligned writes go through the cache, their middle directly.
+// Invariant: no byte outside a write's range changes (with slack: up to the end of its last block); a read past the
+// end is Code::corrupt_data, never zeros.
 #pragma once
 
 #include <memory>
@@ -36,6 +37,7 @@ class FileStore : public Store {
   private:
     FileStore() = default;
     Status failed(const char* what, const Run& run, int errno_value) const;
+    Status put(int descriptor, const Run& run, index_t begin, index_t end);
     void drop_behind(index_t bytes, bool dirty);
 
     std::string path_;

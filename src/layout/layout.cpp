@@ -73,7 +73,9 @@ std::string patch_string(const Patch& patch) {
     for (size_t i = 0; i < patch.size(); ++i) {
         const auto& r = patch[i];
         if (i) text += 'x';
-        const index_t end = r.count ? r.at(r.count - 1) + 1 : r.start;
+        index_t end = r.start;  // a box that is refused for its size is printed too: its end may not fit
+        const index_t length = r.count == 0 || r.step == 1 ? r.count : (r.count - 1) * r.step + 1;
+        if (__builtin_add_overflow(r.start, length, &end)) end = INT64_MAX;
         text += std::to_string(r.start) + ':' + std::to_string(end);
         if (r.step != 1) text += ':' + std::to_string(r.step);
     }

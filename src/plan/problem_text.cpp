@@ -54,6 +54,7 @@ Result<Extents> parse_extents(const std::string& text, char separator, const std
 
 Result<std::vector<Patch>> parse_boxes(const std::string& text) {
     std::vector<Patch> boxes;
+    if (text.empty()) return error(Code::invalid_argument, "no boxes are given; give one a rank or leave the key out");
     for (const auto& box_text : split(text, ';')) {
         Patch box;
         for (const auto& range_text : split(box_text, 'x')) {
@@ -61,7 +62,9 @@ Result<std::vector<Patch>> parse_boxes(const std::string& text) {
             if (ends.size() != 2) return error(Code::invalid_argument, "'", range_text, "' is not start:stop (boxes)");
             SPANFFT_ASSIGN(const index_t start, parse_int(ends[0], "start of a box"));
             SPANFFT_ASSIGN(const index_t stop, parse_int(ends[1], "stop of a box"));
-            box.push_back({start, stop - start, 1});
+            index_t count = 0;
+            if (__builtin_sub_overflow(stop, start, &count)) return error(Code::invalid_argument, "'", range_text, "' is longer than 63 bits can count (boxes)");
+            box.push_back({start, count, 1});
         }
         boxes.push_back(std::move(box));
     }
@@ -117,8 +120,11 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
     if (key == "threads") return assign(p.threads, parse_small(value, "threads"));
     if (key == "grid") return assign(p.grid, parse_extents(value, 'x', "grid"));
     if (key == "memory") return assign(p.memory_bytes, parse_bytes(value));
-    if (key == "real_boxes") return assign(p.real_boxes, parse_boxes(value));
-    if (key == "spectrum_boxes") return assign(p.spectrum_boxes, parse_boxes(value));
+    if (key == "real_boxes" || key == "spectrum_boxes") {
+        auto boxes = parse_boxes(value);
+        if (!boxes.ok()) return error(Code::invalid_argument, key, ": ", boxes.status().message());
+        return assign(key == "real_boxes" ? p.real_boxes : p.spectrum_boxes, std::move(boxes));
+    }
     if (key == "engine" || key == "exchange") {
         if (value.empty()) return error(Code::invalid_argument, key, "= has no value; name one or leave it out");
         (key == "engine" ? p.engine : p.exchange) = value;
@@ -136,6 +142,7 @@ Result<AxisKind> parse_kind(const std::string& name) {
         if (name == axis_kind_name(kind)) return kind;
         known += std::string(axis_kind_name(kind)) + ", ";
     }
+    if (name == "c2r") return error(Code::invalid_argument, "'c2r' stands alone or not at all; among other kinds write r2c, and backward");
     return error(Code::invalid_argument, "kind '", name, "' is not known; use ", known, "or c2r");
 }
 
@@ -225,8 +232,10 @@ Result<Problem> Problem::parse(const std::string& text) {
             if (words[0] == "c2r" && d == 0) {
                 return error(Code::invalid_argument, "c2r is the backward transform of r2c and can't be 'forward'; write c2r, or r2c ... backward");
             }
+            if (seen["direction"]++) return error(Code::invalid_argument, "'", word, "': the direction is given twice; write forward or backward once");
             p.direction = static_cast<Direction>(d);
         } else if (const int q = index_of(word, kPrecisions); q >= 0) {
+            if (seen["precision"]++) return error(Code::invalid_argument, "'", word, "': the precision is given twice; write float, double or longdouble once");
             p.precision = static_cast<Precision>(q);
         } else if (word == "in_place") {
             p.in_place = true;
@@ -244,12 +253,15 @@ Result<index_t> parse_bytes(const std::string& text) {
     static const std::map<std::string, double> units = {
         {"", 1.0}, {"B", 1.0}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"K", 1024.0}, {"M", 1048576.0},
         {"G", 1073741824.0}, {"T", 1099511627776.0}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+    index_t whole = 0;  // a double would round numbers above 2^53
+    const auto [whole_end, not_whole] = std::from_chars(text.data(), text.data() + text.size(), whole);
+    if (not_whole == std::errc() && whole_end == text.data() + text.size() && whole > 0) return whole;
     double value = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
     std::string unit(end, text.data() + text.size());
     unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
     const auto found = units.find(unit);
-    if (failed != std::errc() || found == units.end() || !(value > 0) || value * found->second >= 9.2e18) {
+    if (failed != std::errc() || found == units.end() || !(value * found->second >= 1) || value * found->second >= 9.2e18) {
         return error(Code::invalid_argument, "'", text, "' is not an amount of memory; write for example 256MiB, 4GB or a number of bytes");
     }
     return static_cast<index_t>(std::llround(value * found->second));

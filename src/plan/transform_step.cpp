@@ -104,18 +104,6 @@ void scale_reals(Precision precision, void* data, index_t count, long double fac
     }
 }
 
-// Multiplies the plane `index` along `axis` of a local C-order array.
-void scale_plane(const ArrayState& state, int rank, int axis, index_t index, long double factor, void* data) {
-    const Extents shape = patch_shape(state.layout.patch(rank));
-    const index_t outer = product(shape, 0, axis), inner = product(shape, axis + 1, static_cast<int>(shape.size()));
-    const index_t n = shape[static_cast<size_t>(axis)];
-    const auto elem = static_cast<index_t>(state.elem.bytes());
-    for (index_t i = 0; i < outer; ++i) {
-        scale_reals(state.elem.precision, static_cast<char*>(data) + (i * n + index) * inner * elem,
-                    inner * (state.elem.complex ? 2 : 1), factor);
-    }
-}
-
 // scipy's orthogonalize: which points are scaled before and after, relative to 1/sqrt(logical length).
 // DCT-I: first and last by sqrt(2) before, 1/sqrt(2) after. DCT-II: first by 1/sqrt(2) after; DCT-III: first by
 // sqrt(2) before. DST-II and -III the same with the last point. The others need nothing.
@@ -136,6 +124,27 @@ EndScales end_scales(Kernel kernel) {
     }
 }
 
+// Multiplies a local C-order array: the planes that `ends` names along `axis` by end_factor, the others by factor. One
+// multiplication a number: where two factors meet, their product was rounded once, not each of them.
+void scale_planes(const ArrayState& state, int rank, int axis, const EndScales& ends, long double end_factor,
+                  long double factor, void* data) {
+    const Extents shape = patch_shape(state.layout.patch(rank));
+    const index_t outer = product(shape, 0, axis), n = shape[static_cast<size_t>(axis)];
+    const index_t reals = product(shape, axis + 1, static_cast<int>(shape.size())) * (state.elem.complex ? 2 : 1);  // of a plane
+    const auto plane_bytes = reals * static_cast<index_t>(real_bytes(state.elem.precision));
+    const auto multiply = [&](index_t first, index_t end, index_t block, long double by) {
+        if (by == 1 || first >= end) return;
+        scale_reals(state.elem.precision, static_cast<char*>(data) + (block * n + first) * plane_bytes, (end - first) * reals, by);
+    };
+    for (index_t block = 0; block < outer; ++block) {
+        // A single point can be first and last: DCT-I has two at least, the others have one end.
+        const index_t from = ends.first ? 1 : 0, to = ends.last ? n - 1 : n;
+        if (ends.first) multiply(0, 1, block, end_factor);
+        multiply(from, to, block, factor);
+        if (ends.last) multiply(n - 1, n, block, end_factor);
+    }
+}
+
 class TransformTask final : public Task {
   public:
     TransformTask(TransformSpec spec, int rank, std::unique_ptr<LocalFft> fft)
@@ -151,18 +160,19 @@ class TransformTask final : public Task {
         if (ends.before != 1) {  // may not touch a foreign input: copy first, then transform the copy in place
             if (in != out) std::memcpy(out, in, static_cast<size_t>(in_bytes_));
             in = out;
-            scale_ends(ends, ends.before, in);
+            scale_planes(spec_.to, rank_, spec_.axes[0], ends, ends.before, 1, in);
         }
         if (fft_) {
             fft_->execute(in, out);
         } else if (in != out) {
             std::memcpy(out, in, static_cast<size_t>(in_bytes_));
         }
-        if (ends.after != 1) scale_ends(ends, ends.after, out);
-        if (spec_.scale != 1) {
+        if (ends.after != 1) {
+            scale_planes(spec_.to, rank_, spec_.axes[0], ends, ends.after * spec_.scale, spec_.scale, out);
+        } else if (spec_.scale != 1) {
             scale_reals(spec_.to.elem.precision, out, out_bytes_ / static_cast<index_t>(real_bytes(spec_.to.elem.precision)), spec_.scale);
-            counts_.memory_bytes += 2 * out_bytes_;
         }
+        if (spec_.scale != 1) counts_.memory_bytes += 2 * out_bytes_;
         counts_.flops = transform_flops(local_);
         counts_.memory_bytes += in_bytes_ + out_bytes_;
         return Status();
@@ -170,13 +180,6 @@ class TransformTask final : public Task {
     Counts counted() const override { return counts_; }
 
   private:
-    void scale_ends(const EndScales& ends, long double factor, void* data) {
-        const int axis = spec_.axes[0];
-        const index_t n = spec_.to.layout.shape()[static_cast<size_t>(axis)];
-        if (ends.first) scale_plane(spec_.to, rank_, axis, 0, factor, data);
-        if (ends.last) scale_plane(spec_.to, rank_, axis, n - 1, factor, data);
-    }
-
     TransformSpec spec_;
     int rank_;
     std::unique_ptr<LocalFft> fft_;

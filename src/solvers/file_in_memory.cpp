@@ -1,5 +1,7 @@
 // Solver `file_in_memory`: a file whose array fits the memory budgets of the ranks together. Each rank reads its box,
 // the array is transformed in memory by a child plan, each rank writes its box: one sweep over the disk.
+#include <algorithm>
+
 #include "plan/box_io_step.hpp"
 #include "solvers/table.hpp"
 
@@ -16,7 +18,8 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     Problem child_problem = problem;
     child_problem.memory_bytes = 0;
     SPANFFT_ASSIGN(auto plan, planner.plan(child_problem));
-    const index_t needed = plan->peak_memory_bytes(0);  // of the rank with the largest part
+    index_t needed = 0;  // of the rank that needs the most: who divides which axis changes from step to step
+    for (int rank = 0; rank < problem.ranks; ++rank) needed = std::max(needed, plan->peak_memory_bytes(rank));
     if (needed > problem.memory_bytes) {
         return error(Code::unsupported, "file_in_memory needs ", bytes_string(static_cast<double>(needed)), " a process, the budget is ",
                      bytes_string(static_cast<double>(problem.memory_bytes)), problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");

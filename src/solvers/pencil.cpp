@@ -124,6 +124,17 @@ Status check_grid(const Problem& problem, const Extents& grid) {
     return error(Code::invalid_argument, "grid ", shape_string(grid), " divides all ", problem.ndim(), " axes; leave one axis undivided (an extent of 1)");
 }
 
+// The problem by whose cost the grid is chosen. All plans for one array on the same ranks must fit together: what
+// forward leaves, backward takes, in place or not. So the grid may not depend on any of that.
+Problem grid_twin(const Problem& problem) {
+    Problem twin = problem;
+    twin.direction = Direction::forward;
+    twin.norm = Norm::backward;
+    twin.effort = Effort::estimate;
+    twin.in_place = false;
+    return twin;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner& planner) {
@@ -133,6 +144,16 @@ Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner
     }
     if (!problem.exchange.empty() && !find_exchange(problem.exchange)) {
         return error(Code::invalid_argument, "exchange '", problem.exchange, "' is not known; use one of ", exchange_names());
+    }
+    if (problem.grid.empty() && !(problem == grid_twin(problem))) {
+        SPANFFT_ASSIGN(const auto twin, solve_pencil(grid_twin(problem), planner));
+        Problem on_grid = problem;
+        on_grid.grid = twin->problem.grid;
+        SPANFFT_ASSIGN(auto plan, solve_pencil(on_grid, planner));
+        for (const auto& note : twin->notes) {
+            if (std::find(plan->notes.begin(), plan->notes.end(), note) == plan->notes.end()) plan->notes.push_back(note);
+        }
+        return plan;
     }
     std::unique_ptr<Plan> best;
     std::vector<std::string> lost;
