@@ -1,0 +1,137 @@
+"""spanfft: Fourier transforms that span cores, nodes and disks.
+
+- `fft`, `rfftn`, ... : numpy.fft's names, and scipy.fft's `dct`, `dstn`, ...; with ``comm=`` for arrays that are
+  divided over MPI ranks.
+- `Plan`: planned once, executed many times, in this process or on ranks.
+- `transform`: from file to file within a memory budget. The command line is ``spanfft``.
+- `info`: versions, engines, MPI, processor and memory.
+
+Submodules are imported when a name of theirs is first used, so the command line starts without numpy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._errors import (
+    CorruptData,
+    EngineError,
+    Error,
+    InternalError,
+    Interrupted,
+    InvalidArgument,
+    InvalidAxis,
+    InvalidType,
+    IOFailure,
+    MPIError,
+    NoSpace,
+    OutOfMemory,
+    Unsupported,
+)
+
+if TYPE_CHECKING:
+    from ._dct import dct, dctn, dst, dstn, idct, idctn, idst, idstn
+    from ._fft import (
+        clear_cache,
+        fft,
+        fft2,
+        fftfreq,
+        fftn,
+        fftshift,
+        hfft,
+        ifft,
+        ifft2,
+        ifftn,
+        ifftshift,
+        ihfft,
+        irfft,
+        irfft2,
+        irfftn,
+        rfft,
+        rfft2,
+        rfftfreq,
+        rfftn,
+    )
+    from ._info import info
+    from ._plan import Plan
+    from ._transform import TransformResult, transform
+
+    __version__: str
+
+__all__ = [
+    "CorruptData",
+    "EngineError",
+    "Error",
+    "IOFailure",
+    "InternalError",
+    "Interrupted",
+    "InvalidArgument",
+    "InvalidAxis",
+    "InvalidType",
+    "MPIError",
+    "NoSpace",
+    "OutOfMemory",
+    "Plan",
+    "TransformResult",
+    "Unsupported",
+    "__version__",
+    "clear_cache",
+    "dct",
+    "dctn",
+    "dst",
+    "dstn",
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "idct",
+    "idctn",
+    "idst",
+    "idstn",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "info",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+    "transform",
+]
+
+_MODULES = {
+    "_dct": ("dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"),
+    "_fft": (
+        "clear_cache", "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
+        "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+    ),
+    "_info": ("info",),
+    "_plan": ("Plan",),
+    "_transform": ("TransformResult", "transform"),
+}  # fmt: skip
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from ._native import core
+
+        value: Any = core.version()
+    elif name in _HOME:
+        value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

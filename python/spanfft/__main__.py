@@ -1,0 +1,7 @@
+"""python -m spanfft"""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

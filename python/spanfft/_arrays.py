@@ -1,0 +1,143 @@
+"""Helpers that every array interface shares: kinds, element types, axes, boxes, aligned arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from ._errors import InvalidArgument, InvalidAxis, InvalidType
+
+__all__ = [
+    "BACKWARD",
+    "FORWARD",
+    "KINDS",
+    "aligned_zeros",
+    "balanced",
+    "kinds_of_axes",
+    "native",
+    "norm_code",
+    "normalize_axes",
+    "precision_of",
+    "whole",
+]
+
+AnyArray = npt.NDArray[Any]
+
+FORWARD, BACKWARD = 0, 1
+KINDS = {
+    name: code
+    for code, name in enumerate(
+        ("c2c", "r2c", "dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4"),
+    )
+}
+_NORMS = {"backward": 0, "ortho": 1, "forward": 2}
+_PRECISIONS = {
+    np.dtype(np.complex64): 0,
+    np.dtype(np.float32): 0,
+    np.dtype(np.complex128): 1,
+    np.dtype(np.float64): 1,
+    np.dtype(np.clongdouble): 2,
+    np.dtype(np.longdouble): 2,
+}
+REAL_DTYPES: tuple[np.dtype[Any], ...] = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.longdouble))
+COMPLEX_DTYPES: tuple[np.dtype[Any], ...] = (
+    np.dtype(np.complex64),
+    np.dtype(np.complex128),
+    np.dtype(np.clongdouble),
+)
+_ALIGNMENT = 64
+
+
+def norm_code(norm: str | None) -> int:
+    """The C interface's code for numpy's ``norm``."""
+    try:
+        return _NORMS["backward" if norm is None else norm]
+    except (KeyError, TypeError):
+        raise InvalidArgument(f'norm is {norm!r}; it can be "backward", "ortho" or "forward"') from None
+
+
+def precision_of(dtype: np.dtype[Any]) -> int:
+    """The C interface's code for an element type, real or complex."""
+    try:
+        return _PRECISIONS[dtype]
+    except KeyError:
+        raise InvalidType(
+            f"dtype is {dtype}; it can be float32, float64, longdouble, complex64, complex128 or clongdouble"
+        ) from None
+
+
+def native(dtype: np.dtype[Any], scalar: complex) -> np.dtype[Any]:
+    """The type that numpy gives a number of `dtype` beside a Python float or complex, in native byte order."""
+    result: np.dtype[Any] = np.result_type(dtype, scalar).newbyteorder("=")
+    return result
+
+
+def whole(value: SupportsIndex | Any, name: str) -> int:
+    """An integer argument, or an error that names it."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidType(f"{name} is {value!r}; it must be an integer") from None
+
+
+def normalize_axis(axis: SupportsIndex, ndim: int) -> int:
+    """0 <= axis < ndim, counting negative ones from the end."""
+    a = whole(axis, "axis")
+    if not -ndim <= a < ndim:
+        raise InvalidAxis(f"axis {a} is out of bounds for array of dimension {ndim}")
+    return a % ndim
+
+
+def normalize_axes(axes: SupportsIndex | Iterable[SupportsIndex] | None, ndim: int) -> tuple[int, ...]:
+    """All axes for None, else each checked."""
+    if axes is None:
+        return tuple(range(ndim))
+    listed = [axes] if isinstance(axes, SupportsIndex) else list(axes)
+    if not listed:
+        raise InvalidArgument("axes is empty; name at least one axis to transform")
+    return tuple(normalize_axis(a, ndim) for a in listed)
+
+
+def kinds_of_axes(kind: str | Sequence[str], naxes: int) -> list[int]:
+    """Codes, one an axis. "r2c" for several axes means: the last one is halved, the others are c2c."""
+    if isinstance(kind, str):
+        if kind == "c2r":
+            raise InvalidArgument('kind is "c2r"; use "r2c", whose backward transform it is')
+        names = ["c2c"] * (naxes - 1) + ["r2c"] if kind == "r2c" else [kind] * naxes
+    else:
+        names = list(kind)
+        if len(names) != naxes:
+            raise InvalidArgument(f"kind names {len(names)} transforms for {naxes} axes; give one an axis")
+    try:
+        codes = [KINDS[name] for name in names]
+    except (KeyError, TypeError):
+        raise InvalidArgument(f"kind is {kind!r}; it can be {', '.join(KINDS)}, or a list with one an axis") from None
+    if "r2c" in names[:-1]:
+        raise InvalidArgument(f"kind is {kind!r}; only the last of the transformed axes can be r2c")
+    return codes
+
+
+def balanced(n: int, parts: int, part: int) -> tuple[int, int]:
+    """Start and length of a part of n indices in balanced blocks: the first n % parts hold one more.
+
+    10 over 4: (0, 3), (3, 3), (6, 2), (8, 2).
+    """
+    small, more = divmod(n, parts)
+    return part * small + min(part, more), small + (part < more)
+
+
+def aligned_zeros(shape: Sequence[int], dtype: np.dtype[Any]) -> AnyArray:
+    """Zeros that start at a multiple of 64 bytes; pages are not touched until they are used."""
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    raw = np.zeros(count * dtype.itemsize + _ALIGNMENT, dtype=np.uint8)
+    skip = -raw.ctypes.data % _ALIGNMENT
+    return raw[skip : skip + count * dtype.itemsize].view(dtype).reshape(tuple(shape))
+
+
+def slices(box: tuple[Sequence[int], Sequence[int]]) -> tuple[slice, ...]:
+    """A box as slices of the global array."""
+    return tuple(slice(start, start + count) for start, count in zip(*box, strict=True))

@@ -1,0 +1,109 @@
+"""The C interface. Private: use the package."""
+
+from collections.abc import Callable, Sequence
+from typing import TypedDict
+
+max_ndim: int
+
+Box = tuple[Sequence[int], Sequence[int]]
+
+class Counts(TypedDict):
+    flops: float
+    memory_bytes: int
+    messages: int
+    sent_bytes: int
+    disk_read_bytes: int
+    disk_written_bytes: int
+    disk_reads: int
+    disk_writes: int
+    seconds: float
+
+class Step(TypedDict):
+    depth: int
+    type: str
+    description: str
+    predicted: Counts
+    counted: Counts | None
+
+class Engine(TypedDict):
+    name: str
+    version: str
+    path: str
+    precisions: list[str]
+
+class Plan:
+    def execute(self, input: object, output: object) -> None: ...
+    def transform_file(
+        self,
+        input_path: str,
+        input_offset_bytes: int,
+        output_path: str,
+        header: bytes,
+        scratch: str | None,
+        progress: Callable[[int, int], object] | None,
+    ) -> None: ...
+    def free(self) -> None: ...
+    @property
+    def freed(self) -> bool: ...
+    @property
+    def input_box(self) -> tuple[list[int], list[int]]: ...
+    @property
+    def output_box(self) -> tuple[list[int], list[int]]: ...
+    @property
+    def input_shape(self) -> list[int]: ...
+    @property
+    def output_shape(self) -> list[int]: ...
+    @property
+    def input_bytes(self) -> int: ...
+    @property
+    def output_bytes(self) -> int: ...
+    @property
+    def problem(self) -> str: ...
+    @property
+    def solver(self) -> str: ...
+    @property
+    def engines(self) -> str: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def sweeps(self) -> int: ...
+    @property
+    def scratch_bytes(self) -> int: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def peak_memory_bytes(self, rank: int = -1) -> int: ...
+    def explain(self) -> str: ...
+    def steps(self, rank: int = -1) -> list[Step]: ...
+    def predicted(self, index: int = -1, rank: int = -1) -> Counts: ...
+    def counted(self, index: int = -1) -> Counts | None: ...
+
+def plan(
+    shape: Sequence[int],
+    axes: Sequence[int],
+    kinds: Sequence[int],
+    *,
+    direction: int,
+    precision: int,
+    norm: int,
+    batch: int = 1,
+    grid: Sequence[int] = ...,
+    output: int = 0,
+    real_box: Box | None = None,
+    spectrum_box: Box | None = None,
+    threads: int = 0,
+    engine: str | None = None,
+    exchange: str | None = None,
+    effort: int = 0,
+    in_place: bool = False,
+    memory_bytes: int = 0,
+    comm: int = 0,
+) -> Plan: ...
+def parse(problem: str, comm: int = 0) -> Plan: ...
+def imagine(problem: str) -> Plan: ...
+def canonical(problem: str) -> str: ...
+def engines() -> list[Engine]: ...
+def engine_search(folder: str) -> None: ...
+def version() -> str: ...
+def comm_free(comm: int) -> None: ...

@@ -1,0 +1,224 @@
+"""Arrays in files: what .npy headers and raw files hold, and the header of the result.
+
+Written without numpy, so that transforming a file costs its memory budget and not numpy's besides. What
+can't be transformed as it lies (integers, big-endian numbers, Fortran order, pickled objects) is refused with
+the way out; a file that is shorter or longer than its header says is corrupt.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import os
+import struct
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ._errors import CorruptData, InvalidArgument, InvalidType, IOFailure
+
+__all__ = ["ELEMENTS", "ArrayFile", "Element", "describe", "npy_header"]
+
+_MAGIC = b"\x93NUMPY"
+_MAX_HEADER_BYTES = 1 << 20
+HEADER_BYTES = 4096
+"""Of the headers we write, so that the array starts where pages and disk blocks start."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """A type of array elements."""
+
+    name: str
+    descr: str  # numpy's, in headers
+    size_bytes: int
+    precision: int  # of the C interface
+    is_complex: bool
+
+
+ELEMENTS = {
+    element.name: element
+    for element in (
+        Element("float32", "<f4", 4, 0, False),
+        Element("float64", "<f8", 8, 1, False),
+        Element("longdouble", "<f16", 16, 2, False),
+        Element("complex64", "<c8", 8, 0, True),
+        Element("complex128", "<c16", 16, 1, True),
+        Element("clongdouble", "<c32", 32, 2, True),
+    )
+}
+_BY_DESCR = {element.descr: element for element in ELEMENTS.values()}
+_ALIASES = {"float": "float32", "double": "float64", "single": "float32", "complex": "complex128"}
+
+
+def element(precision: int, is_complex: bool) -> Element:
+    """The element type of a precision of the C interface."""
+    return next(e for e in ELEMENTS.values() if e.precision == precision and e.is_complex == is_complex)
+
+
+def element_named(dtype: object) -> Element:
+    """From "complex64", "<c8", or a numpy dtype or type."""
+    name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype)
+    name = {"float128": "longdouble", "complex256": "clongdouble"}.get(name, name)
+    descr = name if name[:1] in "<>=|" else f"<{name}"
+    found = ELEMENTS.get(name) or _BY_DESCR.get(descr.replace("=", "<"))
+    if found is None:
+        hint = f" (did you mean {_ALIASES[name]}?)" if name in _ALIASES else ""
+        raise InvalidArgument(f"dtype is {dtype!r}; it can be {', '.join(ELEMENTS)}{hint}")
+    return found
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """An array in a file: C order, native byte order, `offset_bytes` from the start."""
+
+    path: str
+    format: str  # npy or raw
+    element: Element
+    shape: tuple[int, ...]
+    offset_bytes: int
+
+    @property
+    def data_bytes(self) -> int:
+        return math.prod(self.shape) * self.element.size_bytes
+
+
+def describe(
+    path: str | os.PathLike[str],
+    dtype: object = None,
+    shape: Sequence[int] | None = None,
+    offset: int | None = None,
+) -> ArrayFile:
+    """What array a file holds. Opens it and reads its header.
+
+    Parameters
+    ----------
+    path
+        A .npy file, or with `dtype` a raw one.
+    dtype, shape, offset
+        Of a raw file: element type, shape (by default all elements on one axis), bytes before the array.
+
+    Raises
+    ------
+    IOFailure
+        It can't be opened or read.
+    CorruptData
+        It is shorter or longer than it should be, or its header is damaged.
+    InvalidArgument
+        It holds something that can't be transformed as it is. The message has the remedy.
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if dtype is None:
+                start = file.read(len(_MAGIC) + 2)
+                found = _npy(name, start, file.read, size)
+            else:
+                found = _raw(name, dtype, shape, 0 if offset is None else offset, size)
+    except OSError as error:
+        raise IOFailure(f"{name} can't be read: {error.strerror or error}") from None
+    if dtype is None and (shape is not None or offset is not None):
+        raise InvalidArgument(f"{name} is a .npy file, which says itself what it holds; leave out --shape and --offset")
+    _check_length(found, size)
+    return found
+
+
+def _check_length(file: ArrayFile, size: int) -> None:
+    promised = file.offset_bytes + file.data_bytes
+    if min(file.shape, default=0) < 1:
+        raise InvalidArgument(f"{file.path} has shape {file.shape}, which holds nothing to transform")
+    what = f"shape {file.shape} of {file.element.name} at byte {file.offset_bytes} needs {promised} bytes"
+    if size < promised:
+        remedy = "copy or make it again" if file.format == "npy" else "check --shape, --dtype and --offset"
+        raise CorruptData(f"{file.path} is truncated: {what}, the file has {size}; {remedy}")
+    if size > promised:
+        remedy = (
+            "it is damaged, or holds several arrays: save them one a file"
+            if file.format == "npy"
+            else "check --shape, --dtype and --offset, so that nothing is left out unseen"
+        )
+        raise CorruptData(f"{file.path} is too long: {what}, the file has {size}; {remedy}")
+
+
+def _raw(path: str, dtype: object, shape: Sequence[int] | None, offset: int, size: int) -> ArrayFile:
+    kind = element_named(dtype)
+    if offset < 0:
+        raise InvalidArgument(f"offset is {offset}; it must be 0 or more bytes")
+    if shape is None:
+        if size <= offset or (size - offset) % kind.size_bytes:
+            raise CorruptData(
+                f"{path} has {size} bytes, which is no whole number of {kind.name} after byte {offset}; "
+                f"check --dtype and --offset"
+            )
+        shape = ((size - offset) // kind.size_bytes,)
+    lengths = tuple(int(n) for n in shape)
+    if not lengths or min(lengths) < 1:
+        raise InvalidArgument(f"shape is {lengths}; every length must be at least 1")
+    return ArrayFile(path, "raw", kind, lengths, offset)
+
+
+def _npy(path: str, start: bytes, read: object, size: int) -> ArrayFile:
+    if start[: len(_MAGIC)] != _MAGIC:
+        if path.endswith(".npy") or not start:
+            raise CorruptData(
+                f"{path} does not begin as a .npy file does ({start[:6]!r}); if it is raw, give --dtype and --shape"
+            )
+        raise InvalidArgument(f"{path} is no .npy file ({start[:6]!r}); give --dtype and --shape for a raw one")
+    if len(start) < len(_MAGIC) + 2:
+        raise CorruptData(f"{path} is truncated within its header ({size} bytes); copy or make it again")
+    major = start[6]
+    if major not in (1, 2, 3):
+        raise CorruptData(f"{path} says it is .npy version {major}.{start[7]}; known are 1.0, 2.0 and 3.0")
+    width = "<H" if major == 1 else "<I"
+    prefix = read(struct.calcsize(width))  # type: ignore[operator]
+    length = struct.unpack(width, prefix)[0] if len(prefix) == struct.calcsize(width) else -1
+    if length > _MAX_HEADER_BYTES:
+        raise CorruptData(f"{path} says that its header has {length} bytes, more than any; it is damaged")
+    text = read(length) if length >= 0 else b""  # type: ignore[operator]
+    if length < 0 or len(text) < length:
+        raise CorruptData(f"{path} is truncated within its header ({size} bytes); copy or make it again")
+    try:
+        header = ast.literal_eval(text.decode("utf-8" if major == 3 else "latin1").strip())
+        descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
+        good = isinstance(fortran, bool) and isinstance(shape, tuple) and all(type(n) is int and n >= 0 for n in shape)
+    except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
+        good = False
+    if not good:
+        raise CorruptData(f"{path} has a damaged .npy header: {text[:80]!r}; copy or make it again")
+    kind = _npy_element(path, descr)
+    if not shape:
+        raise InvalidArgument(f"{path} holds a single number (shape ()); it needs at least one axis")
+    if fortran and sum(n > 1 for n in shape) > 1:
+        raise InvalidArgument(
+            f"{path} is in Fortran order (fortran_order=True, shape {shape}); save it with "
+            f"numpy.save(path, numpy.ascontiguousarray(a)), or save a.T and reverse --axes"
+        )
+    offset = len(start) + len(prefix) + length
+    return ArrayFile(path, "npy", kind, shape, offset)
+
+
+def _npy_element(path: str, descr: object) -> Element:
+    swapped = ">" if sys.byteorder == "little" else "<"
+    if not isinstance(descr, str):
+        raise InvalidType(f"{path} holds records ({descr!r}); save one field of them: numpy.save(path, a['field'])")
+    found = _BY_DESCR.get(descr)
+    if found is not None:
+        return found
+    if descr.lstrip("<>|=").startswith("O"):
+        raise InvalidType(f"{path} holds Python objects (dtype {descr!r}); save numbers: a.astype('complex128')")
+    if descr.startswith(swapped) and _BY_DESCR.get(descr.replace(">", "<")):
+        native = _BY_DESCR[descr.replace(">", "<")].name
+        raise InvalidType(f"{path} is big-endian (dtype {descr!r}); save it as native numbers: a.astype('{native}')")
+    if descr.lstrip("<>|=")[:1] in ("i", "u", "b"):
+        raise InvalidType(f"{path} holds integers (dtype {descr!r}); save them as a.astype('float32') or 'float64'")
+    raise InvalidType(f"{path} has dtype {descr!r}; it can be {', '.join(ELEMENTS)}: save it with a.astype(...)")
+
+
+def npy_header(kind: Element, shape: Sequence[int]) -> bytes:
+    """A .npy header of 4096 bytes; the padding is spaces, as the format says."""
+    lengths = ", ".join(str(n) for n in shape) + ("," if len(shape) == 1 else "")
+    text = f"{{'descr': '{kind.descr}', 'fortran_order': False, 'shape': ({lengths}), }}"
+    prefix = _MAGIC + b"\x01\x00"
+    length = HEADER_BYTES - len(prefix) - 2
+    return prefix + struct.pack("<H", length) + text.encode("latin1").ljust(length - 1) + b"\n"

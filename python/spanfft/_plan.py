@@ -1,0 +1,509 @@
+"""Plan: planned once, executed many times, in this process or on MPI ranks."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _arrays as arrays
+from ._arrays import BACKWARD, FORWARD, AnyArray
+from ._errors import Error, InvalidArgument, InvalidType, OutOfMemory, Unsupported
+from ._native import core
+from ._report import report_of
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm
+
+    from ._core import Counts
+    from ._core import Plan as CorePlan
+    from ._mpi import Ranks
+    from ._report import Report
+
+__all__ = ["Plan"]
+
+_OUTPUTS = {"natural": 0, "exchanged": 1}
+_EFFORTS = {"estimate": 0, "measure": 1}
+_DIRECTIONS = {"forward": FORWARD, "backward": BACKWARD}
+_BoxLists = tuple[list[int], list[int]]
+
+
+def _choice(name: str, value: object, table: dict[str, int]) -> int:
+    if not isinstance(value, str) or value not in table:
+        raise InvalidArgument(f"{name} is {value!r}; it can be {' or '.join(repr(key) for key in table)}")
+    return table[value]
+
+
+def _grid_of(plan: CorePlan) -> tuple[int, ...]:
+    """The grid that the planner chose, which its problem string has."""
+    for word in plan.problem.split():
+        if word.startswith("grid="):
+            return tuple(int(p) for p in word[5:].split("x"))
+    return ()
+
+
+class Plan:
+    """A Fourier transform of one shape, planned once and executed many times.
+
+    The real-space array has `shape` and `dtype`; the spectrum has `spectrum_shape` and `spectrum_dtype`. `forward`
+    goes from the one to the other, `backward` back, and backward(forward(u)) is u.
+
+    With `comm`, arrays are divided over its ranks: each rank passes and gets its box, and making a plan,
+    `forward`, `backward`, `free` and (for a direction not planned before) `explain` are collective: all ranks of
+    `comm` must call them, in the same order. Everything else concerns this rank alone. When an argument is wrong
+    on one rank, the same error is raised on all; for that, each execution begins with one allreduce of an int.
+
+    Parameters
+    ----------
+    shape
+        Global shape in real space, 1 to 6 axes, slowest first.
+    dtype
+        Of real space: complex64, complex128, clongdouble for "c2c"; float32, float64, longdouble for the others.
+        Default: double precision.
+    axes
+        The axes to transform; by default all.
+    kind
+        "c2c", "r2c" (the last of `axes` is halved to n // 2 + 1), "dct1" to "dct4", "dst1" to "dst4" (scipy.fft's
+        definitions), or a sequence with one kind for each of `axes`.
+    comm
+        mpi4py communicator; None: this process alone. It is duplicated and stays yours.
+    grid
+        Into how many blocks each axis of real space is divided; the product is the number of ranks. Axis i is
+        divided into balanced blocks: the first r ranks hold one index more. Default: the planner chooses.
+    output
+        "natural": the spectrum is divided like real space. "exchanged": it stays where the last exchange puts it,
+        which saves one; `output_slices` tells where.
+    norm
+        Which direction carries the factor 1/N: "backward", "ortho" (1/sqrt(N) in both) or "forward".
+    batch
+        Number of arrays in one execution: a first axis of that length in every array here, not divided.
+    in_place
+        `forward` and `backward` overwrite their argument and return it. For c2c, dct and dst in natural order.
+    threads
+        Inside each rank; 0: the planner chooses.
+    engine
+        "fftw", "mkl" or "ducc0"; None: the planner chooses.
+    exchange
+        "alltoallw" or "alltoallv"; None: the planner chooses.
+    effort
+        "estimate" or "measure" (times candidates while planning).
+    real_slices, spectrum_slices
+        This rank's part of real space or of the spectrum as slices of the global array, where balanced blocks
+        are not wanted. Give it on all ranks or none; the parts must tile the array.
+
+    Raises
+    ------
+    InvalidArgument, Unsupported, OutOfMemory, EngineError, MPIError
+        The same on all ranks.
+
+    Examples
+    --------
+    >>> plan = Plan((64, 48), "complex64")
+    >>> u = plan.input_array()
+    >>> spectrum = plan.forward(u)
+    >>> again = plan.backward(spectrum)
+    """
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        dtype: npt.DTypeLike | None = None,
+        axes: Sequence[int] | None = None,
+        kind: str | Sequence[str] = "c2c",
+        comm: Comm | None = None,
+        grid: Sequence[int] | None = None,
+        output: str = "natural",
+        norm: str | None = "backward",
+        *,
+        batch: int | None = None,
+        in_place: bool = False,
+        threads: int = 0,
+        engine: str | None = None,
+        exchange: str | None = None,
+        effort: str = "estimate",
+        real_slices: Sequence[slice] | None = None,
+        spectrum_slices: Sequence[slice] | None = None,
+    ) -> None:
+        # First, so that a plan that couldn't be made can be collected.
+        self._plans: dict[int, CorePlan] = {}
+        self._serials: dict[int, int] = {}
+        self._ranks: Ranks | None = None
+        self._lock = threading.Lock()
+        if comm is not None:
+            from ._mpi import ranks_of
+
+            self._ranks = ranks_of(comm)
+        self.comm = comm
+        """The communicator, or None."""
+
+        def check() -> tuple[object, ...]:
+            return self._check(
+                shape, dtype, axes, kind, grid, output, norm, batch, in_place, threads, engine, exchange, effort,
+                real_slices, spectrum_slices,
+            )  # fmt: skip
+
+        if self._ranks is None:
+            check()
+        else:
+            self._ranks.agree(check)
+        self._plan(FORWARD)
+
+    def _check(
+        self,
+        shape: Sequence[int],
+        dtype: npt.DTypeLike | None,
+        axes: Sequence[int] | None,
+        kind: str | Sequence[str],
+        grid: Sequence[int] | None,
+        output: str,
+        norm: str | None,
+        batch: int | None,
+        in_place: bool,
+        threads: int,
+        engine: str | None,
+        exchange: str | None,
+        effort: str,
+        real_slices: Sequence[slice] | None,
+        spectrum_slices: Sequence[slice] | None,
+    ) -> tuple[object, ...]:
+        """Everything that can be wrong before the library is asked. Sets the attributes."""
+        given: object = shape
+        listed = [given] if isinstance(given, SupportsIndex) else list(shape)
+        self.shape: tuple[int, ...] = tuple(arrays.whole(n, "shape") for n in listed)
+        """Global shape in real space, without the batch."""
+        if not 1 <= len(self.shape) <= core.max_ndim:
+            raise InvalidArgument(f"shape {self.shape} has {len(self.shape)} axes; it must have 1 to {core.max_ndim}")
+        if min(self.shape) < 1:
+            raise InvalidArgument(f"shape is {self.shape}; every length must be at least 1")
+        self.axes: tuple[int, ...] = arrays.normalize_axes(axes, len(self.shape))
+        """The transformed axes."""
+        if len(set(self.axes)) != len(self.axes):
+            raise InvalidArgument(f"axes {self.axes} name one axis twice")
+        self._kinds = arrays.kinds_of_axes(kind, len(self.axes))
+        halves = arrays.KINDS["r2c"] in self._kinds
+        is_complex = arrays.KINDS["c2c"] in self._kinds and not halves
+        if dtype is None:
+            dtype = np.complex128 if is_complex else np.float64
+        try:
+            self.dtype: np.dtype[Any] = np.dtype(dtype)
+        except TypeError:
+            raise InvalidType(f"dtype is {dtype!r}; give an element type such as 'complex128'") from None
+        """Element type in real space."""
+        self._precision = arrays.precision_of(self.dtype)
+        if (self.dtype.kind == "c") != is_complex:
+            right = (arrays.COMPLEX_DTYPES if is_complex else arrays.REAL_DTYPES)[self._precision]
+            raise InvalidType(f"dtype is {self.dtype}, but kind {kind!r} transforms {right} (dtype is real space's)")
+        self.spectrum_dtype: np.dtype[Any] = np.result_type(self.dtype, 1j) if halves else self.dtype
+        """Element type of the spectrum."""
+        spectrum = list(self.shape)
+        if halves:
+            spectrum[self.axes[-1]] = spectrum[self.axes[-1]] // 2 + 1
+        self.spectrum_shape: tuple[int, ...] = tuple(spectrum)
+        """Global shape of the spectrum, without the batch."""
+        self._norm = arrays.norm_code(norm)
+        self.batch: int | None = None if batch is None else arrays.whole(batch, "batch")
+        """Length of the arrays' first axis, or None if they have no such axis."""
+        if self.batch is not None and self.batch < 1:
+            raise InvalidArgument(f"batch is {self.batch}; it must be at least 1")
+        self._output = _choice("output", output, _OUTPUTS)
+        self._effort = _choice("effort", effort, _EFFORTS)
+        self._threads = arrays.whole(threads, "threads")
+        if self._threads < 0:
+            raise InvalidArgument(f"threads is {threads}; it must be 0 (the planner chooses) or more")
+        self._in_place = bool(in_place)
+        if self._in_place and (halves or self._output):
+            raise Unsupported('in_place is for c2c, dct and dst with output="natural"; the arrays differ otherwise')
+        for name, value in (("engine", engine), ("exchange", exchange)):
+            if value is not None and not isinstance(value, str):
+                raise InvalidType(f"{name} is {value!r}; it must be a name or None")
+        self._engine, self._exchange = engine, exchange
+        if self._ranks is None and (grid is not None and math.prod(grid) != 1):
+            raise InvalidArgument(f"grid is {tuple(grid)}, but without comm= there is one rank")
+        self._grid: tuple[int, ...] = () if grid is None else tuple(arrays.whole(p, "grid") for p in grid)
+        self._real_box = self._box("real_slices", real_slices, self.shape)
+        self._spectrum_box = self._box("spectrum_slices", spectrum_slices, self.spectrum_shape)
+        return ()
+
+    @staticmethod
+    def _box(name: str, given: Sequence[slice] | None, shape: tuple[int, ...]) -> _BoxLists | None:
+        if given is None:
+            return None
+        if len(given) != len(shape):
+            raise InvalidArgument(f"{name} has {len(given)} slices for {len(shape)} axes")
+        start, count = [], []
+        for piece, n in zip(given, shape, strict=True):
+            if not isinstance(piece, slice):
+                raise InvalidType(f"{name} holds {piece!r}; it must hold slices")
+            first, stop, step = piece.indices(n)
+            if step != 1:
+                raise InvalidArgument(f"{name} holds {piece}; a box has step 1")
+            start.append(first)
+            count.append(max(0, stop - first))
+        return start, count
+
+    def _plan(self, direction: int) -> CorePlan:
+        """The C plan of a direction, made when it is first needed. Then collective."""
+        with self._lock:
+            plan = self._plans.get(direction)
+            if plan is not None:
+                return plan
+            if direction == FORWARD:
+                plan = self._make(direction, self._grid, self._real_box, self._spectrum_box)
+            else:
+                plan = self._make_backward(self._plans[FORWARD])
+            self._plans[direction] = plan
+            if self._ranks is not None:
+                self._serials[direction] = self._ranks.next_serial()
+            return plan
+
+    def _make_backward(self, forward: CorePlan) -> CorePlan:
+        """The way back must begin where the forward plan ends, though the planner might choose otherwise for it."""
+        plan = self._make(BACKWARD, _grid_of(forward), self._real_box, self._spectrum_box)
+        if self._ranks is None:
+            return plan
+        differs = (plan.input_box, plan.output_box) != (forward.output_box, forward.input_box)
+        if not self._ranks.any(differs):
+            return plan
+        plan.free()
+        return self._make(BACKWARD, (), forward.input_box, forward.output_box)
+
+    def _make(
+        self, direction: int, grid: Sequence[int], real_box: _BoxLists | None, spectrum_box: _BoxLists | None
+    ) -> CorePlan:
+        return core.plan(
+            self.shape,
+            self.axes,
+            self._kinds,
+            direction=direction,
+            precision=self._precision,
+            norm=self._norm,
+            batch=1 if self.batch is None else self.batch,
+            grid=grid,
+            output=self._output,
+            real_box=real_box,
+            spectrum_box=spectrum_box,
+            threads=self._threads,
+            engine=self._engine,
+            exchange=self._exchange,
+            effort=self._effort,
+            in_place=self._in_place,
+            comm=0 if self._ranks is None else self._ranks.handle,
+        )
+
+    # --- running ---------------------------------------------------------------------------------------------------
+
+    def forward(self, u: AnyArray, out: AnyArray | None = None) -> AnyArray:
+        """Real space to spectrum. Collective if the plan has a communicator.
+
+        Parameters
+        ----------
+        u
+            This rank's box of real space: shape `input_shape`, dtype `dtype`. Any strides; it is left as it was
+            unless the plan is in place.
+        out
+            Where the result goes: shape `output_shape`, dtype `spectrum_dtype`. By default a new array.
+
+        Returns
+        -------
+        numpy.ndarray
+            `out`: this rank's box of the spectrum.
+
+        Raises
+        ------
+        InvalidArgument
+            Wrong shape, wrong dtype (InvalidType, a TypeError) or no array, on any rank: raised on all.
+        """
+        return self._run(FORWARD, "forward", u, out)
+
+    def backward(self, u: AnyArray, out: AnyArray | None = None) -> AnyArray:
+        """Spectrum to real space: undoes `forward`. Collective if the plan has a communicator.
+
+        Planned at its first call, so that takes longer.
+
+        Parameters
+        ----------
+        u
+            This rank's box of the spectrum: shape `output_shape`, dtype `spectrum_dtype`. Any strides; it is left
+            as it was unless the plan is in place.
+        out
+            Where the result goes: shape `input_shape`, dtype `dtype`. By default a new array.
+
+        Returns
+        -------
+        numpy.ndarray
+            `out`: this rank's box of real space.
+
+        Raises
+        ------
+        InvalidArgument
+            Wrong shape, wrong dtype (InvalidType, a TypeError) or no array, on any rank: raised on all.
+        """
+        return self._run(BACKWARD, "backward", u, out)
+
+    def _run(self, direction: int, name: str, u: AnyArray, out: AnyArray | None) -> AnyArray:
+        real = (self.input_shape, self.dtype, "real space")
+        spectrum = (self.output_shape, self.spectrum_dtype, "the spectrum")
+        source_is, target_is = (real, spectrum) if direction == FORWARD else (spectrum, real)
+        error: Error | None = None
+        source = result = u
+        try:
+            self._fits(name, "u", u, *source_is)
+            if out is not None:
+                self._fits(name, "out", out, *target_is)
+            written = u if self._in_place else out
+            if written is not None and not written.flags.writeable:
+                raise InvalidArgument(f"{name}: the array for the result is read-only")
+            if self._in_place and out is not None and out is not u:
+                raise InvalidArgument(f"{name}: the plan is in place, so out can only be u itself")
+            source = np.require(u, requirements=["C", "A"])
+            result = source if self._in_place else self._target(source, out, target_is[0], target_is[1])
+        except Error as e:
+            error = e
+        except MemoryError as e:
+            error = OutOfMemory(f"{name}: {e}")
+        if self._ranks is not None:
+            self._ranks.confirm(error)
+        elif error is not None:
+            raise error
+        self._plan(direction).execute(source, result)
+        asked = u if self._in_place else out
+        if asked is None or asked is result:
+            return result
+        asked[...] = result
+        return asked
+
+    @staticmethod
+    def _target(source: AnyArray, out: AnyArray | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
+        """Where the library writes: out itself if it can."""
+        if out is None:
+            return arrays.aligned_zeros(shape, dtype)
+        if out.flags.c_contiguous and out.flags.aligned and not np.may_share_memory(out, source):
+            return out
+        return np.empty(shape, dtype)
+
+    def _fits(self, call: str, name: str, a: object, shape: tuple[int, ...], dtype: np.dtype[Any], space: str) -> None:
+        where = "" if self._ranks is None else "this rank's box of "
+        if not isinstance(a, np.ndarray):
+            raise InvalidType(f"{call}: {name} is a {type(a).__name__}; give a numpy array of shape {shape}, {dtype}")
+        if a.shape != shape:
+            raise InvalidArgument(f"{call}: {name} has shape {a.shape}; {where}{space} has shape {shape}")
+        if a.dtype != dtype:
+            raise InvalidType(f"{call}: {name} has dtype {a.dtype}; {space} has dtype {dtype} (use astype)")
+
+    # --- layout ------------------------------------------------------------------------------------------------------
+
+    def _batched(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(shape) if self.batch is None else (self.batch, *shape)
+
+    def _boxes(self) -> tuple[_BoxLists, _BoxLists]:
+        plan = self._plan(FORWARD)
+        return plan.input_box, plan.output_box
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of this rank's array in real space, with the batch."""
+        return self._batched(self._boxes()[0][1])
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Shape of this rank's array of the spectrum, with the batch."""
+        return self._batched(self._boxes()[1][1])
+
+    @property
+    def input_slices(self) -> tuple[slice, ...]:
+        """This rank's box of real space, as slices of the global array (without the batch)."""
+        return arrays.slices(self._boxes()[0])
+
+    @property
+    def output_slices(self) -> tuple[slice, ...]:
+        """This rank's box of the spectrum, as slices of the global array (without the batch)."""
+        return arrays.slices(self._boxes()[1])
+
+    def input_array(self) -> AnyArray:
+        """A new array of zeros for `forward`: shape `input_shape`, dtype `dtype`, 64-byte aligned."""
+        return arrays.aligned_zeros(self.input_shape, self.dtype)
+
+    def output_array(self) -> AnyArray:
+        """A new array of zeros for `backward`: shape `output_shape`, dtype `spectrum_dtype`, 64-byte aligned."""
+        return arrays.aligned_zeros(self.output_shape, self.spectrum_dtype)
+
+    # --- what it is --------------------------------------------------------------------------------------------------
+
+    def explain(self, direction: str = "forward") -> str:
+        """The plan in words: its steps with predicted costs and, after a run, what was counted, for this rank.
+
+        Collective only for "backward" before the first `backward`, because that plans it.
+        """
+        return self._plan(_choice("direction", direction, _DIRECTIONS)).explain()
+
+    def report(self, direction: str = "forward") -> Report:
+        """What `explain` says, as a dictionary that json can write. Collective as `explain` is."""
+        return report_of(self._plan(_choice("direction", direction, _DIRECTIONS)))
+
+    def predicted(self, direction: str = "forward", rank: int | None = None) -> Counts:
+        """What one execution costs a rank (by default this one), predicted. Collective as `explain` is."""
+        return self._plan(_choice("direction", direction, _DIRECTIONS)).predicted(-1, -1 if rank is None else rank)
+
+    def counted(self, direction: str = "forward") -> Counts | None:
+        """What the last execution cost this rank, counted; None before the first. Collective as `explain` is."""
+        return self._plan(_choice("direction", direction, _DIRECTIONS)).counted()
+
+    @property
+    def problem(self) -> str:
+        """The one-line problem string, with the planner's choices filled in; `spanfft plan` takes it."""
+        return self._plan(FORWARD).problem
+
+    @property
+    def solver(self) -> str:
+        """The planner's choice of method."""
+        return self._plan(FORWARD).solver
+
+    @property
+    def engines(self) -> str:
+        """The local engines that this rank uses, such as "mkl" or "mkl, ducc0"."""
+        return self._plan(FORWARD).engines
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Into how many blocks each axis is divided; () where boxes were given or there is one rank."""
+        return _grid_of(self._plan(FORWARD))
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks; 1 without a communicator."""
+        return 1 if self._ranks is None else self._ranks.size
+
+    def __repr__(self) -> str:
+        return f"<spanfft.Plan {self._plans[FORWARD].problem if FORWARD in self._plans else '(freed)'}>"
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def free(self) -> None:
+        """Frees work space and communicators. Collective if the plan has a communicator. The plan is then unusable.
+
+        Without it, a plan on ranks that is garbage-collected is freed when the next one is made on its communicator.
+        """
+        for direction in sorted(self._plans):
+            self._plans[direction].free()
+        self._serials.clear()
+
+    def __enter__(self) -> Plan:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # An exception that one rank alone has must not leave it waiting for the others here.
+        if self._ranks is None or kind is None or isinstance(value, Error):
+            self.free()
+
+    def __del__(self) -> None:
+        ranks = getattr(self, "_ranks", None)
+        if ranks is not None:
+            for direction, serial in self._serials.items():
+                ranks.drop(serial, self._plans[direction])

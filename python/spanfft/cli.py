@@ -1,0 +1,390 @@
+"""The command line: spanfft transform, plan and info.
+
+Errors are one sentence on standard error. Exit codes: 0 done; 2 a bad argument; 3 unsupported; 4 out of memory;
+5 a file operation failed; 6 no space on disk; 7 corrupt data; 8 MPI; 9 no engine; 11 a bug in spanfft;
+130 interrupted (Ctrl-C), 143 terminated. They are the C interface's codes plus one.
+
+Started by mpiexec with several ranks, `transform` runs on all of them. Imports are kept few, because what Python
+occupies comes on top of the memory budget: there is no numpy here, and no mpi4py without mpiexec.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ._errors import Error, InternalError, InvalidArgument, MPIError, exit_code
+from ._memory import bytes_string, parse_bytes
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm
+
+    from ._core import Plan as CorePlan
+    from ._transform import TransformResult
+
+__all__ = ["main"]
+
+_TERMINATED = 143
+_BUSIEST_OF = 1024  # ranks to look at for totals; beyond, the plan of rank 0 must do
+
+
+class _Terminated(BaseException):
+    """SIGTERM, as an exception, so that what is half-done is removed."""
+
+
+def _rank() -> int:
+    for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK"):
+        value = os.environ.get(name, "")
+        if value.isdecimal():
+            return int(value)
+    return 0
+
+
+# --- arguments -----------------------------------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InvalidArgument(f"{message} (see {self.prog} --help)")
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.replace("x", ",").split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers such as 64,48 or 64x48") from None
+
+
+def _memory(text: str) -> int:
+    try:
+        return parse_bytes(text)
+    except InvalidArgument as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    codes = (__doc__ or "").split("\n\n")[1]
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = _Parser(prog="spanfft", description="Fourier transforms that span cores, nodes and disks.",
+                     epilog=codes, formatter_class=formatter, allow_abbrev=False)  # fmt: skip
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    t = commands.add_parser(
+        "transform", help="transform an array in a file", allow_abbrev=False, epilog=codes, formatter_class=formatter,
+        description="Transforms the array in INPUT (.npy, or raw with --dtype) into OUTPUT, which appears only when "
+        "it is whole.\nUnder mpiexec, ranks share the work: mpiexec -n 4 spanfft transform in.npy out.npy",
+    )  # fmt: skip
+    t.add_argument("input", metavar="INPUT")
+    t.add_argument("output", metavar="OUTPUT", help="gets a .npy header if it ends in .npy, else none")
+    t.add_argument("--kind", help="c2c, r2c, c2r, dct1..dct4, dst1..dst4, or a comma list; default: r2c for real "
+                   "input, c2c for complex")  # fmt: skip
+    t.add_argument("--backward", action="store_true", help="the inverse transform")
+    t.add_argument("--axes", type=_integers, metavar="A,B", help="axes to transform; default: all")
+    t.add_argument("--norm", choices=("backward", "ortho", "forward"), default="backward",
+                   help="which direction carries 1/N (default: backward)")  # fmt: skip
+    t.add_argument("--memory", type=_memory, metavar="M", help="what each process may use, such as 256MiB; default: "
+                   "half of what is free")  # fmt: skip
+    t.add_argument("--scratch", metavar="DIR", help="folder for intermediate data; default: the output's")
+    t.add_argument("--dtype", help="of a raw input: float32, float64, complex64, complex128, ...")
+    t.add_argument("--shape", type=_integers, metavar="NxM", help="of a raw input; default: one axis")
+    t.add_argument("--offset", type=int, metavar="BYTES", help="of the array in a raw input")
+    t.add_argument("--real-length", "--last", type=int, metavar="N", dest="real_length",
+                   help="for c2r: length of the last axis of the result; default: the even one")  # fmt: skip
+    t.add_argument("--threads", type=int, default=0, metavar="T", help="in each process; default: chosen")
+    t.add_argument("--engine", help="fftw, mkl or ducc0; default: chosen")
+    t.add_argument("--exchange", help="between ranks: alltoallw or alltoallv; default: chosen")
+    t.add_argument("--grid", type=_integers, metavar="PxQ", help="blocks of each axis on ranks; default: chosen")
+    t.add_argument("--explain", action="store_true", help="print the plan afterwards, predicted beside counted")
+    t.add_argument("--json", action="store_true", help="print what was done as JSON")
+    t.add_argument("--quiet", action="store_true", help="print nothing")
+
+    p = commands.add_parser(
+        "plan", help="say what a transform would cost", allow_abbrev=False,
+        description="Prints the steps of the plan for PROBLEM, such as: r2c 256x256x256 forward double, with "
+        "predicted flops, messages and bytes between ranks, bytes read and written, sweeps and peak memory.",
+    )  # fmt: skip
+    p.add_argument("problem", nargs="+", metavar="PROBLEM")
+    p.add_argument("--ranks", type=int, metavar="P", help="plan for P ranks")
+    p.add_argument("--memory", type=_memory, metavar="M", help="plan for a file, with this budget for each process")
+    p.add_argument("--json", action="store_true", help="print it as JSON")
+
+    i = commands.add_parser("info", help="versions, MPI, engines, processor, memory", allow_abbrev=False)
+    i.add_argument("--json", action="store_true", help="print it as JSON")
+    return parser
+
+
+def _join_negative(arguments: Sequence[str]) -> list[str]:
+    """["--axes", "-2,-1"] -> ["--axes=-2,-1"]: argparse takes -2,-1 for an option."""
+    joined: list[str] = []
+    for word in arguments:
+        if joined and joined[-1] == "--axes" and word[:1] == "-" and word[1:2].isdecimal():
+            joined[-1] = f"--axes={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+# --- transform -----------------------------------------------------------------------------------------------------
+
+
+def _world() -> Comm | None:
+    """COMM_WORLD if mpiexec started several ranks, else None. Imports mpi4py only then."""
+    from ._mpi import launched_ranks
+
+    launched = launched_ranks()
+    if launched == 1:
+        return None
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        if launched == 0:
+            return None
+        raise MPIError(f"mpiexec started {launched} ranks, but mpi4py can't be imported ({error}); "
+                       f"install spanfft[mpi]") from None  # fmt: skip
+    world = MPI.COMM_WORLD
+    if launched > 1 and world.Get_size() != launched:
+        raise MPIError(
+            f"mpiexec started {launched} ranks, but mpi4py sees {world.Get_size()}: it uses another MPI "
+            f"({MPI.Get_library_version().splitlines()[0]}) than mpiexec; install mpi4py for mpiexec's MPI"
+        )
+    return world if world.Get_size() > 1 else None
+
+
+class _Bar:
+    """A progress bar with rate and time left, on a terminal; nothing in a pipe."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._next = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now < self._next and done < total:
+            return
+        self._next = now + 0.1
+        if self._bar is None:
+            from tqdm import tqdm
+
+            # A terminal that doesn't know its size says 0 by 0, for which tqdm would print nothing.
+            known = os.get_terminal_size(sys.stderr.fileno()).columns > 0
+            size: dict[str, Any] = {"dynamic_ncols": True} if known else {"ncols": 80, "nrows": 24}
+            self._bar = tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr, leave=False,
+                             initial=done, mininterval=0, **size)  # fmt: skip
+        self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _progress_bar(options: argparse.Namespace, rank: int) -> _Bar | None:
+    if rank != 0 or options.quiet or options.json or not sys.stderr.isatty():
+        return None
+    from importlib.util import find_spec
+
+    return None if find_spec("tqdm") is None else _Bar()
+
+
+def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
+    from ._transform import transform
+
+    rank = 0 if comm is None else comm.Get_rank()
+    bar = _progress_bar(options, rank)
+    try:
+        result = transform(
+            options.input,
+            options.output,
+            kind=options.kind,
+            backward=options.backward,
+            axes=options.axes,
+            norm=options.norm,
+            memory=options.memory,
+            scratch=options.scratch,
+            dtype=options.dtype,
+            shape=options.shape,
+            offset=options.offset,
+            real_length=options.real_length,
+            threads=options.threads,
+            engine=options.engine,
+            exchange=options.exchange,
+            grid=options.grid,
+            comm=comm,
+            progress=bar,
+        )
+    finally:
+        if bar is not None:
+            bar.close()
+    reports = [result.report] if comm is None else comm.gather(result.report)
+    if rank != 0 or reports is None:
+        return
+    if options.json:
+        _print_json(_transform_json(result, reports))
+    elif not options.quiet:
+        shape = "x".join(str(n) for n in result.output_shape)
+        ranks = "" if comm is None else f" on {comm.Get_size()} ranks"
+        print(f"{result.output}: {shape} {result.output_dtype} in {result.seconds:.3g} s{ranks}, "
+              f"{bytes_string(result.memory_bytes)} of memory a process")  # fmt: skip
+    if options.explain and not options.json:
+        print(result.explain.rstrip("\n"))
+
+
+def _peak_resident_bytes() -> int:
+    """The most that this process has had in memory. (Not ru_maxrss: that keeps its parent's from before exec.)"""
+    try:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _transform_json(result: TransformResult, reports: Sequence[Any]) -> dict[str, Any]:
+    return {
+        "input": result.input,
+        "output": result.output,
+        "input_shape": result.input_shape,
+        "input_dtype": result.input_dtype,
+        "output_shape": result.output_shape,
+        "output_dtype": result.output_dtype,
+        "memory_bytes": result.memory_bytes,
+        "seconds": result.seconds,
+        "peak_resident_bytes": _peak_resident_bytes(),
+        "explain": result.explain,
+        "ranks": list(reports),
+    }
+
+
+# --- plan and info -------------------------------------------------------------------------------------------------
+
+
+def _plan(options: argparse.Namespace, comm: Comm | None) -> None:
+    from ._native import core
+    from ._report import report_of
+
+    words = " ".join(options.problem).split()
+    for name, value in (("ranks", options.ranks), ("memory", options.memory)):
+        if value is not None:
+            if name == "ranks" and value < 1:
+                raise InvalidArgument(f"--ranks is {value}; it must be at least 1")
+            words = [word for word in words if not word.startswith(f"{name}=")] + [f"{name}={value}"]
+    plan = core.imagine(" ".join(words))
+    busiest, totals = _over_ranks(plan)
+    if options.json:
+        _print_json({**report_of(plan, busiest), "all_ranks": totals})
+        return
+    print(plan.explain().rstrip("\n"))
+    if totals is not None and plan.ranks > 1:
+        print(
+            f"all {plan.ranks} ranks: {totals['flops']:.3g} flops, {totals['messages']} messages, "
+            f"{bytes_string(totals['sent_bytes'])} sent, {bytes_string(totals['disk_read_bytes'])} read, "
+            f"{bytes_string(totals['disk_written_bytes'])} written; most memory: "
+            f"{bytes_string(plan.peak_memory_bytes(busiest))} on rank {busiest}"
+        )
+
+
+def _over_ranks(plan: CorePlan) -> tuple[int, dict[str, float] | None]:
+    """The rank that needs most memory, and sums over all."""
+    if plan.ranks > _BUSIEST_OF:
+        return 0, None
+    sums: dict[str, float] = {}
+    busiest = 0
+    for rank in range(plan.ranks):
+        for name, value in plan.predicted(-1, rank).items():
+            if name != "seconds":
+                sums[name] = sums.get(name, 0) + value  # type: ignore[operator]
+        if plan.peak_memory_bytes(rank) > plan.peak_memory_bytes(busiest):
+            busiest = rank
+    return busiest, sums
+
+
+def _info(options: argparse.Namespace, comm: Comm | None) -> None:
+    from ._info import info, info_text
+
+    found = info()
+    if options.json:
+        _print_json(found)
+    else:
+        print(info_text(found))
+
+
+def _print_json(value: object) -> None:
+    json.dump(value, sys.stdout, indent=2)
+    print()
+
+
+# --- main ----------------------------------------------------------------------------------------------------------
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise _Terminated
+
+
+def _report(message: str, rank: int) -> None:
+    if rank == 0:
+        print(f"spanfft: {' '.join(message.split())}", file=sys.stderr)
+
+
+def _run(arguments: Sequence[str], rank: int) -> int:
+    comm: Comm | None = None
+    try:
+        options = _parser().parse_args(_join_negative(arguments))
+        if options.version:
+            from ._native import core
+
+            print(f"spanfft {core.version()}")
+            return 0
+        if options.command is None:
+            raise InvalidArgument("name a command: transform, plan or info (see spanfft --help)")
+        commands: dict[str, Callable[[argparse.Namespace, Comm | None], None]] = {
+            "transform": _transform,
+            "plan": _plan,
+            "info": _info,
+        }
+        if options.command == "transform":
+            comm = _world()
+        elif rank != 0:
+            return 0
+        commands[options.command](options, comm)
+        sys.stdout.flush()
+        return 0
+    except KeyboardInterrupt:
+        _report("interrupted; nothing half-done was left behind", rank)
+        return 130
+    except _Terminated:
+        _report("terminated; nothing half-done was left behind", rank)
+        return _TERMINATED
+    except BrokenPipeError:
+        # The reader of our output has gone; there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Error as error:
+        _report(str(error), rank)
+        return exit_code(error.code)
+    except Exception as error:
+        if os.environ.get("SPANFFT_DEBUG"):
+            raise
+        # On this rank alone, so whichever it is reports it, and the others must not wait for it.
+        _report(f"bug: {type(error).__name__}: {error} (SPANFFT_DEBUG=1 shows where)", 0)
+        if comm is not None:
+            comm.Abort(exit_code(InternalError.code))
+        return exit_code(InternalError.code)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code. Collective under mpiexec."""
+    rank = _rank()
+    signal.signal(signal.SIGTERM, _terminate)
+    return _run(sys.argv[1:] if arguments is None else arguments, rank)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

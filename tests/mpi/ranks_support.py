@@ -1,0 +1,32 @@
+"""What the tests on ranks share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+import spanfft
+from mpi4py import MPI
+
+
+def numbers(rng: np.random.Generator, shape: Sequence[int], dtype: object) -> np.ndarray:
+    x = rng.standard_normal(shape)
+    return (x + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
+
+
+def agrees(comm: MPI.Comm, call: Callable[[], object], kind: type[Exception], words: str) -> None:
+    """The same exception on all ranks, with the same sentence, and nobody is left behind."""
+    with pytest.raises(kind, match=words) as caught:
+        call()
+    assert isinstance(caught.value, spanfft.Error)
+    seen = comm.allgather((type(caught.value).__name__, str(caught.value)))
+    assert len(set(seen)) == 1, seen
+    comm.barrier()
+
+
+def declined(comm: MPI.Comm, ndim: int, grid: Sequence[int] | None = None, axes: Sequence[int] | None = None) -> bool:
+    """Whether this version can't: every axis is divided, and one of them transformed. So 1-D on several ranks."""
+    divided = [p > 1 for p in grid] if grid is not None else [comm.size > 1] + [False] * (ndim - 1)
+    transformed = range(ndim) if axes is None else [a % ndim for a in axes]
+    return all(divided) and any(divided[a] for a in transformed)

@@ -1,0 +1,80 @@
+"""spanfft.transform on ranks: each reads and writes its own boxes of the files."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+import spanfft
+from ranks_support import agrees, declined
+
+
+@pytest.mark.parametrize("shape", [(30, 16, 9), (3, 50), (1000,), (2, 1, 7)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_there_and_back(shape, dtype, comm, rng, folder):
+    x = rng.standard_normal(shape).astype(dtype)
+    if comm.rank == 0:
+        np.save(folder / "in.npy", x)
+    comm.barrier()
+    real = x.dtype.kind == "f"
+    if declined(comm, len(shape)):
+        out = folder / "out.npy"
+        agrees(comm, lambda: spanfft.transform(folder / "in.npy", out, comm=comm), spanfft.Unsupported, "1-D")
+        assert os.listdir(folder) == ["in.npy"]
+        comm.barrier()
+        return
+    result = spanfft.transform(folder / "in.npy", folder / "out.npy", memory="32MiB", comm=comm)
+    for key in ("messages", "sent_bytes", "disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes"):
+        assert result.report["counted"][key] == result.report["predicted"][key], key
+    read = comm.allreduce(result.report["counted"]["disk_read_bytes"])
+    assert read >= x.nbytes
+    exact = np.fft.rfftn(x) if real else np.fft.fftn(x)
+    out = np.load(folder / "out.npy")
+    np.testing.assert_allclose(out, exact, atol=100 * np.finfo(dtype).eps * abs(exact).max())
+    comm.barrier()
+    options = dict(kind="c2r", real_length=shape[-1]) if real else dict(backward=True)
+    spanfft.transform(folder / "out.npy", folder / "back.npy", comm=comm, **options)
+    np.testing.assert_allclose(np.load(folder / "back.npy"), x, atol=100 * np.finfo(dtype).eps)
+    comm.barrier()
+    assert sorted(os.listdir(folder)) == ["back.npy", "in.npy", "out.npy"]
+    comm.barrier()
+
+
+def test_errors(comm, folder):
+    if comm.rank == 0:
+        np.save(folder / "in.npy", np.ones((8, 6)))
+        np.save(folder / "int.npy", np.ones((8, 6), int))
+    comm.barrier()
+    run = spanfft.transform
+    agrees(comm, lambda: run(folder / "missing.npy", folder / "o.npy", comm=comm), OSError, "missing")
+    agrees(comm, lambda: run(folder / "int.npy", folder / "o.npy", comm=comm), TypeError, "integers")
+    agrees(comm, lambda: run(folder / "in.npy", folder / "no/o.npy", comm=comm), OSError, "no")
+    if comm.size > 1:
+        odd = comm.rank == comm.size - 1
+        agrees(comm, lambda: run(folder / ("x.npy" if odd else "in.npy"), folder / "o.npy", comm=comm), OSError, "rank")
+        agrees(
+            comm,
+            lambda: run(folder / "in.npy", folder / "o.npy", axes=(0,) if odd else None, comm=comm),
+            Exception,
+            "rank",
+        )
+    comm.barrier()
+    assert sorted(os.listdir(folder)) == ["in.npy", "int.npy"]
+    comm.barrier()
+
+
+def test_stopping(comm, rng, folder):
+    if comm.rank == 0:
+        np.save(folder / "in.npy", np.ones((512, 512), "complex64"))
+    comm.barrier()
+
+    # One rank asks to stop; all do.
+    def progress(done, total):
+        return comm.rank != comm.size - 1
+
+    with pytest.raises(spanfft.Interrupted):
+        spanfft.transform(folder / "in.npy", folder / "o.npy", comm=comm, progress=progress)
+    comm.barrier()
+    assert os.listdir(folder) == ["in.npy"]
+    comm.barrier()

@@ -1,0 +1,323 @@
+"""Plan on ranks: every kind in 1 to 6 axes, uneven and odd shapes, grids, orders, exchanges, counts, errors."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+
+import numpy as np
+import pytest
+import scipy.fft
+import spanfft
+from ranks_support import agrees, declined, numbers
+from spanfft import Plan
+
+SHAPES = [
+    (64,),
+    (101,),
+    (16, 12),
+    (13, 7),
+    (1, 9),
+    (9, 1),
+    (8, 6, 10),
+    (7, 11, 13),
+    (2, 1, 17),
+    (3, 2, 20),
+    (4, 5, 2, 6),
+    (3, 1, 4, 2, 5),
+    (2, 3, 2, 3, 2, 3),
+]
+KINDS = ["c2c", "r2c", "dct2", "dst3"]
+
+
+def exact_spectrum(u, kind, axes=None):
+    if kind in ("c2c", "r2c"):
+        return (np.fft.fftn if kind == "c2c" else np.fft.rfftn)(u, axes=axes)
+    return getattr(scipy.fft, kind[:3] + "n")(u, type=int(kind[3]), axes=axes)
+
+
+def check_tiles(comm, slices, shape):
+    """The ranks' boxes hold every element once."""
+    held = np.zeros(shape, int)
+    for box in comm.allgather(slices):
+        held[box] += 1
+    assert (held == 1).all()
+
+
+def check_plan(comm, plan, u, exact, tolerance=1e-11):
+    assert plan.ranks == comm.size
+    check_tiles(comm, plan.input_slices, plan.shape)
+    check_tiles(comm, plan.output_slices, plan.spectrum_shape)
+    local = np.ascontiguousarray(u[plan.input_slices])
+    assert local.shape == plan.input_shape
+    kept = local.copy()
+    v = plan.forward(local)
+    assert np.array_equal(local, kept)
+    assert v.shape == plan.output_shape
+    scale = tolerance * max(1, abs(exact).max())
+    np.testing.assert_allclose(v, exact[plan.output_slices], atol=scale, rtol=0)
+    kept = v.copy()
+    np.testing.assert_allclose(plan.backward(v), local, atol=tolerance * max(1, abs(u).max()), rtol=0)
+    assert np.array_equal(v, kept)
+    for direction in ("forward", "backward"):
+        predicted, counted = plan.predicted(direction), plan.counted(direction)
+        for key in ("messages", "sent_bytes"):
+            assert predicted[key] == counted[key], (direction, key)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_shapes(kind, shape, comm, rng):
+    dtype = "complex128" if kind == "c2c" else "float64"
+    u = numbers(rng, shape, dtype)
+    exact = exact_spectrum(u, kind)
+    for output in ("natural", "exchanged"):
+        if declined(comm, len(shape)):
+            words = "1-D transform of length"
+            agrees(comm, lambda: Plan(shape, dtype, kind=kind, comm=comm), spanfft.Unsupported, words)
+            return
+        with Plan(shape, dtype, kind=kind, comm=comm, output=output) as plan:
+            check_plan(comm, plan, u, exact)
+
+
+@pytest.mark.parametrize("kind", ["c2c", "r2c"])
+@pytest.mark.parametrize("shape", [(8, 6, 10), (5, 7, 3)], ids=str)
+def test_every_grid(kind, shape, comm, rng):
+    dtype = "complex128" if kind == "c2c" else "float64"
+    u = numbers(rng, shape, dtype)
+    exact = exact_spectrum(u, kind)
+    for grid in itertools.product(range(1, comm.size + 1), repeat=3):
+        if np.prod(grid) != comm.size:
+            continue
+        for output in ("natural", "exchanged"):
+            if declined(comm, 3, grid):
+                continue
+            with Plan(shape, dtype, kind=kind, comm=comm, grid=grid, output=output) as plan:
+                at = list(itertools.product(*(range(p) for p in grid)))[comm.rank]
+                pieces = [np.array_split(np.arange(n), p)[c] for n, p, c in zip(shape, grid, at, strict=True)]
+                mine = plan.input_slices
+                assert [s.stop - s.start for s in mine] == [len(p) for p in pieces]
+                assert all(len(p) == 0 or s.start == p[0] for s, p in zip(mine, pieces, strict=True))
+                check_plan(comm, plan, u, exact)
+
+
+def test_default_blocks_are_balanced(comm):
+    plan = Plan((13, 5, 4), comm=comm)
+    shapes = comm.allgather(plan.input_shape)
+    for axis in range(3):
+        lengths = {shape[axis] for shape in shapes}
+        assert max(lengths) - min(lengths) <= 1
+    plan.free()
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (2, 0), (1, 2), (-1, -3)])
+@pytest.mark.parametrize("kind", ["c2c", "r2c"])
+def test_some_axes(kind, axes, comm, rng):
+    dtype = "complex128" if kind == "c2c" else "float64"
+    u = numbers(rng, (6, 9, 8), dtype)
+    with Plan(u.shape, dtype, axes=axes, kind=kind, comm=comm) as plan:
+        check_plan(comm, plan, u, exact_spectrum(u, kind, axes))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "clongdouble"])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_types_and_norms(dtype, norm, comm, rng):
+    u = numbers(rng, (12, 10), dtype)
+    with Plan(u.shape, dtype, norm=norm, comm=comm) as plan:
+        check_plan(comm, plan, u, np.fft.fftn(u, norm=norm), 50 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("exchange", ["alltoallw", "alltoallv"])
+@pytest.mark.parametrize("shape", [(16, 12, 10), (7, 5, 3), (60, 1)], ids=str)
+def test_forced_exchange(exchange, shape, comm, rng):
+    u = numbers(rng, shape, complex)
+    with Plan(shape, exchange=exchange, comm=comm) as plan:
+        if comm.size > 1:
+            assert exchange in plan.explain()
+            assert f"exchange={exchange}" in plan.problem
+        check_plan(comm, plan, u, np.fft.fftn(u))
+
+
+def test_more_ranks_than_planes(comm, rng):
+    u = numbers(rng, (2, 2, 3), float)
+    for grid in (None, (comm.size, 1, 1), (1, comm.size, 1)):
+        with Plan(u.shape, "float64", kind="r2c", comm=comm, grid=grid) as plan:
+            check_plan(comm, plan, u, np.fft.rfftn(u))
+
+
+def test_batch(comm, rng):
+    u = numbers(rng, (3, 8, 6), float)
+    with Plan((8, 6), "float64", kind="r2c", batch=3, comm=comm) as plan:
+        local = np.ascontiguousarray(u[(slice(None), *plan.input_slices)])
+        assert local.shape == plan.input_shape
+        v = plan.forward(local)
+        exact = np.fft.rfftn(u, axes=(1, 2))
+        np.testing.assert_allclose(v, exact[(slice(None), *plan.output_slices)], atol=1e-12)
+        np.testing.assert_allclose(plan.backward(v), local, atol=1e-13)
+
+
+def test_in_place(comm, rng):
+    u = numbers(rng, (9, 8), complex)
+    with Plan(u.shape, in_place=True, comm=comm) as plan:
+        local = u[plan.input_slices].copy()
+        assert plan.forward(local) is local
+        np.testing.assert_allclose(local, np.fft.fftn(u)[plan.output_slices], atol=1e-12)
+        assert plan.backward(local) is local
+        np.testing.assert_allclose(local, u[plan.input_slices], atol=1e-13)
+
+
+def test_boxes_of_ones_own(comm, rng):
+    u = numbers(rng, (10, 6), complex)
+    # All on the last rank in real space; columns, counted from the last rank, in the spectrum.
+    rows = slice(0, 10) if comm.rank == comm.size - 1 else slice(0, 0)
+    ends = np.linspace(0, 6, comm.size + 1).astype(int)
+    place = comm.size - 1 - comm.rank
+    columns = slice(int(ends[place]), int(ends[place + 1]))
+    with Plan(u.shape, comm=comm, real_slices=(rows, slice(None)), spectrum_slices=(slice(None), columns)) as plan:
+        assert plan.input_slices == (rows, slice(0, 6) if rows.stop else plan.input_slices[1])
+        assert plan.output_slices[1] == columns or columns.stop == columns.start
+        check_plan(comm, plan, u, np.fft.fftn(u))
+
+
+def test_strides_and_out(comm, rng):
+    u = numbers(rng, (10, 12), complex)
+    with Plan(u.shape, comm=comm) as plan:
+        exact = np.fft.fftn(u)[plan.output_slices]
+        local = u[plan.input_slices]
+        np.testing.assert_allclose(plan.forward(local), exact, atol=1e-12)
+        out = np.asfortranarray(plan.output_array())
+        assert plan.forward(np.asfortranarray(local), out) is out
+        np.testing.assert_allclose(out, exact, atol=1e-12)
+        same = local.copy()
+        plan.forward(same, out=same)
+        np.testing.assert_allclose(same, exact, atol=1e-12)
+
+
+def test_many_plans_at_once(comm, rng):
+    plans = [Plan((n, 6, 5), "float64", kind="r2c", comm=comm) for n in range(1, 9)]
+    for plan in reversed(plans):
+        u = numbers(rng, plan.shape, float)
+        check_plan(comm, plan, u, np.fft.rfftn(u))
+    for plan in plans:
+        plan.free()
+
+
+def test_plans_on_split_communicators(comm, rng):
+    u = numbers(rng, (9, 7, 4), complex)
+    rows, columns = comm.Split(comm.rank // 2, comm.rank), comm.Split(comm.rank % 2, comm.rank)
+    backwards = comm.Split(0, -comm.rank)
+    plans = [Plan(u.shape, comm=sub) for sub in (rows, columns, backwards)]
+    for sub, plan in zip((rows, columns, backwards), plans, strict=True):
+        check_plan(sub, plan, u, np.fft.fftn(u))
+    for sub, plan in zip((rows, columns, backwards), plans, strict=True):
+        plan.free()
+        sub.Free()
+
+
+def test_plans_that_are_only_dropped(comm):
+    """Collected at different times on each rank, freed together with the next plans."""
+    from spanfft._mpi import ranks_of
+
+    kept = []
+    for i in range(8):
+        plan = Plan((6, 5), comm=comm)
+        if comm.rank == i % comm.size:
+            kept.append(plan)
+        del plan
+        gc.collect()
+    kept.clear()
+    gc.collect()
+    Plan((6, 5), comm=comm).free()
+    assert not ranks_of(comm)._dropped
+
+
+def test_many_plans_on_many_communicators(comm):
+    for _ in range(200 if comm.size <= 2 else 8):
+        copy = comm.Dup()
+        plan = Plan((6, 5), comm=copy)
+        plan.forward(plan.input_array())
+        plan.free()
+        copy.Free()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        (dict(shape=(0, 4)), ValueError, r"\(0, 4\)"),
+        (dict(shape=(4, 4), dtype="float64"), TypeError, "complex128"),
+        (dict(shape=(4, 4), grid=(97, 1)), ValueError, "97"),
+        (dict(shape=(4, 4), grid=(1, 1, 1)), ValueError, "grid"),
+        (dict(shape=(4, 4), output="upwards"), ValueError, "upwards"),
+        (dict(shape=(4, 4), engine="abacus"), Exception, "abacus"),
+        (dict(shape=(4, 4), exchange="pigeon"), Exception, "pigeon"),
+        (dict(shape=(4, 4), real_slices=(slice(0, 4), slice(0, 1))), ValueError, "box"),
+    ],
+)
+def test_bad_plans(options, kind, words, comm):
+    agrees(comm, lambda: Plan(comm=comm, **options), kind, words)
+
+
+@pytest.mark.parametrize("culprit", [0, -1])
+def test_one_rank_asks_for_something_else(culprit, comm):
+    if comm.size == 1:
+        return
+    odd = comm.rank == culprit % comm.size
+    agrees(comm, lambda: Plan((8, 7 if odd else 6), comm=comm), spanfft.Error, "rank")
+    agrees(comm, lambda: Plan((8, 6) if odd else (8, 6, 1), comm=comm), spanfft.Error, "rank")
+    agrees(comm, lambda: Plan((8, 6), "complex64" if odd else "complex128", comm=comm), spanfft.Error, "rank")
+    agrees(comm, lambda: Plan((8, 6), norm="ortho" if odd else None, comm=comm), spanfft.Error, "rank")
+    agrees(comm, lambda: Plan((8, -6 if odd else 6), comm=comm), ValueError, "rank")
+    agrees(comm, lambda: Plan((8, 6), kind="nonsense" if odd else "c2c", comm=comm), ValueError, "rank")
+
+
+@pytest.mark.parametrize("culprit", [0, -1])
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_one_rank_passes_something_else(direction, culprit, comm):
+    with Plan((8, 6), comm=comm) as plan:
+        run = getattr(plan, direction)
+        odd = comm.rank == culprit % comm.size
+        good = plan.input_array() if direction == "forward" else plan.output_array()
+        agrees(comm, lambda: run(np.zeros((9, 9), complex) if odd else good), ValueError, r"\(9, 9\)")
+        agrees(comm, lambda: run(good.astype("F") if odd else good), TypeError, "complex64")
+        agrees(comm, lambda: run([1] if odd else good), TypeError, "list")
+        agrees(comm, lambda: run(good, out=np.zeros((9, 9), complex) if odd else None), ValueError, "out")
+        # It works after all that.
+        run(good)
+
+
+def test_explain(comm, rng):
+    u = numbers(rng, (16, 12, 10), complex)
+    with Plan(u.shape, comm=comm) as plan:
+        local = np.ascontiguousarray(u[plan.input_slices])
+        plan.forward(local)
+        text = plan.explain()
+        assert f"rank {comm.rank}" in text
+        assert "counted" in text
+        report = plan.report()
+        assert report["rank"] == comm.rank
+        assert report["ranks"] == comm.size
+        others = comm.allgather(report["counted"])
+        for rank, counted in enumerate(others):
+            predicted = plan.predicted(rank=rank)
+            for key in ("messages", "sent_bytes", "memory_bytes"):
+                assert predicted[key] == counted[key], (rank, key)
+
+
+def test_random_problems(comm, rng):
+    """Small problems, the same on all ranks; the failing one is named."""
+    for _ in range(40):
+        ndim = int(rng.integers(2, 5))
+        shape = tuple(int(n) for n in rng.integers(1, 12, ndim))
+        naxes = int(rng.integers(1, ndim + 1))
+        axes = tuple(int(a) for a in rng.permutation(ndim)[:naxes])
+        kind = str(rng.choice(["c2c", "r2c", "dct2", "dct4", "dst1"]))
+        output = str(rng.choice(["natural", "exchanged"]))
+        exchange = str(rng.choice(["alltoallw", "alltoallv", ""])) or None
+        dtype = "complex128" if kind == "c2c" else "float64"
+        u = numbers(rng, shape, dtype)
+        what = f"{kind} {shape} axes={axes} {output} {exchange}"
+        try:
+            with Plan(shape, dtype, axes=axes, kind=kind, output=output, exchange=exchange, comm=comm) as plan:
+                check_plan(comm, plan, u, exact_spectrum(u, kind, axes))
+        except Exception as error:
+            raise AssertionError(f"{what}: {error}") from error

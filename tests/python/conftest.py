@@ -1,0 +1,88 @@
+"""What the Python tests share: references in long double, and the command line as a child process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.fft
+from hypothesis import settings
+
+# A failure prints the lines that reproduce it; the seed goes into the header.
+settings.register_profile("spanfft", max_examples=60, deadline=None, print_blob=True)
+settings.load_profile("spanfft")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"hypothesis seed: {config.getoption('--hypothesis-seed', None) or 'random, printed on failure'}"
+
+
+def largest_prime(n: int) -> int:
+    largest, p = 1, 2
+    while n > 1:
+        while n % p == 0:
+            largest, n = p, n // p
+        p += 1 if p * p <= n or n == 1 else n - p
+    return largest
+
+
+def error_limit(lengths: tuple[int, ...], dtype: np.dtype) -> float:
+    """0.6 eps sqrt(log2 N) where no prime factor exceeds 13, else 1.5."""
+    total = int(np.prod(lengths))
+    factor = 0.6 if all(largest_prime(n) <= 13 for n in lengths) else 1.5
+    return factor * float(np.finfo(dtype).eps) * np.sqrt(max(1.0, np.log2(max(2, total))))
+
+
+def relative_error(result: np.ndarray, exact: np.ndarray) -> float:
+    norm = np.linalg.norm(exact.ravel().astype(np.clongdouble))
+    difference = np.linalg.norm((result.astype(np.clongdouble) - exact).ravel())
+    return float(difference / norm) if norm else float(difference)
+
+
+def reference(name: str, x: np.ndarray, **options: object) -> np.ndarray:
+    """scipy.fft in long double."""
+    wide = np.clongdouble if np.iscomplexobj(x) else np.longdouble
+    return getattr(scipy.fft, name)(x.astype(wide), **options)
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Random numbers with a seed of the test's own name, so that each test can be run alone."""
+    return np.random.default_rng(list(request.node.nodeid.encode()))
+
+
+def cli_environment(**changes: str) -> dict[str, str]:
+    # Without what mpiexec sets, in case pytest itself was started by it.
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "PMIX", "OMPI_COMM_WORLD", "HYDRA"))}
+    return {**kept, **changes}
+
+
+def cli(
+    *arguments: object, timeout: float = 100, cwd: Path | None = None, **changes: str
+) -> subprocess.CompletedProcess:
+    """`spanfft ARGUMENTS`, with pipes for its output."""
+    command = [sys.executable, "-m", "spanfft", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, cwd=cwd, env=cli_environment(**changes)
+    )
+
+
+def mpiexec() -> str | None:
+    beside = Path(sys.executable).with_name("mpiexec")
+    return os.environ.get("SPANFFT_MPIEXEC") or (str(beside) if beside.exists() else shutil.which("mpiexec"))
+
+
+def cli_on_ranks(ranks: int, *arguments: object, timeout: float = 100) -> subprocess.CompletedProcess:
+    """`mpiexec -n RANKS spanfft ARGUMENTS`; skips where there is no MPI."""
+    pytest.importorskip("mpi4py")
+    launcher = mpiexec()
+    if launcher is None:
+        pytest.skip("no mpiexec")
+    more = ["--oversubscribe"] if "openmpi" in os.environ.get("SPANFFT_DEV_MPI", "") else []
+    command = [launcher, *more, "-n", str(ranks), sys.executable, "-m", "spanfft", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=cli_environment())

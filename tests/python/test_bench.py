@@ -1,0 +1,138 @@
+"""The benchmark: rows have their fields, every case runs in its small form, the table and plots follow from rows."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+sys.path.insert(0, str(BENCH))
+
+import rows  # noqa: E402
+import summary  # noqa: E402
+from cases import MIN_REPEATS, Case, all_cases  # noqa: E402
+from peers import PEERS  # noqa: E402
+
+MPIEXEC = os.environ.get("SPANFFT_MPIEXEC") or shutil.which("mpiexec")
+# Both kinds, one and two ranks, one axis, a file. The others differ from these in size and list of peers only.
+SMALL = ["c2c-256-1", "r2c-256-2", "c2c-1d-1", "disk-c2c-1d"]
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(BENCH / "run.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=110)
+
+
+def found_for(case: Case) -> dict[str, Any]:
+    """What worker.py would have written: `spanfft` always takes half of the first peer's time."""
+
+    def peer(forward: float) -> dict[str, Any]:
+        turns = range(MIN_REPEATS)
+        predicted = {"memory_bytes": 3 * case.input_bytes, "sent_bytes": 0, "flops": 1e9}
+        return {
+            "forward_seconds": [forward * (1 + i) for i in turns],
+            "backward_seconds": [forward * (1 + i) for i in turns],
+            "threads": 1, "ranks": case.ranks, "engine": "e", "effort": "estimate", "layout": "natural", "notes": [],
+            "versions": {}, "forward_error": 1e-15, "predicted": {"forward": predicted, "backward": predicted},
+        }  # fmt: skip
+
+    peers = {"spanfft": peer(0.5), "spanfft-fftw-exchanged": peer(0.75), "mpi4py-fft": peer(1.0)}
+    absent = {"scipy": "not installed"}
+    return {"peers": peers, "absent": absent, "copy_seconds": [0.25 * (1 + i) for i in range(MIN_REPEATS)]}
+
+
+def made() -> list[rows.Row]:
+    case = all_cases()["c2c-256-2"]
+    machine = {"cpu": "c", "cpu_family_model": "1/2", "vectors": "avx2", "cores": 2, "memory_gib": 1.0, "kernel": "6",
+               "compiler": "g++ 12", "python": "3.11", "virtual": False}  # fmt: skip
+    common = {"machine": machine, "commit": "abc", "date": "2026-01-01T00:00Z", "load_before": 0.5,
+              "array_bytes": case.input_bytes}  # fmt: skip
+    return rows.make_rows(case, found_for(case), common, {name: peer.about for name, peer in PEERS.items()})
+
+
+def test_row_numbers() -> None:
+    by_peer = {row["peer"]: row for row in made()}
+    ours = by_peer["spanfft"]
+    assert ours["seconds"] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert (ours["median"], ours["min"], ours["spread"]) == (3.0, 1.0, 2.0)
+    assert ours["ratios"]["mpi4py-fft"] == pytest.approx(0.5)
+    assert ours["factor_from_limit"] == pytest.approx(2.0)
+    assert by_peer["scipy"]["absent"] == "not installed"
+
+
+@pytest.mark.parametrize("damage", [{"median": 1.0}, {"seconds": [1.0] * 4}, {"engine": None}, {"seconds": [0.0] * 5}])
+def test_check_refuses(damage: dict[str, Any]) -> None:
+    row = copy.deepcopy(made()[0])
+    rows.check(row)
+    with pytest.raises(ValueError, match="row c2c-256-2 spanfft"):
+        rows.check(row | damage)
+
+
+def test_store_replaces_a_case_whole(tmp_path: Path) -> None:
+    path = tmp_path / "ROWS.json"
+    first = made()
+    rows.store(path, first)
+    kept = rows.store(path, [row | {"date": "later"} for row in first[:2]])
+    assert [row["date"] for row in kept] == ["later", "later"] == [row["date"] for row in rows.load(path)]
+
+
+def test_summary_decides_targets() -> None:
+    text = summary.summary(made())
+    assert "- met: not slower than mpi4py-fft" in text
+    assert "= 0.75, target at most 1" in text
+    assert "absent: not installed" in text
+
+
+def test_every_case_names_known_peers_and_fits_its_small_form() -> None:
+    assert len(all_cases()) == 10
+    for case in all_cases().values():
+        assert set(case.peers) <= set(PEERS)
+        assert case.repeats >= MIN_REPEATS
+        assert case.small().input_bytes <= 2**25
+        assert case.small().on_disk == case.on_disk
+        if case.target:
+            assert {case.target.peer, case.target.against} <= {*case.peers, "limit"}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_form_runs(name: str, tmp_path: Path) -> None:
+    if all_cases()[name].ranks > 1 and not MPIEXEC:
+        pytest.skip("no mpiexec")
+    ran = bench("--small", "--no-build", "--case", name, "--output", str(tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    found = rows.load(tmp_path / "ROWS.json")
+    for row in found:
+        rows.check(row)
+        assert row["small"]
+    absent = {row["peer"]: row["absent"] for row in found if row["absent"]}
+    assert [row["peer"] for row in found] == list(all_cases()[name].peers)
+    assert not [peer for peer in absent if peer.startswith("spanfft")], absent
+    assert not [peer for peer, reason in absent.items() if reason.startswith("wrong result")], absent
+    assert name in (tmp_path / "summary.md").read_text()
+    json.dumps(found, allow_nan=False)
+
+
+def test_committed_rows_are_whole_and_name_no_place() -> None:
+    for path in BENCH.glob("results/*/ROWS.json"):
+        found = rows.load(path)
+        assert found
+        for row in found:
+            rows.check(row)
+            assert not row["small"], path
+        text = path.read_text()
+        assert str(BENCH.parent) not in text
+        assert str(Path.home()) not in text
+
+
+def test_too_few_repeats_are_refused() -> None:
+    ran = bench("--repeats", "3", "--case", "c2c-1d-1")
+    assert ran.returncode == 2
+    assert "at least 5" in ran.stderr

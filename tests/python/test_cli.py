@@ -1,0 +1,300 @@
+"""The command line as a child process: output, exit codes, signals, killed runs, memory, ranks."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import spanfft
+from conftest import cli, cli_environment, cli_on_ranks
+
+MiB = 1 << 20
+
+
+@pytest.fixture
+def array(rng, tmp_path):
+    x = rng.standard_normal((48, 30, 20)).astype("float32")
+    np.save(tmp_path / "in.npy", x)
+    return x
+
+
+def test_transform(array, tmp_path):
+    done = cli("transform", tmp_path / "in.npy", tmp_path / "out.npy")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "48x30x11 complex64" in done.stdout
+    out = np.load(tmp_path / "out.npy")
+    np.testing.assert_allclose(out, np.fft.rfftn(array), atol=1e-3)
+    done = cli("transform", "out.npy", "back.npy", "--kind", "c2r", "--last", 20, "--quiet", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    np.testing.assert_allclose(np.load(tmp_path / "back.npy"), array, atol=1e-5)
+
+
+def test_options(array, tmp_path):
+    (tmp_path / "raw").write_bytes(b"12345678" + array.astype("complex128").tobytes())
+    (tmp_path / "scratch").mkdir()
+    done = cli(
+        "transform", "raw", "out.raw", "--dtype", "complex128", "--shape", "48x30x20", "--offset", 8, "--axes", "-1,0",
+        "--norm", "ortho", "--backward", "--kind", "c2c", "--memory", "64MiB", "--scratch", "scratch", "--threads", 1,
+        "--engine", "ducc0", "--json", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["memory_bytes"] == 64 * MiB
+    assert "ducc0" in found["ranks"][0]["engines"]
+    out = np.fromfile(tmp_path / "out.raw", complex).reshape(48, 30, 20)
+    np.testing.assert_allclose(out, np.fft.ifftn(array.astype(complex), axes=(-1, 0), norm="ortho"), atol=1e-12)
+
+
+def test_no_progress_bar_in_a_pipe_and_json_parses(array, tmp_path):
+    done = cli("transform", "in.npy", "out.npy", "--json", "--explain", cwd=tmp_path)
+    assert done.stderr == ""
+    found = json.loads(done.stdout)
+    assert found["output_shape"] == [48, 30, 11]
+    assert found["input_dtype"] == "float32"
+    assert found["seconds"] > 0
+    assert found["ranks"][0]["steps"]
+    assert found["ranks"][0]["counted"]["disk_read_bytes"] == found["ranks"][0]["predicted"]["disk_read_bytes"]
+    done = cli("transform", "in.npy", "out.npy", "--explain", cwd=tmp_path)
+    assert done.stderr == ""
+    assert "predicted" in done.stdout
+    assert "counted" in done.stdout
+
+
+def test_progress_bar_on_a_terminal(tmp_path, rng):
+    pytest.importorskip("tqdm")
+    np.save(tmp_path / "in.npy", rng.standard_normal((1 << 21,)).astype("complex64"))
+    main, child = pty.openpty()
+    command = [sys.executable, "-m", "spanfft", "transform", "in.npy", "out.npy", "--memory", "2MiB"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=child, stdout=subprocess.PIPE, env=cli_environment(COLUMNS="100", TERM="xterm")
+    )
+    os.close(child)
+    shown = b""
+    while True:
+        ready, _, _ = select.select([main], [], [], 60)
+        assert ready
+        try:
+            piece = os.read(main, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(main)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    # Percentage, time left, and a rate.
+    assert re.search(rb"\d+%", shown), shown
+    assert re.search(rb"<", shown), shown
+    assert re.search(rb"B/s", shown), shown
+
+
+def test_plan():
+    done = cli("plan", "r2c", "64x64x64", "forward", "float", "--ranks", 4)
+    assert (done.returncode, done.stderr) == (0, "")
+    for word in ("predicted", "messages", "flop", "memory", "all 4 ranks"):
+        assert word in done.stdout
+    done = cli("plan", "r2c 64x64x64 ranks=4", "--json")
+    found = json.loads(done.stdout)
+    assert found["ranks"] == 4
+    assert found["predicted"]["messages"] > 0
+    assert found["predicted"]["sent_bytes"] > 0
+    assert found["all_ranks"]["messages"] >= found["predicted"]["messages"]
+    done = cli("plan", "c2c 4194304 float", "--memory", "8MiB", "--json")
+    found = json.loads(done.stdout)
+    assert found["sweeps"] >= 2
+    assert found["predicted"]["disk_read_bytes"] >= 2 * 8 * 4194304
+    assert found["peak_memory_bytes"] <= 8 * MiB
+
+
+def test_plan_says_what_the_run_counts(array, tmp_path):
+    done = cli("transform", "in.npy", "out.npy", "--memory", "32MiB", "--json", cwd=tmp_path)
+    run = json.loads(done.stdout)["ranks"][0]
+    planned = json.loads(cli("plan", run["problem"], "--json").stdout)
+    for key in ("flops", "messages", "sent_bytes", "disk_read_bytes", "disk_written_bytes", "disk_reads"):
+        assert planned["predicted"][key] == run["counted"][key], key
+    assert planned["sweeps"] == run["sweeps"]
+
+
+def test_info():
+    done = cli("info")
+    assert done.returncode == 0, done.stderr
+    for word in ("spanfft", "python", "MPI", "engine", "ducc0", "processor", "memory"):
+        assert word in done.stdout
+    found = json.loads(cli("info", "--json").stdout)
+    assert found["version"] == spanfft.__version__
+    assert found["memory_bytes"] >= found["available_bytes"] > 0
+    assert cli("--version").stdout.strip() == f"spanfft {spanfft.__version__}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "command"),
+        (["fly"], 2, "fly"),
+        (["transform"], 2, "INPUT"),
+        (["transform", "in.npy"], 2, "OUTPUT"),
+        (["transform", "in.npy", "out.npy", "--what"], 2, "--what"),
+        (["transform", "in.npy", "out.npy", "--memory", "many"], 2, "many"),
+        (["transform", "in.npy", "out.npy", "--axes", "a"], 2, "'a'"),
+        (["transform", "in.npy", "out.npy", "--axes", "9"], 2, "out of bounds"),
+        (["transform", "in.npy", "out.npy", "--kind", "c2c"], 2, "r2c"),
+        (["transform", "in.npy", "in.npy"], 2, "never overwritten"),
+        (["transform", "missing.npy", "out.npy"], 5, "missing.npy"),
+        (["transform", "in.npy", "nowhere/out.npy"], 5, "nowhere"),
+        (["transform", "in.npy", "out.npy", "--memory", "1000"], 4, "1000"),
+        (["transform", "bad.npy", "out.npy"], 7, "truncated"),
+        (["transform", "int.npy", "out.npy"], 2, "integers"),
+        (["plan", "c2c"], 2, ""),
+        (["plan", "c2c", "4x4", "sideways"], 2, "sideways"),
+        (["plan", "c2c", "4x4", "--ranks", "0"], 2, "--ranks"),
+    ],
+)
+def test_exit_codes_and_sentences(arguments, code, words, tmp_path):
+    np.save(tmp_path / "in.npy", np.ones((4, 4)))
+    np.save(tmp_path / "int.npy", np.ones((4, 4), int))
+    (tmp_path / "bad.npy").write_bytes((tmp_path / "in.npy").read_bytes()[:-8])
+    done = cli(*arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    assert re.fullmatch(r"spanfft: [^\n]+\n", done.stderr), done.stderr
+    assert words in done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["bad.npy", "in.npy", "int.npy"]
+
+
+def test_help_has_the_exit_codes():
+    for arguments in (["--help"], ["transform", "--help"]):
+        done = cli(*arguments)
+        assert done.returncode == 0
+        assert "130 interrupted" in done.stdout
+
+
+def test_a_closed_pipe_is_no_error():
+    script = f"{sys.executable} -m spanfft info | true"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=cli_environment())
+    assert done.stderr == ""
+
+
+def large_input(tmp_path):
+    """Big enough that a run can be caught in the middle: 256 MiB, with a budget of 16 MiB."""
+    with open(tmp_path / "in.raw", "wb") as file:
+        for i in range(32):
+            file.write(np.full(MiB, i + 1, "complex64").tobytes())
+    return ["transform", "in.raw", "out.npy", "--dtype", "complex64", "--memory", "16MiB"]
+
+
+def start_and_catch(arguments, tmp_path):
+    """Starts a run and returns it when it has begun to write (or ended)."""
+    command = [sys.executable, "-m", "spanfft", *arguments]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=cli_environment()
+    )
+    while process.poll() is None:
+        try:
+            with open(f"/proc/{process.pid}/io") as file:
+                written = int(re.search(r"write_bytes: (\d+)", file.read())[1])
+        except OSError:
+            break
+        if written > 48 * MiB:
+            break
+        time.sleep(0.002)
+    return process
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_nothing_behind(number, code, tmp_path):
+    process = start_and_catch(large_input(tmp_path), tmp_path)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    if process.returncode == 0:
+        pytest.skip("it was done before the signal came")
+    assert process.returncode == code, stderr
+    assert re.fullmatch(r"spanfft: (interrupted|terminated)[^\n]*\n", stderr)
+    assert os.listdir(tmp_path) == ["in.raw"]
+
+
+def test_killed_runs_leave_nothing_after_the_next(tmp_path):
+    arguments = large_input(tmp_path)
+    process = start_and_catch(arguments, tmp_path)
+    process.kill()
+    process.communicate()
+    assert not (tmp_path / "out.npy").exists() or process.returncode == 0
+    done = cli(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["in.raw", "out.npy"]
+    out = np.load(tmp_path / "out.npy", mmap_mode="r")
+    assert abs(out[0] - MiB * 32 * 33 / 2) <= 1e-5 * MiB * 32 * 33 / 2
+
+
+def test_start_up_is_light(array, tmp_path):
+    script = (
+        "import sys, spanfft.cli\n"
+        "code = spanfft.cli.main(['transform', 'in.npy', 'out.npy', '--quiet'])\n"
+        "print(code, sorted({'numpy', 'scipy', 'matplotlib', 'mpi4py', 'tqdm'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, env=cli_environment()
+    )
+    assert done.stdout == "0 []\n", done.stderr
+
+
+def test_memory_stays_within_the_budget(tmp_path):
+    arguments = large_input(tmp_path)
+    done = cli(*arguments, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["peak_resident_bytes"] <= (16 + 64) * MiB, found["peak_resident_bytes"] / MiB
+    # Most of the 64 MiB is left for engines.
+    assert found["peak_resident_bytes"] >= 8 * MiB
+    assert found["ranks"][0]["peak_memory_bytes"] <= 16 * MiB
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+def test_on_ranks(ranks, array, tmp_path):
+    done = cli_on_ranks(ranks, "transform", tmp_path / "in.npy", tmp_path / "out.npy")
+    assert done.returncode == 0, done.stderr
+    # One line, from one rank.
+    assert done.stdout.count("\n") == 1
+    assert f"on {ranks} ranks" in done.stdout
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.fft.rfftn(array), atol=1e-3)
+    options = ["--kind", "c2r", "--json", "--memory", "64MiB"]
+    done = cli_on_ranks(ranks, "transform", tmp_path / "out.npy", tmp_path / "back.npy", *options)
+    found = json.loads(done.stdout)
+    assert len(found["ranks"]) == ranks
+    assert [report["rank"] for report in found["ranks"]] == list(range(ranks))
+    for report in found["ranks"]:
+        for key in ("messages", "sent_bytes", "disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes"):
+            assert report["counted"][key] == report["predicted"][key], key
+    read = sum(report["counted"]["disk_read_bytes"] for report in found["ranks"])
+    assert read >= 48 * 30 * 11 * 8
+    np.testing.assert_allclose(np.load(tmp_path / "back.npy"), array, atol=1e-5)
+    assert sorted(os.listdir(tmp_path)) == ["back.npy", "in.npy", "out.npy"]
+
+
+def test_errors_on_ranks(array, tmp_path):
+    for arguments, code, words in [
+        (["transform", tmp_path / "missing.npy", tmp_path / "out.npy"], 5, "missing.npy"),
+        (["transform", tmp_path / "in.npy", tmp_path / "out.npy", "--kind", "c2c"], 2, "r2c"),
+        (["transform", tmp_path / "in.npy"], 2, "OUTPUT"),
+        (["transform", tmp_path / "in.npy", tmp_path / "out.npy", "--grid", "7x1x1"], 2, "7"),
+    ]:
+        done = cli_on_ranks(3, *arguments)
+        assert done.returncode == code, (done.returncode, done.stderr)
+        assert done.stderr.count("spanfft: ") == 1, done.stderr
+        assert words in done.stderr
+    assert os.listdir(tmp_path) == ["in.npy"]
+
+
+def test_plan_and_info_on_ranks_print_once():
+    done = cli_on_ranks(2, "plan", "c2c 8x8")
+    assert done.returncode == 0
+    assert done.stdout.count("problem ") == 1
