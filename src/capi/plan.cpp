@@ -96,8 +96,10 @@ void spanfft_plan_free(spanfft_plan* plan) { delete plan; }
 int spanfft_plan_create(const spanfft_problem* problem, spanfft_comm* comm, spanfft_plan** plan) {
     return report([&] {
         auto parsed = problem_from_c(problem);
-        return create(std::move(parsed), problem ? problem->real_box : nullptr, problem ? problem->spectrum_box : nullptr,
-                      comm ? comm->comm.get() : nullptr, plan);
+        const bool readable = parsed.ok();  // else the struct may be shorter than we think
+        const spanfft_box* real_box = readable ? problem->real_box : nullptr;
+        const spanfft_box* spectrum_box = readable ? problem->spectrum_box : nullptr;
+        return create(std::move(parsed), real_box, spectrum_box, comm ? comm->comm.get() : nullptr, plan);
     });
 }
 

@@ -1,8 +1,8 @@
 // AsyncIo: many requests of one direction under way at once, by a few threads that call the Store.
 //
 // Method: a batch is a count and a function that says what its i-th request is, so that a sweep of a million runs
-// needs no list. Threads take indices one by one. Blocking threads were measured against what the disk gives: 16
-// reach its bandwidth from 32 KiB runs on, and more or asynchronous system calls gain nothing there (see docs).
+// needs no list. Threads take indices one by one. Measured on a virtual disk (512 MiB, direct): with 4 and 16 threads,
+// 8 KiB runs read at 0.8 and 1.1 GB/s, 32 KiB at 1.5 and 2.1, 256 KiB at 2.7 and 2.6. io_uring has not been tried.
 // Invariant: allocates at construction only. After the first failure no further request of that batch starts;
 // wait() returns when none is under way any more, so that buffers may be reused or freed.
 #pragma once
@@ -44,9 +44,9 @@ class AsyncIo {
 
     Status started() const { return started_; }  // whether any thread could be had
     void start(IoBatch& batch);
-    Status wait(IoBatch& batch);  // at once when it was never started
+    Status wait(IoBatch& batch);         // at once when it was never started
     index_t take_bytes(IoBatch& batch);  // payload that has ended since the last call for this batch
-    void cancel(IoBatch& batch);  // no further request of it starts; wait() must follow
+    void cancel(IoBatch& batch);         // no further request of it starts; wait() must follow
 
   private:
     static void* body(void* self);

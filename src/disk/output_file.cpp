@@ -105,7 +105,8 @@ Status check_space(const std::string& folder, index_t output_bytes, const std::s
     if (needed > output.free_bytes) {
         return error(Code::no_space, "the output needs ", output_bytes, " bytes",
                      together ? cat(" and the scratch file ", scratch_bytes) : std::string(), ", but ", folder, " has ",
-                     output.free_bytes, " free; nothing was written", together && scratch_bytes > 0 ? "; a scratch folder on another disk may do" : "");
+                     output.free_bytes, " free; nothing was written",
+                     together && scratch_bytes > 0 ? "; a scratch folder on another disk may do" : "");
     }
     if (!together && scratch_bytes > scratch.free_bytes) {
         return error(Code::no_space, "the scratch file needs ", scratch_bytes, " bytes, but ", scratch_folder, " has ",
@@ -150,8 +151,7 @@ int remove_stale_files(const std::string& folder) {
     while (const dirent* entry = readdir(entries)) {
         const std::string name = entry->d_name;
         if (name[0] != '.' || (!ends_with(name, kPartialSuffix) && !ends_with(name, kScratchSuffix))) continue;
-        const int descriptor =
-            openat(dirfd(entries), name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        const int descriptor = openat(dirfd(entries), name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (descriptor < 0) continue;
         struct stat info;
         const bool dead = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) &&
@@ -195,9 +195,12 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
     }
     for (index_t done = 0; done < header_bytes;) {
         // Around the Store: the header is no part of the array, whose requests are predicted and counted.
-        const ssize_t put = pwrite(file.descriptor, request.header.data() + done, static_cast<size_t>(header_bytes - done), done);
+        const ssize_t put =
+            pwrite(file.descriptor, request.header.data() + done, static_cast<size_t>(header_bytes - done), done);
         if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return error_errno(Code::io_error, put < 0 ? errno : ENOSPC, "could not write the header of " + request.path);
+        if (put <= 0)
+            return error_errno(Code::io_error, put < 0 ? errno : ENOSPC,
+                               "could not write the header of " + request.path);
         done += put;
     }
     return output;

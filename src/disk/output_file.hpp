@@ -25,8 +25,8 @@ std::string folder_of(const std::string& path);  // "." when path names none
 
 struct OutputRequest {
     std::string path;
-    std::string input_path;      // refused when it is the same file; may be empty
-    std::string header;          // written in front of the payload
+    std::string input_path;  // refused when it is the same file; may be empty
+    std::string header;      // written in front of the payload
     index_t payload_bytes = 0;
     std::string scratch_folder;  // empty: the output's folder
     index_t scratch_bytes = 0;
@@ -41,7 +41,7 @@ class OutputFile {
     OutputFile& operator=(const OutputFile&) = delete;
 
     Store& store() { return *store_; }
-    Store* scratch() { return scratch_.get(); }  // nullptr when scratch_bytes was 0
+    Store* scratch() { return scratch_.get(); }                        // nullptr when scratch_bytes was 0
     const std::string& partial_path() const { return partial_path_; }  // for other ranks, which write into it too
     index_t payload_offset_bytes() const { return payload_offset_bytes_; }
     // Flushes and renames; then the file has its name, and a power cut does not take it away.

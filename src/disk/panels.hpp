@@ -41,9 +41,9 @@ struct ColumnPanels {
     index_t rows = 1, row_elems = 1;
     index_t last_row_elems = 1;  // in the file; less than row_elems for half spectra, whose last row is cut off
     index_t elem_bytes = 16;
-    index_t columns = 1;         // that panels walk over: row_elems, or row_elems/2+1 when mirrored
-    index_t panel = 1;           // columns a panel
-    bool mirrored = false;       // a panel of columns [a, b) also holds columns row_elems - c for 0 < c < row_elems/2
+    index_t columns = 1;    // that panels walk over: row_elems, or row_elems/2+1 when mirrored
+    index_t panel = 1;      // columns a panel
+    bool mirrored = false;  // a panel of columns [a, b) also holds columns row_elems - c for 0 < c < row_elems/2
 
     index_t panels_per_matrix() const { return ceil_div(columns, panel); }
     index_t panels() const { return outer * panels_per_matrix(); }

@@ -70,7 +70,8 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
         unreported_bytes_ += take_finished_bytes();
         SPANFFT_TRY(start_read(spec, read_group + 1));
     }
-    if (!spec.in_place && index % spec.steps_per_write == 0) SPANFFT_TRY(wait_write(spec, write_group - spec.write_slots));
+    if (!spec.in_place && index % spec.steps_per_write == 0)
+        SPANFFT_TRY(wait_write(spec, write_group - spec.write_slots));
     {
         Stopwatch watch(times_.compute_seconds);
         SPANFFT_TRY(spec.compute(index, read_slot, write_slot));

@@ -37,7 +37,8 @@ constexpr index_t kMaxSlots = 4;
 
 class Pipeline {
   public:
-    explicit Pipeline(int io_threads) : reader_(AsyncIo::Kind::read, io_threads), writer_(AsyncIo::Kind::write, io_threads) {}
+    explicit Pipeline(int io_threads)
+        : reader_(AsyncIo::Kind::read, io_threads), writer_(AsyncIo::Kind::write, io_threads) {}
     Status started() const { return reader_.started().ok() ? writer_.started() : reader_.started(); }
     Status run(const PipelineSpec& spec);
     const PipelineTimes& times() const { return times_; }  // of the last run

@@ -27,8 +27,8 @@ struct Run {
     bool slack = false;
 };
 
-constexpr index_t kSlackBytes = 512;      // what reads are widened to: the sector of nearly every disk
-constexpr index_t kDirectBytes = 4096;    // what writes must be a multiple of: the block of nearly every file system
+constexpr index_t kSlackBytes = 512;    // what reads are widened to: the sector of nearly every disk
+constexpr index_t kDirectBytes = 4096;  // what writes must be a multiple of: the block of nearly every file system
 
 struct StoreCounts {
     index_t reads = 0, read_bytes = 0, writes = 0, written_bytes = 0;

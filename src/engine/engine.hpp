@@ -87,7 +87,8 @@ struct EngineChoice {
     std::vector<std::string> passed_over;
 };
 Result<EngineChoice> plan_local(const LocalSpec& spec, const std::string& forced_engine);
-// The choice that plan_local would make and its expected seconds, without building anything.
+// The choice that plan_local would make and its expected seconds, without building anything. Lengths with a large
+// prime factor are put to the trust check up to 2^22; beyond, the forecast assumes that the check will be passed.
 struct EngineForecast {
     std::string engine;
     double seconds = 0;

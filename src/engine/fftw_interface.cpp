@@ -8,6 +8,7 @@
 #include "engine/fftw_interface.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -34,6 +35,7 @@ namespace {
 
 constexpr double kMeasureSeconds = 2.0;      // the most that one measured plan may take
 constexpr double kThreadWorthFlops = 2e6;    // FFTW starts its threads at each call: about 30 us, 0.3 Mflop
+constexpr int kBlockTime = 1;                // ms that MKL's threads spin after a call; 200, the default, starves others
 constexpr index_t kKeptLoopPoints = 8;       // a batch loop shorter than this is not worth keeping for its stride
 
 std::mutex& planner_mutex() {
@@ -46,6 +48,7 @@ struct MklCalls {
     int (*set_local_threads)(int) = nullptr;  // answers with the previous value, 0 for "the global one"
     void (*version)(char*, int) = nullptr;
     int (*set_threading_layer)(int) = nullptr;
+    void (*set_block_time)(int) = nullptr;  // of Intel's OpenMP, for the calling thread's team; milliseconds
 };
 
 struct Library {
@@ -82,6 +85,7 @@ class ThreadScope {
   public:
     ThreadScope(const MklCalls& mkl, int threads) : mkl_(mkl) {
         if (mkl_.set_local_threads) previous_ = mkl_.set_local_threads(threads);
+        if (mkl_.set_block_time && threads > 1) mkl_.set_block_time(kBlockTime);
     }
     ~ThreadScope() {
         if (mkl_.set_local_threads) mkl_.set_local_threads(previous_);
@@ -427,16 +431,25 @@ void find_precision(Library& library, void* handle, const std::string& opened_as
 
 // MKL ends the process when it can't load its threading layer, so what it will load is tried first: Intel's
 // OpenMP beside it or wherever the loader finds it, else GNU's, else none. A user's own choice stands.
-void choose_threading_layer(const Library& library) {
+void choose_threading_layer(Library& library) {
     constexpr int sequential = 1;
     constexpr int gnu = 3;
-    if (!library.mkl.set_threading_layer || std::getenv("MKL_THREADING_LAYER")) return;
     const std::string folder = folder_of(library.path);
-    if (open_library("libiomp5.so").ok() || open_library(folder + "libiomp5.so").ok()) return;
-    std::string gnu_layer = library.path;
-    const size_t at = gnu_layer.rfind("mkl_rt");
-    if (at != std::string::npos) gnu_layer.replace(at, 6, "mkl_gnu_thread");
-    const bool has_gnu = open_library("libgomp.so.1").ok() && dlopen(gnu_layer.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    auto layer = [&](const char* name) {  // libmkl_rt.so.3 -> libmkl_NAME.so.3
+        std::string file = library.path;
+        const size_t at = file.rfind("mkl_rt");
+        if (at != std::string::npos) file.replace(at, 6, name);
+        return file;
+    };
+    auto openmp = open_library("libiomp5.so");
+    if (!openmp.ok()) openmp = open_library(folder + "libiomp5.so");
+    if (openmp.ok() && !std::getenv("KMP_BLOCKTIME")) {
+        library.mkl.set_block_time = reinterpret_cast<void (*)(int)>(dlsym(openmp.value(), "kmp_set_blocktime"));
+    }
+    if (!library.mkl.set_threading_layer || std::getenv("MKL_THREADING_LAYER")) return;
+    if (openmp.ok() && access(layer("mkl_intel_thread").c_str(), R_OK) == 0) return;
+    library.mkl.set_block_time = nullptr;
+    const bool has_gnu = open_library("libgomp.so.1").ok() && access(layer("mkl_gnu_thread").c_str(), R_OK) == 0;
     library.mkl.set_threading_layer(has_gnu ? gnu : sequential);
 }
 

@@ -3,7 +3,8 @@
 // Method: candidates are ranked by expected rate; the first that supports the spec, is trusted at its lengths and
 // does not decline it is taken. With spec.measure the candidates are timed instead, within a limit for all.
 // Invariant: plan_local and forecast_local walk the same list by the same rules, so they name the same engine
-// unless an engine declines a spec it claims to support, or spec.measure finds another faster.
+// unless an engine declines a spec it claims to support, spec.measure finds another faster, or a length with a large
+// prime factor is beyond what a forecast checks (kForecastLongest).
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -21,6 +22,7 @@ namespace spanfft {
 namespace {
 
 constexpr double kMeasureAllSeconds = 2.0;
+constexpr index_t kForecastLongest = 1 << 22;  // a forecast checks trust up to here: about a second, 200 MB
 
 struct Registry {
     std::mutex mutex;
@@ -43,7 +45,7 @@ struct Candidates {
 };
 
 // Looks at engines in order of expected speed until one passes, or at all of them when the choice will be timed.
-Candidates find_candidates(const LocalSpec& spec, bool all) {
+Candidates find_candidates(const LocalSpec& spec, bool all, index_t longest_check = INT64_MAX) {
     std::vector<const Engine*> order;
     for (const auto& engine : engines()) order.push_back(engine.get());
     std::stable_sort(order.begin(), order.end(), [&](const Engine* a, const Engine* b) {
@@ -56,7 +58,7 @@ Candidates find_candidates(const LocalSpec& spec, bool all) {
             found.declined.push_back(status.message());
             continue;
         }
-        std::string reason = distrust(*engine, spec);
+        std::string reason = distrust(*engine, spec, longest_check);
         if (!reason.empty()) {
             found.passed_over.push_back(std::move(reason));
             continue;
@@ -77,7 +79,7 @@ Status no_engine(const LocalSpec& spec, const std::vector<std::string>& passed_o
                  kernel_name(spec.kernel), ": ", reasons);
 }
 
-Result<const Engine*> forced(const std::string& name, const LocalSpec& spec) {
+Result<const Engine*> forced(const std::string& name, const LocalSpec& spec, index_t longest_check = INT64_MAX) {
     const Engine* engine = find_engine(name);
     if (!engine) {
         const std::string absence = engine_absence(name);
@@ -88,7 +90,7 @@ Result<const Engine*> forced(const std::string& name, const LocalSpec& spec) {
         return error(Code::engine_error, "engine '", name, "' is not known here; found: ", engine_names());
     }
     SPANFFT_TRY(engine->supports(spec));
-    const std::string reason = distrust(*engine, spec);
+    const std::string reason = distrust(*engine, spec, longest_check);
     if (reason.empty()) return engine;
     return error(Code::engine_error, "engine '", name, "' was asked for, but ", reason);
 }
@@ -205,9 +207,9 @@ Result<EngineForecast> forecast_local(const LocalSpec& spec, const std::string& 
     EngineForecast forecast;
     const Engine* engine = nullptr;
     if (!forced_engine.empty()) {
-        SPANFFT_ASSIGN(engine, forced(forced_engine, spec));
+        SPANFFT_ASSIGN(engine, forced(forced_engine, spec, kForecastLongest));
     } else {
-        const Candidates candidates = find_candidates(spec, false);
+        const Candidates candidates = find_candidates(spec, false, kForecastLongest);
         if (candidates.engines.empty()) return no_engine(spec, candidates.passed_over, candidates.declined);
         engine = candidates.engines[0];
         forecast.passed_over = candidates.passed_over;

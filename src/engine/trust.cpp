@@ -354,7 +354,7 @@ TrustCheck check_length(const Engine& engine, Kernel kernel, Precision precision
     return check;
 }
 
-std::string distrust(const Engine& engine, const LocalSpec& spec) {
+std::string distrust(const Engine& engine, const LocalSpec& spec, index_t longest) {
     using Key = std::tuple<std::string, Precision, Kernel, index_t, bool>;
     static std::mutex mutex;
     static std::map<Key, std::string> known;
@@ -364,7 +364,7 @@ std::string distrust(const Engine& engine, const LocalSpec& spec) {
         const Kernel kernel = last || is_c2c(spec.kernel)  ? spec.kernel
                               : spec.kernel == Kernel::c2r ? Kernel::c2c_backward
                                                            : Kernel::c2c_forward;
-        if (largest_prime_factor(logical_length(kernel, n)) <= kTrustedPrime) continue;
+        if (n > longest || largest_prime_factor(logical_length(kernel, n)) <= kTrustedPrime) continue;
         const Key key{engine.name(), spec.precision, kernel, n, spec.threads > 1};
         std::lock_guard lock(mutex);
         auto found = known.find(key);

@@ -34,7 +34,8 @@ struct TrustCheck {
 TrustCheck check_length(const Engine& engine, Kernel kernel, Precision precision, index_t n, int threads);
 
 // Empty when the engine may be used for the spec, else the sentence that says why not. The axes of a transform
-// along several are checked one by one.
-std::string distrust(const Engine& engine, const LocalSpec& spec);
+// along several are checked one by one; lengths above longest are left unchecked (a forecast must not allocate and
+// transform what is only imagined).
+std::string distrust(const Engine& engine, const LocalSpec& spec, index_t longest = INT64_MAX);
 
 }  // namespace spanfft

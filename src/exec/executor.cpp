@@ -8,7 +8,8 @@
 namespace spanfft {
 
 Executor::Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm)
-    : plan_(std::move(plan)), comm_(std::move(comm)), binding_(*comm_) {}
+    : plan_(std::move(plan)), comm_(std::move(comm)), binding_(*comm_), in_bytes_(plan_->input.local_bytes(rank())),
+      out_bytes_(plan_->output.local_bytes(rank())) {}
 
 Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm) {
     std::unique_ptr<Executor> executor(new Executor(std::move(plan), std::move(comm)));
@@ -18,6 +19,7 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
         SPANFFT_TRY(agree(*executor->comm_, task.status()));
         executor->tasks_.push_back(std::move(task).value());
     }
+    executor->spare_counts_.reserve(executor->tasks_.size());
     return executor;
 }
 
@@ -30,7 +32,7 @@ Status Executor::allocate() {
 }
 
 Status Executor::check_pointers(const void* in, void* out) const {
-    const index_t in_bytes = plan_->input.local_bytes(rank()), out_bytes = plan_->output.local_bytes(rank());
+    const index_t in_bytes = in_bytes_, out_bytes = out_bytes_;
     if (in_bytes && !in) return error(Code::invalid_argument, "the input is NULL but this rank's box has ", in_bytes, " bytes");
     if (out_bytes && !out) return error(Code::invalid_argument, "the output is NULL but this rank's box has ", out_bytes, " bytes");
     const auto* a = static_cast<const char*>(in);
@@ -44,14 +46,18 @@ Status Executor::check_pointers(const void* in, void* out) const {
 }
 
 Status Executor::run_steps(RunContext& context, bool agree_each) {
+    if (counted_) spare_counts_ = std::move(*counted_);  // its memory is used again: nothing is allocated here
     counted_.reset();
-    std::vector<Counts> counted;
-    counted.reserve(tasks_.size());
+    std::vector<Counts> counted = std::move(spare_counts_);
+    counted.clear();
     for (auto& task : tasks_) {
         const auto start = std::chrono::steady_clock::now();
         Status status = task->run(context);
         if (agree_each) status = agree(*comm_, status);
-        SPANFFT_TRY(status);
+        if (!status.ok()) {
+            spare_counts_ = std::move(counted);
+            return status;
+        }
         counted.push_back(task->counted());
         counted.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }

@@ -50,9 +50,11 @@ class Executor {
     std::shared_ptr<const Plan> plan_;
     std::unique_ptr<Comm> comm_;
     Binding binding_;
+    index_t in_bytes_, out_bytes_;  // of this rank's input and output
     std::array<Buffer, kSlots> buffers_;
     std::vector<std::unique_ptr<Task>> tasks_;
     std::optional<std::vector<Counts>> counted_;
+    std::vector<Counts> spare_counts_;  // memory for the next run's counted_
 };
 
 }  // namespace spanfft

@@ -59,7 +59,10 @@ class ExchangeStep final : public Step {
 
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         const int rank = binding.comm.rank();
-        SPANFFT_ASSIGN(const GroupComm group, binding.group(exchange_group(spec_.from, spec_.to, rank)));
+        auto made = binding.group(exchange_group(spec_.from, spec_.to, rank));
+        // Binding is collective over the group: a rank that has no group must not leave the others waiting there.
+        SPANFFT_TRY(agree(binding.comm, made.status()));
+        const GroupComm group = std::move(made).value();
         SPANFFT_ASSIGN(auto exchange, strategy_.bind(*group.comm, spec_, rank));
         return std::unique_ptr<Task>(new ExchangeTask(std::move(exchange), source_, target_, group.counts));
     }

@@ -45,14 +45,22 @@ inline Pair<long double> unit_root(index_t e, index_t n) {
     long double c = std::cos(angle), s = std::sin(angle);
     // Octants 0..7 from the first one by reflection: 1: (s, c), 2: (-s, c), 3: (-c, s), 4: (-c, -s), ...
     switch (octant) {
-        case 0: return {c, s};
-        case 1: return {s, c};
-        case 2: return {-s, c};
-        case 3: return {-c, s};
-        case 4: return {-c, -s};
-        case 5: return {-s, -c};
-        case 6: return {s, -c};
-        default: return {c, -s};
+        case 0:
+            return {c, s};
+        case 1:
+            return {s, c};
+        case 2:
+            return {-s, c};
+        case 3:
+            return {-c, s};
+        case 4:
+            return {-c, -s};
+        case 5:
+            return {-s, -c};
+        case 6:
+            return {s, -c};
+        default:
+            return {c, -s};
     }
 }
 

@@ -25,7 +25,9 @@ namespace {
 
 using Shape = PassSpec::Shape;
 
-index_t elem_bytes(Precision precision, bool complex) { return static_cast<index_t>(ElemType{precision, complex}.bytes()); }
+index_t elem_bytes(Precision precision, bool complex) {
+    return static_cast<index_t>(ElemType{precision, complex}.bytes());
+}
 
 // A column's pitch in a tile: whole cache lines, and not a multiple of a page, or columns would fight for cache sets.
 index_t tile_pitch(index_t points, index_t bytes) {
@@ -53,9 +55,7 @@ index_t PassSpec::write_slot_bytes() const {
     return round_up(writes_blocks(*this) ? blocks.write_slot_bytes() : out.slot_bytes(), 4096);
 }
 
-index_t PassSpec::panel_bytes() const {
-    return read_slots() * read_slot_bytes() + write_slots() * write_slot_bytes();
-}
+index_t PassSpec::panel_bytes() const { return read_slots() * read_slot_bytes() + write_slots() * write_slot_bytes(); }
 
 bool PassSpec::shared_slab() const { return shape == Shape::slabs && in.panel / points < 2 * threads; }
 index_t PassSpec::source_pitch() const { return tile_pitch(points, elem_bytes(precision, source_complex)); }
@@ -69,7 +69,8 @@ index_t PassSpec::own_bytes() const {
     index_t bytes = threads * round_up(source_bytes, 4096);
     if (source_complex != target_complex) bytes += threads * round_up(target_bytes, 4096);
     if (roots_n > 0) {
-        bytes += RootTable::bytes(roots_n) + threads * round_up(twiddle_elems(out_points) * elem_bytes(precision, true), 4096);
+        bytes += RootTable::bytes(roots_n) +
+                 threads * round_up(twiddle_elems(out_points) * elem_bytes(precision, true), 4096);
     }
     return bytes;
 }
@@ -190,10 +191,14 @@ namespace {
 // Columns (or slabs) that are transformed in a whole sweep.
 index_t total_columns(const PassSpec& spec) {
     switch (spec.shape) {
-        case Shape::columns_to_blocks: return spec.blocks.outer * spec.blocks.columns;
-        case Shape::blocks_to_columns: return spec.blocks.outer * spec.blocks.rows;
-        case Shape::columns: return spec.in.outer * spec.in.columns;
-        case Shape::slabs: return spec.in.row_elems / spec.points;
+        case Shape::columns_to_blocks:
+            return spec.blocks.outer * spec.blocks.columns;
+        case Shape::blocks_to_columns:
+            return spec.blocks.outer * spec.blocks.rows;
+        case Shape::columns:
+            return spec.in.outer * spec.in.columns;
+        case Shape::slabs:
+            return spec.in.row_elems / spec.points;
     }
     return 0;
 }
@@ -212,8 +217,9 @@ Counts PassStep::predict(int /*rank*/) const {
     const double disk = static_cast<double>(counts.disk_read_bytes) / machine_.disk_read_bytes_per_second +
                         static_cast<double>(counts.disk_written_bytes) / machine_.disk_write_bytes_per_second +
                         requests * machine_.disk_request_seconds / machine_.disk_queue_depth;
-    const double compute = (counts.flops / 6e9 + 2 * static_cast<double>(counts.memory_bytes) / machine_.memory_bytes_per_second) /
-                           spec_.threads;
+    const double compute =
+        (counts.flops / 6e9 + 2 * static_cast<double>(counts.memory_bytes) / machine_.memory_bytes_per_second) /
+        spec_.threads;
     counts.seconds = std::max(disk, compute);
     return counts;
 }
@@ -236,14 +242,15 @@ class PassTask : public Task {
         C* twiddles = nullptr;
         std::vector<std::unique_ptr<LocalFft>> stages, last_stages;
     };
-    struct Where {  // of a compute step
+    struct Where {                                // of a compute step
         index_t matrix = 0, panel = 0, tile = 0;  // tile: of the matrix, not of the panel
         index_t first = 0, count = 0;             // columns or slabs
         char* read = nullptr;
         char* write = nullptr;
     };
 
-    Status plan_stages(const std::vector<PassStage>& stages, std::vector<std::unique_ptr<LocalFft>>& ffts, Binding& binding);
+    Status plan_stages(const std::vector<PassStage>& stages, std::vector<std::unique_ptr<LocalFft>>& ffts,
+                       Binding& binding);
     void execute(const std::vector<PassStage>& stages, const std::vector<std::unique_ptr<LocalFft>>& ffts, void* source,
                  void* target) const;
     char* read_slot(index_t slot) const { return base_ + slot * spec_.read_slot_bytes(); }
@@ -290,10 +297,12 @@ Status PassTask<T>::plan_stages(const std::vector<PassStage>& stages, std::vecto
 template <class T>
 Status PassTask<T>::prepare(Binding& binding) {
     const index_t lanes = spec_.shared_slab() ? 1 : team_->compute.size();
-    const index_t source_bytes = round_up(spec_.lanes * spec_.source_pitch() * elem_bytes(spec_.precision, spec_.source_complex), 4096);
-    const index_t target_bytes = spec_.source_complex == spec_.target_complex
-                                     ? 0
-                                     : round_up(spec_.lanes * spec_.target_pitch() * elem_bytes(spec_.precision, spec_.target_complex), 4096);
+    const index_t source_bytes =
+        round_up(spec_.lanes * spec_.source_pitch() * elem_bytes(spec_.precision, spec_.source_complex), 4096);
+    const index_t target_bytes =
+        spec_.source_complex == spec_.target_complex
+            ? 0
+            : round_up(spec_.lanes * spec_.target_pitch() * elem_bytes(spec_.precision, spec_.target_complex), 4096);
     const index_t twiddle_bytes =
         spec_.roots_n > 0 ? round_up(twiddle_elems(spec_.out_points) * elem_bytes(spec_.precision, true), 4096) : 0;
     const index_t lane_bytes = tiled(spec_) ? source_bytes + target_bytes + twiddle_bytes : 0;
@@ -426,9 +435,10 @@ void PassTask<T>::gather_half_spectrum(const Where& where, index_t first, index_
                 to = reinterpret_cast<const C*>(rows.row(k2))[k1 - at];
                 continue;
             }
-            const C from = k1 == 0        ? reinterpret_cast<const C*>(rows.row(n2 - k2))[0]
-                           : 2 * k1 == n1 ? reinterpret_cast<const C*>(rows.row(n2 - 1 - k2))[k1 - at]
-                                          : reinterpret_cast<const C*>(mirror_rows.row(n2 - 1 - k2))[n1 - k1 - mirror_at];
+            const C from = k1 == 0 ? reinterpret_cast<const C*>(rows.row(n2 - k2))[0]
+                           : 2 * k1 == n1
+                               ? reinterpret_cast<const C*>(rows.row(n2 - 1 - k2))[k1 - at]
+                               : reinterpret_cast<const C*>(mirror_rows.row(n2 - 1 - k2))[n1 - k1 - mirror_at];
             to = {from.re, -from.im};
         }
     }
@@ -537,10 +547,14 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
     pipeline.write_slots = spec_.write_slots();
     pipeline.in_place = spec_.in_place;
     const auto store = [&](Place place) {
-        return place == Place::input ? context.input_store : place == Place::scratch ? context.scratch_store : context.output_store;
+        return place == Place::input     ? context.input_store
+               : place == Place::scratch ? context.scratch_store
+                                         : context.output_store;
     };
     const auto offset = [&](Place place) {
-        return place == Place::input ? context.input_offset_bytes : place == Place::scratch ? 0 : context.output_offset_bytes;
+        return place == Place::input     ? context.input_offset_bytes
+               : place == Place::scratch ? 0
+                                         : context.output_offset_bytes;
     };
     pipeline.source = store(spec_.source);
     pipeline.target = store(spec_.target);
@@ -618,9 +632,12 @@ Result<std::unique_ptr<Task>> make_task(const PassSpec& spec, Binding& binding) 
 Result<std::unique_ptr<Task>> PassStep::bind(Binding& binding) const {
     if (!binding.pass_team) binding.pass_team = make_pass_team(spec_.threads);
     switch (spec_.precision) {
-        case Precision::single: return make_task<float>(spec_, binding);
-        case Precision::dbl: return make_task<double>(spec_, binding);
-        case Precision::extended: return make_task<long double>(spec_, binding);
+        case Precision::single:
+            return make_task<float>(spec_, binding);
+        case Precision::dbl:
+            return make_task<double>(spec_, binding);
+        case Precision::extended:
+            return make_task<long double>(spec_, binding);
     }
     return error(Code::internal, "unknown precision");
 }

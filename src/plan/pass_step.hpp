@@ -42,26 +42,26 @@ struct PassSpec {
     std::string engine;
     std::string title;  // what is transformed, for describe()
 
-    ColumnPanels in, out;  // slabs: rows == 1, panel = elements of the slabs of a panel
-    BlockGrid blocks;      // the scratch side of the first two shapes
+    ColumnPanels in, out;   // slabs: rows == 1, panel = elements of the slabs of a panel
+    BlockGrid blocks;       // the scratch side of the first two shapes
     bool in_place = false;  // columns: read, transformed and written in the same slot
 
-    index_t points = 1;      // of a column, or elements of a slab, as read
-    index_t out_points = 1;  // as written
-    index_t roots_n = 0;     // the length n whose roots the twiddles are; n1*n2
-    index_t lanes = 1;       // columns a tile; slabs a call
+    index_t points = 1;                  // of a column, or elements of a slab, as read
+    index_t out_points = 1;              // as written
+    index_t roots_n = 0;                 // the length n whose roots the twiddles are; n1*n2
+    index_t lanes = 1;                   // columns a tile; slabs a call
     std::vector<PassStage> stages;       // on `lanes` columns or slabs
     std::vector<PassStage> last_stages;  // slabs: on one slab, when lanes > 1; else empty
     double flops_each = 0;               // of a column or slab
 
-    index_t tile_steps() const;        // compute steps a panel
+    index_t tile_steps() const;  // compute steps a panel
     index_t read_slots() const { return in_place ? 3 : 2; }
     index_t write_slots() const { return in_place ? 0 : 2; }
     index_t read_slot_bytes() const;
     index_t write_slot_bytes() const;
-    index_t panel_bytes() const;  // of work0
-    index_t own_bytes() const;    // tiles and tables
-    bool shared_slab() const;     // one slab at a time, by all threads
+    index_t panel_bytes() const;   // of work0
+    index_t own_bytes() const;     // tiles and tables
+    bool shared_slab() const;      // one slab at a time, by all threads
     index_t source_pitch() const;  // tile column pitch in elements
     index_t target_pitch() const;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/engine.hpp"
+#include "exchange/exchange.hpp"
 
 namespace spanfft {
 
@@ -11,6 +12,9 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     SPANFFT_TRY(problem.check());
     if (!problem.engine.empty() && !find_engine(problem.engine)) {
         return error(Code::engine_error, "engine '", problem.engine, "' was not found on this machine; found: ", engine_names());
+    }
+    if (!problem.exchange.empty() && !find_exchange(problem.exchange)) {
+        return error(Code::invalid_argument, "exchange '", problem.exchange, "' is not known; use one of ", exchange_names());
     }
     std::unique_ptr<Plan> best;
     std::vector<std::string> declined, lost;

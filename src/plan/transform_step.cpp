@@ -126,15 +126,14 @@ EndScales end_scales(Kernel kernel) {
 
 // Multiplies a local C-order array: the planes that `ends` names along `axis` by end_factor, the others by factor. One
 // multiplication a number: where two factors meet, their product was rounded once, not each of them.
-void scale_planes(const ArrayState& state, int rank, int axis, const EndScales& ends, long double end_factor,
+void scale_planes(const Extents& shape, const ElemType& elem, int axis, const EndScales& ends, long double end_factor,
                   long double factor, void* data) {
-    const Extents shape = patch_shape(state.layout.patch(rank));
     const index_t outer = product(shape, 0, axis), n = shape[static_cast<size_t>(axis)];
-    const index_t reals = product(shape, axis + 1, static_cast<int>(shape.size())) * (state.elem.complex ? 2 : 1);  // of a plane
-    const auto plane_bytes = reals * static_cast<index_t>(real_bytes(state.elem.precision));
+    const index_t reals = product(shape, axis + 1, static_cast<int>(shape.size())) * (elem.complex ? 2 : 1);  // of a plane
+    const auto plane_bytes = reals * static_cast<index_t>(real_bytes(elem.precision));
     const auto multiply = [&](index_t first, index_t end, index_t block, long double by) {
         if (by == 1 || first >= end) return;
-        scale_reals(state.elem.precision, static_cast<char*>(data) + (block * n + first) * plane_bytes, (end - first) * reals, by);
+        scale_reals(elem.precision, static_cast<char*>(data) + (block * n + first) * plane_bytes, (end - first) * reals, by);
     };
     for (index_t block = 0; block < outer; ++block) {
         // A single point can be first and last: DCT-I has two at least, the others have one end.
@@ -148,7 +147,8 @@ void scale_planes(const ArrayState& state, int rank, int axis, const EndScales& 
 class TransformTask final : public Task {
   public:
     TransformTask(TransformSpec spec, int rank, std::unique_ptr<LocalFft> fft)
-        : spec_(std::move(spec)), rank_(rank), fft_(std::move(fft)), local_(local_spec(spec_, rank)),
+        : spec_(std::move(spec)), fft_(std::move(fft)), local_(local_spec(spec_, rank)),
+          local_shape_(patch_shape(spec_.to.layout.patch(rank))),
           in_bytes_(spec_.from.local_bytes(rank)), out_bytes_(spec_.to.local_bytes(rank)) {}
 
     Status run(RunContext& context) override {
@@ -160,7 +160,7 @@ class TransformTask final : public Task {
         if (ends.before != 1) {  // may not touch a foreign input: copy first, then transform the copy in place
             if (in != out) std::memcpy(out, in, static_cast<size_t>(in_bytes_));
             in = out;
-            scale_planes(spec_.to, rank_, spec_.axes[0], ends, ends.before, 1, in);
+            scale_planes(local_shape_, spec_.to.elem, spec_.axes[0], ends, ends.before, 1, in);
         }
         if (fft_) {
             fft_->execute(in, out);
@@ -168,7 +168,7 @@ class TransformTask final : public Task {
             std::memcpy(out, in, static_cast<size_t>(in_bytes_));
         }
         if (ends.after != 1) {
-            scale_planes(spec_.to, rank_, spec_.axes[0], ends, ends.after * spec_.scale, spec_.scale, out);
+            scale_planes(local_shape_, spec_.to.elem, spec_.axes[0], ends, ends.after * spec_.scale, spec_.scale, out);
         } else if (spec_.scale != 1) {
             scale_reals(spec_.to.elem.precision, out, out_bytes_ / static_cast<index_t>(real_bytes(spec_.to.elem.precision)), spec_.scale);
         }
@@ -181,9 +181,9 @@ class TransformTask final : public Task {
 
   private:
     TransformSpec spec_;
-    int rank_;
     std::unique_ptr<LocalFft> fft_;
     LocalSpec local_;
+    Extents local_shape_;  // of the output's part
     index_t in_bytes_, out_bytes_;
     Counts counts_;
 };

@@ -2,12 +2,11 @@
 //
 // Method: the axes are cut into groups of neighbours. The last group is transformed in contiguous slabs that fit
 // memory; any other group in panels of columns: with (outer, length, inner) = the axes before, in and after the
-// group, a panel is all of `length` by a few of `inner`. All cuts are tried (there are few); the fewest sweeps win, then
-// the longest runs. The first sweep reads the input and writes what is to be the output file; the others transform that
-// in place, as a panel is read before it is written. Only c2r, whose output is smaller than what comes before, needs a
-// scratch file.
-// r2c takes its halved axis in the slabs, first; c2r is the reverse and ends with them. Groups without a transformed
-// axis need no sweep; one that needs only some of its axes does those.
+// group, a panel is all of `length` by a few of `inner`. All cuts are tried (there are few); the fewest sweeps win,
+// then the longest runs. The first sweep reads the input and writes what is to be the output file; the others transform
+// that in place, as a panel is read before it is written. Only c2r, whose output is smaller than what comes before,
+// needs a scratch file. r2c takes its halved axis in the slabs, first; c2r is the reverse and ends with them. Groups
+// without a transformed axis need no sweep; one that needs only some of its axes does those.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -20,9 +19,9 @@ namespace spanfft {
 
 namespace {
 
-constexpr index_t kTileBytes = index_t{1} << 20;   // what a thread works on: half of a level-2 cache
+constexpr index_t kTileBytes = index_t{1} << 20;        // what a thread works on: half of a level-2 cache
 constexpr index_t kSlabPanelBytes = index_t{32} << 20;  // more a panel only lengthens the pipeline's ends
-constexpr index_t kCallBytes = index_t{128} << 10;  // small slabs are handed to the engine by the dozen
+constexpr index_t kCallBytes = index_t{128} << 10;      // small slabs are handed to the engine by the dozen
 
 index_t reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
 
@@ -186,7 +185,8 @@ PassSpec column_outline(const Job& job, int begin, int end, bool from_input) {
     pass.in.row_elems = pass.in.last_row_elems = pass.in.columns = product(shape, end, job.ndim());
     pass.in.elem_bytes = job.elem(job.spectrum_complex);
     const index_t most_lanes = std::max<index_t>(1, 128 / pass.in.elem_bytes);
-    pass.lanes = std::clamp(kTileBytes / (pass.points * pass.in.elem_bytes), std::max<index_t>(1, most_lanes / 2), most_lanes);
+    pass.lanes =
+        std::clamp(kTileBytes / (pass.points * pass.in.elem_bytes), std::max<index_t>(1, most_lanes / 2), most_lanes);
     while (pass.lanes > 1 && pass.own_bytes() > job.budget_bytes / 4) pass.lanes /= 2;
     pass.out = pass.in;
     return pass;
@@ -235,7 +235,8 @@ std::string group_title(const Job& job, int begin, int end) {
     return text;
 }
 
-// The sweeps for groups that start where bit i of `cuts` says that axis i+1 begins a new one; nothing if one doesn't fit.
+// The sweeps for groups that start where bit i of `cuts` says that axis i+1 begins a new one; nothing if one doesn't
+// fit.
 std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
     struct Group {
         int begin, end;
@@ -284,8 +285,9 @@ std::optional<Route> best_route(const Job& job) {
     for (unsigned cuts = 0; cuts < 1U << (job.ndim() - 1); ++cuts) {
         auto route = try_cuts(job, cuts);
         if (!route) continue;
-        const bool better = !best || route->passes.size() < best->passes.size() ||
-                            (route->passes.size() == best->passes.size() && route->shortest_run_bytes > best->shortest_run_bytes);
+        const bool better =
+            !best || route->passes.size() < best->passes.size() ||
+            (route->passes.size() == best->passes.size() && route->shortest_run_bytes > best->shortest_run_bytes);
         if (better) best = std::move(route);
     }
     return best;
@@ -294,7 +296,8 @@ std::optional<Route> best_route(const Job& job) {
 Status decline(Job job) {
     const Problem& problem = job.problem;
     const index_t whole = product(job.real_shape) * job.elem(true);
-    if (problem.ndim() == 1) return error(Code::unsupported, "axis_passes needs a whole axis of ", problem.shape[0], " points in memory");
+    if (problem.ndim() == 1)
+        return error(Code::unsupported, "axis_passes needs a whole axis of ", problem.shape[0], " points in memory");
     index_t low = problem.memory_bytes, high = std::max(low * 2, index_t{4096});
     const auto fits = [&](index_t bytes) {
         job.budget_bytes = bytes - reserve_bytes(bytes);
@@ -302,8 +305,10 @@ Status decline(Job job) {
     };
     while (!fits(high) && high < 16 * whole) low = high, high *= 2;
     if (!fits(high)) {
-        return error(Code::unsupported, "axis_passes halves the last axis of the array only, or one whose lines lie together in memory; shape ",
-                     shape_string(problem.shape), " does not fit ", bytes_string(static_cast<double>(problem.memory_bytes)));
+        return error(
+            Code::unsupported,
+            "axis_passes halves the last axis of the array only, or one whose lines lie together in memory; shape ",
+            shape_string(problem.shape), " does not fit ", bytes_string(static_cast<double>(problem.memory_bytes)));
     }
     while (high - low > high / 256 + 1) {
         const index_t middle = low + (high - low) / 2;
@@ -311,16 +316,19 @@ Status decline(Job job) {
     }
     const bool one_last_axis = problem.axes.size() == 1 && problem.axes[0] == problem.ndim() - 1;
     // A single long last axis is two_pass's; its reason counts.
-    return error(one_last_axis ? Code::unsupported : Code::out_of_memory, "axis_passes needs lines of each axis in memory, and ",
-                 bytes_string(static_cast<double>(problem.memory_bytes)), " is too little for shape ", shape_string(problem.shape),
-                 "; it needs at least ", bytes_string(static_cast<double>(high)), " (", high, " bytes)");
+    return error(one_last_axis ? Code::unsupported : Code::out_of_memory,
+                 "axis_passes needs lines of each axis in memory, and ",
+                 bytes_string(static_cast<double>(problem.memory_bytes)), " is too little for shape ",
+                 shape_string(problem.shape), "; it needs at least ", bytes_string(static_cast<double>(high)), " (",
+                 high, " bytes)");
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Planner& planner) {
     if (problem.memory_bytes == 0) return error(Code::unsupported, "axis_passes is for files; give memory=");
-    if (problem.ranks != 1) return error(Code::unsupported, "axis_passes works in one process so far, not on ", problem.ranks, " ranks");
+    if (problem.ranks != 1)
+        return error(Code::unsupported, "axis_passes works in one process so far, not on ", problem.ranks, " ranks");
     for (AxisKind kind : problem.kinds) {
         if (is_r2r(kind) && problem.norm == Norm::ortho) {
             return error(Code::unsupported, "axis_passes does not know norm=ortho of ", axis_kind_name(kind),
@@ -340,7 +348,8 @@ Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Pl
     plan->slot_bytes.resize(1);
     plan->slot_bytes[0].fill(0);
     plan->slot_bytes[0][static_cast<size_t>(Slot::work0)] = route->panel_bytes();
-    plan->scratch_bytes = shrinks(job) && route->passes.size() > 1 ? product(job.spectrum_shape) * job.elem(job.spectrum_complex) : 0;
+    plan->scratch_bytes =
+        shrinks(job) && route->passes.size() > 1 ? product(job.spectrum_shape) * job.elem(job.spectrum_complex) : 0;
     plan->output_file_bytes = route->passes.back().out.payload_bytes();
     plan->sweeps = static_cast<int>(route->passes.size());
     for (PassSpec& pass : route->passes) {

@@ -135,26 +135,10 @@ Problem grid_twin(const Problem& problem) {
     return twin;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner& planner) {
-    if (problem.memory_bytes > 0) return error(Code::unsupported, "pencil works on arrays in memory, not on files");
-    if (problem.ranks == 1 && problem.real_boxes.empty() && problem.spectrum_boxes.empty()) {
-        return error(Code::unsupported, "pencil is for several ranks");
-    }
-    if (!problem.exchange.empty() && !find_exchange(problem.exchange)) {
-        return error(Code::invalid_argument, "exchange '", problem.exchange, "' is not known; use one of ", exchange_names());
-    }
-    if (problem.grid.empty() && !(problem == grid_twin(problem))) {
-        SPANFFT_ASSIGN(const auto twin, solve_pencil(grid_twin(problem), planner));
-        Problem on_grid = problem;
-        on_grid.grid = twin->problem.grid;
-        SPANFFT_ASSIGN(auto plan, solve_pencil(on_grid, planner));
-        for (const auto& note : twin->notes) {
-            if (std::find(plan->notes.begin(), plan->notes.end(), note) == plan->notes.end()) plan->notes.push_back(note);
-        }
-        return plan;
-    }
+// The plan of the twin with the fewest predicted seconds, by whose grid and exchange the problem is planned; its notes say
+// what was not chosen.
+Result<std::unique_ptr<Plan>> choose(const Problem& problem, const Planner& planner) {
+    const Problem twin = grid_twin(problem);
     std::unique_ptr<Plan> best;
     std::vector<std::string> lost;
     for (const Extents& grid : candidate_grids(problem)) {
@@ -162,7 +146,7 @@ Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner
         SPANFFT_ASSIGN(const Route route, find_route(problem, grid));
         for (const auto& strategy : exchange_table()) {
             if (!problem.exchange.empty() && problem.exchange != strategy.name) continue;
-            SPANFFT_ASSIGN(auto plan, plan_route(problem, route, strategy.name, planner, "pencil"));
+            SPANFFT_ASSIGN(auto plan, plan_route(twin, route, strategy.name, planner, "pencil"));
             plan->problem.grid = grid;
             if (!best || plan->predicted_seconds() < best->predicted_seconds()) std::swap(best, plan);
             if (plan) lost.push_back(cat("grid ", shape_string(plan->problem.grid), " with ", plan->problem.exchange, ": ",
@@ -174,6 +158,24 @@ Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner
         best->notes.push_back("not chosen: " + lost[i] + cat(" (chosen: ", best->predicted_seconds() * 1e3, " ms)"));
     }
     return best;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner& planner) {
+    if (problem.memory_bytes > 0) return error(Code::unsupported, "pencil works on arrays in memory, not on files");
+    if (problem.ranks == 1 && problem.real_boxes.empty() && problem.spectrum_boxes.empty()) {
+        return error(Code::unsupported, "pencil is for several ranks");
+    }
+    SPANFFT_ASSIGN(const auto best, choose(problem, planner));
+    const Extents grid = best->problem.grid;
+    SPANFFT_ASSIGN(const Route route, find_route(problem, grid));
+    SPANFFT_ASSIGN(auto plan, plan_route(problem, route, best->problem.exchange, planner, "pencil"));
+    plan->problem.grid = grid;
+    for (const auto& note : best->notes) {
+        if (std::find(plan->notes.begin(), plan->notes.end(), note) == plan->notes.end()) plan->notes.push_back(note);
+    }
+    return plan;
 }
 
 }  // namespace spanfft

@@ -1,0 +1,222 @@
+// What happens to a transform of a file when something goes wrong: every I/O operation in turn, a full disk, a kill.
+//
+// After each fault: the input is as it was, nothing half-done stands under the output's name, and once the next run
+// has started no stray file is left.
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "disk/output_file.hpp"
+#include "exec/executor.hpp"
+#include "solvers/table.hpp"
+#include "support/store_run.hpp"
+
+namespace spanfft::test {
+namespace {
+
+struct Route {
+    const char* problem;
+    SolverFunction solve;
+};
+const Route kRoutes[] = {
+    {"c2c 1024 forward double memory=44KiB threads=1", solve_two_pass},    // blocks in a scratch file
+    {"c2c 1048576 forward double memory=5MiB threads=1", solve_two_pass},  // in place in the output
+    {"r2c 1024 forward double memory=48KiB threads=1", solve_two_pass},
+    {"c2r 64x96 backward double memory=48KiB threads=1", solve_axis_passes},
+};
+
+// The N-th operation fails, for every N that a whole run has: an error with the fault's sentence, never a wrong "ok".
+TEST(DiskFaults, EveryOperationThatFailsIsReported) {
+    for (const Route& route : kRoutes) {
+        FaultPlan none;
+        const StoreRun whole = run_on_stores(route.problem, route.solve, 0, 0, &none);
+        ASSERT_TRUE(whole.status.ok()) << whole.status.message();
+        const index_t operations = none.operations.load();
+        ASSERT_GT(operations, 10);
+        for (bool persistent : {false, true}) {
+            for (index_t n = 1; n <= operations; n += operations < 200    ? 1
+                                                      : operations < 2000 ? operations / 40
+                                                                          : operations / 6) {
+                FaultPlan faults;
+                faults.fail_at = n;
+                faults.persistent = persistent;
+                const StoreRun run = run_on_stores(route.problem, route.solve, 0, 0, &faults);
+                EXPECT_EQ(run.status.code(), Code::io_error) << route.problem << ", operation " << n;
+                EXPECT_NE(run.status.message().find("simulated fault"), std::string::npos) << run.status.message();
+                EXPECT_TRUE(run.input_untouched);
+            }
+        }
+    }
+}
+
+class FileRuns : public testing::Test {
+  protected:
+    static std::shared_ptr<const Plan> plan_of(const Route& route) {
+        Machine machine;
+        machine.cores = 2;
+        return std::shared_ptr<const Plan>(
+            route.solve(Problem::parse(route.problem).value(), Planner(machine)).value());
+    }
+    static std::string input_of(const Problem& problem) {
+        return to_bytes(random_input(problem, 3), problem.input_elem());
+    }
+    static Status transform(const Route& route, const std::string& folder, Progress progress = {}) {
+        auto executor = Executor::make(plan_of(route), make_self_comm());
+        if (!executor.ok()) return executor.status();
+        FileRequest request;
+        request.input_path = folder + "/in";
+        request.output_path = folder + "/out";
+        request.header = std::string(4096, '#');
+        request.progress = std::move(progress);
+        return executor.value()->transform_file(request);
+    }
+    static void expect_right(const Route& route, const std::string& folder) {
+        const auto plan = plan_of(route);
+        const Problem& problem = plan->problem;
+        const std::string content = read_file(folder + "/out");
+        ASSERT_EQ(static_cast<index_t>(content.size()), 4096 + plan->output_file_bytes);
+        const Values result = from_bytes(content.substr(4096), problem.output_elem());
+        EXPECT_LT(error_in_units(problem, result, direct_transform(problem, random_input(problem, 3))),
+                  allowed_error(problem));
+    }
+};
+
+TEST_F(FileRuns, GiveTheRightFile) {
+    for (const Route& route : kRoutes) {
+        TemporaryFolder folder;
+        write_file(folder.file("in"), input_of(plan_of(route)->problem));
+        const Status status = transform(route, folder.path());
+        ASSERT_TRUE(status.ok()) << status.message();
+        expect_right(route, folder.path());
+        EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+    }
+}
+
+TEST_F(FileRuns, InterruptedLeavesNothing) {
+    for (const Route& route : kRoutes) {
+        for (int after : {0, 1, 5}) {
+            TemporaryFolder folder;
+            const std::string input = input_of(plan_of(route)->problem);
+            write_file(folder.file("in"), input);
+            write_file(folder.file("out"), "what was there before");
+            int calls = 0;
+            const Status status = transform(route, folder.path(), [&](index_t, index_t) { return calls++ < after; });
+            EXPECT_EQ(status.code(), Code::interrupted) << status.message();
+            EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+            EXPECT_TRUE(read_file(folder.file("in")) == input);
+            EXPECT_TRUE(read_file(folder.file("out")) == "what was there before");
+        }
+    }
+}
+
+// kill -9 at the n-th progress call of a child; the next start cleans up and finishes.
+TEST_F(FileRuns, KilledRunsAreCleanedUpByTheNextStart) {
+    for (const Route& route : kRoutes) {
+        for (int after : {0, 2, 6}) {
+            TemporaryFolder folder;
+            const std::string input = input_of(plan_of(route)->problem);
+            write_file(folder.file("in"), input);
+            const pid_t child = fork();
+            if (child == 0) {
+                int calls = 0;
+                (void)transform(route, folder.path(), [&](index_t, index_t) {
+                    if (calls++ == after) raise(SIGKILL);
+                    return true;
+                }).ok();
+                _exit(0);
+            }
+            int outcome = 0;
+            ASSERT_EQ(waitpid(child, &outcome, 0), child);
+            ASSERT_TRUE(WIFSIGNALED(outcome)) << "the child finished before it was killed";
+            EXPECT_TRUE(read_file(folder.file("in")) == input);
+            EXPECT_FALSE(std::ifstream(folder.file("out")).good()) << "half an output under its name";
+            EXPECT_EQ(folder.names().size(), 2U);  // the input and the dead run's partial file; scratch has no name
+            const Status status = transform(route, folder.path());
+            ASSERT_TRUE(status.ok()) << status.message();
+            expect_right(route, folder.path());
+            EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+        }
+    }
+}
+
+TEST_F(FileRuns, TruncatedInputIsRefused) {
+    for (const Route& route : kRoutes) {
+        TemporaryFolder folder;
+        const std::string input = input_of(plan_of(route)->problem);
+        write_file(folder.file("in"), input.substr(0, input.size() - 1));
+        EXPECT_EQ(transform(route, folder.path()).code(), Code::corrupt_data);
+        EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+    }
+}
+
+TEST_F(FileRuns, InputThatShrinksWhileItIsReadIsReported) {
+    const Route& route = kRoutes[0];
+    TemporaryFolder folder;
+    write_file(folder.file("in"), input_of(plan_of(route)->problem));
+    const Status status = transform(route, folder.path(),
+                                    [&](index_t, index_t) { return truncate(folder.file("in").c_str(), 100) == 0; });
+    EXPECT_EQ(status.code(), Code::corrupt_data) << status.message();
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+}
+
+// A disk of 40 MiB that is nearly full: refused before anything is written, with both numbers in the message.
+TEST_F(FileRuns, FullDiskIsNoticedBeforeTheFirstByte) {
+    TemporaryFolder folder;
+    if (geteuid() != 0 || mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=40m") != 0) {
+        GTEST_SKIP() << "needs the right to mount a tmpfs";
+    }
+    struct Unmount {
+        std::string path;
+        ~Unmount() { (void)umount2(path.c_str(), MNT_DETACH); }
+    } unmount{folder.path()};
+    const Route& route = kRoutes[1];
+    const std::string input = input_of(plan_of(route)->problem);
+    write_file(folder.file("in"), input);
+    write_file(folder.file("ballast"), std::string(size_t{12} << 20, 'x'));
+    const Status status = transform(route, folder.path());
+    EXPECT_EQ(status.code(), Code::no_space) << status.message();
+    EXPECT_NE(status.message().find(std::to_string(4096 + plan_of(route)->output_file_bytes)), std::string::npos)
+        << status.message();
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"ballast", "in"}));
+    EXPECT_TRUE(read_file(folder.file("in")) == input);
+    ASSERT_EQ(unlink(folder.file("ballast").c_str()), 0);
+    const Status again = transform(route, folder.path());  // a file system without direct I/O, maybe: same result
+    ASSERT_TRUE(again.ok()) << again.message();
+    expect_right(route, folder.path());
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// 64 MiB through 16 MiB of budget, in a child: its peak beyond what it began with stays within budget and a little.
+TEST_F(FileRuns, StayWithinTheMemoryBudget) {
+    const Route route{"c2c 4194304 forward double memory=16MiB", solve_two_pass};
+    TemporaryFolder folder;
+    write_file(folder.file("in"), std::string(size_t{64} << 20, '\1'));
+    const pid_t child = fork();
+    if (child == 0) {
+        const auto kib_of = [](const char* field) {
+            std::ifstream status("/proc/self/status");
+            std::string word;
+            long kib = 0;
+            while (status >> word) {
+                if (word == field) status >> kib;
+            }
+            return kib;
+        };
+        const long before = kib_of("VmRSS:");
+        if (!transform(route, folder.path()).ok()) _exit(2);
+        _exit(kib_of("VmHWM:") - before < (16 + 8) << 10 ? 0 : 1);
+    }
+    int outcome = 0;
+    ASSERT_EQ(waitpid(child, &outcome, 0), child);
+    EXPECT_EQ(outcome, 0) << "exit code 1: over the budget";
+}
+#endif
+
+}  // namespace
+}  // namespace spanfft::test

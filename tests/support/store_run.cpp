@@ -1,0 +1,241 @@
+// Plans on simulated stores and a reference by the definition; see store_run.hpp.
+#include "support/store_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "core/buffer.hpp"
+#include "plan/transform_step.hpp"
+
+namespace spanfft::test {
+
+namespace {
+
+template <class T>
+void put(std::string& bytes, const Values& values, bool complex) {
+    for (const auto& v : values) {
+        const T parts[2] = {static_cast<T>(v.re), static_cast<T>(v.im)};
+        bytes.append(reinterpret_cast<const char*>(parts), sizeof(T) * (complex ? 2 : 1));
+    }
+}
+
+template <class T>
+void get(const std::string& bytes, Values& values, bool complex) {
+    const size_t step = sizeof(T) * (complex ? 2 : 1);
+    for (size_t at = 0; at + step <= bytes.size(); at += step) {
+        T parts[2] = {0, 0};
+        std::memcpy(parts, bytes.data() + at, step);
+        values.push_back({static_cast<Wide>(parts[0]), static_cast<Wide>(parts[1])});
+    }
+}
+
+void transform_axis(Values& values, Extents& shape, size_t axis, Kernel kernel, index_t n) {
+    const index_t before = product(shape, 0, static_cast<int>(axis));
+    const index_t after = product(shape, static_cast<int>(axis) + 1, static_cast<int>(shape.size()));
+    const index_t length = shape[axis];
+    const index_t out_length = kernel == Kernel::r2c ? n / 2 + 1 : n;
+    Values out(static_cast<size_t>(before * out_length * after));
+    for (index_t b = 0; b < before; ++b) {
+        for (index_t a = 0; a < after; ++a) {
+            Values line;
+            for (index_t i = 0; i < length; ++i)
+                line.push_back(values[static_cast<size_t>((b * length + i) * after + a)]);
+            if (is_r2r(kernel)) {  // real and imaginary parts alike
+                Values imaginary = line;
+                for (size_t i = 0; i < line.size(); ++i) imaginary[i] = {line[i].im, 0}, line[i].im = 0;
+                imaginary = direct_sum(kernel, n, imaginary);
+                line = direct_sum(kernel, n, line);
+                for (size_t i = 0; i < line.size(); ++i) line[i].im = imaginary[i].re;
+            } else {
+                line = direct_sum(kernel, n, line);
+            }
+            for (index_t i = 0; i < out_length; ++i)
+                out[static_cast<size_t>((b * out_length + i) * after + a)] = line[static_cast<size_t>(i)];
+        }
+    }
+    shape[axis] = out_length;
+    values = std::move(out);
+}
+
+}  // namespace
+
+std::string to_bytes(const Values& values, ElemType elem) {
+    std::string bytes;
+    switch (elem.precision) {
+        case Precision::single:
+            put<float>(bytes, values, elem.complex);
+            break;
+        case Precision::dbl:
+            put<double>(bytes, values, elem.complex);
+            break;
+        case Precision::extended:
+            put<long double>(bytes, values, elem.complex);
+            break;
+    }
+    return bytes;
+}
+
+Values from_bytes(const std::string& bytes, ElemType elem) {
+    Values values;
+    switch (elem.precision) {
+        case Precision::single:
+            get<float>(bytes, values, elem.complex);
+            break;
+        case Precision::dbl:
+            get<double>(bytes, values, elem.complex);
+            break;
+        case Precision::extended:
+            get<long double>(bytes, values, elem.complex);
+            break;
+    }
+    return values;
+}
+
+Values random_input(const Problem& problem, unsigned seed) {
+    std::mt19937_64 generator(seed);
+    std::normal_distribution<double> normal;
+    Values values(static_cast<size_t>(problem.batch * product(problem.input_shape())));
+    for (auto& v : values)
+        v = {static_cast<Wide>(normal(generator)),
+             static_cast<Wide>(problem.input_elem().complex ? normal(generator) : 0.0)};
+    return from_bytes(to_bytes(values, problem.input_elem()), problem.input_elem());  // rounded as the file has them
+}
+
+namespace {
+
+// A long 1-D c2c: by an engine in long double, which has tests of its own against the definition.
+Values engine_transform(const Problem& problem, const Values& input) {
+    const index_t n = problem.shape[0];
+    LocalSpec spec;
+    spec.kernel = kernel_of(AxisKind::c2c, problem.direction);
+    spec.precision = Precision::extended;
+    spec.transform = {{n, 1, 1}};
+    auto engine = plan_local(spec, "");
+    if (!engine.ok()) return {};
+    const ElemType elem{Precision::extended, true};
+    const std::string in = to_bytes(input, elem);
+    std::vector<long double> out(static_cast<size_t>(2 * n)), copy(static_cast<size_t>(2 * n));
+    std::memcpy(copy.data(), in.data(), in.size());
+    engine.value().fft->execute(copy.data(), out.data());
+    for (auto& x : out) x *= problem.scale();
+    return from_bytes(std::string(reinterpret_cast<const char*>(out.data()), out.size() * sizeof(long double)), elem);
+}
+
+}  // namespace
+
+Values direct_transform(const Problem& problem, const Values& input) {
+    if (problem.ndim() == 1 && !problem.halves() && problem.shape[0] > 8000) return engine_transform(problem, input);
+    Extents shape = problem.input_shape();
+    shape.insert(shape.begin(), problem.batch);
+    Values values = input;
+    const int halved = problem.halved_axis();
+    const auto apply = [&](size_t i) {
+        const int axis = problem.axes[i];
+        transform_axis(values, shape, static_cast<size_t>(axis) + 1, kernel_of(problem.kinds[i], problem.direction),
+                       problem.shape[static_cast<size_t>(axis)]);
+    };
+    for (size_t i = 0; i < problem.axes.size(); ++i) {
+        if (problem.forward() && problem.axes[i] == halved) apply(i);
+    }
+    for (size_t i = 0; i < problem.axes.size(); ++i) {
+        if (problem.axes[i] != halved) apply(i);
+    }
+    for (size_t i = 0; i < problem.axes.size(); ++i) {
+        if (!problem.forward() && problem.axes[i] == halved) apply(i);
+    }
+    const auto scale = static_cast<Wide>(problem.scale());
+    for (auto& v : values) v = {v.re * scale, v.im * scale};
+    return values;
+}
+
+double error_in_units(const Problem& problem, const Values& result, const Values& reference) {
+    if (result.size() != reference.size()) return INFINITY;
+    double points = 1;
+    for (int axis : problem.axes) points *= static_cast<double>(problem.shape[static_cast<size_t>(axis)]);
+    return relative_error(result, reference) /
+           (precision_eps(problem.precision) * std::sqrt(std::max(1.0, std::log2(points))));
+}
+
+double allowed_error(const Problem& problem) {
+    for (int axis : problem.axes) {
+        if (largest_prime_factor(problem.shape[static_cast<size_t>(axis)]) > 13) return 1.5;
+    }
+    return 0.6;
+}
+
+StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t input_offset, index_t output_offset,
+                       FaultPlan* faults, int stop_after) {
+    StoreRun run;
+    auto problem = Problem::parse(text);
+    run.status = problem.status();
+    if (!run.status.ok()) return run;
+    Machine machine;
+    machine.cores = 2;
+    auto plan = solve(problem.value(), Planner(machine));
+    run.status = plan.status();
+    if (!run.status.ok()) return run;
+    run.plan = std::move(plan).value();
+    const Problem& p = run.plan->problem;
+    run.input = random_input(p, 7);
+    const std::string bytes = to_bytes(run.input, p.input_elem());
+    MemoryStore input(input_offset + static_cast<index_t>(bytes.size()));
+    std::memcpy(input.data() + input_offset, bytes.data(), bytes.size());
+    MemoryStore output(output_offset + run.plan->output_file_bytes), scratch(run.plan->scratch_bytes);
+    FaultPlan none;
+    FaultPlan& plan_of_faults = faults ? *faults : none;
+    FaultyStore faulty_input(input, plan_of_faults), faulty_output(output, plan_of_faults),
+        faulty_scratch(scratch, plan_of_faults);
+
+    RunContext context;
+    std::vector<Buffer> slots(kSlots);
+    for (size_t i = 0; i < slots.size(); ++i) {
+        auto buffer = Buffer::allocate(static_cast<size_t>(run.plan->slot_bytes[0][i]));
+        run.status = buffer.status();
+        if (!run.status.ok()) return run;
+        slots[i] = std::move(buffer).value();
+        context.slots[i] = slots[i].data();
+    }
+    context.input_store = &faulty_input;
+    context.output_store = &faulty_output;
+    context.scratch_store = run.plan->scratch_bytes > 0 ? &faulty_scratch : nullptr;
+    context.input_offset_bytes = input_offset;
+    context.output_offset_bytes = output_offset;
+    const Counts all = run.plan->predict(0);
+    context.total_bytes = all.disk_read_bytes + all.disk_written_bytes;
+    int calls = 0;
+    context.progress = [&](index_t done, index_t total) {
+        run.progress_bytes = done;
+        run.progress_total = total;
+        return stop_after < 0 || calls++ < stop_after;
+    };
+    auto comm = make_self_comm();
+    Binding binding(*comm);
+    std::vector<std::unique_ptr<Task>> tasks;
+    for (const auto& step : run.plan->steps) {
+        auto task = step->bind(binding);
+        run.status = task.status();
+        if (!run.status.ok()) return run;
+        tasks.push_back(std::move(task).value());
+        run.predicted.push_back(step->predict(0));
+    }
+    for (auto& task : tasks) {
+        run.status = task->run(context);
+        if (!run.status.ok()) break;
+        run.counted.push_back(task->counted());
+    }
+    run.input_untouched = std::memcmp(input.data() + input_offset, bytes.data(), bytes.size()) == 0;
+    for (index_t i = 0; i < output.size_bytes(); ++i) {
+        const int expected = i < output_offset                                      ? 0
+                             : run.plan->scratch_bytes > 0 || run.plan->sweeps == 1 ? 1
+                                                                                    : run.plan->sweeps;
+        run.each_byte_once = run.each_byte_once && output.writes_of(i) == expected;
+    }
+    run.output = from_bytes(std::string(reinterpret_cast<char*>(output.data()) + output_offset,
+                                        static_cast<size_t>(run.plan->output_file_bytes)),
+                            p.output_elem());
+    return run;
+}
+
+}  // namespace spanfft::test

@@ -1,0 +1,47 @@
+// Running a plan for files on simulated stores, and the reference it is held against.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/planner.hpp"
+#include "support/direct_sum.hpp"
+#include "support/simulated_store.hpp"
+
+namespace spanfft::test {
+
+using Values = std::vector<WideComplex>;  // real data: imaginary parts are 0
+
+using SolverFunction = Result<std::unique_ptr<Plan>> (*)(const Problem&, const Planner&);
+
+struct StoreRun {
+    Status status;
+    std::unique_ptr<Plan> plan;
+    std::vector<Counts> predicted, counted;
+    Values input, output;
+    bool each_byte_once = true;  // of the output, when it was written in one sweep
+    bool input_untouched = true;
+    index_t progress_bytes = 0, progress_total = 0;
+};
+
+// Plans `problem` with `solve`, fills the input with random numbers of a seed and runs it on memory stores, the
+// array `input_offset` and `output_offset` bytes into its file. stop_after >= 0: progress says stop at that call.
+StoreRun run_on_stores(const std::string& problem, SolverFunction solve, index_t input_offset = 0,
+                       index_t output_offset = 0, FaultPlan* faults = nullptr, int stop_after = -1);
+
+// The transform by the definition (support/direct_sum.hpp), axis by axis, with the norm. O(N * sum of lengths), so a
+// 1-D c2c above 8000 points goes to an engine in long double instead.
+Values direct_transform(const Problem& problem, const Values& input);
+
+// ||a - b|| / ||b|| in units of eps sqrt(log2 N), N the number of points transformed.
+double error_in_units(const Problem& problem, const Values& result, const Values& reference);
+
+// 0.6 where no prime factor of a transformed axis exceeds 13, else 1.5.
+double allowed_error(const Problem& problem);
+
+// Bytes of numbers as a file holds them, and back.
+std::string to_bytes(const Values& values, ElemType elem);
+Values from_bytes(const std::string& bytes, ElemType elem);
+Values random_input(const Problem& problem, unsigned seed);
+
+}  // namespace spanfft::test

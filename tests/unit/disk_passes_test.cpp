@@ -1,0 +1,159 @@
+// Sweeps over simulated disks: results against the definition, prediction equal to count.
+#include <gtest/gtest.h>
+
+#include "solvers/table.hpp"
+#include "support/store_run.hpp"
+
+namespace spanfft::test {
+namespace {
+
+struct PassCase {
+    const char* problem;  // without memory=
+    const char* memory;
+    index_t input_offset = 0, output_offset = 0;
+};
+
+void PrintTo(const PassCase& c, std::ostream* out) { *out << c.problem << " memory=" << c.memory; }
+
+void expect_right(const PassCase& c, SolverFunction solve) {
+    const StoreRun run =
+        run_on_stores(std::string(c.problem) + " memory=" + c.memory, solve, c.input_offset, c.output_offset);
+    ASSERT_TRUE(run.status.ok()) << run.status.message();
+    const Problem& problem = run.plan->problem;
+    EXPECT_LT(error_in_units(problem, run.output, direct_transform(problem, run.input)), allowed_error(problem));
+    EXPECT_TRUE(run.each_byte_once);
+    EXPECT_TRUE(run.input_untouched);
+    EXPECT_LE(run.plan->peak_memory_bytes(0), problem.memory_bytes);
+    EXPECT_EQ(run.progress_bytes, run.progress_total);
+    ASSERT_EQ(run.counted.size(), run.predicted.size());
+    for (size_t i = 0; i < run.counted.size(); ++i) {
+        EXPECT_EQ(run.counted[i].disk_reads, run.predicted[i].disk_reads);
+        EXPECT_EQ(run.counted[i].disk_read_bytes, run.predicted[i].disk_read_bytes);
+        EXPECT_EQ(run.counted[i].disk_writes, run.predicted[i].disk_writes);
+        EXPECT_EQ(run.counted[i].disk_written_bytes, run.predicted[i].disk_written_bytes);
+        EXPECT_EQ(run.counted[i].memory_bytes, run.predicted[i].memory_bytes);
+        EXPECT_DOUBLE_EQ(run.counted[i].flops, run.predicted[i].flops);
+    }
+}
+
+class TwoPass : public testing::TestWithParam<PassCase> {};
+
+TEST_P(TwoPass, MatchesTheDefinition) { expect_right(GetParam(), solve_two_pass); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Lengths, TwoPass,
+    testing::Values(
+        PassCase{"c2c 4 forward double", "72KiB"}, PassCase{"c2c 6 backward double", "72KiB"},
+        PassCase{"r2c 4 forward double", "72KiB"}, PassCase{"c2r 4 backward double", "72KiB"},
+        PassCase{"r2c 9 forward double", "72KiB"}, PassCase{"c2r 9 backward double", "72KiB"},
+        PassCase{"r2c 6 forward double", "72KiB"}, PassCase{"c2r 6 backward double", "72KiB"},
+        PassCase{"r2c 10 forward double", "72KiB"}, PassCase{"c2r 10 backward double", "72KiB"},
+        PassCase{"c2c 1155 forward double", "72KiB", 128, 4096},
+        PassCase{"c2c 1155 backward double", "88KiB", 128, 4096}, PassCase{"c2c 1024 forward double", "88KiB"},
+        PassCase{"c2c 1024 forward float norm=ortho", "88KiB", 128},
+        PassCase{"c2c 1024 backward longdouble", "96KiB", 64}, PassCase{"c2c 1632 forward double", "88KiB", 128, 4096},
+        PassCase{"r2c 1024 forward double", "88KiB", 128, 4096}, PassCase{"r2c 1155 forward double", "88KiB", 80},
+        PassCase{"r2c 1154 forward double", "200KiB"}, PassCase{"r2c 1530 forward float norm=forward", "88KiB"},
+        PassCase{"r2c 1001 forward longdouble", "88KiB"}, PassCase{"c2r 1024 backward double", "88KiB", 128, 4096},
+        PassCase{"c2r 1155 backward double", "88KiB", 80}, PassCase{"c2r 1154 backward double", "200KiB"},
+        PassCase{"c2r 1530 backward float norm=forward", "88KiB"}, PassCase{"c2r 1001 backward longdouble", "88KiB"},
+        PassCase{"c2c 3x5x480 forward double axes=2", "72KiB", 128},
+        PassCase{"r2c 3x2x105 forward double axes=2", "72KiB"},
+        PassCase{"c2r 2x3x210 backward double axes=2", "72KiB", 8},
+        PassCase{"c2c 2x1024 backward double axes=1 threads=1", "1MiB"},
+        PassCase{"c2c 2048 forward double threads=3", "256KiB", 128, 4096},
+        PassCase{"r2c 1024 forward double", "512KiB", 0, 4096}, PassCase{"c2r 1024 backward float", "512KiB", 0, 4096},
+        PassCase{"c2c 16384 forward double", "400KiB", 128, 4096},
+        PassCase{"c2c 1048576 backward double", "5MiB", 128, 4096},
+        PassCase{"c2c 69120 forward float norm=ortho", "700KiB", 0, 4096}));
+
+class AxisPasses : public testing::TestWithParam<PassCase> {};
+
+TEST_P(AxisPasses, MatchesTheDefinition) { expect_right(GetParam(), solve_axis_passes); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, AxisPasses,
+    testing::Values(
+        PassCase{"c2c 24x35 forward double", "72KiB", 128, 4096}, PassCase{"c2c 24x35 backward double", "1MiB"},
+        PassCase{"r2c 24x35 forward double", "72KiB", 128, 4096},
+        PassCase{"c2r 24x35 backward double", "72KiB", 128, 4096},
+        PassCase{"r2c 17x36 forward float norm=ortho", "72KiB"},
+        PassCase{"c2r 17x36 backward float norm=ortho", "72KiB"}, PassCase{"c2c 8x9x10 forward double", "72KiB"},
+        PassCase{"c2c 8x9x10 forward longdouble axes=0,2", "72KiB", 64},
+        PassCase{"r2c 12x10x30 forward double", "72KiB", 8}, PassCase{"c2r 12x10x30 backward double", "72KiB", 8, 4096},
+        PassCase{"r2c 12x10x30 forward double axes=0,2", "72KiB"},
+        PassCase{"c2c 12x10x30 forward double axes=0", "72KiB"},
+        PassCase{"c2c 12x10x30 backward double axes=1", "72KiB"},
+        PassCase{"c2c 3x30x12 forward double axes=1", "72KiB"}, PassCase{"r2c 4x6x8x10 forward double", "72KiB"},
+        PassCase{"c2r 4x6x8x10 backward double", "72KiB"}, PassCase{"r2c 20x12x3 forward double axes=0,1", "88KiB"},
+        PassCase{"r2c 20x12 forward double axes=1,0", "88KiB"}, PassCase{"dct2 40x30 forward double", "72KiB"},
+        PassCase{"dct2 40x30 backward double", "72KiB"}, PassCase{"dst2,c2c 12x30 forward double", "72KiB"},
+        PassCase{"dct2,r2c 40x30 forward double", "72KiB"}, PassCase{"dct2,r2c 40x30 backward double", "72KiB"},
+        PassCase{"c2c 64x256 forward double threads=1", "88KiB", 128, 4096},
+        PassCase{"c2c 96x512 forward double threads=3", "1MiB", 128, 4096},
+        PassCase{"r2c 96x256 forward float", "256KiB", 128, 4096}));
+
+TEST(TwoPass, TakesTheSmallestMemoryThatItNames) {
+    for (const char* text : {"c2c 65536 forward double", "r2c 46080 forward double", "c2r 45045 backward float"}) {
+        const Planner planner{Machine()};
+        Problem problem = Problem::parse(std::string(text) + " memory=4KiB").value();
+        const auto refused = solve_two_pass(problem, planner);
+        ASSERT_FALSE(refused.ok());
+        EXPECT_EQ(refused.status().code(), Code::out_of_memory);
+        const std::string message = refused.status().message();
+        const size_t at = message.rfind('(');
+        ASSERT_NE(at, std::string::npos) << message;
+        problem.memory_bytes = std::stoll(message.substr(at + 1));
+        const auto plan = solve_two_pass(problem, planner);
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        EXPECT_LE(plan.value()->peak_memory_bytes(0), problem.memory_bytes);
+    }
+}
+
+TEST(TwoPass, SaysWhichLengthsItCannotSplit) {
+    const Planner planner{Machine()};
+    const auto prime = solve_two_pass(Problem::parse("c2c 65537 forward double memory=1MiB").value(), planner);
+    ASSERT_FALSE(prime.ok());
+    EXPECT_EQ(prime.status().code(), Code::unsupported);
+    EXPECT_NE(prime.status().message().find("65537 is prime"), std::string::npos) << prime.status().message();
+    EXPECT_NE(prime.status().message().find("65610"), std::string::npos) << prime.status().message();
+    const auto factor = solve_two_pass(Problem::parse("c2c 131074 forward double memory=1MiB").value(), planner);
+    ASSERT_FALSE(factor.ok());
+    EXPECT_EQ(factor.status().code(), Code::out_of_memory);
+    EXPECT_NE(factor.status().message().find("prime factor 65537"), std::string::npos) << factor.status().message();
+}
+
+TEST(TwoPass, ReadsAndWritesEveryByteTwice) {
+    const Planner planner{Machine()};
+    const auto plan = solve_two_pass(Problem::parse("c2c 16777216 forward double memory=16MiB").value(), planner);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    const Counts counts = plan.value()->predict(0);
+    EXPECT_EQ(counts.disk_read_bytes, 2 * (index_t{16} << 24));
+    EXPECT_EQ(counts.disk_written_bytes, 2 * (index_t{16} << 24));
+    EXPECT_EQ(plan.value()->scratch_bytes, 0);
+}
+
+TEST(AxisPasses, UsesTheFewestSweeps) {
+    const Planner planner{Machine()};
+    const auto sweeps = [&](const char* text) {
+        const auto plan = solve_axis_passes(Problem::parse(text).value(), planner);
+        EXPECT_TRUE(plan.ok()) << plan.status().message();
+        return plan.ok() ? plan.value()->sweeps : 0;
+    };
+    EXPECT_EQ(sweeps("c2c 512x512x512 forward double memory=256MiB"), 2);
+    EXPECT_EQ(sweeps("r2c 2048x2048x2048 forward float memory=512MiB"), 2);
+    EXPECT_EQ(sweeps("c2c 100000x64x64 forward double axes=1,2 memory=64MiB"), 1);
+    EXPECT_EQ(sweeps("c2c 64x64x100000 forward double axes=0,1 memory=64MiB"), 1);
+}
+
+TEST(Passes, StopWhenProgressSaysSo) {
+    for (int calls = 0; calls < 6; ++calls) {
+        const StoreRun run =
+            run_on_stores("c2c 4096 forward double memory=88KiB", solve_two_pass, 0, 0, nullptr, calls);
+        EXPECT_EQ(run.status.code(), Code::interrupted);
+        EXPECT_TRUE(run.input_untouched);
+    }
+}
+
+}  // namespace
+}  // namespace spanfft::test

@@ -1,0 +1,300 @@
+// Panels, file stores, asynchronous requests, pipelines and output files, each on its own.
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "core/buffer.hpp"
+#include "core/threads.hpp"
+#include "disk/output_file.hpp"
+#include "disk/panels.hpp"
+#include "disk/pipeline.hpp"
+#include "support/simulated_store.hpp"
+
+namespace spanfft::test {
+namespace {
+
+using DiskRun = spanfft::Run;  // testing::Test has a Run of its own
+
+// Every element of every matrix is in exactly one run of one panel; runs lie apart in the slot, slack included.
+void expect_tiles(const ColumnPanels& panels, index_t offset) {
+    std::map<index_t, int> seen;
+    index_t requests = 0;
+    Buffer slot = Buffer::allocate(static_cast<size_t>(panels.slot_bytes())).value();
+    for (index_t p = 0; p < panels.panels(); ++p) {
+        std::map<char*, char*> taken;
+        for (index_t i = 0; i < panels.requests(p); ++i, ++requests) {
+            const DiskRun run = panels.run(p, i, offset, slot.data());
+            ASSERT_GT(run.bytes, 0);
+            for (index_t b = run.offset_bytes; b < run.offset_bytes + run.bytes; b += panels.elem_bytes) ++seen[b];
+            const index_t before = run.slack ? run.offset_bytes % kSlackBytes : 0;
+            char* first = static_cast<char*>(run.data) - before;
+            char* last = first + (run.slack ? round_up(before + run.bytes, kSlackBytes) : run.bytes);
+            if (run.slack) {
+                EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % kSlackBytes, 0U);
+            }
+            EXPECT_GE(first, slot.as<char>());
+            EXPECT_LE(last, slot.as<char>() + panels.slot_bytes());
+            const auto next = taken.lower_bound(first);
+            if (next != taken.end()) {
+                EXPECT_LE(last, next->first);
+            }
+            if (next != taken.begin()) {
+                EXPECT_LE(std::prev(next)->second, first);
+            }
+            taken[first] = last;
+        }
+    }
+    EXPECT_EQ(requests, panels.total_requests());
+    const index_t elems = panels.outer * panels.matrix_elems();
+    ASSERT_EQ(static_cast<index_t>(seen.size()), elems);
+    EXPECT_EQ(seen.begin()->first, offset);
+    EXPECT_EQ(seen.rbegin()->first, offset + (elems - 1) * panels.elem_bytes);
+    for (const auto& [byte, count] : seen) EXPECT_EQ(count, 1) << "byte " << byte;
+}
+
+TEST(Panels, TileTheArray) {
+    for (index_t panel : {1, 3, 7, 256, 300, 1000}) {
+        for (index_t offset : {0, 128, 4096}) expect_tiles({2, 5, 700, 700, 16, 700, panel, false}, offset);
+        expect_tiles({1, 9, 301, 301, 8, 301, panel, false}, 80);
+    }
+}
+
+TEST(Panels, TileHalfSpectra) {
+    for (index_t n1 : {1, 2, 5, 6, 600}) {
+        for (index_t n2 : {2, 3, 8, 9}) {
+            const index_t half = n1 * n2 / 2 + 1, rows = ceil_div(half, n1);
+            for (index_t panel : {1, 2, 300}) {
+                expect_tiles({2, rows, n1, half - (rows - 1) * n1, 16, n1 / 2 + 1, panel, true}, 128);
+            }
+        }
+    }
+}
+
+TEST(Panels, SplitLongRuns) {
+    const index_t elems = 7 * kPieceBytes / 16 + 5;
+    ColumnPanels panels{1, 1, elems, elems, 16, elems, elems, false};
+    EXPECT_EQ(panels.requests(0), 8);
+    index_t at = 128;
+    for (index_t i = 0; i < 8; ++i) {
+        const DiskRun run = panels.run(0, i, 128, nullptr);
+        EXPECT_EQ(run.offset_bytes, at);
+        if (i > 0) {
+            EXPECT_EQ(at % kDirectBytes, 0);
+        }
+        at += run.bytes;
+    }
+    EXPECT_EQ(at, 128 + elems * 16);
+}
+
+TEST(BlockGrid, WritesAndReadsTheSameBytes) {
+    for (const BlockGrid& grid : {BlockGrid{2, 13, 11, 4, 3, 16, false}, BlockGrid{1, 100, 90, 32, 16, 16, false},
+                                  BlockGrid{1, 64, 64, 64, 64, 8, false}}) {
+        std::map<index_t, int> written, read;
+        std::vector<char> slot(static_cast<size_t>(std::max(grid.write_slot_bytes(), grid.read_slot_bytes())));
+        for (index_t m = 0; m < grid.outer; ++m) {
+            for (index_t c = 0; c < grid.column_tiles(); ++c) {
+                for (index_t i = 0; i < grid.write_requests(c); ++i) {
+                    const DiskRun run = grid.write_run(m, c, i, 0, slot.data());
+                    for (index_t b = 0; b < run.bytes; b += grid.elem_bytes) ++written[run.offset_bytes + b];
+                }
+                for (index_t r = 0; r < grid.row_tiles(); ++r) {
+                    const DiskRun run = grid.read_run(m, r, c, slot.data());
+                    for (index_t b = 0; b < run.bytes; b += grid.elem_bytes) ++read[run.offset_bytes + b];
+                }
+            }
+        }
+        EXPECT_EQ(written, read);
+        EXPECT_EQ(static_cast<index_t>(written.size()) * grid.elem_bytes, grid.payload_bytes());
+        EXPECT_LE(written.rbegin()->first + grid.elem_bytes, grid.scratch_bytes());
+    }
+}
+
+TEST(FileStore, ReadsWhatWasWritten) {
+    TemporaryFolder folder;
+    const std::string path = folder.file("data");
+    std::string content(100000, '\0');
+    std::iota(content.begin(), content.end(), '\0');
+    write_file(path, content);
+    auto store = FileStore::open_input(path).value();
+    Buffer buffer = Buffer::allocate(20480).value();
+    for (index_t offset : {0, 1, 128, 511, 512, 4096, 99000}) {
+        for (index_t bytes : {1, 100, 512, 1000}) {
+            for (bool slack : {false, true}) {
+                char* data = buffer.as<char>() + 4096 + (slack ? offset % kSlackBytes : 3);
+                ASSERT_TRUE(store->read({offset, data, bytes, slack}).ok());
+                EXPECT_EQ(std::memcmp(data, content.data() + offset, static_cast<size_t>(bytes)), 0);
+            }
+        }
+    }
+    EXPECT_EQ(store->counts().reads, 56);
+    const Status past = store->read({99999, buffer.data(), 2, false});
+    EXPECT_EQ(past.code(), Code::corrupt_data);
+    EXPECT_NE(past.message().find(path), std::string::npos);
+    EXPECT_EQ(store->counts().reads, 56);
+    EXPECT_EQ(FileStore::open_input(folder.file("none")).status().code(), Code::io_error);
+    EXPECT_EQ(FileStore::open_input(folder.path()).status().code(), Code::io_error);
+}
+
+TEST(FileStore, WritesNoByteBesideItsRange) {
+    TemporaryFolder folder;
+    const std::string path = folder.file("data");
+    write_file(path, std::string(20000, 'x'));
+    auto store = FileStore::open_output(path).value();
+    Buffer buffer = Buffer::allocate(16384).value();
+    std::memset(buffer.data(), 'y', 16384);
+    std::string expected(20000, 'x');
+    for (const auto& [offset, bytes] : {std::pair<index_t, index_t>{4096, 4096}, {100, 7}, {9000, 5000}, {19999, 1}}) {
+        ASSERT_TRUE(store->write({offset, buffer.data(), bytes, false}).ok());
+        expected.replace(static_cast<size_t>(offset), static_cast<size_t>(bytes), static_cast<size_t>(bytes), 'y');
+    }
+    ASSERT_TRUE(store->sync().ok());
+    EXPECT_EQ(read_file(path), expected);
+    const StoreCounts counts = store->counts();
+    EXPECT_EQ(counts.writes, 4);
+    EXPECT_EQ(counts.written_bytes, 4096 + 7 + 5000 + 1);
+}
+
+TEST(AsyncIo, EndsABatchAtItsFirstError) {
+    MemoryStore memory(1 << 16);
+    FaultPlan faults;
+    faults.fail_at = 100;
+    FaultyStore store(memory, faults);
+    AsyncIo io(AsyncIo::Kind::read, 4);
+    std::vector<char> target(1 << 16);
+    const std::function<DiskRun(index_t, index_t, index_t)> run = [&](index_t, index_t, index_t i) {
+        return DiskRun{i * 16, target.data() + i * 16, 16, false};
+    };
+    IoBatch batch;
+    batch.store = &store;
+    batch.count = 4096;
+    batch.run = &run;
+    io.start(batch);
+    EXPECT_EQ(io.wait(batch).code(), Code::io_error);
+    EXPECT_LT(faults.operations.load(), 4096);
+    faults.fail_at = 0;
+    faults.operations = 0;
+    io.start(batch);  // the same batch can run again
+    EXPECT_TRUE(io.wait(batch).ok());
+    EXPECT_EQ(faults.operations.load(), 4096);
+    EXPECT_EQ(io.take_bytes(batch), 1 << 16);
+}
+
+TEST(ThreadTeam, RunsOnEveryMember) {
+    ThreadTeam team(4);
+    for (int round = 0; round < 200; ++round) {
+        std::vector<int> hits(static_cast<size_t>(team.size()), 0);
+        team.run([&](int member) { ++hits[static_cast<size_t>(member)]; });
+        EXPECT_EQ(hits, std::vector<int>(hits.size(), 1));
+    }
+}
+
+TEST(OutputFile, AppearsOnlyWhenPublished) {
+    TemporaryFolder folder;
+    OutputRequest request;
+    request.path = folder.file("out.bin");
+    request.header = "header";
+    request.payload_bytes = 10;
+    request.scratch_bytes = 5000;
+    {
+        auto output = OutputFile::create(request);
+        ASSERT_TRUE(output.ok()) << output.status().message();
+        EXPECT_EQ(folder.names().size(), 1U);  // the partial file; scratch has no name
+        EXPECT_NE(folder.names()[0], "out.bin");
+    }
+    EXPECT_TRUE(folder.names().empty());
+    write_file(request.path, "old");
+    auto output = OutputFile::create(request).value();
+    char payload[] = "0123456789";
+    ASSERT_TRUE(output->store().write({output->payload_offset_bytes(), payload, 10, false}).ok());
+    ASSERT_TRUE(output->scratch()->write({0, payload, 10, false}).ok());
+    EXPECT_EQ(read_file(request.path), "old");
+    ASSERT_TRUE(output->publish().ok());
+    output.reset();
+    EXPECT_EQ(read_file(request.path), "header0123456789");
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"out.bin"});
+}
+
+TEST(OutputFile, RefusesWhatWouldDestroyData) {
+    TemporaryFolder folder;
+    write_file(folder.file("in"), "data");
+    ASSERT_EQ(symlink("in", folder.file("link").c_str()), 0);
+    OutputRequest request;
+    request.payload_bytes = 4;
+    request.input_path = folder.file("in");
+    for (const std::string& path : {folder.file("in"), folder.file("link"), folder.file("./in")}) {
+        request.path = path;
+        EXPECT_EQ(OutputFile::create(request).status().code(), Code::invalid_argument);
+    }
+    request.path = folder.path();
+    EXPECT_EQ(OutputFile::create(request).status().code(), Code::invalid_argument);
+    request.path = folder.file("none/out");
+    EXPECT_EQ(OutputFile::create(request).status().code(), Code::io_error);
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "link"}));
+    EXPECT_EQ(read_file(folder.file("in")), "data");
+}
+
+TEST(OutputFile, ChecksFreeSpaceBeforeWriting) {
+    TemporaryFolder folder;
+    OutputRequest request;
+    request.path = folder.file("out");
+    request.payload_bytes = index_t{1} << 60;
+    const Status status = OutputFile::create(request).status();
+    EXPECT_EQ(status.code(), Code::no_space);
+    EXPECT_NE(status.message().find(std::to_string(request.payload_bytes)), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find(folder.path()), std::string::npos) << status.message();
+    EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(OutputFile, LeavesLivingRunsAndRemovesDeadOnes) {
+    TemporaryFolder folder;
+    OutputRequest request;
+    request.path = folder.file("a");
+    request.payload_bytes = 10;
+    auto living = OutputFile::create(request).value();
+    write_file(folder.file(".b.12345678.spanfft-partial"), "dead");
+    write_file(folder.file(".b.12345678.spanfft-scratch"), "dead");
+    write_file(folder.file("not-hidden.spanfft-partial"), "someone's");
+    EXPECT_EQ(remove_stale_files(folder.path()), 2);
+    EXPECT_EQ(folder.names().size(), 2U);
+    EXPECT_TRUE(living->publish().ok());
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"a", "not-hidden.spanfft-partial"}));
+}
+
+TEST(OutputFile, TwoRunsAtOnceDoNotDisturbEachOther) {
+    TemporaryFolder folder;
+    std::vector<pid_t> children;
+    for (int child = 0; child < 4; ++child) {
+        const pid_t pid = fork();
+        if (pid == 0) {
+            for (int round = 0; round < 50; ++round) {
+                OutputRequest request;
+                request.path = folder.file("out");
+                request.payload_bytes = 8;
+                auto output = OutputFile::create(request);
+                char payload[] = "abcdefgh";
+                if (!output.ok() || !output.value()->store().write({0, payload, 8, false}).ok() ||
+                    !output.value()->publish().ok())
+                    _exit(1);
+            }
+            _exit(0);
+        }
+        children.push_back(pid);
+    }
+    for (pid_t pid : children) {
+        int status = 0;
+        ASSERT_EQ(waitpid(pid, &status, 0), pid);
+        EXPECT_EQ(status, 0);
+    }
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"out"});
+    EXPECT_EQ(read_file(folder.file("out")), "abcdefgh");
+}
+
+}  // namespace
+}  // namespace spanfft::test
