@@ -1,0 +1,82 @@
+"""What is measured: a case is a problem, where it runs, and the peers that run it in turns.
+
+A case names its peers; `peers.PEERS` says how each is driven. All of a case's peers are prepared in one launch and
+then timed A B C A B C ..., so that whatever disturbs the machine disturbs all of them. The small form of a case
+has the same ranks, peers and steps on an array of a few MiB: it shows that everything runs, not how fast.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+MIN_REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Target:
+    """A statement that the case decides: `peer` takes at most `factor` times as long as `against`."""
+
+    text: str
+    peer: str
+    against: str  # a peer, or "limit"
+    factor: float
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    kind: str  # c2c or r2c
+    shape: tuple[int, ...]  # in real space
+    ranks: int
+    peers: tuple[str, ...]
+    small_shape: tuple[int, ...]
+    repeats: int = 7
+    plan_limit_seconds: float = 300.0  # for each of FFTW's plans
+    memory_bytes: int = 0  # > 0: the array is in a file, and this is what a process may use
+    target: Target | None = None
+    is_small: bool = False
+
+    @property
+    def problem(self) -> str:
+        """The problem string that spanfft's command line and tests take too."""
+        words = [self.kind, "x".join(map(str, self.shape)), "forward double"]
+        if self.ranks > 1:
+            words.append(f"ranks={self.ranks}")
+        if self.memory_bytes:
+            words.append(f"memory={self.memory_bytes // 2**20}MiB")
+        return " ".join(words)
+
+    @property
+    def on_disk(self) -> bool:
+        return self.memory_bytes > 0
+
+    @property
+    def real_dtype(self) -> str:
+        """Of the elements in real space."""
+        return "float64" if self.kind == "r2c" else "complex128"
+
+    @property
+    def spectrum_shape(self) -> tuple[int, ...]:
+        return (*self.shape[:-1], self.shape[-1] // 2 + 1) if self.kind == "r2c" else self.shape
+
+    @property
+    def input_bytes(self) -> int:
+        return math.prod(self.shape) * (8 if self.kind == "r2c" else 16)
+
+    @property
+    def output_bytes(self) -> int:
+        return math.prod(self.spectrum_shape) * 16
+
+    def small(self) -> Case:
+        ratio = math.prod(self.shape) // math.prod(self.small_shape)
+        memory = max(self.memory_bytes // ratio, 2**20) if self.memory_bytes else 0
+        return replace(
+            self, shape=self.small_shape, memory_bytes=memory, plan_limit_seconds=5, repeats=MIN_REPEATS, is_small=True
+        )
+
+
+def all_cases() -> dict[str, Case]:
+    from . import disk, grids, one_axis
+
+    return {case.name: case for module in (grids, one_axis, disk) for case in module.CASES}

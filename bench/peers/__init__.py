@@ -1,0 +1,156 @@
+"""Everything that is timed, behind one interface: prepare(case, world, options) -> Run.
+
+A peer's module is imported only when a case names it. One that cannot run here (not installed, another MPI, too
+little memory) raises Absent with the reason, which goes into its row; the others run on.
+Scope "ranks" runs on all ranks, "local" in one process (rank 0; the others sleep), "disk" as a command of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+from cases import Case
+
+Array = npt.NDArray[Any]
+
+
+class Absent(Exception):
+    """The peer cannot run here; the message says why."""
+
+
+class Pool:
+    """Arrays that peers share one after another, by name: no peer keeps its data while another is timed."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[str, npt.NDArray[np.uint8]] = {}
+
+    def reserve(self, name: str, count_bytes: int) -> None:
+        """Before anything was taken from it: plans remember addresses."""
+        block = np.empty(count_bytes + 64, np.uint8)
+        offset = -block.ctypes.data % 64
+        self._blocks[name] = block[offset : offset + count_bytes]
+        self._blocks[name].fill(0)  # touches every page, here and not in a timing
+
+    def alias(self, name: str, other: str) -> None:
+        self._blocks[name] = self._blocks[other]
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: str) -> Array:
+        count = math.prod(shape) * np.dtype(dtype).itemsize
+        block = self._blocks[name]
+        if count > block.nbytes:
+            raise Absent(f"needs {count} bytes of array {name}, {block.nbytes} are reserved")
+        return cast(Array, block[:count].view(dtype).reshape(shape))
+
+
+@dataclass
+class World:
+    """Where a peer is prepared. comm is mpi4py's COMM_WORLD, or None in a launch without MPI."""
+
+    comm: Any
+    rank: int
+    size: int
+    cores: int
+    pool: Pool
+
+
+@dataclass
+class Run:
+    """A prepared pair of transforms over this rank's part of the array, with all that a row tells of them.
+
+    After a call of forward, `spectrum` holds forward_scale times the transform of what `input` held; after a call of
+    backward, `result` holds pair_scale times it."""
+
+    forward: Callable[[], object]
+    backward: Callable[[], object]
+    input: Array
+    input_start: tuple[int, ...]
+    spectrum: Callable[[], Array]
+    spectrum_start: tuple[int, ...]
+    result: Callable[[], Array]
+    forward_scale: float = 1.0
+    pair_scale: float = 1.0
+    engine: str = ""
+    effort: str = ""
+    threads: int = 1
+    layout: str = "natural"
+    planning_seconds: float = 0.0
+    plan_limit_seconds: float | None = None
+    starved: bool = False  # the planner ran into its limit
+    notes: list[str] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    details: Callable[[], dict[str, Any]] = dict  # after the timings: predicted, counted, solver
+    close: Callable[[], None] = lambda: None
+
+
+class Module(Protocol):
+    """What a peer's file offers."""
+
+    def prepare(self, case: Case, world: World, options: Mapping[str, Any]) -> Run: ...
+    def describe(self) -> dict[str, str]: ...
+
+
+def preload(names: tuple[str, ...]) -> None:
+    """Loads all that links FFTW, before spanfft or anybody else loads MKL.
+
+    MKL's loader makes its own fftw_* functions global, and what is loaded after it binds to those instead of FFTW's:
+    mpi4py-fft then makes no plans, and FFTW-MPI crashes."""
+    for name in names:
+        with contextlib.suppress(Absent, ImportError):  # `prepare` will say so
+            getattr(PEERS[name].load(), "preload", lambda: None)()
+
+
+@dataclass(frozen=True)
+class Peer:
+    module: str
+    scope: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    about: str = ""
+
+    def load(self) -> Module:
+        return cast(Module, importlib.import_module(f"peers.{self.module}"))
+
+
+_FFTW = {"engine": "fftw", "effort": "measure"}
+
+PEERS: dict[str, Peer] = {
+    "spanfft": Peer("spanfft_plan", "ranks", {}, "spanfft, the planner's own choice"),
+    "spanfft-exchanged": Peer("spanfft_plan", "ranks", {"output": "exchanged"}, "the same, spectrum left exchanged"),
+    "spanfft-fftw": Peer("spanfft_plan", "ranks", _FFTW, "spanfft on FFTW"),
+    "spanfft-fftw-exchanged": Peer("spanfft_plan", "ranks", {**_FFTW, "output": "exchanged"},
+                                   "the same, spectrum left exchanged"),
+    "mpi4py-fft": Peer("mpi4py_fft_slab", "ranks", {}, "mpi4py-fft, slabs, FFTW"),
+    "fftw-mpi": Peer("fftw_mpi", "ranks", {}, "FFTW's own MPI transforms, natural order"),
+    "fftw-mpi-transposed": Peer("fftw_mpi", "ranks", {"transposed": True}, "the same, spectrum left transposed"),
+    "fftw": Peer("fftw", "local", {}, "FFTW with threads, no MPI"),
+    "mkl": Peer("mkl", "local", {}, "MKL with threads, no MPI"),
+    "scipy": Peer("scipy_fft", "local", {}, "scipy.fft with workers, no MPI"),
+    "memmap-four-step": Peer("memmap_four_step", "disk", {}, "numpy.memmap and scipy.fft, four-step, two passes"),
+    "memmap-whole": Peer("memmap_whole", "disk", {}, "scipy.fft.fft of a numpy.memmap"),
+}  # fmt: skip
+
+
+def require_memory(case: Case, copies: float) -> None:
+    """Raises Absent where so many whole arrays, over all ranks, would not leave 1 GiB free on this machine."""
+    wanted = copies * max(case.input_bytes, case.output_bytes)
+    with open("/proc/meminfo") as file:
+        free = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
+    if wanted > free - 2**30:
+        raise Absent(f"needs {wanted / 2**30:.1f} GiB besides the other peers' arrays, {free / 2**30:.1f} are free")
+
+
+def slab(case: Case, world: World) -> tuple[int, int]:
+    """First row and number of rows of this rank, along axis 0: balanced blocks."""
+    base, more = divmod(case.shape[0], world.size)
+    return world.rank * base + min(world.rank, more), base + (world.rank < more)
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))

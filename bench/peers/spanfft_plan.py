@@ -1,0 +1,82 @@
+"""spanfft's Plan: out of place, in natural or exchanged order, with the planner's engine or a given one.
+
+Alone it gets all cores as threads to choose from; on ranks one thread each. Backward carries the factor 1/N.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from cases import Case
+
+from peers import Absent, Run, World
+
+
+def describe() -> dict[str, str]:
+    try:
+        import spanfft
+    except ImportError as error:
+        raise Absent(f"spanfft can't be imported ({error})") from None
+    found = spanfft.info()
+    versions = {"spanfft": spanfft.__version__, "numpy": found["numpy"] or ""}
+    versions |= {engine["name"]: engine["version"] for engine in found["engines"]}
+    if found["mpi"]["library"]:
+        versions["mpi"] = " ".join(found["mpi"]["library"].split())
+    return versions
+
+
+def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
+    versions = describe()
+    import spanfft
+
+    if options.get("engine") == "fftw":
+        from peers.fftw import load_fftw
+
+        load_fftw().fftw_forget_wisdom()  # of other peers' plans
+    comm = world.comm if world.size > 1 else None
+    threads = 1 if world.size > 1 else world.cores
+    start = time.perf_counter()
+    try:
+        plan = spanfft.Plan(case.shape, case.real_dtype, kind=case.kind, comm=comm, threads=threads, **options)
+        # Real space is divided as planned; the spectrum too.
+        a = world.pool.take("part_a", plan.input_shape, case.real_dtype)
+        b = world.pool.take("part_b", plan.output_shape, "complex128")
+        planned = time.perf_counter() - start
+        plan.forward(a, b)
+        start = time.perf_counter()
+        plan.report("backward")  # plans it
+        planned += time.perf_counter() - start
+    except spanfft.Error as error:
+        raise Absent(f"{type(error).__name__}: {error}") from None
+
+    def details() -> dict[str, Any]:
+        both = {name: plan.report(name) for name in ("forward", "backward")}
+        return {
+            "solver": plan.solver,
+            "planned_problem": plan.problem,
+            "predicted": {name: report["predicted"] for name, report in both.items()},
+            "counted": {name: report["counted"] for name, report in both.items()},
+            "peak_memory_bytes": max(report["peak_memory_bytes"] for report in both.values()),
+            "plan_notes": both["forward"]["notes"],
+        }
+
+    return Run(
+        forward=lambda: plan.forward(a, b),
+        backward=lambda: plan.backward(b, a),
+        input=a,
+        input_start=tuple(s.start for s in plan.input_slices),
+        spectrum=lambda: b,
+        spectrum_start=tuple(s.start for s in plan.output_slices),
+        result=lambda: a,
+        engine=plan.engines,
+        effort=options.get("effort", "estimate"),
+        threads=threads,
+        layout=options.get("output", "natural"),
+        planning_seconds=planned,
+        notes=["backward multiplies by 1/N"],
+        versions=versions,
+        details=details,
+        close=plan.free,
+    )
