@@ -69,7 +69,7 @@ class Engine {
     virtual Result<std::unique_ptr<LocalFft>> plan(const LocalSpec& spec) const = 0;
 };
 
-// The engines found on this machine, best guess first. Thread-safe; found once.
+// The engines found on this machine, FFTW, MKL, ducc0 as far as they are here. Thread-safe; found once.
 // Where each is looked for: SPANFFT_FFTW_LIBRARY, SPANFFT_MKL_LIBRARY (a path, or "none"), the usual names,
 // then the folders given to add_engine_search_path (the Python package passes its environment's lib).
 const std::vector<std::unique_ptr<Engine>>& engines();

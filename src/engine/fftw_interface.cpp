@@ -20,6 +20,8 @@
 #include "engine/fftw_symbols.hpp"
 #include "engine/scratch.hpp"
 #include "engine/spec.hpp"
+#include "engine/tiled.hpp"
+#include "engine/trust.hpp"
 
 namespace spanfft {
 
@@ -35,7 +37,7 @@ namespace {
 
 constexpr double kMeasureSeconds = 2.0;      // the most that one measured plan may take
 constexpr double kThreadWorthFlops = 2e6;    // FFTW starts its threads at each call: about 30 us, 0.3 Mflop
-constexpr int kBlockTime = 1;                // ms that MKL's threads spin after a call; 200, the default, starves others
+constexpr int kBlockTime = 1;                // ms that MKL's threads spin; 200, the default, starves others
 constexpr index_t kKeptLoopPoints = 8;       // a batch loop shorter than this is not worth keeping for its stride
 
 std::mutex& planner_mutex() {
@@ -283,8 +285,10 @@ LocalSpec in_place_on(LocalSpec part, index_t LoopDim::*side) {
 }
 
 // Several axes as successive steps: the last (for r2c and c2r the halved) axis from input to output, the others in
-// place, on the output after it or, for c2r, on the input before it; together where the library takes them together.
-std::unique_ptr<LocalFft> plan_in_parts(const Library& library, const Symbols& symbols, const LocalSpec& spec) {
+// place, on the output after it or, for c2r, on the input before it; together where the library takes them together,
+// unless they are asked for one by one.
+std::unique_ptr<LocalFft> plan_in_parts(const Library& library, const Symbols& symbols, const LocalSpec& spec,
+                                        bool one_by_one) {
     using Where = SteppedFft::Where;
     auto fft = std::make_unique<SteppedFft>();
     const size_t last = spec.transform.size() - 1;
@@ -305,8 +309,8 @@ std::unique_ptr<LocalFft> plan_in_parts(const Library& library, const Symbols& s
         auto others_of = [&](size_t first, size_t end) {
             return in_place_on(part_of(spec, first, end, others, !is_c2c(spec.kernel)), side);
         };
-        if (add(others_of(0, last), where)) return true;
-        bool made = last > 1;
+        if (!one_by_one && add(others_of(0, last), where)) return true;
+        bool made = last > 1 || one_by_one;
         for (size_t axis = last; made && axis-- > 0;) made = add(others_of(axis, axis + 1), where);
         return made;
     };
@@ -347,18 +351,25 @@ class FftwInterfaceEngine : public Engine {
         const LocalSpec spec = canonical(asked);
         SPANFFT_TRY(supports(spec));
         if (is_empty(spec) || spec.transform.empty()) return make_copy(spec);
+        if (!library_->spec.is_mkl && worth_tiling(spec)) {
+            auto tiled = plan_tiled(*this, spec);
+            if (tiled.ok()) return tiled;
+        }
         const Symbols& s = symbols(spec.precision);
         // MKL's c2r along several axes reads only half of a plane that it takes to be symmetric, so a spectrum that
         // is not quite Hermitian gives another answer than elsewhere; in parts it is that of numpy.fft.irfftn.
         const bool several = spec.transform.size() > 1;
-        const bool in_parts = several && spec.kernel == Kernel::c2r && library_->spec.is_mkl;
+        // Nor are its transforms along several axes what was checked axis by axis: (7, 11, 13) comes out at 0.60 units.
+        const bool awkward = std::any_of(spec.transform.begin(), spec.transform.end(),
+                                         [](const LoopDim& axis) { return largest_prime_factor(axis.n) > kSmoothPrime; });
+        const bool in_parts = several && library_->spec.is_mkl && (spec.kernel == Kernel::c2r || awkward);
         if (auto step = in_parts ? nullptr : make_step(*library_, s, spec)) {
             auto fft = std::make_unique<SteppedFft>();
             fft->add(std::move(step), SteppedFft::Where::in_to_out);
             return std::unique_ptr<LocalFft>(std::move(fft));
         }
         if (several) {
-            if (auto fft = plan_in_parts(*library_, s, spec)) return fft;
+            if (auto fft = plan_in_parts(*library_, s, spec, awkward)) return fft;
         }
         return error(Code::engine_error, "engine '", name(), "' (", version(), ") declines a ",
                      precision_name(spec.precision), " ", kernel_name(spec.kernel), " of length ",
@@ -413,7 +424,7 @@ void find_precision(Library& library, void* handle, const std::string& opened_as
     void* own = handle;
     const std::string file = letter.empty() ? opened_as : sibling_name(opened_as, letter);
     if (!find_symbols(handle, nullptr, precision).complete()) {
-        auto opened = file.empty() ? Result<void*>(error(Code::engine_error, "not in ", opened_as)) : open_library(file);
+        auto opened = file.empty() ? error(Code::engine_error, "not in ", opened_as) : open_library(file);
         if (!opened.ok()) {
             const std::string name = file.substr(folder_of(file).size());
             library.missing[at] = cat(name.empty() ? opened_as : name, " not found; install ",

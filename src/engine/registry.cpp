@@ -133,7 +133,8 @@ const std::vector<std::unique_ptr<Engine>>& engines() {
     std::lock_guard lock(r.mutex);
     if (r.opened) return r.engines;
     r.opened = true;
-    for (const FftwLibrarySpec& library : {mkl_library(), fftw_library()}) {
+    // FFTW first: MKL's loader makes its own fftw_* names global, and a libfftw3 opened after it would be bound to them.
+    for (const FftwLibrarySpec& library : {fftw_library(), mkl_library()}) {
         auto engine = open_fftw_interface(library, r.folders);
         if (engine.ok()) {
             r.engines.push_back(std::move(engine).value());

@@ -245,6 +245,10 @@ Result<Problem> Problem::parse(const std::string& text) {
         }
     }
     SPANFFT_TRY(apply_kinds(p, kind));
+    if (seen["ranks"] == 0 && !p.grid.empty()) {  // a grid says how many ranks there are
+        const auto ranks = checked_product(p.grid);
+        if (ranks && *ranks >= 1 && *ranks <= INT32_MAX) p.ranks = static_cast<int>(*ranks);
+    }
     SPANFFT_TRY(p.check());
     return p;
 }

@@ -1,0 +1,346 @@
+// Gather, transform, scatter; see tiled.hpp.
+//
+// Worked numbers: axis 0 of a C-order 256 x 128 x 256 array of 16-byte elements has stride 32768 elements; 32768 lines lie
+// side by side. A tile of 16 of them is 16 * 256 * 16 B = 64 KiB; each of the 256 gathers copies 256 contiguous bytes.
+#include "engine/tiled.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/buffer.hpp"
+#include "core/threads.hpp"
+#include "engine/spec.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr index_t kLaneBytes = 256;          // of each point that a tile takes: four cache lines
+constexpr index_t kPadBytes = 128;           // between lines, so that equal points don't fall on the same cache set
+constexpr index_t kFarBytes = 1024;          // a stride below this is no trouble for an engine
+constexpr index_t kWorthBytes = 1 << 19;     // nor is an array that stays in the cache
+constexpr double kThreadWorthFlops = 1e6;    // waking a thread costs some microseconds
+constexpr index_t kFewestLanes = 4;
+
+template <class T>
+struct Number {
+    T re, im;
+};
+
+// One axis of complex data: lines of `n` points, `lanes` of them side by side, repeated over loops.
+struct AxisWork {
+    LoopDim axis;
+    index_t lanes = 0;
+    std::vector<LoopDim> loops;
+    index_t loop_count() const {
+        index_t count = 1;
+        for (const LoopDim& loop : loops) count *= loop.n;
+        return count;
+    }
+};
+
+// Takes the loop in which neighbours are adjacent on both sides out of `loops`; nothing when there is none worth it.
+std::optional<AxisWork> axis_work(const LoopDim& axis, std::vector<LoopDim> loops) {
+    const auto lane = std::find_if(loops.begin(), loops.end(), [](const LoopDim& l) {
+        return l.in_stride == 1 && l.out_stride == 1 && l.n >= kFewestLanes;
+    });
+    if (lane == loops.end()) return std::nullopt;
+    AxisWork work{axis, lane->n, {}};
+    loops.erase(lane);
+    work.loops = std::move(loops);
+    return work;
+}
+
+// The tiles of one thread: memory for some lines and the engine's plan for them.
+struct Tile {
+    Buffer memory;
+    std::unique_ptr<LocalFft> fft;
+};
+
+class AxisByTiles {
+  public:
+    static Result<std::unique_ptr<AxisByTiles>> make(const Engine& engine, Kernel kernel, Precision precision, bool measure,
+                                                     AxisWork work, int threads) {
+        auto made = std::unique_ptr<AxisByTiles>(new AxisByTiles(std::move(work), precision));
+        LocalSpec line;
+        line.kernel = kernel;
+        line.precision = precision;
+        line.transform = {{made->work_.axis.n, 1, 1}};
+        line.batch = {{made->tile_lanes_, made->pitch_, made->pitch_}};
+        line.in_place = true;
+        line.measure = measure;
+        for (int i = 0; i < threads; ++i) {
+            Tile tile;
+            SPANFFT_ASSIGN(tile.memory, Buffer::allocate(static_cast<size_t>(made->tile_lanes_ * made->pitch_ * made->elem_bytes_)));
+            std::fill_n(tile.memory.as<char>(), tile.memory.bytes(), '\0');  // the last tile may be part empty: no stray NaN
+            SPANFFT_ASSIGN(tile.fft, engine.plan(line));
+            made->tiles_.push_back(std::move(tile));
+        }
+        return made;
+    }
+
+    index_t blocks() const { return ceil_div(work_.lanes, tile_lanes_) * work_.loop_count(); }
+
+    // Block i of blocks(), by thread `member`.
+    void run(index_t i, int member, const void* in, void* out) const {
+        switch (precision_) {
+            case Precision::single: return run_as<float>(i, member, in, out);
+            case Precision::dbl: return run_as<double>(i, member, in, out);
+            case Precision::extended: return run_as<long double>(i, member, in, out);
+        }
+    }
+
+  private:
+    AxisByTiles(AxisWork work, Precision precision) : work_(std::move(work)), precision_(precision) {
+        elem_bytes_ = static_cast<index_t>(ElemType{precision, true}.bytes());
+        tile_lanes_ = std::min(work_.lanes, std::max<index_t>(kFewestLanes, kLaneBytes / elem_bytes_));
+        pitch_ = work_.axis.n + kPadBytes / elem_bytes_;
+    }
+
+    template <class T>
+    void run_as(index_t i, int member, const void* in, void* out) const {
+        const index_t per_loop = ceil_div(work_.lanes, tile_lanes_);
+        const index_t first = i % per_loop * tile_lanes_, width = std::min(tile_lanes_, work_.lanes - first);
+        index_t in_offset = first, out_offset = first, rest = i / per_loop;
+        for (size_t l = work_.loops.size(); l-- > 0;) {
+            const index_t at = rest % work_.loops[l].n;
+            rest /= work_.loops[l].n;
+            in_offset += at * work_.loops[l].in_stride;
+            out_offset += at * work_.loops[l].out_stride;
+        }
+        const Tile& tile = tiles_[static_cast<size_t>(member)];
+        auto* lines = tile.memory.as<Number<T>>();
+        const auto* from = static_cast<const Number<T>*>(in) + in_offset;
+        auto* to = static_cast<Number<T>*>(out) + out_offset;
+        for (index_t p = 0; p < work_.axis.n; ++p) {
+            const Number<T>* point = from + p * work_.axis.in_stride;
+            for (index_t j = 0; j < width; ++j) lines[j * pitch_ + p] = point[j];
+        }
+        tile.fft->execute(lines, lines);
+        for (index_t p = 0; p < work_.axis.n; ++p) {
+            Number<T>* point = to + p * work_.axis.out_stride;
+            for (index_t j = 0; j < width; ++j) point[j] = lines[j * pitch_ + p];
+        }
+    }
+
+    AxisWork work_;
+    Precision precision_;
+    index_t elem_bytes_ = 0, tile_lanes_ = 0, pitch_ = 0;
+    std::vector<Tile> tiles_;
+};
+
+// A stage: one axis, by the engine itself or by tiles; on the input, across, or on the output.
+struct Stage {
+    enum class On { across, input, output };
+    On on = On::across;
+    std::vector<std::unique_ptr<LocalFft>> whole;  // one for each thread; when empty: tiles
+    std::unique_ptr<AxisByTiles> tiles;
+};
+
+// Stages that are done in turn for each index of the outer loops, so that what they share stays in the cache. Threads
+// share the outer indices where there are enough of them, else the blocks of each stage.
+struct Phase {
+    std::vector<LoopDim> outer;
+    std::vector<Stage> stages;
+    bool share_outer = false;
+    index_t count() const {
+        index_t n = 1;
+        for (const LoopDim& loop : outer) n *= loop.n;
+        return n;
+    }
+};
+
+class TiledFft final : public LocalFft {
+  public:
+    std::vector<Phase> phases;
+    size_t in_bytes = 0, out_bytes = 0;  // of an element
+    std::unique_ptr<ThreadTeam> team;    // nullptr: this thread alone
+
+    void execute(const void* in, void* out) const override {
+        for (const Phase& phase : phases) {
+            if (team && phase.share_outer) {
+                std::atomic<index_t> next{0};
+                team->run([&](int member) {
+                    for (index_t i = next++; i < phase.count(); i = next++) run_stages(phase, i, member, in, out);
+                });
+            } else {
+                for (index_t i = 0; i < phase.count(); ++i) run_stages(phase, i, 0, in, out);
+            }
+        }
+    }
+
+  private:
+    void run_stages(const Phase& phase, index_t i, int member, const void* in, void* out) const {
+        auto* from = static_cast<const char*>(in);
+        auto* to = static_cast<char*>(out);
+        for (size_t l = phase.outer.size(); l-- > 0;) {
+            from += i % phase.outer[l].n * phase.outer[l].in_stride * static_cast<index_t>(in_bytes);
+            to += i % phase.outer[l].n * phase.outer[l].out_stride * static_cast<index_t>(out_bytes);
+            i /= phase.outer[l].n;
+        }
+        for (const Stage& stage : phase.stages) {
+            // In place on the input: only c2r, which may destroy what it reads.
+            const char* source = stage.on == Stage::On::output ? to : from;
+            char* target = stage.on == Stage::On::input ? const_cast<char*>(from) : to;
+            if (!stage.whole.empty()) {
+                stage.whole[static_cast<size_t>(member)]->execute(source, target);
+            } else if (team && !phase.share_outer) {
+                std::atomic<index_t> next{0};
+                team->run([&](int who) {
+                    for (index_t block = next++; block < stage.tiles->blocks(); block = next++) stage.tiles->run(block, who, source, target);
+                });
+            } else {
+                for (index_t block = 0; block < stage.tiles->blocks(); ++block) stage.tiles->run(block, member, source, target);
+            }
+        }
+    }
+};
+
+bool is_far(index_t stride, index_t elem_bytes) { return std::abs(stride) * elem_bytes > kFarBytes; }
+
+// The transform axis that the engine does itself: the last, if it is contiguous or halved (which tiles can't do).
+bool engine_does_last(const LocalSpec& spec) {
+    const LoopDim& last = spec.transform.back();
+    return !is_c2c(spec.kernel) || (last.in_stride == 1 && last.out_stride == 1);
+}
+
+// Transform axis `axis` as a loop around another one; the halved axis has n/2+1 points there.
+LoopDim as_loop(const LocalSpec& spec, size_t axis) {
+    LoopDim loop = spec.transform[axis];
+    if (axis + 1 == spec.transform.size() && !is_c2c(spec.kernel)) loop.n = loop.n / 2 + 1;
+    return loop;
+}
+
+LoopDim on_side(LoopDim axis, Stage::On on) {
+    if (on == Stage::On::output) axis.in_stride = axis.out_stride;
+    if (on == Stage::On::input) axis.out_stride = axis.in_stride;
+    return axis;
+}
+
+// Batch loops further apart than any transform axis reaches are the outer ones; the rest runs inside each stage.
+void divide_batch(const LocalSpec& spec, std::vector<LoopDim>& outer, std::vector<LoopDim>& inner) {
+    index_t widest = 0;
+    for (const LoopDim& axis : spec.transform) widest = std::max({widest, axis.in_stride, axis.out_stride});
+    for (const LoopDim& loop : spec.batch) (std::min(loop.in_stride, loop.out_stride) > widest ? outer : inner).push_back(loop);
+}
+
+// One axis of a phase: where it is done, by whom, and the loops around it.
+struct Order {
+    size_t axis;
+    Stage::On on;
+    bool by_engine;
+    std::vector<LoopDim> loops;
+};
+struct PhaseOrder {
+    std::vector<LoopDim> outer;
+    std::vector<Order> steps;
+};
+
+// Which axis when. The last two axes together, plane by plane; each other axis in a phase of its own. The engine's axis
+// comes first, the others then on the output; for c2r all that backwards, and the others on the input.
+std::vector<PhaseOrder> order_of(const LocalSpec& spec) {
+    std::vector<LoopDim> batch_outer, inner;
+    divide_batch(spec, batch_outer, inner);
+    const size_t axes = spec.transform.size(), last = axes - 1, plane = axes > 1 ? last - 1 : last;
+    const bool c2r = spec.kernel == Kernel::c2r;
+    const auto step = [&](size_t axis, std::vector<LoopDim> loops) {
+        const bool first = axis == last;
+        const auto on = first ? (spec.in_place ? Stage::On::output : Stage::On::across) : c2r ? Stage::On::input : Stage::On::output;
+        for (LoopDim& loop : loops) loop = on_side(loop, on);
+        return Order{axis, on, first && engine_does_last(spec), std::move(loops)};
+    };
+    std::vector<PhaseOrder> phases(1);
+    phases[0].outer = batch_outer;
+    for (size_t axis = 0; axis < plane; ++axis) phases[0].outer.push_back(as_loop(spec, axis));
+    for (size_t axis = last + 1; axis-- > plane;) {
+        auto loops = inner;
+        if (axes > 1) loops.push_back(as_loop(spec, axis == last ? plane : last));
+        phases[0].steps.push_back(step(axis, std::move(loops)));
+    }
+    for (size_t axis = plane; axis-- > 0;) {
+        auto loops = inner;
+        for (size_t other = 0; other < axes; ++other) {
+            if (other != axis) loops.push_back(as_loop(spec, other));
+        }
+        phases.push_back({batch_outer, {step(axis, std::move(loops))}});
+    }
+    if (c2r) {
+        std::reverse(phases.begin(), phases.end());
+        for (auto& phase : phases) std::reverse(phase.steps.begin(), phase.steps.end());
+    }
+    return phases;
+}
+
+Kernel kernel_of_stage(const LocalSpec& spec, const Order& step) {
+    if (is_c2c(spec.kernel) || step.by_engine) return spec.kernel;
+    return spec.kernel == Kernel::c2r ? Kernel::c2c_backward : Kernel::c2c_forward;
+}
+
+}  // namespace
+
+bool worth_tiling(const LocalSpec& asked) {
+    const LocalSpec spec = canonical(asked);
+    if (spec.transform.empty() || is_r2r(spec.kernel) || is_empty(spec)) return false;
+    if (spec.in_place && !is_c2c(spec.kernel)) return false;
+    if (spec.transform.size() == 1 && engine_does_last(spec)) return false;
+    const auto elem = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
+    if (spec_elems(spec) * elem < kWorthBytes) return false;
+    bool far = false;
+    for (const PhaseOrder& phase : order_of(spec)) {
+        for (const Order& step : phase.steps) {
+            if (step.by_engine) continue;
+            const LoopDim axis = on_side(spec.transform[step.axis], step.on);
+            if (!axis_work(axis, step.loops)) return false;
+            far = far || is_far(axis.in_stride, elem) || is_far(axis.out_stride, elem);
+        }
+    }
+    return far;
+}
+
+namespace {
+
+Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Order& step, bool share_outer, int members) {
+    Stage stage;
+    stage.on = step.on;
+    const LoopDim axis = on_side(spec.transform[step.axis], step.on);
+    if (!step.by_engine) {
+        SPANFFT_ASSIGN(stage.tiles, AxisByTiles::make(engine, kernel_of_stage(spec, step), spec.precision, spec.measure,
+                                                      *axis_work(axis, step.loops), members));
+        return stage;
+    }
+    LocalSpec part = spec;
+    part.transform = {axis};
+    part.batch = step.loops;
+    part.in_place = step.on != Stage::On::across;
+    part.threads = share_outer ? 1 : spec.threads;
+    for (int i = 0; i < (share_outer ? members : 1); ++i) {
+        SPANFFT_ASSIGN(auto whole, engine.plan(part));
+        stage.whole.push_back(std::move(whole));
+    }
+    return stage;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocalFft>> plan_tiled(const Engine& engine, const LocalSpec& asked) {
+    const LocalSpec spec = canonical(asked);
+    auto fft = std::make_unique<TiledFft>();
+    fft->in_bytes = input_type(spec).bytes();
+    fft->out_bytes = output_type(spec).bytes();
+    const int threads = spec_flops(spec) >= kThreadWorthFlops ? spec.threads : 1;
+    if (threads > 1) fft->team = std::make_unique<ThreadTeam>(threads);
+    const int members = fft->team ? fft->team->size() : 1;
+    for (const PhaseOrder& order : order_of(spec)) {
+        Phase phase;
+        phase.outer = order.outer;
+        phase.share_outer = members > 1 && phase.count() >= 4 * members;
+        for (const Order& step : order.steps) {
+            SPANFFT_ASSIGN(Stage stage, make_stage(engine, spec, step, phase.share_outer, members));
+            phase.stages.push_back(std::move(stage));
+        }
+        fft->phases.push_back(std::move(phase));
+    }
+    return std::unique_ptr<LocalFft>(std::move(fft));
+}
+
+}  // namespace spanfft
