@@ -1,0 +1,374 @@
+// spanfft for C++17 and later: RAII over the C interface, header only.
+//
+//     spanfft::Problem problem({256, 256, 256});
+//     problem.kind(SPANFFT_R2C).precision(SPANFFT_FLOAT);
+//     spanfft::Plan plan(problem, comm);                      // or without comm: this process alone
+//     std::vector<float> in(plan.input_elems());
+//     std::vector<std::complex<float>> out(plan.output_elems());
+//     plan.execute(in, out);
+//
+// What the C interface reports as a code is thrown as spanfft::Error, on all ranks alike. For MPI include
+// spanfft/spanfft_mpi.h before this header, link libspanfft_mpi, and make a spanfft::Comm from an MPI_Comm.
+// The classes live in an inline namespace of their own, so that they never meet the library's inner ones when
+// linked; a file that includes headers of src/ can't include this one.
+#ifndef SPANFFT_HPP
+#define SPANFFT_HPP
+
+#include <complex>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "spanfft/spanfft.h"
+
+namespace spanfft {
+inline namespace api {
+
+class Error : public std::runtime_error {
+  public:
+    Error(int code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}
+    int code() const noexcept { return code_; }  // SPANFFT_INVALID_ARGUMENT, ...
+
+  private:
+    int code_;
+};
+
+namespace detail {
+
+inline void check(int code) {
+    if (code != SPANFFT_OK) throw Error(code, spanfft_last_error());
+}
+
+// A string that the C interface allocated.
+template <class Call>
+std::string take_text(Call call) {
+    char* text = nullptr;
+    check(call(&text));
+    const std::unique_ptr<char, void (*)(void*)> owner(text, [](void* memory) { spanfft_free(memory); });
+    if (!text) throw Error(SPANFFT_OUT_OF_MEMORY, "memory ran out while a text was copied");
+    return text;
+}
+
+inline std::int64_t elems(const spanfft_box& box, int ndim) {
+    std::int64_t n = 1;
+    for (int i = 0; i < ndim; ++i) n *= box.count[i];
+    return n;
+}
+
+}  // namespace detail
+
+// The ranks that a plan is made for. Default: this process alone. Collective to make, copy not at all, and destroy.
+class Comm {
+  public:
+    Comm() = default;
+    explicit Comm(spanfft_comm* owned) : handle_(owned) {}
+#ifdef SPANFFT_MPI_H
+    explicit Comm(MPI_Comm mpi_comm) {
+        spanfft_comm* made = nullptr;
+        detail::check(spanfft_comm_from_mpi(mpi_comm, &made));
+        handle_.reset(made);
+    }
+#endif
+    spanfft_comm* get() const noexcept { return handle_.get(); }
+
+  private:
+    struct Free {
+        void operator()(spanfft_comm* comm) const noexcept { spanfft_comm_free(comm); }
+    };
+    std::unique_ptr<spanfft_comm, Free> handle_;
+};
+
+// What to transform, built step by step. Every setter returns *this. Values are checked when a plan is made.
+class Problem {
+  public:
+    explicit Problem(const std::vector<std::int64_t>& shape) {
+        const auto ndim = static_cast<int>(shape.size());
+        spanfft_problem_init(&c_, ndim, shape.data());  // more than six axes are refused when planned
+        if (ndim > SPANFFT_MAX_NDIM)
+            throw Error(SPANFFT_INVALID_ARGUMENT, "the shape has " + std::to_string(ndim) + " axes; use 1 to 6");
+    }
+    // One kind for all axes: c2c or a DCT/DST; r2c halves the last transformed axis, the others are c2c.
+    Problem& kind(int kind) {
+        all_kinds_ = kind;
+        return *this;
+    }
+    Problem& axes(const std::vector<int>& axes) {
+        fill(axes, c_.axes, "axes");
+        c_.naxes = static_cast<std::int32_t>(axes.size());
+        return *this;
+    }
+    Problem& kinds(const std::vector<int>& kinds) {  // one for each transformed axis
+        fill(kinds, c_.kinds, "kinds");
+        all_kinds_ = -1;
+        return *this;
+    }
+    Problem& backward() { return set(&spanfft_problem::direction, SPANFFT_BACKWARD); }
+    Problem& direction(int direction) { return set(&spanfft_problem::direction, direction); }
+    Problem& precision(int precision) { return set(&spanfft_problem::precision, precision); }
+    Problem& norm(int norm) { return set(&spanfft_problem::norm, norm); }
+    Problem& batch(std::int64_t batch) {
+        c_.batch = batch;
+        return *this;
+    }
+    Problem& grid(const std::vector<std::int64_t>& grid) {
+        fill(grid, c_.grid, "grid");
+        c_.ngrid = static_cast<std::int32_t>(grid.size());
+        return *this;
+    }
+    Problem& output(int output) { return set(&spanfft_problem::output, output); }
+    Problem& real_box(const spanfft_box& box) {  // this rank's
+        real_box_ = box;
+        has_real_box_ = true;
+        return *this;
+    }
+    Problem& spectrum_box(const spanfft_box& box) {
+        spectrum_box_ = box;
+        has_spectrum_box_ = true;
+        return *this;
+    }
+    Problem& threads(int threads) { return set(&spanfft_problem::threads, threads); }
+    Problem& engine(std::string name) {
+        engine_ = std::move(name);
+        return *this;
+    }
+    Problem& exchange(std::string name) {
+        exchange_ = std::move(name);
+        return *this;
+    }
+    Problem& measure() { return set(&spanfft_problem::effort, SPANFFT_MEASURE); }
+    Problem& in_place() { return set(&spanfft_problem::in_place, 1); }
+    Problem& memory_bytes(std::int64_t bytes) {
+        c_.memory_bytes = bytes;
+        return *this;
+    }
+
+    // The C struct; points into this object.
+    spanfft_problem c() const {
+        spanfft_problem copy = c_;
+        const int n = copy.naxes ? copy.naxes : copy.ndim;
+        for (int i = 0; all_kinds_ >= 0 && i < n && i < SPANFFT_MAX_NDIM; ++i) {
+            copy.kinds[i] = all_kinds_ == SPANFFT_R2C && i + 1 < n ? static_cast<int>(SPANFFT_C2C) : all_kinds_;
+        }
+        copy.real_box = has_real_box_ ? &real_box_ : nullptr;
+        copy.spectrum_box = has_spectrum_box_ ? &spectrum_box_ : nullptr;
+        copy.engine = engine_.empty() ? nullptr : engine_.c_str();
+        copy.exchange = exchange_.empty() ? nullptr : exchange_.c_str();
+        return copy;
+    }
+    std::string print(int ranks = 1) const {
+        const spanfft_problem problem = c();
+        return detail::take_text([&](char** text) { return spanfft_problem_print(&problem, ranks, text); });
+    }
+
+  private:
+    Problem& set(std::int32_t spanfft_problem::*field, int value) {
+        c_.*field = value;
+        return *this;
+    }
+    template <class From, class To>
+    static void fill(const std::vector<From>& from, To (&to)[SPANFFT_MAX_NDIM], const char* what) {
+        if (from.size() > SPANFFT_MAX_NDIM) {
+            throw Error(SPANFFT_INVALID_ARGUMENT,
+                        std::string(what) + " has " + std::to_string(from.size()) + " entries; use at most 6");
+        }
+        for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<To>(from[i]);
+    }
+
+    spanfft_problem c_{};
+    int all_kinds_ = SPANFFT_C2C;
+    spanfft_box real_box_{}, spectrum_box_{};
+    bool has_real_box_ = false, has_spectrum_box_ = false;
+    std::string engine_, exchange_;
+};
+
+struct Step {
+    int depth;
+    std::string type, description;
+};
+
+// A plan, made once and executed many times. Making, executing and destroying one on ranks is collective.
+class Plan {
+  public:
+    explicit Plan(const Problem& problem, const Comm& comm = Comm()) {
+        const spanfft_problem c = problem.c();
+        spanfft_plan* made = nullptr;
+        detail::check(spanfft_plan_create(&c, comm.get(), &made));
+        adopt(made);
+    }
+    static Plan parse(const std::string& text, const Comm& comm = Comm()) {
+        spanfft_plan* made = nullptr;
+        detail::check(spanfft_plan_parse(text.c_str(), comm.get(), &made));
+        return Plan(made);
+    }
+    // For as many ranks as the text says, to be explained and not executed.
+    static Plan imagine(const std::string& text) {
+        spanfft_plan* made = nullptr;
+        detail::check(spanfft_plan_imagine(text.c_str(), &made));
+        return Plan(made);
+    }
+
+    // Runs the plan on this rank's parts: any contiguous containers (vector, span, array) of T or std::complex<T>.
+    // A part that is too short, or of another type, is refused on all ranks.
+    template <class In, class Out>
+    void execute(const In& in, Out&& out) const {
+        using InElem = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(in))>>;
+        using OutElem = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(out))>>;
+        const std::string fault = check_part<InElem>("input", std::size(in), input_elems(), input_bytes()) +
+                                  check_part<OutElem>("output", std::size(out), output_elems(), output_bytes());
+        // NULL pointers make the library refuse on every rank, so that none waits for this one.
+        const int code = fault.empty() ? spanfft_execute(get(), std::data(in), std::data(out))
+                                       : spanfft_execute(get(), nullptr, nullptr);
+        if (!fault.empty()) throw Error(SPANFFT_INVALID_ARGUMENT, fault);
+        detail::check(code);
+    }
+    // In place: one array, long enough for input and output.
+    template <class Array>
+    void execute_in_place(Array&& array) const {
+        const auto bytes = static_cast<std::int64_t>(std::size(array) * sizeof(*std::data(array)));
+        const bool fits = bytes >= input_bytes() && bytes >= output_bytes();
+        const int code = spanfft_execute(get(), fits ? std::data(array) : nullptr, fits ? std::data(array) : nullptr);
+        if (!fits)
+            throw Error(SPANFFT_INVALID_ARGUMENT,
+                        "the array has " + std::to_string(bytes) + " bytes; this rank needs more");
+        detail::check(code);
+    }
+
+    // See spanfft_transform_file. progress: done and total bytes; false stops the run.
+    using Progress = std::function<bool(std::int64_t done_bytes, std::int64_t total_bytes)>;
+    void transform_file(const std::string& input_path, const std::string& output_path,
+                        std::int64_t input_offset_bytes = 0, const std::string& header = "",
+                        const std::string& scratch_folder = "", Progress progress = nullptr) const {
+        const auto call = [](std::int64_t done, std::int64_t total, void* user) -> int {
+            return (*static_cast<Progress*>(user))(done, total);
+        };
+        detail::check(spanfft_transform_file(get(), input_path.c_str(), input_offset_bytes, output_path.c_str(),
+                                             header.data(), static_cast<std::int64_t>(header.size()),
+                                             scratch_folder.empty() ? nullptr : scratch_folder.c_str(),
+                                             progress ? static_cast<spanfft_progress>(call) : nullptr, &progress));
+    }
+
+    // This rank's part, the batch included.
+    std::size_t input_elems() const { return count(input_box()); }
+    std::size_t output_elems() const { return count(output_box()); }
+    std::int64_t input_bytes() const { return spanfft_plan_input_bytes(get()); }
+    std::int64_t output_bytes() const { return spanfft_plan_output_bytes(get()); }
+    spanfft_box input_box() const { return box(spanfft_plan_input_box); }
+    spanfft_box output_box() const { return box(spanfft_plan_output_box); }
+    std::vector<std::int64_t> input_shape() const { return shape(spanfft_plan_input_shape); }
+    std::vector<std::int64_t> output_shape() const { return shape(spanfft_plan_output_shape); }
+
+    int rank() const { return spanfft_plan_rank(get()); }
+    int ranks() const { return spanfft_plan_ranks(get()); }
+    std::string solver() const { return spanfft_plan_solver(get()); }
+    std::string engines() const { return spanfft_plan_engines(get()); }
+    std::string problem() const {
+        return detail::take_text([&](char** text) { return spanfft_plan_problem(get(), text); });
+    }
+    std::string explain() const {
+        return detail::take_text([&](char** text) { return spanfft_plan_explain(get(), text); });
+    }
+    std::vector<Step> steps() const {
+        std::vector<Step> all;
+        for (int i = 0; i < spanfft_plan_steps(get()); ++i) {
+            spanfft_step step{};
+            step.size = sizeof step;
+            detail::check(spanfft_plan_step(get(), i, &step));
+            all.push_back({step.depth, step.type, step.description});
+        }
+        return all;
+    }
+    std::vector<std::string> notes() const {
+        std::vector<std::string> all;
+        for (int i = 0; i < spanfft_plan_notes(get()); ++i) all.emplace_back(spanfft_plan_note(get(), i));
+        return all;
+    }
+    spanfft_counts predicted(int line = -1, int rank = -1) const {
+        spanfft_counts counts{};
+        counts.size = sizeof counts;
+        detail::check(spanfft_plan_predicted(get(), line, rank, &counts));
+        return counts;
+    }
+    spanfft_counts counted(int line = -1) const {
+        spanfft_counts counts{};
+        counts.size = sizeof counts;
+        detail::check(spanfft_plan_counted(get(), line, &counts));
+        return counts;
+    }
+    std::int64_t peak_memory_bytes(int rank = -1) const { return spanfft_plan_peak_memory_bytes(get(), rank); }
+    int sweeps() const { return spanfft_plan_sweeps(get()); }
+    std::int64_t scratch_bytes() const { return spanfft_plan_scratch_bytes(get()); }
+
+    spanfft_plan* get() const noexcept { return handle_.get(); }
+
+  private:
+    struct Free {
+        void operator()(spanfft_plan* plan) const noexcept { spanfft_plan_free(plan); }
+    };
+    explicit Plan(spanfft_plan* made) { adopt(made); }
+    void adopt(spanfft_plan* made) { handle_.reset(made); }
+
+    spanfft_box box(int (*query)(const spanfft_plan*, spanfft_box*)) const {
+        spanfft_box result{};
+        detail::check(query(get(), &result));
+        return result;
+    }
+    std::vector<std::int64_t> shape(int (*query)(const spanfft_plan*, std::int64_t*)) const {
+        std::int64_t extents[SPANFFT_MAX_NDIM] = {};
+        const int ndim = query(get(), extents);
+        return std::vector<std::int64_t>(extents, extents + ndim);
+    }
+    // Elements of a box in all arrays of the batch, which the C interface tells only in the problem string.
+    std::size_t count(const spanfft_box& part) const {
+        const int ndim = spanfft_plan_input_shape(get(), nullptr);
+        return static_cast<std::size_t>(detail::elems(part, ndim) * batch());
+    }
+    std::int64_t batch() const {
+        const std::string text = problem();
+        const std::size_t at = text.find(" batch=");
+        return at == std::string::npos ? 1 : std::stoll(text.substr(at + 7));
+    }
+    template <class Elem>
+    static std::string check_part(const char* what, std::size_t given, std::size_t needed, std::int64_t bytes) {
+        if (needed == 0) return "";
+        const auto elem_bytes = static_cast<std::size_t>(bytes) / needed;
+        if (sizeof(Elem) != elem_bytes) {
+            return std::string("elements of the ") + what + " have " + std::to_string(sizeof(Elem)) +
+                   " bytes, the plan's have " + std::to_string(elem_bytes) + ". ";
+        }
+        if (given < needed) {
+            return std::string("the ") + what + " has " + std::to_string(given) + " elements, this rank's part has " +
+                   std::to_string(needed) + ". ";
+        }
+        return "";
+    }
+
+    std::unique_ptr<spanfft_plan, Free> handle_;
+};
+
+struct Engine {
+    std::string name, version, path;
+    int precisions;  // bit 1 << SPANFFT_FLOAT etc.
+};
+
+inline std::vector<Engine> engines() {
+    std::vector<Engine> all;
+    for (int i = 0; i < spanfft_engine_count(); ++i) {
+        spanfft_engine engine{};
+        engine.size = sizeof engine;
+        detail::check(spanfft_engine_info(i, &engine));
+        all.push_back({engine.name, engine.version, engine.path, engine.precisions});
+    }
+    return all;
+}
+
+inline std::string version() { return spanfft_version(); }
+
+}  // namespace api
+}  // namespace spanfft
+#endif  // SPANFFT_HPP

@@ -1,0 +1,268 @@
+/* The C interface as a plain C11 program sees it: sizes, defaults, shorter structs of older headers, every error code
+ * that can be had in one process, and a 3-D round trip. Prints each check that fails; exits with their number. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spanfft/spanfft.h"
+
+static int failures = 0;
+
+#define CHECK(condition)                                                                               \
+    do {                                                                                               \
+        if (!(condition)) {                                                                            \
+            ++failures;                                                                                \
+            fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #condition, spanfft_last_error()); \
+        }                                                                                              \
+    } while (0)
+
+/* The last error holds `word`. */
+static int says(const char* word) { return strstr(spanfft_last_error(), word) != NULL; }
+
+static spanfft_problem problem_of(int ndim, const int64_t* shape) {
+    spanfft_problem problem;
+    spanfft_problem_init(&problem, ndim, shape);
+    return problem;
+}
+
+static void sizes_and_defaults(void) {
+    const int64_t shape[3] = {4, 5, 6};
+    spanfft_problem p;
+    memset(&p, 0xFF, sizeof p);
+    spanfft_problem_init(&p, 3, shape);
+    CHECK(p.size == sizeof(spanfft_problem));
+    CHECK(p.ndim == 3 && p.shape[0] == 4 && p.shape[2] == 6 && p.shape[3] == 0);
+    CHECK(p.naxes == 0 && p.kinds[0] == SPANFFT_C2C && p.direction == SPANFFT_FORWARD);
+    CHECK(p.precision == SPANFFT_DOUBLE && p.norm == SPANFFT_NORM_BACKWARD && p.batch == 1);
+    CHECK(p.ngrid == 0 && p.output == SPANFFT_OUTPUT_NATURAL && !p.real_box && !p.spectrum_box);
+    CHECK(p.threads == 0 && !p.engine && !p.exchange && p.effort == SPANFFT_ESTIMATE && !p.in_place &&
+          p.memory_bytes == 0);
+    spanfft_problem_init(NULL, 3, shape);
+    spanfft_problem_init(&p, 2, NULL);
+    CHECK(p.ndim == 2 && p.shape[0] == 0);
+    CHECK(sizeof(spanfft_box) == 2 * SPANFFT_MAX_NDIM * sizeof(int64_t));
+    CHECK(strcmp(spanfft_version(), SPANFFT_VERSION) == 0);
+    /* The values are promised. */
+    CHECK(SPANFFT_OK == 0 && SPANFFT_INTERNAL == 10 && SPANFFT_LONGDOUBLE == 2 && SPANFFT_DST4 == 9 &&
+          SPANFFT_NORM_FORWARD == 2);
+}
+
+static void problem_strings(void) {
+    const int64_t shape[2] = {8, 9};
+    spanfft_problem p = problem_of(2, shape);
+    char* text = NULL;
+    p.kinds[1] = SPANFFT_R2C;
+    CHECK(spanfft_problem_print(&p, 4, &text) == SPANFFT_OK);
+    CHECK(text && strcmp(text, "r2c 8x9 forward double ranks=4") == 0);
+    spanfft_free(text);
+    text = NULL;
+    CHECK(spanfft_problem_canonical("c2r   8x9 float", &text) == SPANFFT_OK);
+    CHECK(text && strcmp(text, "r2c 8x9 backward float") == 0);
+    spanfft_free(text);
+    text = NULL;
+    CHECK(spanfft_problem_canonical("c2r 8x9 flaot", &text) == SPANFFT_INVALID_ARGUMENT && says("'flaot'") &&
+          text == NULL);
+    CHECK(spanfft_problem_canonical(NULL, &text) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_problem_canonical("c2c 8", NULL) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_problem_print(&p, 4, NULL) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_problem_print(NULL, 4, &text) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_problem_print(&p, 0, &text) == SPANFFT_INVALID_ARGUMENT && says("ranks is 0"));
+    spanfft_free(NULL);
+}
+
+/* A program built against an older header: its struct ends before fields that came later. */
+static void older_structs(void) {
+    const int64_t shape[1] = {8};
+    spanfft_problem p = problem_of(1, shape);
+    spanfft_plan* plan = NULL;
+    p.size = offsetof(spanfft_problem, memory_bytes);
+    p.memory_bytes = 12345; /* behind the end that the caller knows: not read */
+    CHECK(spanfft_plan_create(&p, NULL, &plan) == SPANFFT_OK);
+    CHECK(plan && spanfft_plan_sweeps(plan) == 0);
+
+    struct {
+        spanfft_counts counts;
+        char behind[8];
+    } older;
+    memset(&older, 0x77, sizeof older);
+    older.counts.size = offsetof(spanfft_counts, messages);
+    CHECK(spanfft_plan_predicted(plan, -1, -1, &older.counts) == SPANFFT_OK);
+    CHECK(older.counts.size == offsetof(spanfft_counts, messages) && older.counts.memory_bytes == 256);
+    CHECK(older.counts.messages == 0x7777777777777777LL);
+
+    /* A newer program: its struct is longer than ours, and stays as it was behind our end. */
+    memset(&older, 0x77, sizeof older);
+    older.counts.size = sizeof older;
+    CHECK(spanfft_plan_predicted(plan, -1, -1, &older.counts) == SPANFFT_OK);
+    CHECK(older.counts.messages == 0 && older.behind[0] == 0x77 && older.counts.size == sizeof older);
+    older.counts.size = 0;
+    CHECK(spanfft_plan_predicted(plan, -1, -1, &older.counts) == SPANFFT_INVALID_ARGUMENT && says("size field"));
+    spanfft_plan_free(plan);
+
+    p = problem_of(1, shape);
+    p.size = 4;
+    plan = NULL;
+    CHECK(spanfft_plan_create(&p, NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("spanfft_problem_init") && !plan);
+}
+
+static void round_trip(void) {
+    const int64_t shape[3] = {6, 5, 8};
+    spanfft_problem p = problem_of(3, shape);
+    spanfft_plan *forward = NULL, *backward = NULL;
+    spanfft_box box;
+    spanfft_counts predicted = {0}, counted = {0};
+    spanfft_step step = {0};
+    int64_t extents[SPANFFT_MAX_NDIM];
+    char* text = NULL;
+    double in[240], back[240], spectrum[2 * 150], sum = 0;
+    int i;
+
+    p.kinds[2] = SPANFFT_R2C;
+    CHECK(spanfft_plan_create(&p, NULL, &forward) == SPANFFT_OK);
+    p.direction = SPANFFT_BACKWARD;
+    CHECK(spanfft_plan_create(&p, NULL, &backward) == SPANFFT_OK);
+    if (!forward || !backward) return;
+    CHECK(spanfft_plan_input_bytes(forward) == (int64_t)sizeof in &&
+          spanfft_plan_output_bytes(forward) == (int64_t)sizeof spectrum);
+    CHECK(spanfft_plan_output_shape(forward, extents) == 3 && extents[0] == 6 && extents[2] == 5);
+    CHECK(spanfft_plan_input_shape(forward, extents) == 3 && extents[2] == 8);
+    CHECK(spanfft_plan_input_shape(forward, NULL) == 3);
+    CHECK(spanfft_plan_input_box(forward, &box) == SPANFFT_OK && box.start[0] == 0 && box.count[2] == 8 &&
+          box.count[3] == 0);
+    CHECK(spanfft_plan_output_box(forward, &box) == SPANFFT_OK && box.count[2] == 5);
+    CHECK(spanfft_plan_output_box(forward, NULL) == SPANFFT_INVALID_ARGUMENT);
+
+    predicted.size = counted.size = sizeof predicted;
+    CHECK(spanfft_plan_counted(forward, -1, &counted) == SPANFFT_INVALID_ARGUMENT && says("execute"));
+    for (i = 0; i < 240; ++i) sum += in[i] = sin(i * 0.7) + 0.01 * (i % 7);
+    CHECK(spanfft_execute(forward, in, spectrum) == SPANFFT_OK);
+    CHECK(strcmp(spanfft_last_error(), "") == 0);
+    CHECK(fabs(spectrum[0] - sum) < 1e-12 && spectrum[1] == 0);
+    CHECK(spanfft_execute(backward, spectrum, back) == SPANFFT_OK);
+    for (i = 0; i < 240; ++i) CHECK(fabs(back[i] - in[i]) < 1e-14);
+
+    CHECK(spanfft_plan_predicted(forward, -1, -1, &predicted) == SPANFFT_OK &&
+          spanfft_plan_counted(forward, -1, &counted) == SPANFFT_OK);
+    CHECK(predicted.flops > 0 && predicted.flops == counted.flops && predicted.memory_bytes == counted.memory_bytes);
+    CHECK(counted.messages == 0 && counted.disk_reads == 0);
+    CHECK(spanfft_plan_predicted(forward, 99, -1, &predicted) == SPANFFT_INVALID_ARGUMENT && says("line 99"));
+    CHECK(spanfft_plan_predicted(forward, -1, 7, &predicted) == SPANFFT_INVALID_ARGUMENT && says("rank 7"));
+    CHECK(spanfft_plan_steps(forward) >= 1);
+    step.size = sizeof step;
+    CHECK(spanfft_plan_step(forward, 0, &step) == SPANFFT_OK && step.depth == 0 && strcmp(step.type, "Transform") == 0);
+    CHECK(strstr(step.description, "r2c") != NULL);
+    CHECK(spanfft_plan_step(forward, -1, &step) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_plan_explain(forward, &text) == SPANFFT_OK && text && strstr(text, "counted") != NULL);
+    spanfft_free(text);
+    text = NULL;
+    CHECK(spanfft_plan_problem(forward, &text) == SPANFFT_OK && text &&
+          strncmp(text, "r2c 6x5x8 forward double", 24) == 0);
+    spanfft_free(text);
+    CHECK(strcmp(spanfft_plan_solver(forward), "local") == 0);
+    CHECK(spanfft_plan_rank(forward) == 0 && spanfft_plan_ranks(forward) == 1);
+    CHECK(spanfft_plan_peak_memory_bytes(forward, -1) >= (int64_t)(sizeof in + sizeof spectrum));
+    CHECK(strlen(spanfft_plan_engines(forward)) > 0);
+    CHECK(spanfft_plan_notes(forward) >= 0 && strcmp(spanfft_plan_note(forward, 1000), "") == 0 &&
+          strcmp(spanfft_plan_note(forward, -1), "") == 0);
+
+    /* Wrong pointers. */
+    CHECK(spanfft_execute(NULL, in, spectrum) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_execute(forward, NULL, spectrum) == SPANFFT_INVALID_ARGUMENT && says("input is NULL"));
+    CHECK(spanfft_execute(forward, in, NULL) == SPANFFT_INVALID_ARGUMENT && says("output is NULL"));
+    CHECK(spanfft_execute(forward, in, in) == SPANFFT_INVALID_ARGUMENT && says("overlap"));
+    spanfft_plan_free(forward);
+    spanfft_plan_free(backward);
+    spanfft_plan_free(NULL);
+}
+
+static int stop_at_once(int64_t done, int64_t total, void* user) {
+    (void)done;
+    (void)total;
+    ++*(int*)user;
+    return 0;
+}
+
+/* Each error code with the sentence that goes with it. SPANFFT_MPI_ERROR needs ranks; OUT_OF_MEMORY, NO_SPACE and INTERNAL need faults:
+ * other tests have them. */
+static void error_codes(void) {
+    spanfft_plan* plan = NULL;
+    char* text = NULL;
+    const char* folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    char input[512], output[512];
+    int calls = 0;
+    FILE* file;
+    double in[16] = {0}, out[16];
+
+    CHECK(spanfft_plan_parse(NULL, NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_plan_parse("c2c 8", NULL, NULL) == SPANFFT_INVALID_ARGUMENT && says("plan is NULL"));
+    CHECK(spanfft_plan_create(NULL, NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("spanfft_problem_init"));
+    CHECK(spanfft_plan_parse("c2c 8 ranks=2", NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("2 ranks"));
+    CHECK(spanfft_plan_imagine("c2c 8 ranks=2", &plan) == SPANFFT_UNSUPPORTED && says("1-D"));
+    CHECK(spanfft_plan_imagine(NULL, &plan) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_plan_imagine("c2c 8", NULL) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_plan_parse("c2c 8 engine=abacus", NULL, &plan) == SPANFFT_ENGINE_ERROR && says("abacus"));
+    CHECK(plan == NULL);
+
+    CHECK(spanfft_plan_imagine("c2c 8x8 ranks=2", &plan) == SPANFFT_OK);
+    CHECK(spanfft_plan_ranks(plan) == 2 && strcmp(spanfft_plan_engines(plan), "") == 0);
+    CHECK(spanfft_execute(plan, in, out) == SPANFFT_INVALID_ARGUMENT && says("imagined"));
+    CHECK(spanfft_transform_file(plan, "a", 0, "b", NULL, 0, NULL, NULL, NULL) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_plan_explain(plan, &text) == SPANFFT_OK && text && strstr(text, "Exchange"));
+    spanfft_free(text);
+    spanfft_plan_free(plan);
+
+    plan = NULL;
+    CHECK(spanfft_plan_parse("c2c 8 memory=1MiB", NULL, &plan) == SPANFFT_OK);
+    CHECK(spanfft_execute(plan, in, out) == SPANFFT_INVALID_ARGUMENT && says("memory="));
+    snprintf(input, sizeof input, "%s/spanfft_abi_test_%p.in", folder, (void*)&plan);
+    snprintf(output, sizeof output, "%s/spanfft_abi_test_%p.out", folder, (void*)&plan);
+    remove(input);
+    CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, NULL, NULL) == SPANFFT_IO_ERROR && says(input));
+    file = fopen(input, "wb");
+    CHECK(file && fwrite(in, 1, 100, file) == 100 && fclose(file) == 0);
+    CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, NULL, NULL) == SPANFFT_CORRUPT_DATA &&
+          says("100 bytes") && says("128"));
+    file = fopen(input, "wb");
+    CHECK(file && fwrite(in, 1, 128, file) == 128 && fclose(file) == 0);
+    CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, stop_at_once, &calls) == SPANFFT_INTERRUPTED);
+    CHECK(calls == 1);
+    CHECK(fopen(output, "rb") == NULL); /* nothing half-done under the output's name */
+    CHECK(spanfft_transform_file(plan, input, 0, output, "head", 4, NULL, NULL, NULL) == SPANFFT_OK);
+    file = fopen(output, "rb");
+    CHECK(file && fread(out, 1, 4, file) == 4 && memcmp(out, "head", 4) == 0 && fread(out, 1, 129, file) == 128);
+    if (file) fclose(file);
+    remove(input);
+    remove(output);
+    spanfft_plan_free(plan);
+}
+
+static void engines(void) {
+    spanfft_engine engine = {0};
+    int i, ducc0 = 0;
+    engine.size = sizeof engine;
+    CHECK(spanfft_engine_count() >= 1);
+    for (i = 0; i < spanfft_engine_count(); ++i) {
+        CHECK(spanfft_engine_info(i, &engine) == SPANFFT_OK && strlen(engine.name) > 0 && engine.precisions != 0);
+        ducc0 += strcmp(engine.name, "ducc0") == 0 && engine.precisions == 7;
+    }
+    CHECK(ducc0 == 1);
+    CHECK(spanfft_engine_info(-1, &engine) == SPANFFT_INVALID_ARGUMENT && says("engine -1"));
+    CHECK(spanfft_engine_info(i, &engine) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_engine_info(0, NULL) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_engine_search(NULL) == SPANFFT_INVALID_ARGUMENT &&
+          spanfft_engine_search("") == SPANFFT_INVALID_ARGUMENT);
+}
+
+int main(void) {
+    CHECK(strcmp(spanfft_last_error(), "") == 0);
+    sizes_and_defaults();
+    problem_strings();
+    older_structs();
+    round_trip();
+    error_codes();
+    engines();
+    spanfft_comm_free(NULL);
+    if (failures == 0) printf("abi_test: everything holds\n");
+    return failures ? 1 : 0;
+}

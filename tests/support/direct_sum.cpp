@@ -1,0 +1,341 @@
+// Transforms by definition; see direct_sum.hpp.
+#include "support/direct_sum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+namespace spanfft::test {
+
+namespace {
+
+const Wide kPi = static_cast<Wide>(3.141592653589793238462643383279502884L) +
+                 static_cast<Wide>(-5.0165576126683320235e-20L);  // pi minus its long double value
+
+// cos and sin of pi * numerator / denominator, any sign; the angle is brought below pi/4 in integers.
+WideComplex turn(index_t numerator, index_t denominator) {
+    const index_t full = 2 * denominator;
+    numerator = ((numerator % full) + full) % full;
+    // Nearest multiple of pi/2: numerator/denominator*2 rounded.
+    const index_t quarters = (4 * numerator + denominator) / (2 * denominator);
+    const Wide x = kPi * static_cast<Wide>(2 * numerator - quarters * denominator) / static_cast<Wide>(full);
+    Wide term = 1, cosine = 0, sine = 0;
+    for (int k = 0; k < 40; ++k) {
+        (k % 2 ? sine : cosine) += (k / 2 % 2) ? -term : term;
+        term *= x / static_cast<Wide>(k + 1);
+    }
+    switch (quarters % 4) {
+        case 0: return {cosine, sine};
+        case 1: return {-sine, cosine};
+        case 2: return {-cosine, -sine};
+        default: return {sine, -cosine};
+    }
+}
+
+// All the turns of one denominator, once.
+const std::vector<WideComplex>& turns(index_t denominator) {
+    static std::map<index_t, std::vector<WideComplex>> tables;
+    auto& table = tables[denominator];
+    if (table.empty()) {
+        for (index_t i = 0; i < 2 * denominator; ++i) table.push_back(turn(i, denominator));
+    }
+    return table;
+}
+
+// sum over j of in[j] e^(sign i pi a j/...): the numerators come from a function of j.
+template <class Numerator>
+WideComplex sum_of(const std::vector<WideComplex>& in, index_t denominator, Numerator numerator) {
+    const auto& table = turns(denominator);
+    WideComplex total;
+    for (size_t j = 0; j < in.size(); ++j) {
+        index_t at = numerator(static_cast<index_t>(j)) % (2 * denominator);
+        if (at < 0) at += 2 * denominator;
+        const WideComplex& w = table[static_cast<size_t>(at)];
+        total.re += in[j].re * w.re - in[j].im * w.im;
+        total.im += in[j].re * w.im + in[j].im * w.re;
+    }
+    return total;
+}
+
+WideComplex c2r_output(index_t n, const std::vector<WideComplex>& half, index_t k) {
+    std::vector<WideComplex> full(static_cast<size_t>(n));
+    for (index_t j = 0; j < n; ++j) {
+        const bool mirrored = j > n / 2;
+        WideComplex value = half[static_cast<size_t>(mirrored ? n - j : j)];
+        if (j == 0 || 2 * j == n) value.im = 0;
+        if (mirrored) value.im = -value.im;
+        full[static_cast<size_t>(j)] = value;
+    }
+    return {sum_of(full, n, [=](index_t j) { return 2 * j * k; }).re, 0};
+}
+
+Wide real_sum(Kernel kernel, index_t n, const std::vector<WideComplex>& in, index_t k) {
+    const Wide first = in.front().re;
+    const Wide last = in.back().re;
+    const Wide sign = k % 2 ? -1 : 1;
+    switch (kernel) {
+        case Kernel::dct1:
+            return 2 * sum_of(in, n - 1, [=](index_t j) { return j * k; }).re - first - sign * last;
+        case Kernel::dct2: return 2 * sum_of(in, 2 * n, [=](index_t j) { return (2 * j + 1) * k; }).re;
+        case Kernel::dct3: return 2 * sum_of(in, 2 * n, [=](index_t j) { return j * (2 * k + 1); }).re - first;
+        case Kernel::dct4: return 2 * sum_of(in, 4 * n, [=](index_t j) { return (2 * j + 1) * (2 * k + 1); }).re;
+        case Kernel::dst1: return 2 * sum_of(in, n + 1, [=](index_t j) { return (j + 1) * (k + 1); }).im;
+        case Kernel::dst2: return 2 * sum_of(in, 2 * n, [=](index_t j) { return (2 * j + 1) * (k + 1); }).im;
+        case Kernel::dst3:
+            return 2 * sum_of(in, 2 * n, [=](index_t j) { return (j + 1) * (2 * k + 1); }).im - sign * last;
+        default: return 2 * sum_of(in, 4 * n, [=](index_t j) { return (2 * j + 1) * (2 * k + 1); }).im;
+    }
+}
+
+bool takes_complex(Kernel k) { return k <= Kernel::c2c_backward || k == Kernel::c2r; }
+bool gives_complex(Kernel k) { return k <= Kernel::r2c; }
+
+// The transform of one axis of a C-order array: before x points x after.
+std::vector<WideComplex> along_axis(Kernel kernel, index_t n, index_t before, index_t after,
+                                    const std::vector<WideComplex>& in) {
+    const index_t in_points = kernel == Kernel::c2r ? n / 2 + 1 : n;
+    const index_t out_points = kernel == Kernel::r2c ? n / 2 + 1 : n;
+    std::vector<WideComplex> out(static_cast<size_t>(before * out_points * after));
+    std::vector<WideComplex> line(static_cast<size_t>(in_points));
+    for (index_t b = 0; b < before; ++b) {
+        for (index_t a = 0; a < after; ++a) {
+            for (index_t j = 0; j < in_points; ++j) {
+                line[static_cast<size_t>(j)] = in[static_cast<size_t>((b * in_points + j) * after + a)];
+            }
+            const auto result = direct_sum(kernel, n, line);
+            for (index_t k = 0; k < out_points; ++k) {
+                out[static_cast<size_t>((b * out_points + k) * after + a)] = result[static_cast<size_t>(k)];
+            }
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+WideComplex direct_output(Kernel kernel, index_t n, const std::vector<WideComplex>& in, index_t k) {
+    switch (kernel) {
+        case Kernel::c2c_forward:
+        case Kernel::r2c: return sum_of(in, n, [=](index_t j) { return -2 * j * k; });
+        case Kernel::c2c_backward: return sum_of(in, n, [=](index_t j) { return 2 * j * k; });
+        case Kernel::c2r: return c2r_output(n, in, k);
+        default: return {real_sum(kernel, n, in, k), 0};
+    }
+}
+
+std::vector<WideComplex> direct_sum(Kernel kernel, index_t n, const std::vector<WideComplex>& in) {
+    // The same noise is transformed by every engine in every precision, so the last answer of a length is kept.
+    static std::map<std::pair<Kernel, index_t>, std::pair<std::vector<WideComplex>, std::vector<WideComplex>>> last;
+    auto& [kept_in, kept_out] = last[{kernel, n}];
+    auto equal = [](const WideComplex& a, const WideComplex& b) { return a.re == b.re && a.im == b.im; };
+    if (kept_in.size() == in.size() && std::equal(in.begin(), in.end(), kept_in.begin(), equal)) return kept_out;
+    const index_t outputs = kernel == Kernel::r2c ? n / 2 + 1 : n;
+    std::vector<WideComplex> out;
+    for (index_t k = 0; k < outputs; ++k) out.push_back(direct_output(kernel, n, in, k));
+    kept_in = in;
+    kept_out = out;
+    return out;
+}
+
+std::vector<WideComplex> direct_sum_nd(Kernel kernel, const std::vector<index_t>& shape,
+                                       const std::vector<WideComplex>& in) {
+    const size_t last = shape.size() - 1;
+    const Kernel others = kernel == Kernel::r2c   ? Kernel::c2c_forward
+                          : kernel == Kernel::c2r ? Kernel::c2c_backward
+                                                  : kernel;
+    std::vector<index_t> extents = shape;  // of the array as it is now
+    if (kernel == Kernel::c2r) extents[last] = shape[last] / 2 + 1;
+    std::vector<WideComplex> data = in;
+    auto transform_axis = [&](size_t axis, Kernel k) {
+        index_t before = 1, after = 1;
+        for (size_t i = 0; i < axis; ++i) before *= extents[i];
+        for (size_t i = axis + 1; i < extents.size(); ++i) after *= extents[i];
+        data = along_axis(k, shape[axis], before, after, data);
+        extents[axis] = k == Kernel::r2c ? shape[axis] / 2 + 1 : shape[axis];
+    };
+    if (kernel != Kernel::c2r) transform_axis(last, kernel);
+    for (size_t axis = 0; axis < last; ++axis) transform_axis(axis, others);
+    if (kernel == Kernel::c2r) transform_axis(last, kernel);
+    return data;
+}
+
+double relative_error(const std::vector<WideComplex>& a, const std::vector<WideComplex>& b) {
+    Wide error = 0, norm = 0;
+    for (size_t i = 0; i < b.size(); ++i) {
+        const Wide re = a[i].re - b[i].re;
+        const Wide im = a[i].im - b[i].im;
+        error += re * re + im * im;
+        norm += b[i].re * b[i].re + b[i].im * b[i].im;
+    }
+    if (norm == 0) return error == 0 ? 0 : INFINITY;
+    return std::sqrt(static_cast<double>(error / norm));
+}
+
+double rule(const LocalSpec& spec) {
+    index_t points = 1;
+    index_t largest = 1;
+    for (const LoopDim& axis : spec.transform) {
+        index_t n = axis.n;
+        if (spec.kernel == Kernel::dct1) {
+            n = 2 * (n - 1);
+        } else if (spec.kernel == Kernel::dst1) {
+            n = 2 * (n + 1);
+        } else if (spec.kernel > Kernel::c2r) {
+            n = 2 * n;
+        }
+        points *= n;
+        for (index_t p = 2; n > 1; ++p) {
+            for (; n % p == 0; n /= p) largest = std::max(largest, p);
+        }
+    }
+    return (largest <= 13 ? 0.6 : 1.5) * precision_eps(spec.precision) *
+           std::sqrt(std::log2(static_cast<double>(std::max<index_t>(points, 2))));
+}
+
+namespace {
+
+// A strided array with its filling, as numbers of type T.
+template <class T>
+struct Side {
+    bool complex = true;
+    index_t low = 0;                     // lowest offset, in elements
+    std::vector<T> numbers;
+    std::vector<bool> used;              // by element
+
+    index_t width() const { return complex ? 2 : 1; }
+    T* origin() { return numbers.data() - low * width(); }
+    WideComplex get(index_t offset) const {
+        const auto at = static_cast<size_t>((offset - low) * width());
+        return {static_cast<Wide>(numbers[at]), complex ? static_cast<Wide>(numbers[at + 1]) : Wide(0)};
+    }
+};
+
+struct Walk {
+    std::vector<index_t> points;
+    std::vector<index_t> strides;
+    // Offsets of every point in C order.
+    std::vector<index_t> offsets() const {
+        std::vector<index_t> result{0};
+        for (size_t i = 0; i < points.size(); ++i) {
+            std::vector<index_t> next;
+            for (index_t base : result) {
+                for (index_t p = 0; p < points[i]; ++p) next.push_back(base + p * strides[i]);
+            }
+            result = std::move(next);
+        }
+        return result;
+    }
+};
+
+Walk batch_walk(const LocalSpec& spec, index_t LoopDim::*stride) {
+    Walk walk;
+    for (const LoopDim& loop : spec.batch) {
+        walk.points.push_back(loop.n);
+        walk.strides.push_back(loop.*stride);
+    }
+    return walk;
+}
+
+Walk transform_walk(const LocalSpec& spec, index_t LoopDim::*stride, bool halved) {
+    Walk walk;
+    for (size_t i = 0; i < spec.transform.size(); ++i) {
+        const index_t n = spec.transform[i].n;
+        walk.points.push_back(halved && i + 1 == spec.transform.size() ? n / 2 + 1 : n);
+        walk.strides.push_back(spec.transform[i].*stride);
+    }
+    return walk;
+}
+
+struct Noise {
+    uint64_t state = 88172645463325252ULL;
+    double next() {  // xorshift64; on a grid of 2^-20 in [-1, 1)
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        return static_cast<double>(state >> 43) * 0x1p-20 - 1.0;
+    }
+};
+
+template <class T>
+Side<T> make_side(bool complex, const std::vector<index_t>& batch, const std::vector<index_t>& transform, T filling) {
+    Side<T> side;
+    side.complex = complex;
+    if (batch.empty() || transform.empty()) return side;
+    const auto b = std::minmax_element(batch.begin(), batch.end());
+    const auto t = std::minmax_element(transform.begin(), transform.end());
+    side.low = *b.first + *t.first;
+    const index_t elems = *b.second + *t.second - side.low + 1;
+    side.numbers.assign(static_cast<size_t>(elems * side.width()), filling);
+    side.used.assign(static_cast<size_t>(elems), false);
+    for (index_t x : batch) {
+        for (index_t y : transform) side.used[static_cast<size_t>(x + y - side.low)] = true;
+    }
+    return side;
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+template <class T>
+Outcome run_typed(const LocalSpec& spec, const LocalFft& fft) {
+    const T filling = T(-77.25);
+    const bool c2r = spec.kernel == Kernel::c2r;
+    const auto in_batch = batch_walk(spec, &LoopDim::in_stride).offsets();
+    const auto out_batch = batch_walk(spec, &LoopDim::out_stride).offsets();
+    const auto in_points = transform_walk(spec, &LoopDim::in_stride, c2r).offsets();
+    const auto out_points = transform_walk(spec, &LoopDim::out_stride, spec.kernel == Kernel::r2c).offsets();
+    Side<T> in = make_side<T>(takes_complex(spec.kernel), in_batch, in_points, filling);
+    Side<T> out = make_side<T>(gives_complex(spec.kernel), out_batch, out_points, filling);
+    Noise noise;
+    for (size_t i = 0; i < in.numbers.size(); ++i) {
+        if (in.used[i / static_cast<size_t>(in.width())]) in.numbers[i] = static_cast<T>(noise.next());
+    }
+    const Side<T> before = in;
+    Outcome outcome;
+    if (spec.in_place) {
+        // Both sides begin at the lowest offset, and lie over each other.
+        std::vector<T> shared(std::max(in.numbers.size(), out.numbers.size()), filling);
+        std::copy(in.numbers.begin(), in.numbers.end(), shared.begin());
+        T* origin = shared.data() - in.low * in.width();
+        fft.execute(origin, origin);
+        std::copy_n(shared.begin(), out.numbers.size(), out.numbers.begin());
+    } else {
+        fft.execute(in.origin(), out.origin());
+        outcome.input_preserved = same_bits(in.numbers, before.numbers);
+        for (size_t i = 0; i < out.numbers.size(); ++i) {
+            if (!out.used[i / static_cast<size_t>(out.width())] && out.numbers[i] != filling) {
+                outcome.surroundings_kept = false;
+            }
+        }
+    }
+    std::vector<index_t> shape;
+    for (const LoopDim& axis : spec.transform) shape.push_back(axis.n);
+    std::vector<WideComplex> all_got, all_expected;
+    for (size_t b = 0; b < in_batch.size(); ++b) {
+        std::vector<WideComplex> given, got;
+        for (index_t p : in_points) given.push_back(before.get(in_batch[b] + p));
+        for (index_t p : out_points) got.push_back(out.get(out_batch[b] + p));
+        const auto expected = shape.empty() ? given : direct_sum_nd(spec.kernel, shape, given);
+        outcome.worst_error = std::max(outcome.worst_error, relative_error(got, expected));
+        all_got.insert(all_got.end(), got.begin(), got.end());
+        all_expected.insert(all_expected.end(), expected.begin(), expected.end());
+    }
+    outcome.error = relative_error(all_got, all_expected);
+    return outcome;
+}
+
+}  // namespace
+
+Outcome run(const LocalSpec& spec, const LocalFft& fft) {
+    switch (spec.precision) {
+        case Precision::single: return run_typed<float>(spec, fft);
+        case Precision::dbl: return run_typed<double>(spec, fft);
+        case Precision::extended: break;
+    }
+    return run_typed<long double>(spec, fft);
+}
+
+}  // namespace spanfft::test

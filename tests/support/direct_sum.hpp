@@ -1,0 +1,52 @@
+// The transforms by their definitions: the oracle that every engine and path is held against.
+//
+// Method: O(n^2) sums with 113-bit arithmetic where the compiler has it (__float128), whose twiddles are summed as
+// Taylor series of an exactly reduced angle, so the oracle is far below the rounding of long double too. Inputs are
+// noise on a grid of 2^-20, which float, double and long double hold alike: one reference serves all three.
+// Invariant: shares no code with src/ beyond the names in engine.hpp; what it checks can't hide in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+
+namespace spanfft::test {
+
+#if defined(__SIZEOF_FLOAT128__)
+__extension__ typedef __float128 Wide;
+#else
+using Wide = long double;
+#endif
+
+struct WideComplex {
+    Wide re = 0;
+    Wide im = 0;
+};
+
+// One transform of n points. Real inputs have im == 0; real outputs too. c2r takes the n/2+1 first values of a
+// Hermitian spectrum and ignores the imaginary parts of those that must be real.
+std::vector<WideComplex> direct_sum(Kernel kernel, index_t n, const std::vector<WideComplex>& in);
+WideComplex direct_output(Kernel kernel, index_t n, const std::vector<WideComplex>& in, index_t k);
+
+// Several axes in C order, shape[i] points each (the real length on the halved axis, which is the last).
+std::vector<WideComplex> direct_sum_nd(Kernel kernel, const std::vector<index_t>& shape,
+                                       const std::vector<WideComplex>& in);
+
+// sqrt(sum |a-b|^2 / sum |b|^2)
+double relative_error(const std::vector<WideComplex>& a, const std::vector<WideComplex>& b);
+
+// The accuracy rule, written again from its text: 0.6 eps sqrt(log2 N), 1.5 where a prime factor exceeds 13.
+// For r2r, N is the length of the complex transform that carries it: 2(n-1), 2(n+1) or 2n.
+double rule(const LocalSpec& spec);
+
+// Runs a plan on noise laid out as the spec says and compares every output, the input and what lies around.
+struct Outcome {
+    double error = 0;              // relative L2 error of the whole batch
+    double worst_error = 0;        // of the worst transform in it
+    bool input_preserved = true;
+    bool surroundings_kept = true; // elements of the output array that are no outputs still hold their filling
+};
+Outcome run(const LocalSpec& spec, const LocalFft& fft);
+
+}  // namespace spanfft::test

@@ -1,0 +1,280 @@
+// The C interface on simulated ranks: what one rank does wrong, all ranks are told, in the same words, and none hangs.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "capi/handles.hpp"
+#include "spanfft/spanfft.h"
+#include "support/thread_comm.hpp"
+
+namespace spanfft::test {
+namespace {
+
+struct Told {
+    int code = -1;
+    std::string sentence;
+};
+
+// Calls body(rank, comm) on each rank with a C communicator and returns what each was told.
+std::vector<Told> on_ranks(int ranks, const std::function<int(int rank, spanfft_comm* comm)>& body) {
+    std::vector<Told> told(static_cast<size_t>(ranks));
+    ThreadWorld world(ranks);
+    world.run([&](int rank, Comm& comm) {
+        spanfft_comm* handle = wrap_comm(comm.duplicate().value());
+        told[static_cast<size_t>(rank)].code = body(rank, handle);
+        told[static_cast<size_t>(rank)].sentence = spanfft_last_error();
+        spanfft_comm_free(handle);
+    });
+    EXPECT_EQ(world.open_comms(), 0);
+    return told;
+}
+
+void expect_all(const std::vector<Told>& told, int code, const std::vector<std::string>& words) {
+    for (const auto& t : told) {
+        EXPECT_EQ(t.code, code) << t.sentence;
+        EXPECT_EQ(t.sentence, told[0].sentence);
+        for (const auto& word : words)
+            EXPECT_NE(t.sentence.find(word), std::string::npos) << "'" << t.sentence << "' lacks '" << word << "'";
+    }
+}
+
+spanfft_problem cube(int64_t n) {
+    const int64_t shape[3] = {n, n, n};
+    spanfft_problem problem;
+    spanfft_problem_init(&problem, 3, shape);
+    problem.threads = 1;
+    return problem;
+}
+
+// Makes a plan of this rank's problem and frees it again.
+int make(const spanfft_problem* problem, spanfft_comm* comm) {
+    spanfft_plan* plan = nullptr;
+    const int code = spanfft_plan_create(problem, comm, &plan);
+    EXPECT_EQ(plan != nullptr, code == SPANFFT_OK);
+    spanfft_plan_free(plan);
+    return code;
+}
+
+int parse(const char* text, spanfft_comm* comm) {
+    spanfft_plan* plan = nullptr;
+    const int code = spanfft_plan_parse(text, comm, &plan);
+    spanfft_plan_free(plan);
+    return code;
+}
+
+TEST(CapiOnRanks, AgreeingRanksGetAPlan) {
+    expect_all(on_ranks(4,
+                        [](int, spanfft_comm* comm) {
+                            const spanfft_problem p = cube(8);
+                            return make(&p, comm);
+                        }),
+               SPANFFT_OK, {});
+}
+
+TEST(CapiOnRanks, DifferentShapesAreNamed) {
+    expect_all(on_ranks(3,
+                        [](int rank, spanfft_comm* comm) {
+                            const spanfft_problem p = cube(rank == 2 ? 9 : 8);
+                            return make(&p, comm);
+                        }),
+               SPANFFT_MPI_ERROR, {"rank 2", "agree on the problem", "9x9x9", "8x8x8"});
+}
+
+TEST(CapiOnRanks, DifferentOptionsAreNamed) {
+    using Change = void (*)(spanfft_problem&);
+    for (const Change change :
+         {Change([](spanfft_problem& p) { p.direction = SPANFFT_BACKWARD; }),
+          Change([](spanfft_problem& p) { p.precision = SPANFFT_FLOAT; }),
+          Change([](spanfft_problem& p) { p.norm = SPANFFT_NORM_ORTHO; }),
+          Change([](spanfft_problem& p) { p.batch = 2; }),
+          Change([](spanfft_problem& p) { p.output = SPANFFT_OUTPUT_EXCHANGED; }),
+          Change([](spanfft_problem& p) { p.threads = 2; }), Change([](spanfft_problem& p) { p.in_place = 1; }),
+          Change([](spanfft_problem& p) { p.exchange = "alltoallw"; }),
+          Change([](spanfft_problem& p) { p.kinds[2] = SPANFFT_R2C; }),
+          Change([](spanfft_problem& p) { p.effort = SPANFFT_MEASURE; })}) {
+        expect_all(on_ranks(2,
+                            [&](int rank, spanfft_comm* comm) {
+                                spanfft_problem p = cube(8);
+                                if (rank == 1) change(p);
+                                return make(&p, comm);
+                            }),
+                   SPANFFT_MPI_ERROR, {"rank 1", "agree on the problem"});
+    }
+}
+
+TEST(CapiOnRanks, ABadArgumentOfOneRankIsAnErrorOnAll) {
+    using Change = void (*)(spanfft_problem&);
+    struct Bad {
+        Change change;
+        int code;
+        const char* word;
+    };
+    for (const Bad& bad : {Bad{[](spanfft_problem& p) { p.shape[1] = 0; }, SPANFFT_MPI_ERROR, "8x0x8"},
+                           Bad{[](spanfft_problem& p) { p.ndim = 7; }, SPANFFT_INVALID_ARGUMENT, "ndim is 7"},
+                           Bad{[](spanfft_problem& p) { p.direction = 5; }, SPANFFT_INVALID_ARGUMENT, "direction is 5"},
+                           Bad{[](spanfft_problem& p) { p.size = 3; }, SPANFFT_INVALID_ARGUMENT, "size field is 3"},
+                           Bad{[](spanfft_problem& p) { p.naxes = -1; }, SPANFFT_INVALID_ARGUMENT, "naxes is -1"},
+                           Bad{[](spanfft_problem& p) { p.ngrid = 9; }, SPANFFT_INVALID_ARGUMENT, "ngrid is 9"}}) {
+        expect_all(on_ranks(3,
+                            [&](int rank, spanfft_comm* comm) {
+                                spanfft_problem p = cube(8);
+                                if (rank == 1) bad.change(p);
+                                return make(&p, comm);
+                            }),
+                   bad.code, {"rank 1", bad.word});
+    }
+}
+
+TEST(CapiOnRanks, NullArgumentsOfOneRankAreAnErrorOnAll) {
+    expect_all(on_ranks(3,
+                        [](int rank, spanfft_comm* comm) {
+                            const spanfft_problem p = cube(8);
+                            return make(rank == 1 ? nullptr : &p, comm);
+                        }),
+               SPANFFT_INVALID_ARGUMENT, {"rank 1", "problem is NULL", "spanfft_problem_init"});
+    expect_all(on_ranks(3,
+                        [](int rank, spanfft_comm* comm) {
+                            const spanfft_problem p = cube(8);
+                            spanfft_plan* plan = nullptr;
+                            const int code = spanfft_plan_create(&p, comm, rank == 2 ? nullptr : &plan);
+                            spanfft_plan_free(plan);
+                            return code;
+                        }),
+               SPANFFT_INVALID_ARGUMENT, {"rank 2", "plan is NULL"});
+    expect_all(on_ranks(2, [](int rank, spanfft_comm* comm) { return parse(rank == 0 ? nullptr : "c2c 8x8", comm); }),
+               SPANFFT_INVALID_ARGUMENT, {"rank 0", "string is NULL"});
+}
+
+TEST(CapiOnRanks, BadNamesAreNamedWithTheGoodOnes) {
+    expect_all(on_ranks(2, [](int, spanfft_comm* comm) { return parse("c2c 8x8 engine=abacus", comm); }),
+               SPANFFT_ENGINE_ERROR, {"abacus", "ducc0"});
+    expect_all(on_ranks(2, [](int, spanfft_comm* comm) { return parse("c2c 8x8 exchange=pigeons", comm); }),
+               SPANFFT_INVALID_ARGUMENT, {"pigeons", "alltoallw", "alltoallv"});
+    expect_all(on_ranks(2, [](int, spanfft_comm* comm) { return parse("c2c 8x8 ranks=2 grid=3", comm); }),
+               SPANFFT_INVALID_ARGUMENT, {"grid 3", "2 ranks"});
+    expect_all(on_ranks(4, [](int, spanfft_comm* comm) { return parse("c2c 8x8 ranks=4 grid=2x2", comm); }),
+               SPANFFT_INVALID_ARGUMENT, {"grid 2x2", "undivided"});
+    expect_all(on_ranks(2, [](int, spanfft_comm* comm) { return parse("c2c 8x8 colour=red", comm); }),
+               SPANFFT_INVALID_ARGUMENT, {"'colour'"});
+}
+
+TEST(CapiOnRanks, RanksInTheTextMustFitTheCommunicator) {
+    expect_all(on_ranks(3, [](int, spanfft_comm* comm) { return parse("c2c 8x8 ranks=4", comm); }),
+               SPANFFT_INVALID_ARGUMENT, {"4 ranks", "has 3"});
+    expect_all(on_ranks(3, [](int, spanfft_comm* comm) { return parse("c2c 8x8 ranks=3", comm); }), SPANFFT_OK, {});
+    expect_all(on_ranks(3, [](int, spanfft_comm* comm) { return parse("c2c 8x8", comm); }), SPANFFT_OK, {});
+    expect_all(on_ranks(1, [](int, spanfft_comm* comm) { return parse("c2c 8x8 ranks=2", comm); }),
+               SPANFFT_INVALID_ARGUMENT, {"2 ranks", "has 1"});
+}
+
+TEST(CapiOnRanks, OneDimensionAcrossRanksNamesTheAlternatives) {
+    expect_all(on_ranks(4, [](int, spanfft_comm* comm) { return parse("c2c 1024", comm); }), SPANFFT_UNSUPPORTED,
+               {"1-D", "1024", "4 ranks", "one rank", "memory=", "batch"});
+}
+
+TEST(CapiOnRanks, BoxesOnSomeRanksOnlyAreRefused) {
+    expect_all(on_ranks(3,
+                        [](int rank, spanfft_comm* comm) {
+                            spanfft_problem p = cube(8);
+                            const spanfft_box box = {{0, 0, 0}, {8, 8, 8}};
+                            if (rank == 1) p.real_box = &box;
+                            return make(&p, comm);
+                        }),
+               SPANFFT_INVALID_ARGUMENT, {"1 of 3 ranks", "real_box", "every rank or on none"});
+}
+
+TEST(CapiOnRanks, BoxesThatDoNotTileNameTheRank) {
+    const auto with_box = [](int64_t start, int64_t count) {
+        return [=](int rank, spanfft_comm* comm) {
+            spanfft_problem p = cube(8);
+            const spanfft_box box = {{rank * 4, 0, 0}, {4, 8, 8}};
+            const spanfft_box bad = {{start, 0, 0}, {count, 8, 8}};
+            p.spectrum_box = rank == 1 ? &bad : &box;
+            return make(&p, comm);
+        };
+    };
+    expect_all(on_ranks(2, with_box(4, 4)), SPANFFT_OK, {});
+    expect_all(on_ranks(2, with_box(3, 5)), SPANFFT_INVALID_ARGUMENT, {"ranks 0", "and 1", "overlap"});
+    expect_all(on_ranks(2, with_box(5, 3)), SPANFFT_INVALID_ARGUMENT, {"448 of the 512"});
+    expect_all(on_ranks(2, with_box(4, 5)), SPANFFT_INVALID_ARGUMENT, {"rank 1", "axis 0"});
+    expect_all(on_ranks(2, with_box(4, -1)), SPANFFT_INVALID_ARGUMENT, {"rank 1"});
+    expect_all(on_ranks(2, with_box(INT64_MAX, 4)), SPANFFT_INVALID_ARGUMENT, {"rank 1"});
+    expect_all(on_ranks(2, with_box(4, INT64_MAX)), SPANFFT_INVALID_ARGUMENT, {"rank 1"});
+}
+
+TEST(CapiOnRanks, ExecutesAndCountsOnEachRank) {
+    const auto told = on_ranks(3, [](int rank, spanfft_comm* comm) {
+        spanfft_problem p = cube(6);
+        spanfft_plan* forward = nullptr;
+        spanfft_plan* backward = nullptr;
+        p.kinds[2] = SPANFFT_R2C;
+        int code = spanfft_plan_create(&p, comm, &forward);
+        p.direction = SPANFFT_BACKWARD;
+        if (!code) code = spanfft_plan_create(&p, comm, &backward);
+        if (code) return code;
+        EXPECT_EQ(spanfft_plan_rank(forward), rank);
+        EXPECT_EQ(spanfft_plan_ranks(forward), 3);
+        spanfft_box box;
+        EXPECT_EQ(spanfft_plan_input_box(forward, &box), SPANFFT_OK);
+        EXPECT_EQ(box.start[0], 2 * rank);
+        EXPECT_EQ(spanfft_plan_input_bytes(forward), 2 * 6 * 6 * 8);
+        EXPECT_EQ(spanfft_plan_output_bytes(forward), spanfft_plan_input_bytes(backward));
+        spanfft_counts counts = {};
+        counts.size = sizeof counts;
+        EXPECT_EQ(spanfft_plan_counted(forward, -1, &counts), SPANFFT_INVALID_ARGUMENT);
+        std::vector<double> x(72), y(static_cast<size_t>(spanfft_plan_output_bytes(forward)) / 8), z(72);
+        for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>((i * 7 + static_cast<size_t>(rank)) % 13);
+        code = spanfft_execute(forward, x.data(), y.data());
+        if (!code) code = spanfft_execute(backward, y.data(), z.data());
+        for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], z[i], 1e-13);
+        spanfft_counts predicted = counts;
+        EXPECT_EQ(spanfft_plan_predicted(forward, -1, -1, &predicted), SPANFFT_OK);
+        EXPECT_EQ(spanfft_plan_counted(forward, -1, &counts), SPANFFT_OK);
+        EXPECT_EQ(counts.messages, predicted.messages);
+        EXPECT_EQ(counts.sent_bytes, predicted.sent_bytes);
+        EXPECT_GT(counts.messages, 0);
+        spanfft_plan_free(forward);
+        spanfft_plan_free(backward);
+        return code;
+    });
+    expect_all(told, SPANFFT_OK, {});
+}
+
+TEST(CapiOnRanks, ANullPointerOfOneRankIsAnErrorOnAll) {
+    expect_all(on_ranks(2,
+                        [](int rank, spanfft_comm* comm) {
+                            const spanfft_problem p = cube(4);
+                            spanfft_plan* plan = nullptr;
+                            if (const int code = spanfft_plan_create(&p, comm, &plan)) return code;
+                            std::vector<double> x(64), y(64);
+                            const int code = spanfft_execute(plan, x.data(), rank == 1 ? nullptr : y.data());
+                            spanfft_plan_free(plan);
+                            return code;
+                        }),
+               SPANFFT_INVALID_ARGUMENT, {"rank 1", "output is NULL"});
+}
+
+TEST(Capi, AShortStructIsNotReadBeyondItsEnd) {
+    // As long as its size field says and no longer: AddressSanitizer would see a read behind it.
+    for (const size_t size : {sizeof(size_t), size_t{40}, offsetof(spanfft_problem, memory_bytes)}) {
+        const std::unique_ptr<char[]> memory(new char[size]);
+        const spanfft_problem p = cube(4);
+        std::memcpy(memory.get(), &p, size);
+        std::memcpy(memory.get(), &size, sizeof size);
+        const int code = make(reinterpret_cast<const spanfft_problem*>(memory.get()), nullptr);
+        EXPECT_EQ(code, size == offsetof(spanfft_problem, memory_bytes) ? SPANFFT_OK : SPANFFT_INVALID_ARGUMENT)
+            << size;
+    }
+}
+
+TEST(Capi, ErrorsAreKeptForEachThread) {
+    EXPECT_EQ(spanfft_problem_canonical("nonsense", nullptr), SPANFFT_INVALID_ARGUMENT);
+    const std::string mine = spanfft_last_error();
+    (void)on_ranks(1, [](int, spanfft_comm* comm) { return parse("c2c 8 colour=red", comm); });
+    EXPECT_EQ(spanfft_last_error(), mine);
+}
+
+}  // namespace
+}  // namespace spanfft::test

@@ -1,0 +1,89 @@
+// Strided axes by tiles (engine/tiled.hpp): specs large enough to be tiled, on every engine, against the definition.
+//
+// plan_tiled is called directly, so that the engines which do not ask for it are tested through it as well.
+#include "engine/tiled.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/direct_sum.hpp"
+
+namespace spanfft {
+namespace {
+
+struct Case {
+    const char* name;
+    Kernel kernel;
+    std::vector<LoopDim> transform, batch;
+    bool in_place = false;
+};
+
+std::vector<Case> cases() {
+    using K = Kernel;
+    return {
+        {"axis_0_of_2d", K::c2c_forward, {{16, 2100, 2100}}, {{2100, 1, 1}}},
+        {"axis_0_in_place", K::c2c_backward, {{17, 2101, 2101}}, {{2101, 1, 1}}, true},
+        {"last_tile_part_empty", K::c2c_forward, {{128, 261, 261}}, {{261, 1, 1}}},
+        {"other_strides_out", K::c2c_forward, {{16, 2100, 2200}}, {{2100, 1, 1}}},
+        {"plane", K::c2c_forward, {{180, 200, 200}, {200, 1, 1}}, {}},
+        {"planes", K::c2c_backward, {{30, 70, 70}, {70, 1, 1}}, {{18, 2100, 2100}}},
+        {"cube", K::c2c_forward, {{13, 4000, 4000}, {40, 100, 100}, {100, 1, 1}}, {}},
+        {"cube_in_place", K::c2c_backward, {{13, 4000, 4000}, {40, 100, 100}, {100, 1, 1}}, {}, true},
+        {"cube_batch", K::c2c_forward, {{6, 2100, 2100}, {30, 70, 70}, {70, 1, 1}}, {{3, 12600, 12600}}},
+        {"r2c_cube", K::r2c, {{13, 6160, 3120}, {40, 154, 78}, {154, 1, 1}}, {}},
+        {"r2c_cube_odd", K::r2c, {{13, 6200, 3120}, {40, 155, 78}, {155, 1, 1}}, {}},
+        {"c2r_cube", K::c2r, {{13, 3120, 6160}, {40, 78, 154}, {154, 1, 1}}, {}},
+        {"c2r_cube_batch", K::c2r, {{5, 3120, 6200}, {40, 78, 155}, {155, 1, 1}}, {{3, 15600, 31000}}},
+    };
+}
+
+LocalSpec spec_of(const Case& c, Precision precision, int threads) {
+    LocalSpec spec;
+    spec.kernel = c.kernel;
+    spec.precision = precision;
+    spec.transform = c.transform;
+    spec.batch = c.batch;
+    spec.in_place = c.in_place;
+    spec.threads = threads;
+    return spec;
+}
+
+TEST(EngineTiled, ResultsMeetTheAccuracyRule) {
+    int turn = 0;
+    for (const Case& c : cases()) {
+        // Engines and threads in turn: the definition in 113 bits takes a second a case.
+        const Engine& engine = *engines()[static_cast<size_t>(turn) % engines().size()];
+        const LocalSpec spec = spec_of(c, Precision::dbl, turn % 2 ? 3 : 1);
+        SCOPED_TRACE(engine.name() + " " + c.name);
+        ASSERT_TRUE(worth_tiling(spec));
+        auto fft = plan_tiled(engine, spec);
+        ASSERT_TRUE(fft.ok()) << fft.status().message();
+        const test::Outcome outcome = test::run(spec, *fft.value());
+        EXPECT_LE(outcome.error, test::rule(spec));
+        EXPECT_TRUE(outcome.surroundings_kept);
+        EXPECT_TRUE(outcome.input_preserved || c.in_place || c.kernel == Kernel::c2r);
+        ++turn;
+    }
+}
+
+TEST(EngineTiled, FloatAndLongDoubleAreTiledToo) {
+    const Case plane{"planes", Kernel::c2c_forward, {{60, 70, 70}, {70, 1, 1}}, {{18, 4200, 4200}}};
+    for (Precision precision : {Precision::single, Precision::extended}) {
+        const LocalSpec spec = spec_of(plane, precision, 2);
+        auto fft = plan_tiled(*find_engine("ducc0"), spec);
+        ASSERT_TRUE(fft.ok()) << fft.status().message();
+        EXPECT_LE(test::run(spec, *fft.value()).error, test::rule(spec));
+    }
+}
+
+TEST(EngineTiled, WhatGainsNothingIsLeftToTheEngine) {
+    const Case contiguous{"lines", Kernel::c2c_forward, {{1024, 1, 1}}, {{100, 1024, 1024}}};
+    const Case small{"small", Kernel::c2c_forward, {{16, 70, 70}}, {{70, 1, 1}}};
+    const Case lonely{"no line beside another", Kernel::c2c_forward, {{16, 4200, 4200}}, {{2100, 2, 2}}};
+    const Case real{"dct", Kernel::dct2, {{16, 2100, 2100}}, {{2100, 1, 1}}};
+    for (const Case& c : {contiguous, small, lonely, real}) {
+        EXPECT_FALSE(worth_tiling(spec_of(c, Precision::dbl, 1))) << c.name;
+    }
+}
+
+}  // namespace
+}  // namespace spanfft

@@ -1,0 +1,231 @@
+// One test over the whole exchange table: whatever a strategy is called, it moves every element to where the layouts
+// say, sends what it predicted and allocates the buffers that it predicted. A new row in the table is tested by being
+// there.
+#include "exchange/exchange.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "comm/counted_comm.hpp"
+#include "comm/strided_copy.hpp"
+#include "support/oracle.hpp"
+#include "support/random.hpp"
+#include "support/thread_comm.hpp"
+
+namespace spanfft::test {
+namespace {
+
+// Byte b of element g of the global array; differs between elements and between bytes.
+unsigned char byte_of(index_t g, index_t b) { return static_cast<unsigned char>((g * 31 + b * 7 + (g >> 8)) & 0xFF); }
+
+std::vector<unsigned char> local_array(const Layout& layout, int rank, index_t elem_bytes) {
+    std::vector<unsigned char> local;
+    for_each_index(layout.shape(), layout.patch(rank), [&](index_t g) {
+        for (index_t b = 0; b < elem_bytes; ++b) local.push_back(byte_of(g, b));
+    });
+    return local;
+}
+
+void expect_moved(const ExchangeStrategy& strategy, const ExchangeSpec& spec) {
+    SCOPED_TRACE(cat(strategy.name, ": ", spec.from.describe(), " -> ", spec.to.describe(), " of ", spec.elem_bytes,
+                     " bytes on ", spec.from.nranks(), " ranks"));
+    ThreadWorld world(spec.from.nranks());
+    std::mutex mutex;
+    world.run([&](int rank, Comm& comm) {
+        const auto group = exchange_group(spec.from, spec.to, rank);
+        auto counts = std::make_shared<Counts>();
+        auto part = comm.split(group.front(), rank);
+        if (!part.ok()) return;
+        auto counted = make_counted_comm(std::move(part).value(), counts);
+        auto exchange = strategy.bind(*counted, spec, rank);
+        const auto source = local_array(spec.from, rank, spec.elem_bytes);
+        const auto wanted = local_array(spec.to, rank, spec.elem_bytes);
+        std::vector<unsigned char> kept = source, target(wanted.size(), 0xEE);
+        Status status = exchange.status();
+        for (int time = 0; time < 2 && status.ok(); ++time) {
+            std::fill(target.begin(), target.end(), 0xEE);
+            status = exchange.value()->run(source.data(), target.data());
+        }
+        index_t messages = 0, bytes = 0;
+        for (const auto& piece : pieces_to_send(spec.from, spec.to, rank)) {
+            if (piece.peer == rank || piece.elems() == 0) continue;
+            ++messages;
+            bytes += piece.elems() * spec.elem_bytes;
+        }
+        const std::lock_guard lock(mutex);
+        EXPECT_TRUE(status.ok()) << status.message();
+        if (!status.ok()) return;
+        EXPECT_TRUE(target == wanted) << "rank " << rank << " holds the wrong elements";
+        EXPECT_TRUE(source == kept) << "rank " << rank << ": the source was changed";
+        EXPECT_EQ(counts->messages, 2 * messages) << "rank " << rank;
+        EXPECT_EQ(counts->sent_bytes, 2 * bytes) << "rank " << rank;
+        EXPECT_EQ(world.sent_by(rank).messages, 2 * messages) << "rank " << rank;
+        EXPECT_EQ(world.sent_by(rank).bytes, 2 * bytes) << "rank " << rank;
+        EXPECT_EQ(exchange.value()->memory_bytes(), strategy.memory_bytes(spec, rank)) << "rank " << rank;
+    });
+    EXPECT_EQ(world.open_comms(), 0);
+}
+
+Extents some_shape(Random& random) {
+    Extents shape;
+    for (index_t i = random.between(1, 4); i > 0; --i) shape.push_back(random.chance(0.15) ? 1 : random.between(1, 9));
+    return shape;
+}
+
+class EveryExchange : public testing::TestWithParam<std::string> {
+  protected:
+    const ExchangeStrategy& strategy() const { return *find_exchange(GetParam()); }
+};
+
+TEST_P(EveryExchange, MovesBlocksToBlocksOnAnyGrid) {
+    Random random(21);
+    SCOPED_TRACE(cat("seed ", random.seed()));
+    for (int i = 0; i < 250; ++i) {
+        const Extents shape = some_shape(random);
+        const int ranks = static_cast<int>(random.between(1, 8));
+        expect_moved(strategy(),
+                     {random_grid_layout(random, shape, ranks, false), random_grid_layout(random, shape, ranks, false),
+                      random.pick(std::vector<index_t>{4, 8, 16, 32})});
+        if (HasFailure()) return;
+    }
+}
+
+TEST_P(EveryExchange, MovesOneGridDimensionFromAxisToAxis) {
+    for (const index_t ranks : {2, 3, 4, 6, 8}) {
+        for (const Extents& parts : factorings(ranks, 2)) {
+            const Layout from({5, 6, 7}, {{parts[0], 0, Division::block}, {parts[1], 1, Division::block}});
+            for (const index_t elem : {4, 8, 16, 32}) expect_moved(strategy(), {from, from.with_division(1, 2), elem});
+            expect_moved(strategy(), {from.with_division(1, 2), from, 16});
+        }
+    }
+}
+
+TEST_P(EveryExchange, MovesBoxesToBlocksAndBack) {
+    Random random(22);
+    SCOPED_TRACE(cat("seed ", random.seed()));
+    for (int i = 0; i < 150; ++i) {
+        const Extents shape = some_shape(random);
+        const int ranks = static_cast<int>(random.between(1, 8));
+        Layout boxes = Layout::from_boxes(shape, random_tiling(random, shape, ranks)).value();
+        Layout grid = random_grid_layout(random, shape, ranks, false);
+        if (random.chance(0.5)) std::swap(boxes, grid);
+        expect_moved(strategy(), {boxes, grid, random.pick(std::vector<index_t>{4, 8, 16, 32})});
+        if (HasFailure()) return;
+    }
+}
+
+TEST_P(EveryExchange, MovesCyclicLayouts) {
+    Random random(23);
+    SCOPED_TRACE(cat("seed ", random.seed()));
+    for (int i = 0; i < 100; ++i) {
+        const Extents shape = some_shape(random);
+        const int ranks = static_cast<int>(random.between(1, 8));
+        expect_moved(strategy(), {random_grid_layout(random, shape, ranks, true),
+                                  random_grid_layout(random, shape, ranks, true), 16});
+        if (HasFailure()) return;
+    }
+}
+
+TEST_P(EveryExchange, LeavesRanksWithoutElementsInPeace) {
+    const Layout from({2, 2}, {{8, 0, Division::block}}), to({2, 2}, {{8, 1, Division::block}});
+    expect_moved(strategy(), {from, to, 16});
+}
+
+TEST_P(EveryExchange, FailsOnAllRanksWhenOneCanNotMakeIt) {
+    const Layout from({8, 8}, {{4, 0, Division::block}});
+    ThreadWorld world(4);
+    world.fail(2, CommCall::make_transfer, 1);
+    std::mutex mutex;
+    world.run([&](int rank, Comm& comm) {
+        auto exchange = strategy().bind(comm, {from, from.with_division(0, 1), 8}, rank);
+        const Status all = agree(comm, exchange.status());
+        const std::lock_guard lock(mutex);
+        EXPECT_EQ(all.code(), Code::mpi_error);
+        EXPECT_NE(all.message().find("rank 2"), std::string::npos) << all.message();
+    });
+    EXPECT_TRUE(world.fault_was_hit());
+}
+
+std::vector<std::string> table_names() {
+    std::vector<std::string> names;
+    for (const auto& strategy : exchange_table()) names.emplace_back(strategy.name);
+    return names;
+}
+INSTANTIATE_TEST_SUITE_P(Table, EveryExchange, testing::ValuesIn(table_names()),
+                         [](const auto& tested) { return tested.param; });
+
+TEST(ExchangeTable, EveryRowSaysWhatItIsAndWhereItIsFrom) {
+    for (const auto& strategy : exchange_table()) {
+        EXPECT_NE(strategy.name, std::string());
+        EXPECT_NE(strategy.source, std::string());
+        EXPECT_NE(strategy.how, std::string());
+        EXPECT_EQ(find_exchange(strategy.name), &strategy);
+        EXPECT_NE(exchange_names().find(strategy.name), std::string::npos);
+    }
+    EXPECT_EQ(find_exchange("pigeons"), nullptr);
+}
+
+TEST(ExchangeTable, AlltoallwNeedsNoBuffersAndAlltoallvPacksOneSideOfASlab) {
+    const Layout from({8, 8}, {{4, 0, Division::block}});
+    const ExchangeSpec spec{from, from.with_division(0, 1), 16};
+    EXPECT_EQ(find_exchange("alltoallw")->buffer_bytes(spec, 1), 0);
+    // 2x8 elements, of which 2x2 stay: 12 elements are packed to be sent; what comes is contiguous rows? No: columns
+    // of 8x2, in which a peer's 2x2 rows are contiguous. So the receiving side needs no buffer.
+    EXPECT_EQ(find_exchange("alltoallv")->buffer_bytes(spec, 1), 12 * 16);
+}
+
+TEST(StridedCopy, OfAnyTwoShapesIsTheOrderOfLoops) {
+    Random random(24);
+    SCOPED_TRACE(cat("seed ", random.seed()));
+    for (int i = 0; i < 3000; ++i) {
+        // A part of an array, copied to a part of another array, to contiguous memory, or from it.
+        const index_t elem = random.pick(std::vector<index_t>{4, 8, 16, 32, 12});
+        StridedPart from{0, {}, elem}, to{0, {}, elem};
+        index_t from_stride = elem, to_stride = elem;
+        for (index_t d = random.between(0, 4); d > 0; --d) {
+            const index_t n = random.between(1, 4), step = random.chance(0.2) ? 2 : 1;
+            from.dims.insert(from.dims.begin(), {n, step * from_stride});
+            to.dims.insert(to.dims.begin(), {n, to_stride});
+            from_stride *= step * n + random.below(2);
+            to_stride *= n + random.below(2);
+        }
+        from.offset_bytes = random.below(3) * elem;
+        to.offset_bytes = random.below(3) * elem;
+        StridedPart contiguous{8, {{from.bytes(), 1}}, 1};
+        const int way = static_cast<int>(random.below(3));
+        const StridedPart& a = way == 1 ? contiguous : from;
+        const StridedPart& b = way == 2 ? contiguous : to;
+        const auto offsets = [](const StridedPart& p) {  // of every byte, in loop order
+            std::vector<index_t> all{p.offset_bytes};
+            for (const auto& dim : p.dims) {
+                std::vector<index_t> next;
+                for (index_t base : all) {
+                    for (index_t k = 0; k < dim.count; ++k) next.push_back(base + k * dim.stride_bytes);
+                }
+                all = std::move(next);
+            }
+            std::vector<index_t> bytes;
+            for (index_t base : all) {
+                for (index_t k = 0; k < p.elem_bytes; ++k) bytes.push_back(base + k);
+            }
+            return bytes;
+        };
+        const auto at = offsets(a), put = offsets(b);
+        ASSERT_EQ(at.size(), put.size());
+        const auto reach = [](const std::vector<index_t>& all) {
+            return static_cast<size_t>(*std::max_element(all.begin(), all.end()) + 1);
+        };
+        std::vector<unsigned char> source(reach(at)), target(reach(put), 0xEE), wanted(reach(put), 0xEE);
+        for (auto& c : source) c = static_cast<unsigned char>(random.bits());
+        for (size_t k = 0; k < at.size(); ++k) wanted[static_cast<size_t>(put[k])] = source[static_cast<size_t>(at[k])];
+        copy_strided(a, source.data(), b, target.data());
+        ASSERT_TRUE(target == wanted) << "case " << i;
+        ASSERT_EQ(merged(a).bytes(), a.bytes());
+        ASSERT_EQ(offsets(merged(a)), at) << "merged() changed the order, case " << i;
+    }
+}
+
+}  // namespace
+}  // namespace spanfft::test

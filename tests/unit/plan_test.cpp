@@ -1,0 +1,291 @@
+// Plans of solvers `local` and `pencil` on simulated ranks, against the transforms' definitions. Every case checks the
+// result, that the input is kept bit for bit, that nothing is written outside the arrays, and that every step
+// counts what it predicted (check_plan in support/oracle.cpp).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "exec/executor.hpp"
+#include "plan/planner.hpp"
+#include "support/oracle.hpp"
+#include "support/random.hpp"
+
+namespace spanfft::test {
+namespace {
+
+const std::vector<std::string> kKinds = {"c2c", "r2c", "dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4"};
+const std::vector<std::string> kDirections = {"forward", "backward"};
+const std::vector<std::string> kPrecisions = {"float", "double", "longdouble"};
+const std::vector<std::string> kNorms = {"backward", "ortho", "forward"};
+
+std::unique_ptr<Plan> planned(const std::string& text) {
+    const auto problem = Problem::parse(text);
+    EXPECT_TRUE(problem.ok()) << problem.status().message();
+    if (!problem.ok()) return nullptr;
+    auto plan = Planner(this_machine()).plan(problem.value());
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    return plan.ok() ? std::move(plan).value() : nullptr;
+}
+
+// --- one process ---------------------------------------------------------------------------------------------------
+
+TEST(LocalPlan, EveryKindDirectionPrecisionAndNormAtSmallLengths) {
+    for (const auto& kind : kKinds) {
+        for (const auto& direction : kDirections) {
+            for (const auto& precision : kPrecisions) {
+                for (const auto& norm : kNorms) {
+                    for (const index_t n : {2, 3, 4, 5, 8, 9, 16, 26, 45}) {
+                        // Several rows, so that the error is that of the transform and not of one lucky number.
+                        check_plan(cat(kind, " 12x", n, " ", direction, " ", precision, " axes=1 norm=", norm));
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST(LocalPlan, OnePointIsATransformToo) {
+    for (const auto& kind : kKinds) {
+        if (kind == "dct1") continue;
+        for (const auto& direction : kDirections) check_plan(kind + " 1 " + direction);
+        check_plan(kind + " 1x1x1 norm=ortho");
+        check_plan(kind + " 3x1x4 float");
+    }
+}
+
+TEST(LocalPlan, LengthsWithLargePrimes) {
+    for (const index_t n : {17, 19, 34, 97, 101, 211}) {
+        for (const auto& kind : kKinds) check_plan(cat(kind, " ", n, " ", n % 2 ? "double" : "float"));
+    }
+}
+
+TEST(LocalPlan, OneToSixAxes) {
+    for (const std::string shape : {"24", "5x6", "3x4x5", "2x3x4x5", "2x3x2x3x4", "2x3x2x3x2x4"}) {
+        for (const auto& kind : kKinds) {
+            for (const auto& direction : kDirections) check_plan(kind + " " + shape + " " + direction);
+        }
+    }
+}
+
+TEST(LocalPlan, SubsetsAndOrdersOfAxes) {
+    for (const std::string axes : {"0", "1", "2", "0,1", "1,0", "2,0", "0,2", "2,1,0", "1,2,0"}) {
+        for (const std::string kind : {"c2c", "r2c", "dct2", "dst3"}) {
+            for (const auto& direction : kDirections) check_plan(kind + " 4x5x6 " + direction + " axes=" + axes);
+        }
+    }
+}
+
+TEST(LocalPlan, MixedKindsMeanAnAxisEach) {
+    for (const std::string kinds :
+         {"dct2,c2c,r2c", "c2c,dst1,dct4", "dct1,dst2,dct3", "r2c,c2c,c2c", "c2c,r2c,dct2", "dst4,r2c,dst4"}) {
+        for (const auto& direction : kDirections) {
+            for (const auto& norm : kNorms) check_plan(kinds + " 4x5x6 " + direction + " norm=" + norm);
+        }
+    }
+}
+
+TEST(LocalPlan, BatchesAreSeparateTransforms) {
+    for (const auto& kind : kKinds) {
+        check_plan(kind + " 4x6 batch=3");
+        check_plan(kind + " 4x6 backward batch=5 axes=0");
+        check_plan(kind + " 7 batch=2");
+    }
+}
+
+TEST(LocalPlan, InPlaceUsesOneArray) {
+    for (const auto& kind : kKinds) {
+        for (const auto& direction : kDirections) {
+            check_plan(kind + " 6x7 in_place " + direction);
+            check_plan(kind + " 3x4x5 in_place float axes=1 " + direction);
+            check_plan(kind + " 8 in_place norm=ortho batch=2 " + direction);
+        }
+    }
+}
+
+TEST(LocalPlan, ThreadsChangeNothingButTime) {
+    for (const auto& kind : kKinds) check_plan(kind + " 8x9x10 threads=3");
+}
+
+TEST(LocalPlan, MeasuredPlansAreAsExact) { check_plan("r2c 8x9x10 effort=measure"); }
+
+// --- ranks ---------------------------------------------------------------------------------------------------------
+
+class PencilPlan : public testing::TestWithParam<int> {
+  protected:
+    // Both exchange strategies, unless the text names one.
+    void check(const std::string& text) const {
+        for (const std::string exchange : {"alltoallv", "alltoallw"}) {
+            check_plan(cat(text, " threads=1 ranks=", GetParam(), " exchange=", exchange));
+        }
+    }
+    std::vector<std::string> grids(int ndim) const {
+        std::vector<std::string> texts;
+        for (int dims = 1; dims < ndim; ++dims) {
+            for (const Extents& grid : factorings(GetParam(), dims)) texts.push_back(" grid=" + shape_string(grid));
+        }
+        return texts;
+    }
+};
+
+TEST_P(PencilPlan, EveryKindAndDirection) {
+    for (const auto& kind : kKinds) {
+        for (const auto& direction : kDirections) check(kind + " 6x5x4 " + direction);
+    }
+}
+
+TEST_P(PencilPlan, EveryPrecisionAndNorm) {
+    for (const auto& precision : kPrecisions) {
+        for (const auto& norm : kNorms) {
+            check("r2c 6x4x8 " + precision + " norm=" + norm);
+            check("dct2 6x4x8 backward " + precision + " norm=" + norm);
+            check("c2c 7x5 backward " + precision + " norm=" + norm);
+        }
+    }
+}
+
+TEST_P(PencilPlan, EveryGridOfFewerDimensionsThanTheArray) {
+    for (const auto& grid : grids(3)) {
+        for (const auto& direction : kDirections) {
+            for (const std::string output : {"natural", "exchanged"}) {
+                check("r2c 6x5x8 " + direction + grid + " output=" + output);
+                check("c2c 4x9x5 " + direction + grid + " output=" + output);
+            }
+        }
+    }
+}
+
+TEST_P(PencilPlan, GridsOfFourAndFiveAxes) {
+    for (const auto& grid : grids(4)) check("r2c 4x3x4x6" + grid);
+    for (const auto& grid : grids(5)) check_plan(cat("c2c 3x2x4x3x2 threads=1 ranks=", GetParam(), grid));
+}
+
+TEST_P(PencilPlan, TwoAxes) {
+    for (const auto& kind : kKinds) check(kind + " 10x9");
+}
+
+TEST_P(PencilPlan, SubsetsAndOrdersOfAxes) {
+    for (const std::string axes : {"0", "1", "2", "1,0", "0,2", "2,1,0", "0,1,2"}) {
+        for (const std::string kind : {"c2c", "r2c", "dct2"}) {
+            for (const std::string output : {"natural", "exchanged"}) {
+                check(kind + " 5x6x4 axes=" + axes + " output=" + output);
+                check(kind + " 5x6x4 backward axes=" + axes + " output=" + output);
+            }
+        }
+    }
+}
+
+TEST_P(PencilPlan, MixedKinds) {
+    for (const std::string kinds : {"dct2,c2c,r2c", "c2c,dst1,dct4", "r2c,c2c,c2c", "c2c,r2c,dst2", "dct1,dst2,dct3"}) {
+        for (const auto& direction : kDirections) check(kinds + " 4x6x5 norm=ortho " + direction);
+    }
+}
+
+TEST_P(PencilPlan, Batches) {
+    check("r2c 6x5x4 batch=3");
+    check("c2c 6x5 backward batch=2 output=exchanged");
+    check("dst2 3x4 batch=4");
+}
+
+TEST_P(PencilPlan, RowsOfATwoDimensionalArray) { check("r2c 11x16 axes=1"); }
+
+TEST_P(PencilPlan, MoreRanksThanPlanes) {
+    check("r2c 2x3x4");
+    check("c2c 1x2x3 backward");
+    check("dct2 3x2");
+    check("c2c 1x1x5");
+    check("r2c 2x2x1 backward");
+}
+
+TEST_P(PencilPlan, InPlace) {
+    for (const std::string kind : {"c2c", "r2c", "dct3"}) {
+        for (const auto& direction : kDirections) {
+            check(kind + " 6x5x4 in_place " + direction);
+            check(kind + " 6x5x4 in_place output=exchanged " + direction);
+            check(kind + " 5x4 in_place axes=0 " + direction);
+        }
+    }
+}
+
+TEST_P(PencilPlan, GivenBoxes) {
+    Random random(31);
+    for (int i = 0; i < 12; ++i) {
+        for (const std::string kind : {"c2c", "r2c", "dst4"}) {
+            Problem p = Problem::parse(kind + " 5x6x4 threads=1").value();
+            p.direction = static_cast<Direction>(i % 2);
+            p.ranks = GetParam();
+            if (i % 3 != 0) p.real_boxes = random_tiling(random, p.shape, p.ranks);
+            if (i % 3 != 1) p.spectrum_boxes = random_tiling(random, p.spectrum_shape(), p.ranks);
+            p.in_place = i % 4 == 0;
+            if (i % 5 == 0) p.batch = 2;
+            check_plan(p, random.bits());
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, PencilPlan, testing::Range(1, 9),
+                         [](const auto& tested) { return cat("P", tested.param); });
+
+// --- what plans say of themselves -----------------------------------------------------------------------------------
+
+TEST(PencilRoute, SlabsNeedOneExchangeForwardAndASecondForNaturalOrder) {
+    const auto exchanges = [](const std::string& text) {
+        int count = 0;
+        const auto plan = planned(text);
+        for (const auto& step : plan->steps) count += step->type() == std::string("Exchange");
+        return count;
+    };
+    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4 output=exchanged"), 1);
+    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4"), 2);
+    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4 backward output=exchanged"), 1);
+    EXPECT_EQ(exchanges("r2c 8x8x8 ranks=4 grid=2x2 output=exchanged"), 2);
+    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4 axes=1,2"), 0);
+    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=1"), 0);
+}
+
+TEST(PencilRoute, TheDefaultGridDividesTheLeadingAxis) {
+    const auto plan = planned("c2c 64x64x64 ranks=4");
+    EXPECT_EQ(plan->input.layout.patch(0)[0].count * plan->problem.grid[0], 64);
+    EXPECT_TRUE(plan->input.layout.is_whole(2));
+}
+
+TEST(PencilRoute, ExchangedOutputIsDividedAsTheLastExchangeLeftIt) {
+    const auto plan = planned("c2c 8x8x8 ranks=4 grid=4 output=exchanged");
+    EXPECT_TRUE(plan->output.layout.is_whole(0));
+    EXPECT_FALSE(plan->output.layout.is_whole(1));
+    EXPECT_TRUE(planned("c2c 8x8x8 ranks=4 grid=4")->output.layout.is_whole(1));
+}
+
+TEST(PencilRoute, InputAndOutputOfForwardAndBackwardAreEachOthers) {
+    Random random(32);
+    SCOPED_TRACE(cat("seed ", random.seed()));
+    for (int i = 0; i < 200; ++i) {
+        ProblemLimits limits;
+        limits.max_elems = 2000;
+        Problem p = random_solvable(random, limits);
+        p.direction = Direction::forward;
+        const auto forward = Planner(this_machine()).plan(p);
+        p.direction = Direction::backward;
+        const auto backward = Planner(this_machine()).plan(p);
+        ASSERT_TRUE(forward.ok() && backward.ok()) << p.print();
+        for (int rank = 0; rank < p.ranks; ++rank) {
+            EXPECT_EQ(forward.value()->input.layout.patch(rank), backward.value()->output.layout.patch(rank))
+                << p.print();
+            EXPECT_EQ(forward.value()->output.layout.patch(rank), backward.value()->input.layout.patch(rank))
+                << p.print();
+        }
+    }
+}
+
+TEST(PencilRoute, PredictsForMoreRanksThanThereAre) {
+    // 64 x 64 ranks: pencils move along rows and columns of the grid, 63 messages each, and the last exchange, back
+    // to natural order, moves both grid dimensions at once.
+    const auto plan = planned("r2c 512x512x512 float ranks=4096 grid=64x64 output=exchanged");
+    EXPECT_EQ(plan->predict(1234).messages, 2 * 63);
+    // 8 x 8 rows of the local array of 8 x 8 x 257 to each of 64, complex float: all but its own part.
+    index_t sent = 0;
+    for (int rank = 0; rank < 4096; rank += 819) sent += plan->steps[1]->predict(rank).sent_bytes;
+    EXPECT_GT(sent, 0);
+}
+
+}  // namespace
+}  // namespace spanfft::test

@@ -1,0 +1,165 @@
+// The planner: who is asked, who wins, and what is said when nobody can.
+#include "plan/planner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "support/random.hpp"
+
+namespace spanfft::test {
+namespace {
+
+Result<std::unique_ptr<Plan>> plan(const std::string& text) {
+    const auto problem = Problem::parse(text);
+    if (!problem.ok()) return problem.status();
+    return Planner(this_machine()).plan(problem.value());
+}
+
+struct Refusal {
+    const char* text;
+    Code code;
+    std::vector<std::string> words;
+};
+
+TEST(Planner, RefusalsSayWhyAndWhatToDo) {
+    const std::vector<Refusal> table = {
+        {"c2c 64 ranks=4", Code::unsupported, {"1-D", "64", "4 ranks", "one rank", "memory=", "batch", "axes=1"}},
+        {"c2c 64 ranks=4 batch=8", Code::unsupported, {"8x64"}},
+        {"c2c 8x8 ranks=4 grid=2x2", Code::invalid_argument, {"grid 2x2", "all 2 axes", "undivided"}},
+        {"c2c 8x8x8 ranks=8 grid=2x2x2", Code::invalid_argument, {"grid 2x2x2", "all 3 axes"}},
+        {"c2c 8x8 ranks=2 exchange=pigeons", Code::invalid_argument, {"'pigeons'", "alltoallv, alltoallw"}},
+        {"c2c 8x8 engine=abacus", Code::engine_error, {"'abacus'", "not found", "ducc0"}},
+        {"c2c 8x8 ranks=2 engine=abacus", Code::engine_error, {"'abacus'"}},
+    };
+    for (const auto& refusal : table) {
+        const auto answer = plan(refusal.text);
+        ASSERT_FALSE(answer.ok()) << refusal.text;
+        EXPECT_EQ(answer.status().code(), refusal.code) << refusal.text << ": " << answer.status().message();
+        for (const auto& word : refusal.words) {
+            EXPECT_NE(answer.status().message().find(word), std::string::npos)
+                << "'" << refusal.text << "' gave '" << answer.status().message() << "', which lacks '" << word << "'";
+        }
+    }
+}
+
+TEST(Planner, RefusesProblemsThatWereNeverChecked) {
+    Problem p;
+    p.shape = {8};
+    EXPECT_EQ(Planner(this_machine()).plan(p).status().code(), Code::invalid_argument);
+}
+
+TEST(Planner, FillsInWhatItChose) {
+    const auto chosen = plan("r2c 64x64x64 ranks=4");
+    ASSERT_TRUE(chosen.ok());
+    EXPECT_EQ(product(chosen.value()->problem.grid), 4);
+    EXPECT_FALSE(chosen.value()->problem.exchange.empty());
+    EXPECT_EQ(chosen.value()->problem.threads, 1);
+    EXPECT_EQ(chosen.value()->solver, "pencil");
+    const auto alone = plan("r2c 64x64x64");
+    ASSERT_TRUE(alone.ok());
+    EXPECT_EQ(alone.value()->solver, "local");
+    EXPECT_GE(alone.value()->problem.threads, 1);
+}
+
+TEST(Planner, KeepsToWhatIsForced) {
+    for (const std::string exchange : {"alltoallw", "alltoallv"}) {
+        for (const std::string grid : {"4", "1x4", "2x2"}) {
+            const auto chosen =
+                plan("c2c 16x16x16 ranks=4 threads=2 engine=ducc0 grid=" + grid + " exchange=" + exchange);
+            ASSERT_TRUE(chosen.ok()) << chosen.status().message();
+            EXPECT_EQ(chosen.value()->problem.print(), "c2c 16x16x16 forward double ranks=4 grid=" + grid +
+                                                           " threads=2 engine=ducc0 exchange=" + exchange);
+        }
+    }
+}
+
+TEST(Planner, NotesTheRunnersUp) {
+    const auto chosen = plan("c2c 16x16x16 ranks=4");
+    ASSERT_TRUE(chosen.ok());
+    const auto& notes = chosen.value()->notes;
+    EXPECT_TRUE(
+        std::any_of(notes.begin(), notes.end(), [](const std::string& n) { return n.find("not chosen: grid") == 0; }));
+}
+
+TEST(Planner, ChoosesNoDearerPlanThanAnyThatItMayChoose) {
+    const auto chosen = plan("c2c 32x32x32 ranks=8");
+    ASSERT_TRUE(chosen.ok());
+    for (const std::string exchange : {"alltoallw", "alltoallv"}) {
+        for (const std::string grid : {"8x1", "2x4", "4x2"}) {
+            const auto other = plan("c2c 32x32x32 ranks=8 grid=" + grid + " exchange=" + exchange);
+            ASSERT_TRUE(other.ok());
+            EXPECT_LE(chosen.value()->predicted_seconds(), other.value()->predicted_seconds())
+                << grid << " " << exchange;
+        }
+    }
+}
+
+TEST(Planner, TakesEveryRandomProblemInMemory) {
+    Random random(51);
+    ProblemLimits limits;
+    limits.max_ndim = 6;
+    limits.max_ranks = 24;
+    limits.max_elems = 100000;
+    for (int i = 0; i < 500; ++i) {
+        const Problem p = random_solvable(random, limits);
+        SCOPED_TRACE(cat("seed ", random.seed(), ", case ", i, ": '", p.print(), "'"));
+        const auto made = Planner(this_machine()).plan(p);
+        ASSERT_TRUE(made.ok()) << made.status().message();
+        const Plan& chosen = *made.value();
+        // Each step starts where the last one ended, and no step but the first reads the input.
+        EXPECT_EQ(chosen.input.layout.shape(), [&] {
+            Extents shape = p.input_shape();
+            if (p.batch > 1) shape.insert(shape.begin(), p.batch);
+            return shape;
+        }());
+        for (int rank = 0; rank < p.ranks; ++rank) {
+            ASSERT_GE(chosen.peak_memory_bytes(rank), chosen.input.local_bytes(rank));
+            const Counts counts = chosen.predict(rank);
+            ASSERT_GE(counts.seconds, 0);
+            ASSERT_EQ(counts.disk_reads + counts.disk_writes, 0);
+        }
+    }
+}
+
+TEST(Planner, WhatRanksSendIsWhatOtherRanksReceive) {
+    // Summed over ranks, an exchange sends what does not stay: counted from the layouts alone.
+    const auto made = plan("c2c 12x10x8 ranks=6 grid=3x2 output=exchanged");
+    ASSERT_TRUE(made.ok());
+    index_t sent = 0;
+    for (int rank = 0; rank < 6; ++rank) sent += made.value()->predict(rank).sent_bytes;
+    // First exchange in pairs (grid dimension of 2), then in threes: 1/2 and 2/3 of 960 elements of 16 bytes.
+    EXPECT_EQ(sent, 960 * 16 / 2 + 960 * 16 * 2 / 3);
+}
+
+TEST(SolverTable, NamesAreUniqueAndSourced) {
+    std::set<std::string> names;
+    for (const auto& solver : solver_table()) {
+        EXPECT_TRUE(names.insert(solver.name).second) << solver.name;
+        EXPECT_NE(solver.source, std::string());
+    }
+}
+
+TEST(SolverTable, EverySolverDeclinesWithASentence) {
+    const Planner planner(this_machine());
+    for (const auto& solver : solver_table()) {
+        int declined = 0;
+        for (const char* text : {"c2c 8", "c2c 8x8 ranks=2", "c2c 8x8 memory=1MB"}) {
+            const auto answer = solver.solve(Problem::parse(text).value(), planner);
+            if (answer.ok()) continue;
+            ++declined;
+            EXPECT_EQ(answer.status().code(), Code::unsupported) << solver.name;
+            EXPECT_NE(answer.status().message().find(' '), std::string::npos) << solver.name;
+        }
+        EXPECT_GT(declined, 0) << solver.name;
+    }
+}
+
+TEST(Machine, GivesUnknownExchangesTheDefaultFigures) {
+    EXPECT_EQ(Machine().exchange("pigeons").latency_seconds, ExchangeFigures().latency_seconds);
+    EXPECT_GE(this_machine().cores, 1);
+}
+
+}  // namespace
+}  // namespace spanfft::test
