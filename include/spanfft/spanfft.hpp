@@ -167,7 +167,7 @@ class Problem {
     }
 
   private:
-    Problem& set(std::int32_t spanfft_problem::*field, int value) {
+    Problem& set(std::int32_t spanfft_problem::* field, int value) {
         c_.*field = value;
         return *this;
     }

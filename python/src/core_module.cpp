@@ -49,8 +49,8 @@ class Buffer {
     Buffer(nb::handle object, int64_t bytes, bool writable, const char* role) {
         if (object.is_none()) {
             if (bytes != 0) {
-                fail(SPANFFT_INVALID_ARGUMENT, std::string(role) + " is None but needs " + std::to_string(bytes) +
-                                                   " bytes; pass an array");
+                fail(SPANFFT_INVALID_ARGUMENT,
+                     std::string(role) + " is None but needs " + std::to_string(bytes) + " bytes; pass an array");
             }
             return;
         }
@@ -63,8 +63,8 @@ class Buffer {
             const int64_t given = view_.len;
             PyBuffer_Release(&view_);
             held_ = false;
-            fail(SPANFFT_INVALID_ARGUMENT, std::string(role) + " holds " + std::to_string(given) + " bytes; the plan needs " +
-                                               std::to_string(bytes));
+            fail(SPANFFT_INVALID_ARGUMENT, std::string(role) + " holds " + std::to_string(given) +
+                                               " bytes; the plan needs " + std::to_string(bytes));
         }
     }
     ~Buffer() {
@@ -97,8 +97,8 @@ nb::dict counts_dict(const spanfft_counts& counts) {
 
 // What progress_callback needs while spanfft_transform_file runs without the GIL.
 struct Progress {
-    nb::object callable;          // may be None
-    PyObject* raised = nullptr;   // a Python exception that the callback or a signal handler raised
+    nb::object callable;         // may be None
+    PyObject* raised = nullptr;  // a Python exception that the callback or a signal handler raised
 };
 
 int progress_callback(int64_t done_bytes, int64_t total_bytes, void* user) {
@@ -412,8 +412,9 @@ NB_MODULE(_core, m) {
         .def_prop_ro("sweeps", [](const PyPlan& p) { return spanfft_plan_sweeps(p.get()); })
         .def_prop_ro("scratch_bytes", [](const PyPlan& p) { return spanfft_plan_scratch_bytes(p.get()); })
         .def_prop_ro("notes", &PyPlan::notes)
-        .def("peak_memory_bytes",
-             [](const PyPlan& p, int rank) { return spanfft_plan_peak_memory_bytes(p.get(), rank); }, "rank"_a = -1)
+        .def(
+            "peak_memory_bytes",
+            [](const PyPlan& p, int rank) { return spanfft_plan_peak_memory_bytes(p.get(), rank); }, "rank"_a = -1)
         .def("explain", [](const PyPlan& p) { return p.text(&spanfft_plan_explain); })
         .def("steps", &PyPlan::steps, "rank"_a = -1)
         .def("predicted", &PyPlan::predicted, "index"_a = -1, "rank"_a = -1)
@@ -426,17 +427,23 @@ NB_MODULE(_core, m) {
           "memory_bytes"_a = 0, "comm"_a = 0);
     m.def("parse", &parse_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0);
     m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a);
-    m.def("canonical", [](const std::string& text) {
-        char* canonical = nullptr;
-        check(spanfft_problem_canonical(text.c_str(), &canonical));
-        return take(canonical);
-    }, "problem"_a);
+    m.def(
+        "canonical",
+        [](const std::string& text) {
+            char* canonical = nullptr;
+            check(spanfft_problem_canonical(text.c_str(), &canonical));
+            return take(canonical);
+        },
+        "problem"_a);
     m.def("engines", &engines);
     m.def("engine_search", [](const std::string& folder) { check(spanfft_engine_search(folder.c_str())); }, "folder"_a);
     m.def("version", [] { return std::string(spanfft_version()); });
-    m.def("comm_free", [](uintptr_t comm) {
-        nb::gil_scoped_release no_gil;
-        spanfft_comm_free(reinterpret_cast<spanfft_comm*>(comm));
-    }, "comm"_a);
+    m.def(
+        "comm_free",
+        [](uintptr_t comm) {
+            nb::gil_scoped_release no_gil;
+            spanfft_comm_free(reinterpret_cast<spanfft_comm*>(comm));
+        },
+        "comm"_a);
     m.attr("max_ndim") = SPANFFT_MAX_NDIM;
 }

@@ -34,30 +34,36 @@ NB_MODULE(SPANFFT_PY_MPI_MODULE, m) {
     m.def("library", [] { return std::string(spanfft_mpi_library()); });
 
     // Collective. The address of a spanfft_comm, for _core.
-    m.def("comm", [](int fortran_handle) {
-        spanfft_comm* comm = nullptr;
-        int code = 0;
-        {
-            nb::gil_scoped_release no_gil;
-            code = spanfft_comm_from_mpi(MPI_Comm_f2c(static_cast<MPI_Fint>(fortran_handle)), &comm);
-        }
-        if (code != SPANFFT_OK) {
-            const std::string message = spanfft_last_error();
-            nb::object error = nb::module_::import_("spanfft._errors").attr("from_code")(code, message);
-            PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
-            throw nb::python_error();
-        }
-        return reinterpret_cast<uintptr_t>(comm);
-    }, "fortran_handle"_a);
+    m.def(
+        "comm",
+        [](int fortran_handle) {
+            spanfft_comm* comm = nullptr;
+            int code = 0;
+            {
+                nb::gil_scoped_release no_gil;
+                code = spanfft_comm_from_mpi(MPI_Comm_f2c(static_cast<MPI_Fint>(fortran_handle)), &comm);
+            }
+            if (code != SPANFFT_OK) {
+                const std::string message = spanfft_last_error();
+                nb::object error = nb::module_::import_("spanfft._errors").attr("from_code")(code, message);
+                PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+                throw nb::python_error();
+            }
+            return reinterpret_cast<uintptr_t>(comm);
+        },
+        "fortran_handle"_a);
 
     // Collective. The largest flag of all ranks: how they agree, before a transform, that all can go on.
-    m.def("worst", [](int fortran_handle, int flag) {
-        int all = flag;
-        nb::gil_scoped_release no_gil;
-        if (MPI_Allreduce(&flag, &all, 1, MPI_INT, MPI_MAX, MPI_Comm_f2c(static_cast<MPI_Fint>(fortran_handle))) !=
-            MPI_SUCCESS) {
-            return static_cast<int>(SPANFFT_MPI_ERROR);
-        }
-        return all;
-    }, "fortran_handle"_a, "flag"_a);
+    m.def(
+        "worst",
+        [](int fortran_handle, int flag) {
+            int all = flag;
+            nb::gil_scoped_release no_gil;
+            if (MPI_Allreduce(&flag, &all, 1, MPI_INT, MPI_MAX, MPI_Comm_f2c(static_cast<MPI_Fint>(fortran_handle))) !=
+                MPI_SUCCESS) {
+                return static_cast<int>(SPANFFT_MPI_ERROR);
+            }
+            return all;
+        },
+        "fortran_handle"_a, "flag"_a);
 }

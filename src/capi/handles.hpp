@@ -36,7 +36,8 @@ int report(Body body) {
     try {
         return report_status(body());
     } catch (const std::bad_alloc&) {
-        return report_status(Status(Code::out_of_memory, "memory ran out; use fewer plans at once, more ranks, or a memory budget"));
+        return report_status(
+            Status(Code::out_of_memory, "memory ran out; use fewer plans at once, more ranks, or a memory budget"));
     } catch (const std::exception& failure) {
         return report_status(Status(Code::internal, failure.what()));
     }

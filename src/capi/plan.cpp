@@ -23,7 +23,8 @@ Status gather_boxes(Comm& comm, const spanfft_box* mine, int ndim, const char* w
     for (char g : all_given) count += g;
     if (count == 0) return Status();
     if (count != comm.size()) {
-        return error(Code::invalid_argument, count, " of ", comm.size(), " ranks gave a ", what, "; give one on every rank or on none");
+        return error(Code::invalid_argument, count, " of ", comm.size(), " ranks gave a ", what,
+                     "; give one on every rank or on none");
     }
     std::vector<spanfft_box> all(static_cast<size_t>(comm.size()));
     SPANFFT_TRY(comm.allgather(mine, sizeof *mine, all.data()));
@@ -42,7 +43,8 @@ spanfft_plan* new_handle(std::shared_ptr<const Plan> plan, std::unique_ptr<Execu
 }
 
 // Collective. From this rank's view of the problem (or the reason why it has none) to a bound plan.
-Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft_box* spectrum_box, Comm* given, spanfft_plan** out) {
+Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft_box* spectrum_box, Comm* given,
+              spanfft_plan** out) {
     std::unique_ptr<Comm> comm = make_self_comm();
     if (given) {
         SPANFFT_ASSIGN(comm, given->duplicate());
@@ -53,7 +55,8 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
     if (problem.ranks == 1) problem.ranks = comm->size();
     Status status;
     if (problem.ranks != comm->size()) {
-        status = error(Code::invalid_argument, "the problem is for ", problem.ranks, " ranks but the communicator has ", comm->size());
+        status = error(Code::invalid_argument, "the problem is for ", problem.ranks, " ranks but the communicator has ",
+                       comm->size());
     }
     SPANFFT_TRY(agree(*comm, status));
     SPANFFT_TRY(agree_on_text(*comm, "problem", problem.print()));
@@ -120,21 +123,25 @@ int spanfft_plan_imagine(const char* text, spanfft_plan** plan) {
 int spanfft_execute(spanfft_plan* plan, const void* in, void* out) {
     return report([&]() -> Status {
         if (!plan) return error(Code::invalid_argument, "the plan is NULL");
-        if (!plan->executor) return error(Code::invalid_argument, "an imagined plan can't be executed; make it with spanfft_plan_create");
+        if (!plan->executor)
+            return error(Code::invalid_argument,
+                         "an imagined plan can't be executed; make it with spanfft_plan_create");
         return plan->executor->execute(in, out);
     });
 }
 
-int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes, const char* output_path,
-                           const void* header, int64_t header_bytes, const char* scratch_folder, spanfft_progress progress,
-                           void* user) {
+int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
+                           const char* output_path, const void* header, int64_t header_bytes,
+                           const char* scratch_folder, spanfft_progress progress, void* user) {
     return report([&]() -> Status {
-        if (!plan || !plan->executor) return error(Code::invalid_argument, "the plan is NULL or only imagined; make it with spanfft_plan_create");
+        if (!plan || !plan->executor)
+            return error(Code::invalid_argument, "the plan is NULL or only imagined; make it with spanfft_plan_create");
         FileRequest request;
         request.input_path = input_path ? input_path : "";
         request.input_offset_bytes = input_offset_bytes;
         request.output_path = output_path ? output_path : "";
-        if (header && header_bytes > 0) request.header.assign(static_cast<const char*>(header), static_cast<size_t>(header_bytes));
+        if (header && header_bytes > 0)
+            request.header.assign(static_cast<const char*>(header), static_cast<size_t>(header_bytes));
         request.scratch_folder = scratch_folder ? scratch_folder : "";
         if (progress) request.progress = [=](index_t done, index_t total) { return progress(done, total, user) != 0; };
         return plan->executor->transform_file(request);

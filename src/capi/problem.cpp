@@ -14,13 +14,15 @@ namespace {
 // An enum field of the C struct, checked.
 template <class Enum>
 Status take_enum(int32_t value, int count, const char* field, Enum& target) {
-    if (value < 0 || value >= count) return error(Code::invalid_argument, field, " is ", value, "; use a SPANFFT_ constant from 0 to ", count - 1);
+    if (value < 0 || value >= count)
+        return error(Code::invalid_argument, field, " is ", value, "; use a SPANFFT_ constant from 0 to ", count - 1);
     target = static_cast<Enum>(value);
     return Status();
 }
 
 Status take_axes(const spanfft_problem& c, Problem& p) {
-    if (c.naxes < 0 || c.naxes > kMaxNdim) return error(Code::invalid_argument, "naxes is ", c.naxes, "; use 0 (all axes) to ", kMaxNdim);
+    if (c.naxes < 0 || c.naxes > kMaxNdim)
+        return error(Code::invalid_argument, "naxes is ", c.naxes, "; use 0 (all axes) to ", kMaxNdim);
     for (int i = 0; i < (c.naxes ? c.naxes : c.ndim); ++i) {
         AxisKind kind;
         SPANFFT_TRY(take_enum(c.kinds[i], kAxisKinds, "kinds[]", kind));
@@ -33,17 +35,21 @@ Status take_axes(const spanfft_problem& c, Problem& p) {
 }  // namespace
 
 Result<Problem> problem_from_c(const spanfft_problem* problem) {
-    if (!problem) return error(Code::invalid_argument, "the problem is NULL; fill a spanfft_problem with spanfft_problem_init");
+    if (!problem)
+        return error(Code::invalid_argument, "the problem is NULL; fill a spanfft_problem with spanfft_problem_init");
     // A program built against an older header has a shorter struct; what it does not know has its default.
     const size_t least = offsetof(spanfft_problem, memory_bytes);
-    if (problem->size < least) return error(Code::invalid_argument, "the problem's size field is ", problem->size, "; call spanfft_problem_init first");
+    if (problem->size < least)
+        return error(Code::invalid_argument, "the problem's size field is ", problem->size,
+                     "; call spanfft_problem_init first");
     spanfft_problem c;
     const int64_t one = 1;
     spanfft_problem_init(&c, 1, &one);
     std::memcpy(&c, problem, std::min(problem->size, sizeof c));
 
     Problem p;
-    if (c.ndim < 1 || c.ndim > kMaxNdim) return error(Code::invalid_argument, "ndim is ", c.ndim, "; use 1 to ", kMaxNdim);
+    if (c.ndim < 1 || c.ndim > kMaxNdim)
+        return error(Code::invalid_argument, "ndim is ", c.ndim, "; use 1 to ", kMaxNdim);
     p.shape.assign(c.shape, c.shape + c.ndim);
     SPANFFT_TRY(take_axes(c, p));
     SPANFFT_TRY(take_enum(c.direction, 2, "direction", p.direction));
@@ -51,7 +57,8 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     SPANFFT_TRY(take_enum(c.norm, 3, "norm", p.norm));
     SPANFFT_TRY(take_enum(c.output, 2, "output", p.output));
     SPANFFT_TRY(take_enum(c.effort, 2, "effort", p.effort));
-    if (c.ngrid < 0 || c.ngrid > kMaxNdim) return error(Code::invalid_argument, "ngrid is ", c.ngrid, "; use 0 (chosen) to ", kMaxNdim);
+    if (c.ngrid < 0 || c.ngrid > kMaxNdim)
+        return error(Code::invalid_argument, "ngrid is ", c.ngrid, "; use 0 (chosen) to ", kMaxNdim);
     p.grid.assign(c.grid, c.grid + c.ngrid);
     p.batch = c.batch;
     p.threads = c.threads;

@@ -15,15 +15,17 @@ template <class Struct>
 Status give(const Struct& value, Struct* target) {
     if (!target) return error(Code::invalid_argument, "the result is NULL; pass where it shall go");
     const size_t size = target->size;
-    if (size < sizeof(size_t) || size > 4096) return error(Code::invalid_argument, "the struct's size field is ", size, "; set it to sizeof first");
+    if (size < sizeof(size_t) || size > 4096)
+        return error(Code::invalid_argument, "the struct's size field is ", size, "; set it to sizeof first");
     std::memcpy(target, &value, std::min(size, sizeof value));
     target->size = size;
     return Status();
 }
 
 spanfft_counts to_c(const Counts& counts) {
-    return {sizeof(spanfft_counts), counts.flops, counts.memory_bytes, counts.messages, counts.sent_bytes, counts.disk_read_bytes,
-            counts.disk_written_bytes, counts.disk_reads, counts.disk_writes, counts.seconds};
+    return {sizeof(spanfft_counts), counts.flops,           counts.memory_bytes,       counts.messages,
+            counts.sent_bytes,      counts.disk_read_bytes, counts.disk_written_bytes, counts.disk_reads,
+            counts.disk_writes,     counts.seconds};
 }
 
 // The box of this rank without the leading batch axis.
@@ -58,8 +60,12 @@ int spanfft_plan_output_box(const spanfft_plan* plan, spanfft_box* box) {
 }
 int64_t spanfft_plan_input_bytes(const spanfft_plan* plan) { return plan->plan->input.local_bytes(plan->rank); }
 int64_t spanfft_plan_output_bytes(const spanfft_plan* plan) { return plan->plan->output.local_bytes(plan->rank); }
-int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape) { return copy_shape(plan->plan->problem.input_shape(), shape); }
-int spanfft_plan_output_shape(const spanfft_plan* plan, int64_t* shape) { return copy_shape(plan->plan->problem.output_shape(), shape); }
+int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape) {
+    return copy_shape(plan->plan->problem.input_shape(), shape);
+}
+int spanfft_plan_output_shape(const spanfft_plan* plan, int64_t* shape) {
+    return copy_shape(plan->plan->problem.output_shape(), shape);
+}
 
 int spanfft_plan_explain(const spanfft_plan* plan, char** text) {
     return report([&]() -> Status {
@@ -85,9 +91,12 @@ int spanfft_plan_steps(const spanfft_plan* plan) { return static_cast<int>(plan-
 int spanfft_plan_step(const spanfft_plan* plan, int index, spanfft_step* step) {
     return report([&]() -> Status {
         SPANFFT_TRY(check_line(plan, index));
-        if (index < 0) return error(Code::invalid_argument, "line -1 is the whole plan, which has no description; use 0 and up");
+        if (index < 0)
+            return error(Code::invalid_argument, "line -1 is the whole plan, which has no description; use 0 and up");
         const auto i = static_cast<size_t>(index);
-        return give(spanfft_step{sizeof(spanfft_step), plan->lines[i].depth, plan->lines[i].step->type(), plan->descriptions[i].c_str()}, step);
+        return give(spanfft_step{sizeof(spanfft_step), plan->lines[i].depth, plan->lines[i].step->type(),
+                                 plan->descriptions[i].c_str()},
+                    step);
     });
 }
 
@@ -95,32 +104,41 @@ int spanfft_plan_predicted(const spanfft_plan* plan, int index, int rank, spanff
     return report([&]() -> Status {
         SPANFFT_TRY(check_line(plan, index));
         const int r = rank == -1 ? plan->rank : rank;
-        if (r < 0 || r >= plan->plan->problem.ranks) return error(Code::invalid_argument, "rank ", rank, " is outside 0 to ", plan->plan->problem.ranks - 1);
-        return give(to_c(index < 0 ? plan->plan->predict(r) : plan->lines[static_cast<size_t>(index)].step->predict(r)), counts);
+        if (r < 0 || r >= plan->plan->problem.ranks)
+            return error(Code::invalid_argument, "rank ", rank, " is outside 0 to ", plan->plan->problem.ranks - 1);
+        return give(to_c(index < 0 ? plan->plan->predict(r) : plan->lines[static_cast<size_t>(index)].step->predict(r)),
+                    counts);
     });
 }
 
 int spanfft_plan_counted(const spanfft_plan* plan, int index, spanfft_counts* counts) {
     return report([&]() -> Status {
         SPANFFT_TRY(check_line(plan, index));
-        if (!plan->executor || !plan->executor->counted()) return error(Code::invalid_argument, "nothing is counted yet; execute the plan first");
+        if (!plan->executor || !plan->executor->counted())
+            return error(Code::invalid_argument, "nothing is counted yet; execute the plan first");
         const auto& counted = *plan->executor->counted();
         Counts total;
         if (index < 0) {
             for (const auto& c : counted) total += c;
         } else {
             const int i = plan->lines[static_cast<size_t>(index)].index;
-            if (i < 0) return error(Code::invalid_argument, "line ", index, " is inside another, which is counted as a whole; ask for a line of depth 0");
+            if (i < 0)
+                return error(Code::invalid_argument, "line ", index,
+                             " is inside another, which is counted as a whole; ask for a line of depth 0");
             total = counted[static_cast<size_t>(i)];
         }
         return give(to_c(total), counts);
     });
 }
 
-int64_t spanfft_plan_peak_memory_bytes(const spanfft_plan* plan, int rank) { return plan->plan->peak_memory_bytes(rank < 0 ? plan->rank : rank); }
+int64_t spanfft_plan_peak_memory_bytes(const spanfft_plan* plan, int rank) {
+    return plan->plan->peak_memory_bytes(rank < 0 ? plan->rank : rank);
+}
 int spanfft_plan_sweeps(const spanfft_plan* plan) { return plan->plan->sweeps; }
 int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan) { return plan->plan->scratch_bytes; }
-const char* spanfft_plan_engines(const spanfft_plan* plan) { return plan->executor ? plan->executor->engines().c_str() : ""; }
+const char* spanfft_plan_engines(const spanfft_plan* plan) {
+    return plan->executor ? plan->executor->engines().c_str() : "";
+}
 int spanfft_plan_notes(const spanfft_plan* plan) { return static_cast<int>(plan->plan->notes.size()); }
 const char* spanfft_plan_note(const spanfft_plan* plan, int index) {
     const auto& notes = plan->plan->notes;
@@ -132,7 +150,8 @@ int spanfft_engine_count(void) { return static_cast<int>(engines().size()); }
 int spanfft_engine_info(int index, spanfft_engine* info) {
     return report([&]() -> Status {
         if (index < 0 || index >= spanfft_engine_count()) {
-            return error(Code::invalid_argument, "engine ", index, " does not exist; ", spanfft_engine_count(), " were found");
+            return error(Code::invalid_argument, "engine ", index, " does not exist; ", spanfft_engine_count(),
+                         " were found");
         }
         struct Texts {
             std::string name, version, path;
@@ -147,7 +166,9 @@ int spanfft_engine_info(int index, spanfft_engine* info) {
         for (Precision p : {Precision::single, Precision::dbl, Precision::extended}) {
             if (engines()[i]->has_precision(p)) precisions |= 1 << static_cast<int>(p);
         }
-        return give(spanfft_engine{sizeof(spanfft_engine), texts[i].name.c_str(), texts[i].version.c_str(), texts[i].path.c_str(), precisions}, info);
+        return give(spanfft_engine{sizeof(spanfft_engine), texts[i].name.c_str(), texts[i].version.c_str(),
+                                   texts[i].path.c_str(), precisions},
+                    info);
     });
 }
 

@@ -39,8 +39,8 @@ Status agree_on_text(Comm& comm, const std::string& what, const std::string& min
     SPANFFT_TRY(comm.broadcast(reference.data(), reference.size(), 0));
     Status status;
     if (reference != mine) {
-        status = error(Code::mpi_error, "all ranks must agree on the ", what, ", but this rank has '", mine, "' and rank 0 has '",
-                       reference, "'; call with the same arguments everywhere");
+        status = error(Code::mpi_error, "all ranks must agree on the ", what, ", but this rank has '", mine,
+                       "' and rank 0 has '", reference, "'; call with the same arguments everywhere");
     }
     return agree(comm, status);
 }

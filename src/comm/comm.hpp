@@ -15,7 +15,8 @@
 
 namespace spanfft {
 
-// A part of memory in strides: nested loops, slowest first, over elements of elem_bytes. Any dim with count 0 is nothing.
+// A part of memory in strides: nested loops, slowest first, over elements of elem_bytes. Any dim with count 0 is
+// nothing.
 struct StridedDim {
     index_t count = 0;
     index_t stride_bytes = 0;

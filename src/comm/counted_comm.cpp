@@ -27,7 +27,8 @@ class CountedTransfer final : public Transfer {
 
 class CountedComm final : public Comm {
   public:
-    CountedComm(std::unique_ptr<Comm> inner, std::shared_ptr<Counts> counts) : inner_(std::move(inner)), counts_(std::move(counts)) {}
+    CountedComm(std::unique_ptr<Comm> inner, std::shared_ptr<Counts> counts)
+        : inner_(std::move(inner)), counts_(std::move(counts)) {}
     int rank() const override { return inner_->rank(); }
     int size() const override { return inner_->size(); }
     std::string describe() const override { return inner_->describe(); }

@@ -17,10 +17,14 @@ void copy_fixed(char* to, index_t to_stride, const char* from, index_t from_stri
 
 void copy_runs(char* to, index_t to_stride, const char* from, index_t from_stride, index_t count, index_t run_bytes) {
     switch (run_bytes) {
-        case 4: return copy_fixed<4>(to, to_stride, from, from_stride, count);
-        case 8: return copy_fixed<8>(to, to_stride, from, from_stride, count);
-        case 16: return copy_fixed<16>(to, to_stride, from, from_stride, count);
-        case 32: return copy_fixed<32>(to, to_stride, from, from_stride, count);
+        case 4:
+            return copy_fixed<4>(to, to_stride, from, from_stride, count);
+        case 8:
+            return copy_fixed<8>(to, to_stride, from, from_stride, count);
+        case 16:
+            return copy_fixed<16>(to, to_stride, from, from_stride, count);
+        case 32:
+            return copy_fixed<32>(to, to_stride, from, from_stride, count);
         default:
             for (index_t i = 0; i < count; ++i) {
                 std::memcpy(to + i * to_stride, from + i * from_stride, static_cast<size_t>(run_bytes));
@@ -34,7 +38,8 @@ void copy_loops(const std::vector<StridedDim>& from_dims, const std::vector<Stri
     if (level == from_dims.size()) {
         std::memcpy(to, from, static_cast<size_t>(run_bytes));
     } else if (level + 1 == from_dims.size()) {
-        copy_runs(to, to_dims[level].stride_bytes, from, from_dims[level].stride_bytes, from_dims[level].count, run_bytes);
+        copy_runs(to, to_dims[level].stride_bytes, from, from_dims[level].stride_bytes, from_dims[level].count,
+                  run_bytes);
     } else {
         for (index_t i = 0; i < from_dims[level].count; ++i) {
             copy_loops(from_dims, to_dims, level + 1, from + i * from_dims[level].stride_bytes,
@@ -77,7 +82,8 @@ void join(std::vector<StridedDim>& a, std::vector<StridedDim>& b, index_t& run_b
         b.pop_back();
     }
     for (size_t i = a.size(); i-- > 1;) {
-        if (a[i - 1].stride_bytes == a[i].stride_bytes * a[i].count && b[i - 1].stride_bytes == b[i].stride_bytes * b[i].count) {
+        if (a[i - 1].stride_bytes == a[i].stride_bytes * a[i].count &&
+            b[i - 1].stride_bytes == b[i].stride_bytes * b[i].count) {
             a[i - 1] = {a[i - 1].count * a[i].count, a[i].stride_bytes};
             b[i - 1] = {b[i - 1].count * b[i].count, b[i].stride_bytes};
             a.erase(a.begin() + static_cast<std::ptrdiff_t>(i));

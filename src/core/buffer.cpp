@@ -18,15 +18,20 @@ Result<Buffer> Buffer::allocate(size_t bytes) {
     if (bytes == 0) return buffer;
     const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kPage;
     const size_t rounded = (bytes + kPage - 1) / kPage * kPage;
-    void* data = rounded < bytes ? nullptr : std::aligned_alloc(alignment, (rounded + alignment - 1) / alignment * alignment);
-    if (!data) return error(Code::out_of_memory, "could not allocate ", bytes, " bytes of work space; use more ranks or a memory budget");
-    if (alignment == kHugePage) (void)madvise(data, rounded, MADV_HUGEPAGE);  // advice only: failure costs speed, nothing else
+    void* data =
+        rounded < bytes ? nullptr : std::aligned_alloc(alignment, (rounded + alignment - 1) / alignment * alignment);
+    if (!data)
+        return error(Code::out_of_memory, "could not allocate ", bytes,
+                     " bytes of work space; use more ranks or a memory budget");
+    if (alignment == kHugePage)
+        (void)madvise(data, rounded, MADV_HUGEPAGE);  // advice only: failure costs speed, nothing else
     buffer.data_ = data;
     buffer.bytes_ = bytes;
     return buffer;
 }
 
-Buffer::Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+Buffer::Buffer(Buffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);

@@ -9,13 +9,13 @@
 namespace spanfft {
 
 struct Counts {
-    double flops = 0;              // 5 n log2 n an axis of complex data, half that for real
-    index_t memory_bytes = 0;      // read from and written to memory by sweeps over the local array
-    index_t messages = 0;          // non-empty messages sent to other ranks
-    index_t sent_bytes = 0;        // in them
-    index_t disk_read_bytes = 0;   // payload: without what alignment adds
+    double flops = 0;             // 5 n log2 n an axis of complex data, half that for real
+    index_t memory_bytes = 0;     // read from and written to memory by sweeps over the local array
+    index_t messages = 0;         // non-empty messages sent to other ranks
+    index_t sent_bytes = 0;       // in them
+    index_t disk_read_bytes = 0;  // payload: without what alignment adds
     index_t disk_written_bytes = 0;
-    index_t disk_reads = 0;        // requests to the Store
+    index_t disk_reads = 0;  // requests to the Store
     index_t disk_writes = 0;
     double seconds = 0;
 

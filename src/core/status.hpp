@@ -33,9 +33,7 @@ const char* code_name(Code code);
 class [[nodiscard]] Status {
   public:
     Status() = default;
-    Status(Code code, std::string message) : code_(code), message_(std::move(message)) {
-        assert(code != Code::ok);
-    }
+    Status(Code code, std::string message) : code_(code), message_(std::move(message)) { assert(code != Code::ok); }
     bool ok() const { return code_ == Code::ok; }
     Code code() const { return code_; }
     const std::string& message() const { return message_; }
@@ -65,8 +63,8 @@ Status error_errno(Code code, int errno_value, const std::string& what);
 template <class T>
 class [[nodiscard]] Result {
   public:
-    Result(T value) : state_(std::move(value)) {}          // NOLINT: implicit on purpose
-    Result(Status status) : state_(std::move(status)) {    // NOLINT: implicit on purpose
+    Result(T value) : state_(std::move(value)) {}        // NOLINT: implicit on purpose
+    Result(Status status) : state_(std::move(status)) {  // NOLINT: implicit on purpose
         assert(!std::get<Status>(state_).ok());
     }
     bool ok() const { return std::holds_alternative<T>(state_); }
@@ -89,9 +87,9 @@ class [[nodiscard]] Result {
 };
 
 // Returns early with the Status of EXPR when it failed.
-#define SPANFFT_TRY(expr)                                \
-    do {                                                 \
-        ::spanfft::Status spanfft_try_status = (expr);   \
+#define SPANFFT_TRY(expr)                                        \
+    do {                                                         \
+        ::spanfft::Status spanfft_try_status = (expr);           \
         if (!spanfft_try_status.ok()) return spanfft_try_status; \
     } while (false)
 

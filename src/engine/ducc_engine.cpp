@@ -58,8 +58,8 @@ class DuccFft : public LocalFft {
         } else if (kernel_ == Kernel::r2c) {
             ducc0::r2c(source<T>(in), target<std::complex<T>>(out), views_.axes, true, T(1), threads_);
         } else if (kernel_ == Kernel::c2r) {
-            const ducc0::vfmav<std::complex<T>> mutable_source(
-                static_cast<std::complex<T>*>(const_cast<void*>(in)), views_.in_shape, views_.in_strides);
+            const ducc0::vfmav<std::complex<T>> mutable_source(static_cast<std::complex<T>*>(const_cast<void*>(in)),
+                                                               views_.in_shape, views_.in_strides);
             ducc0::c2r_mut(mutable_source, target<T>(out), views_.axes, false, T(1), threads_);
         } else if (kernel_ <= Kernel::dct4) {
             const int type = static_cast<int>(kernel_) - static_cast<int>(Kernel::dct1) + 1;
@@ -97,9 +97,12 @@ class DuccEngine : public Engine {
         const LocalSpec spec = canonical(asked);
         if (is_empty(spec) || spec.transform.empty()) return make_copy(spec);
         switch (spec.precision) {
-            case Precision::single: return std::unique_ptr<LocalFft>(std::make_unique<DuccFft<float>>(spec));
-            case Precision::dbl: return std::unique_ptr<LocalFft>(std::make_unique<DuccFft<double>>(spec));
-            case Precision::extended: break;
+            case Precision::single:
+                return std::unique_ptr<LocalFft>(std::make_unique<DuccFft<float>>(spec));
+            case Precision::dbl:
+                return std::unique_ptr<LocalFft>(std::make_unique<DuccFft<double>>(spec));
+            case Precision::extended:
+                break;
         }
         return std::unique_ptr<LocalFft>(std::make_unique<DuccFft<long double>>(spec));
     }

@@ -41,9 +41,9 @@ struct LocalSpec {
     Precision precision = Precision::dbl;
     std::vector<LoopDim> transform;
     std::vector<LoopDim> batch;
-    bool in_place = false;   // execute() will be called with in == out
+    bool in_place = false;  // execute() will be called with in == out
     int threads = 1;
-    bool measure = false;    // let the engine spend time to find its best plan (at planning only)
+    bool measure = false;  // let the engine spend time to find its best plan (at planning only)
 };
 
 class LocalFft {
@@ -73,10 +73,10 @@ class Engine {
 // Where each is looked for: SPANFFT_FFTW_LIBRARY, SPANFFT_MKL_LIBRARY (a path, or "none"), the usual names,
 // then the folders given to add_engine_search_path (the Python package passes its environment's lib).
 const std::vector<std::unique_ptr<Engine>>& engines();
-const Engine* find_engine(const std::string& name);  // nullptr when it was not found
+const Engine* find_engine(const std::string& name);      // nullptr when it was not found
 bool add_engine_search_path(const std::string& folder);  // false: too late, engines() has been called
-std::string engine_absence(const std::string& name);  // why an optional engine was not found; "" when it was
-std::string engine_names();  // "mkl, fftw, ducc0" for messages
+std::string engine_absence(const std::string& name);     // why an optional engine was not found; "" when it was
+std::string engine_names();                              // "mkl, fftw, ducc0" for messages
 
 // Plans spec on the engine that is named, or, for an empty name, on the one expected to be fastest among those
 // that can do it and are trusted there. `chosen` gets the engine's name, `passed_over` a sentence for each

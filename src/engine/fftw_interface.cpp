@@ -35,10 +35,10 @@ FftwLibrarySpec mkl_library() {
 
 namespace {
 
-constexpr double kMeasureSeconds = 2.0;      // the most that one measured plan may take
-constexpr double kThreadWorthFlops = 2e6;    // FFTW starts its threads at each call: about 30 us, 0.3 Mflop
-constexpr int kBlockTime = 1;                // ms that MKL's threads spin; 200, the default, starves others
-constexpr index_t kKeptLoopPoints = 8;       // a batch loop shorter than this is not worth keeping for its stride
+constexpr double kMeasureSeconds = 2.0;    // the most that one measured plan may take
+constexpr double kThreadWorthFlops = 2e6;  // FFTW starts its threads at each call: about 30 us, 0.3 Mflop
+constexpr int kBlockTime = 1;              // ms that MKL's threads spin; 200, the default, starves others
+constexpr index_t kKeptLoopPoints = 8;     // a batch loop shorter than this is not worth keeping for its stride
 
 std::mutex& planner_mutex() {
     static std::mutex mutex;
@@ -57,21 +57,29 @@ struct Library {
     FftwLibrarySpec spec;
     std::string path;
     std::string version;
-    std::array<Symbols, 3> symbols;                 // by Precision
-    std::array<std::string, 3> missing;             // why a precision is not there
+    std::array<Symbols, 3> symbols;      // by Precision
+    std::array<std::string, 3> missing;  // why a precision is not there
     MklCalls mkl;
 };
 
 int r2r_kind(Kernel kernel) {
     switch (kernel) {
-        case Kernel::dct1: return redft00;
-        case Kernel::dct2: return redft10;
-        case Kernel::dct3: return redft01;
-        case Kernel::dct4: return redft11;
-        case Kernel::dst1: return rodft00;
-        case Kernel::dst2: return rodft10;
-        case Kernel::dst3: return rodft01;
-        default: return rodft11;
+        case Kernel::dct1:
+            return redft00;
+        case Kernel::dct2:
+            return redft10;
+        case Kernel::dct3:
+            return redft01;
+        case Kernel::dct4:
+            return redft11;
+        case Kernel::dst1:
+            return rodft00;
+        case Kernel::dst2:
+            return rodft10;
+        case Kernel::dst3:
+            return rodft01;
+        default:
+            return rodft11;
     }
 }
 
@@ -276,7 +284,7 @@ LocalSpec part_of(const LocalSpec& spec, size_t first, size_t last, Kernel kerne
     return part;
 }
 
-LocalSpec in_place_on(LocalSpec part, index_t LoopDim::*side) {
+LocalSpec in_place_on(LocalSpec part, index_t LoopDim::* side) {
     auto both = [side](LoopDim& loop) { loop.in_stride = loop.out_stride = loop.*side; };
     std::for_each(part.transform.begin(), part.transform.end(), both);
     std::for_each(part.batch.begin(), part.batch.end(), both);
@@ -301,9 +309,7 @@ std::unique_ptr<LocalFft> plan_in_parts(const Library& library, const Symbols& s
         if (made) fft->add(std::move(step), where);
         return made;
     };
-    auto add_last = [&] {
-        return add(canonical(part_of(spec, last, last + 1, spec.kernel, false)), Where::in_to_out);
-    };
+    auto add_last = [&] { return add(canonical(part_of(spec, last, last + 1, spec.kernel, false)), Where::in_to_out); };
     auto add_others = [&] {
         const Where where = c2r ? Where::in_place_on_in : Where::in_place_on_out;
         auto others_of = [&](size_t first, size_t end) {
@@ -360,8 +366,9 @@ class FftwInterfaceEngine : public Engine {
         // is not quite Hermitian gives another answer than elsewhere; in parts it is that of numpy.fft.irfftn.
         const bool several = spec.transform.size() > 1;
         // Nor are its transforms along several axes what was checked axis by axis: (7, 11, 13) comes out at 0.60 units.
-        const bool awkward = std::any_of(spec.transform.begin(), spec.transform.end(),
-                                         [](const LoopDim& axis) { return largest_prime_factor(axis.n) > kSmoothPrime; });
+        const bool awkward = std::any_of(spec.transform.begin(), spec.transform.end(), [](const LoopDim& axis) {
+            return largest_prime_factor(axis.n) > kSmoothPrime;
+        });
         const bool in_parts = several && library_->spec.is_mkl && (spec.kernel == Kernel::c2r || awkward);
         if (auto step = in_parts ? nullptr : make_step(*library_, s, spec)) {
             auto fft = std::make_unique<SteppedFft>();

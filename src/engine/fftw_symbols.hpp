@@ -54,11 +54,11 @@ struct Symbols {
     void (*execute_c2r)(Plan, void*, void*) = nullptr;
     void (*execute_r2r)(Plan, void*, void*) = nullptr;
     void (*destroy)(Plan) = nullptr;
-    int (*alignment_of)(void*) = nullptr;      // optional: 0 at the alignment that SIMD wants
-    int (*init_threads)() = nullptr;           // optional, as are the rest
+    int (*alignment_of)(void*) = nullptr;  // optional: 0 at the alignment that SIMD wants
+    int (*init_threads)() = nullptr;       // optional, as are the rest
     void (*with_nthreads)(int) = nullptr;
     void (*set_time_limit)(double) = nullptr;
-    std::string path;                          // of the shared object that plan_dft lies in
+    std::string path;  // of the shared object that plan_dft lies in
     bool complete() const { return plan_dft && execute_dft && destroy; }
 };
 

@@ -18,15 +18,15 @@ namespace spanfft {
 
 namespace {
 
-constexpr double kUnknownGflops = 2.0;        // an engine without any row
-constexpr double kSingleFactor = 2.0;         // float beside double: half the bytes, twice the lanes
-constexpr double kExtendedFactor = 0.1;       // long double: no SIMD
-constexpr double kRealFactor = 0.8;           // r2c, c2r: their flops are counted as half
-constexpr double kR2rFactor = 0.5;            // dct, dst: extra sweeps around a half-length transform
-constexpr double kLargePrimeFactor = 0.3;     // Rader or Bluestein: two or three longer transforms
-constexpr double kThreadGain = 1.8;           // by doubling threads, where only one thread was measured
-constexpr double kThreadsWorthFlops = 2e6;    // below this, threads gain nothing
-constexpr index_t kFarBytes = 1024;           // points further apart than this make a strided transform...
+constexpr double kUnknownGflops = 2.0;           // an engine without any row
+constexpr double kSingleFactor = 2.0;            // float beside double: half the bytes, twice the lanes
+constexpr double kExtendedFactor = 0.1;          // long double: no SIMD
+constexpr double kRealFactor = 0.8;              // r2c, c2r: their flops are counted as half
+constexpr double kR2rFactor = 0.5;               // dct, dst: extra sweeps around a half-length transform
+constexpr double kLargePrimeFactor = 0.3;        // Rader or Bluestein: two or three longer transforms
+constexpr double kThreadGain = 1.8;              // by doubling threads, where only one thread was measured
+constexpr double kThreadsWorthFlops = 2e6;       // below this, threads gain nothing
+constexpr index_t kFarBytes = 1024;              // points further apart than this make a strided transform...
 constexpr index_t kStridedReachBytes = 1 << 18;  // ...once they reach over more than this
 
 struct Prior {
@@ -39,14 +39,14 @@ struct Prior {
 
 // Xeon: strided rates are not in the survey; they are half of the several-axes rate, which contains them.
 constexpr Prior kXeon[] = {
-    {"fftw", RateShape::line, 1 << 10, 8.0, 17.6},    {"fftw", RateShape::line, 1 << 16, 10.7, 16.5},
-    {"fftw", RateShape::line, 1 << 20, 4.7, 9.0},     {"fftw", RateShape::line, 1 << 24, 3.2, 5.3},
-    {"fftw", RateShape::several, 1 << 24, 8.3, 14.2}, {"fftw", RateShape::strided, 256, 4.1, 7.1},
-    {"mkl", RateShape::line, 1 << 10, 8.4, 15.8},     {"mkl", RateShape::line, 1 << 16, 16.6, 13.8},
-    {"mkl", RateShape::line, 1 << 20, 5.7, 16.6},     {"mkl", RateShape::line, 1 << 24, 8.4, 17.0},
-    {"mkl", RateShape::several, 1 << 24, 8.7, 25.0},  {"mkl", RateShape::strided, 256, 4.3, 12.5},
-    {"ducc0", RateShape::line, 1 << 10, 9.6, 17.5},   {"ducc0", RateShape::line, 1 << 16, 6.7, 6.8},
-    {"ducc0", RateShape::line, 1 << 20, 3.2, 8.0},    {"ducc0", RateShape::line, 1 << 24, 3.5, 6.0},
+    {"fftw", RateShape::line, 1 << 10, 8.0, 17.6},     {"fftw", RateShape::line, 1 << 16, 10.7, 16.5},
+    {"fftw", RateShape::line, 1 << 20, 4.7, 9.0},      {"fftw", RateShape::line, 1 << 24, 3.2, 5.3},
+    {"fftw", RateShape::several, 1 << 24, 8.3, 14.2},  {"fftw", RateShape::strided, 256, 4.1, 7.1},
+    {"mkl", RateShape::line, 1 << 10, 8.4, 15.8},      {"mkl", RateShape::line, 1 << 16, 16.6, 13.8},
+    {"mkl", RateShape::line, 1 << 20, 5.7, 16.6},      {"mkl", RateShape::line, 1 << 24, 8.4, 17.0},
+    {"mkl", RateShape::several, 1 << 24, 8.7, 25.0},   {"mkl", RateShape::strided, 256, 4.3, 12.5},
+    {"ducc0", RateShape::line, 1 << 10, 9.6, 17.5},    {"ducc0", RateShape::line, 1 << 16, 6.7, 6.8},
+    {"ducc0", RateShape::line, 1 << 20, 3.2, 8.0},     {"ducc0", RateShape::line, 1 << 24, 3.5, 6.0},
     {"ducc0", RateShape::several, 1 << 24, 4.8, 13.1}, {"ducc0", RateShape::strided, 256, 2.4, 6.5},
 };
 
@@ -54,14 +54,14 @@ constexpr Prior kXeon[] = {
 // mean that the library uses one thread there. ducc0 as the build compiles it, for any
 // x86-64; compiled for AVX2 it reaches 1.3 to 1.6 times as much.
 constexpr Prior kEpyc[] = {
-    {"fftw", RateShape::line, 1 << 10, 20.0, 37.9},   {"fftw", RateShape::line, 1 << 16, 13.3, 20.4},
-    {"fftw", RateShape::line, 1 << 20, 7.7, 16.7},    {"fftw", RateShape::line, 1 << 24, 6.8, 12.8},
-    {"fftw", RateShape::several, 1 << 24, 1.9, 3.6},  {"fftw", RateShape::strided, 256, 1.6, 3.4},
-    {"mkl", RateShape::line, 1 << 10, 13.7, 27.2},    {"mkl", RateShape::line, 1 << 16, 21.3, 21.6},
-    {"mkl", RateShape::line, 1 << 20, 12.8, 12.9},    {"mkl", RateShape::line, 1 << 24, 12.0, 12.0},
-    {"mkl", RateShape::several, 1 << 24, 12.3, 23.8}, {"mkl", RateShape::strided, 256, 10.3, 19.9},
-    {"ducc0", RateShape::line, 1 << 10, 12.8, 24.7},  {"ducc0", RateShape::line, 1 << 16, 7.9, 8.1},
-    {"ducc0", RateShape::line, 1 << 20, 9.4, 18.5},   {"ducc0", RateShape::line, 1 << 24, 7.4, 11.9},
+    {"fftw", RateShape::line, 1 << 10, 20.0, 37.9},     {"fftw", RateShape::line, 1 << 16, 13.3, 20.4},
+    {"fftw", RateShape::line, 1 << 20, 7.7, 16.7},      {"fftw", RateShape::line, 1 << 24, 6.8, 12.8},
+    {"fftw", RateShape::several, 1 << 24, 1.9, 3.6},    {"fftw", RateShape::strided, 256, 1.6, 3.4},
+    {"mkl", RateShape::line, 1 << 10, 13.7, 27.2},      {"mkl", RateShape::line, 1 << 16, 21.3, 21.6},
+    {"mkl", RateShape::line, 1 << 20, 12.8, 12.9},      {"mkl", RateShape::line, 1 << 24, 12.0, 12.0},
+    {"mkl", RateShape::several, 1 << 24, 12.3, 23.8},   {"mkl", RateShape::strided, 256, 10.3, 19.9},
+    {"ducc0", RateShape::line, 1 << 10, 12.8, 24.7},    {"ducc0", RateShape::line, 1 << 16, 7.9, 8.1},
+    {"ducc0", RateShape::line, 1 << 20, 9.4, 18.5},     {"ducc0", RateShape::line, 1 << 24, 7.4, 11.9},
     {"ducc0", RateShape::several, 1 << 24, 11.9, 22.0}, {"ducc0", RateShape::strided, 256, 10.0, 18.9},
 };
 

@@ -33,9 +33,9 @@ struct RateTable {
     std::vector<RateRow> rows;
 };
 
-RateTable prior_rates();           // of the machine most like this one
+RateTable prior_rates();  // of the machine most like this one
 RateTable current_rates();
-void set_rates(RateTable table);   // thread-safe; rows that a table lacks are filled from the priors
+void set_rates(RateTable table);  // thread-safe; rows that a table lacks are filled from the priors
 
 // Expected rate and time for a spec on an engine.
 double expected_gflops(const std::string& engine, const LocalSpec& spec);

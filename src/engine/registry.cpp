@@ -115,8 +115,7 @@ Result<EngineChoice> plan_fastest(const Candidates& candidates, const LocalSpec&
             continue;
         }
         const bool nothing_to_time = is_empty(spec) || spec.transform.empty();
-        const auto measured =
-            nothing_to_time ? Result<double>(0.0) : measure_seconds(*choice.value().fft, spec, share);
+        const auto measured = nothing_to_time ? Result<double>(0.0) : measure_seconds(*choice.value().fft, spec, share);
         if (best && (!measured.ok() || measured.value() >= best_seconds)) continue;
         best_seconds = measured.ok() ? measured.value() : expected_seconds(engine->name(), spec);
         best = std::move(choice).value();
@@ -133,7 +132,8 @@ const std::vector<std::unique_ptr<Engine>>& engines() {
     std::lock_guard lock(r.mutex);
     if (r.opened) return r.engines;
     r.opened = true;
-    // FFTW first: MKL's loader makes its own fftw_* names global, and a libfftw3 opened after it would be bound to them.
+    // FFTW first: MKL's loader makes its own fftw_* names global, and a libfftw3 opened after it would be bound to
+    // them.
     for (const FftwLibrarySpec& library : {fftw_library(), mkl_library()}) {
         auto engine = open_fftw_interface(library, r.folders);
         if (engine.ok()) {

@@ -31,8 +31,8 @@ Result<Scratch> make_scratch(const LocalSpec& spec) {
     const Reach out{out_span.low * out_bytes, (out_span.high + 1) * out_bytes};
     Scratch scratch;
     if (spec.in_place) {
-        SPANFFT_ASSIGN(scratch.in, allocate_zeros(scratch.first, {std::min(in.low, out.low),
-                                                                  std::max(in.high, out.high)}));
+        SPANFFT_ASSIGN(scratch.in,
+                       allocate_zeros(scratch.first, {std::min(in.low, out.low), std::max(in.high, out.high)}));
         scratch.out = scratch.in;
         return scratch;
     }

@@ -11,8 +11,8 @@ namespace spanfft {
 
 struct Scratch {
     Buffer first;
-    Buffer second;              // empty in place
-    void* in = nullptr;         // what execute() takes: where offset 0 is, not where the memory begins
+    Buffer second;       // empty in place
+    void* in = nullptr;  // what execute() takes: where offset 0 is, not where the memory begins
     void* out = nullptr;
 };
 

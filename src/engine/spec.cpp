@@ -10,18 +10,30 @@ namespace spanfft {
 
 const char* kernel_name(Kernel kernel) {
     switch (kernel) {
-        case Kernel::c2c_forward: return "c2c_forward";
-        case Kernel::c2c_backward: return "c2c_backward";
-        case Kernel::r2c: return "r2c";
-        case Kernel::c2r: return "c2r";
-        case Kernel::dct1: return "dct1";
-        case Kernel::dct2: return "dct2";
-        case Kernel::dct3: return "dct3";
-        case Kernel::dct4: return "dct4";
-        case Kernel::dst1: return "dst1";
-        case Kernel::dst2: return "dst2";
-        case Kernel::dst3: return "dst3";
-        case Kernel::dst4: return "dst4";
+        case Kernel::c2c_forward:
+            return "c2c_forward";
+        case Kernel::c2c_backward:
+            return "c2c_backward";
+        case Kernel::r2c:
+            return "r2c";
+        case Kernel::c2r:
+            return "c2r";
+        case Kernel::dct1:
+            return "dct1";
+        case Kernel::dct2:
+            return "dct2";
+        case Kernel::dct3:
+            return "dct3";
+        case Kernel::dct4:
+            return "dct4";
+        case Kernel::dst1:
+            return "dst1";
+        case Kernel::dst2:
+            return "dst2";
+        case Kernel::dst3:
+            return "dst3";
+        case Kernel::dst4:
+            return "dst4";
     }
     return "unknown";
 }
@@ -47,7 +59,7 @@ void widen(Span& span, index_t points, index_t stride) {
 }
 
 template <class Points>
-Span span_of(const LocalSpec& spec, Points points, index_t LoopDim::*stride) {
+Span span_of(const LocalSpec& spec, Points points, index_t LoopDim::* stride) {
     Span span;
     for (size_t i = 0; i < spec.transform.size(); ++i) widen(span, points(spec, i), spec.transform[i].*stride);
     for (const LoopDim& loop : spec.batch) widen(span, loop.n, loop.*stride);
@@ -55,7 +67,7 @@ Span span_of(const LocalSpec& spec, Points points, index_t LoopDim::*stride) {
 }
 
 // Bytes that the loops reach over, or nothing when that exceeds 63 bits.
-std::optional<index_t> checked_reach(const LocalSpec& spec, index_t LoopDim::*stride, size_t elem_bytes) {
+std::optional<index_t> checked_reach(const LocalSpec& spec, index_t LoopDim::* stride, size_t elem_bytes) {
     index_t total = 1;
     auto add = [&](const LoopDim& loop) {
         const index_t step = loop.*stride;

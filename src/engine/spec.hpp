@@ -31,7 +31,7 @@ LocalSpec canonical(const LocalSpec& spec);
 // 2(n+1) for dst1, 2n for the other r2r kinds, else n. Its prime factors decide speed and accuracy.
 index_t logical_length(Kernel kernel, index_t n);
 
-bool is_empty(const LocalSpec& spec);       // some batch loop has no points
+bool is_empty(const LocalSpec& spec);  // some batch loop has no points
 index_t batch_count(const LocalSpec& spec);
 double spec_flops(const LocalSpec& spec);   // 5 n log2 n an axis of complex data, half that for real
 index_t spec_elems(const LocalSpec& spec);  // logical points times batch: what a sweep over the data touches

@@ -1,7 +1,8 @@
 // Gather, transform, scatter; see tiled.hpp.
 //
-// Worked numbers: axis 0 of a C-order 256 x 128 x 256 array of 16-byte elements has stride 32768 elements; 32768 lines lie
-// side by side. A tile of 16 of them is 16 * 256 * 16 B = 64 KiB; each of the 256 gathers copies 256 contiguous bytes.
+// Worked numbers: axis 0 of a C-order 256 x 128 x 256 array of 16-byte elements has stride 32768 elements; 32768 lines
+// lie side by side. A tile of 16 of them is 16 * 256 * 16 B = 64 KiB; each of the 256 gathers copies 256 contiguous
+// bytes.
 #include "engine/tiled.hpp"
 
 #include <algorithm>
@@ -15,11 +16,11 @@ namespace spanfft {
 
 namespace {
 
-constexpr index_t kLaneBytes = 256;          // of each point that a tile takes: four cache lines
-constexpr index_t kPadBytes = 128;           // between lines, so that equal points don't fall on the same cache set
-constexpr index_t kFarBytes = 1024;          // a stride below this is no trouble for an engine
-constexpr index_t kWorthBytes = 1 << 19;     // nor is an array that stays in the cache
-constexpr double kThreadWorthFlops = 1e6;    // waking a thread costs some microseconds
+constexpr index_t kLaneBytes = 256;        // of each point that a tile takes: four cache lines
+constexpr index_t kPadBytes = 128;         // between lines, so that equal points don't fall on the same cache set
+constexpr index_t kFarBytes = 1024;        // a stride below this is no trouble for an engine
+constexpr index_t kWorthBytes = 1 << 19;   // nor is an array that stays in the cache
+constexpr double kThreadWorthFlops = 1e6;  // waking a thread costs some microseconds
 constexpr index_t kFewestLanes = 4;
 
 template <class T>
@@ -59,8 +60,8 @@ struct Tile {
 
 class AxisByTiles {
   public:
-    static Result<std::unique_ptr<AxisByTiles>> make(const Engine& engine, Kernel kernel, Precision precision, bool measure,
-                                                     AxisWork work, int threads) {
+    static Result<std::unique_ptr<AxisByTiles>> make(const Engine& engine, Kernel kernel, Precision precision,
+                                                     bool measure, AxisWork work, int threads) {
         auto made = std::unique_ptr<AxisByTiles>(new AxisByTiles(std::move(work), precision));
         LocalSpec line;
         line.kernel = kernel;
@@ -71,8 +72,10 @@ class AxisByTiles {
         line.measure = measure;
         for (int i = 0; i < threads; ++i) {
             Tile tile;
-            SPANFFT_ASSIGN(tile.memory, Buffer::allocate(static_cast<size_t>(made->tile_lanes_ * made->pitch_ * made->elem_bytes_)));
-            std::fill_n(tile.memory.as<char>(), tile.memory.bytes(), '\0');  // the last tile may be part empty: no stray NaN
+            SPANFFT_ASSIGN(tile.memory,
+                           Buffer::allocate(static_cast<size_t>(made->tile_lanes_ * made->pitch_ * made->elem_bytes_)));
+            std::fill_n(tile.memory.as<char>(), tile.memory.bytes(),
+                        '\0');  // the last tile may be part empty: no stray NaN
             SPANFFT_ASSIGN(tile.fft, engine.plan(line));
             made->tiles_.push_back(std::move(tile));
         }
@@ -84,9 +87,12 @@ class AxisByTiles {
     // Block i of blocks(), by thread `member`.
     void run(index_t i, int member, const void* in, void* out) const {
         switch (precision_) {
-            case Precision::single: return run_as<float>(i, member, in, out);
-            case Precision::dbl: return run_as<double>(i, member, in, out);
-            case Precision::extended: return run_as<long double>(i, member, in, out);
+            case Precision::single:
+                return run_as<float>(i, member, in, out);
+            case Precision::dbl:
+                return run_as<double>(i, member, in, out);
+            case Precision::extended:
+                return run_as<long double>(i, member, in, out);
         }
     }
 
@@ -187,10 +193,12 @@ class TiledFft final : public LocalFft {
             } else if (team && !phase.share_outer) {
                 std::atomic<index_t> next{0};
                 team->run([&](int who) {
-                    for (index_t block = next++; block < stage.tiles->blocks(); block = next++) stage.tiles->run(block, who, source, target);
+                    for (index_t block = next++; block < stage.tiles->blocks(); block = next++)
+                        stage.tiles->run(block, who, source, target);
                 });
             } else {
-                for (index_t block = 0; block < stage.tiles->blocks(); ++block) stage.tiles->run(block, member, source, target);
+                for (index_t block = 0; block < stage.tiles->blocks(); ++block)
+                    stage.tiles->run(block, member, source, target);
             }
         }
     }
@@ -221,7 +229,8 @@ LoopDim on_side(LoopDim axis, Stage::On on) {
 void divide_batch(const LocalSpec& spec, std::vector<LoopDim>& outer, std::vector<LoopDim>& inner) {
     index_t widest = 0;
     for (const LoopDim& axis : spec.transform) widest = std::max({widest, axis.in_stride, axis.out_stride});
-    for (const LoopDim& loop : spec.batch) (std::min(loop.in_stride, loop.out_stride) > widest ? outer : inner).push_back(loop);
+    for (const LoopDim& loop : spec.batch)
+        (std::min(loop.in_stride, loop.out_stride) > widest ? outer : inner).push_back(loop);
 }
 
 // One axis of a phase: where it is done, by whom, and the loops around it.
@@ -245,7 +254,9 @@ std::vector<PhaseOrder> order_of(const LocalSpec& spec) {
     const bool c2r = spec.kernel == Kernel::c2r;
     const auto step = [&](size_t axis, std::vector<LoopDim> loops) {
         const bool first = axis == last;
-        const auto on = first ? (spec.in_place ? Stage::On::output : Stage::On::across) : c2r ? Stage::On::input : Stage::On::output;
+        const auto on = first ? (spec.in_place ? Stage::On::output : Stage::On::across)
+                        : c2r ? Stage::On::input
+                              : Stage::On::output;
         for (LoopDim& loop : loops) loop = on_side(loop, on);
         return Order{axis, on, first && engine_does_last(spec), std::move(loops)};
     };
@@ -299,7 +310,8 @@ bool worth_tiling(const LocalSpec& asked) {
 
 namespace {
 
-Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Order& step, bool share_outer, int members) {
+Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Order& step, bool share_outer,
+                         int members) {
     Stage stage;
     stage.on = step.on;
     const LoopDim axis = on_side(spec.transform[step.axis], step.on);

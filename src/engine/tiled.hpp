@@ -1,11 +1,11 @@
 // Strided axes through cache-sized tiles, for engines that are slow on strides.
 //
 // Method: a strided axis is gathered, several neighbouring lines at a time, into a tile in which each line is
-// contiguous; the engine transforms the tile; it is scattered to where the result belongs. Of several axes the contiguous
-// one is done in place by the engine, then the others by tiles, one block of the outermost batch loop after another,
-// so that a plane that fits the cache stays there between its axes.
-// Why: FFTW's estimated plans take 4 to 20 times as long on an axis of far strides as on a contiguous one, and its
-// measured ones still 1.3 to 1.7 times (256^3 double, one thread: 0.30 s, 0.029 s; by tiles 0.02 s).
+// contiguous; the engine transforms the tile; it is scattered to where the result belongs. Of several axes the
+// contiguous one is done in place by the engine, then the others by tiles, one block of the outermost batch loop after
+// another, so that a plane that fits the cache stays there between its axes. Why: FFTW's estimated plans take 4 to 20
+// times as long on an axis of far strides as on a contiguous one, and its measured ones still 1.3 to 1.7 times (256^3
+// double, one thread: 0.30 s, 0.029 s; by tiles 0.02 s).
 #pragma once
 
 #include <memory>

@@ -31,8 +31,8 @@ using Complex = std::complex<long double>;
 
 constexpr Real kPi = 3.141592653589793238462643383279502884L;
 constexpr index_t kImpulses = 3;
-constexpr index_t kLargeLength = 1 << 17;      // from here on fewer outputs are summed, to stay near 0.1 s at 2^21
-constexpr index_t kDenseNumbers = 96;          // real numbers among the outputs that are summed exactly
+constexpr index_t kLargeLength = 1 << 17;  // from here on fewer outputs are summed, to stay near 0.1 s at 2^21
+constexpr index_t kDenseNumbers = 96;      // real numbers among the outputs that are summed exactly
 constexpr index_t kDenseNumbersLarge = 16;
 
 enum class Part { both, real, imaginary };
@@ -50,26 +50,38 @@ struct Form {
 Form form_of(Kernel kernel, index_t n) {
     const index_t half = n / 2 + 1;
     switch (kernel) {
-        case Kernel::c2c_forward: return {kernel, n, n, 0, 1, 0, 1, n, n, -1, Part::both};
-        case Kernel::c2c_backward: return {kernel, n, n, 0, 1, 0, 1, n, n, +1, Part::both};
-        case Kernel::r2c: return {kernel, n, n, 0, 1, 0, 1, n, half, -1, Part::both};
-        case Kernel::c2r: return {kernel, n, n, 0, 1, 0, 1, half, n, +1, Part::real};
-        case Kernel::dct1: return {kernel, n, 2 * (n - 1), 0, 1, 0, 1, n, n, +1, Part::real};
-        case Kernel::dct2: return {kernel, n, 4 * n, 1, 2, 0, 1, n, n, +1, Part::real};
-        case Kernel::dct3: return {kernel, n, 4 * n, 0, 1, 1, 2, n, n, +1, Part::real};
-        case Kernel::dct4: return {kernel, n, 8 * n, 1, 2, 1, 2, n, n, +1, Part::real};
-        case Kernel::dst1: return {kernel, n, 2 * (n + 1), 1, 1, 1, 1, n, n, +1, Part::imaginary};
-        case Kernel::dst2: return {kernel, n, 4 * n, 1, 2, 1, 1, n, n, +1, Part::imaginary};
-        case Kernel::dst3: return {kernel, n, 4 * n, 1, 1, 1, 2, n, n, +1, Part::imaginary};
-        case Kernel::dst4: break;
+        case Kernel::c2c_forward:
+            return {kernel, n, n, 0, 1, 0, 1, n, n, -1, Part::both};
+        case Kernel::c2c_backward:
+            return {kernel, n, n, 0, 1, 0, 1, n, n, +1, Part::both};
+        case Kernel::r2c:
+            return {kernel, n, n, 0, 1, 0, 1, n, half, -1, Part::both};
+        case Kernel::c2r:
+            return {kernel, n, n, 0, 1, 0, 1, half, n, +1, Part::real};
+        case Kernel::dct1:
+            return {kernel, n, 2 * (n - 1), 0, 1, 0, 1, n, n, +1, Part::real};
+        case Kernel::dct2:
+            return {kernel, n, 4 * n, 1, 2, 0, 1, n, n, +1, Part::real};
+        case Kernel::dct3:
+            return {kernel, n, 4 * n, 0, 1, 1, 2, n, n, +1, Part::real};
+        case Kernel::dct4:
+            return {kernel, n, 8 * n, 1, 2, 1, 2, n, n, +1, Part::real};
+        case Kernel::dst1:
+            return {kernel, n, 2 * (n + 1), 1, 1, 1, 1, n, n, +1, Part::imaginary};
+        case Kernel::dst2:
+            return {kernel, n, 4 * n, 1, 2, 1, 1, n, n, +1, Part::imaginary};
+        case Kernel::dst3:
+            return {kernel, n, 4 * n, 1, 1, 1, 2, n, n, +1, Part::imaginary};
+        case Kernel::dst4:
+            break;
     }
     return {kernel, n, 8 * n, 1, 2, 1, 2, n, n, +1, Part::imaginary};
 }
 
 Real weight(const Form& form, index_t j) {
     if (form.part == Part::both) return 1;
-    const bool first = j == 0 && (form.kernel == Kernel::c2r || form.kernel == Kernel::dct1 ||
-                                  form.kernel == Kernel::dct3);
+    const bool first =
+        j == 0 && (form.kernel == Kernel::c2r || form.kernel == Kernel::dct1 || form.kernel == Kernel::dct3);
     const bool last = (form.kernel == Kernel::dct1 && j == form.n - 1) ||
                       (form.kernel == Kernel::dst3 && j == form.n - 1) ||
                       (form.kernel == Kernel::c2r && 2 * j == form.n);
@@ -95,10 +107,14 @@ Complex unit_root(index_t index, index_t circle) {
     const Real angle = kPi / 2 * static_cast<Real>(rest) / static_cast<Real>(circle);
     const Complex base(std::cos(angle), std::sin(angle));
     switch (quarter % 4) {
-        case 0: return base;
-        case 1: return {-base.imag(), base.real()};
-        case 2: return -base;
-        default: return {base.imag(), -base.real()};
+        case 0:
+            return base;
+        case 1:
+            return {-base.imag(), base.real()};
+        case 2:
+            return -base;
+        default:
+            return {base.imag(), -base.real()};
     }
 }
 
@@ -364,8 +380,10 @@ constexpr double kWholeMargin = 0.95;      // other data may show a little more 
 template <class T>
 Result<double> whole_error(const Engine& engine, LocalSpec spec, double rule) {
     const bool complex_in = complex_input(spec.kernel), complex_out = complex_output(spec.kernel);
-    const index_t lines = spec.batch[0].n, in_stride = spec.transform[0].in_stride, inputs = input_points(spec, 0), outputs = output_points(spec, 0);
-    const index_t in_numbers = lines * inputs * (complex_in ? 2 : 1), out_numbers = lines * outputs * (complex_out ? 2 : 1);
+    const index_t lines = spec.batch[0].n, in_stride = spec.transform[0].in_stride, inputs = input_points(spec, 0),
+                  outputs = output_points(spec, 0);
+    const index_t in_numbers = lines * inputs * (complex_in ? 2 : 1),
+                  out_numbers = lines * outputs * (complex_out ? 2 : 1);
     std::vector<T> in(static_cast<size_t>(in_numbers)), out(static_cast<size_t>(out_numbers));
     Noise noise(spec.transform[0].n + 2);
     for (T& x : in) x = static_cast<T>(noise.value());
@@ -393,9 +411,11 @@ Result<double> whole_error(const Engine& engine, LocalSpec spec, double rule) {
 }
 
 // Lengths with the factors 7, 11 and 13 are held to 0.6 too, and there engines may come close to it: MKL 2026.2 on
-// processors without Intel's own kernels shows 0.61 to 0.67 at one length in 14 (1575, 2541, 9009). The difference is too
-// small for samples, so all outputs are compared. Libraries do strided lines by other code, so those are checked apart.
-std::string distrust_smooth(const Engine& engine, Kernel kernel, Precision precision, index_t n, int threads, bool strided) {
+// processors without Intel's own kernels shows 0.61 to 0.67 at one length in 14 (1575, 2541, 9009). The difference is
+// too small for samples, so all outputs are compared. Libraries do strided lines by other code, so those are checked
+// apart.
+std::string distrust_smooth(const Engine& engine, Kernel kernel, Precision precision, index_t n, int threads,
+                            bool strided) {
     if (precision == Precision::extended || engine.name() == "ducc0") return "";  // the reference itself
     LocalSpec spec;
     spec.kernel = kernel;
@@ -409,7 +429,8 @@ std::string distrust_smooth(const Engine& engine, Kernel kernel, Precision preci
         spec.batch = {{lines, 1, 1}};
     }
     const double rule = accuracy_rule(precision, logical_length(kernel, n));
-    const auto error = precision == Precision::single ? whole_error<float>(engine, spec, rule) : whole_error<double>(engine, spec, rule);
+    const auto error = precision == Precision::single ? whole_error<float>(engine, spec, rule)
+                                                      : whole_error<double>(engine, spec, rule);
     TrustCheck check;
     check.problem = error.status().message();
     if (error.ok() && error.value() > kWholeMargin) check.dense = std::max(error.value(), 1.01);
@@ -430,14 +451,16 @@ std::string distrust(const Engine& engine, const LocalSpec& spec, index_t longes
                                                            : Kernel::c2c_forward;
         const index_t prime = largest_prime_factor(logical_length(kernel, n));
         if (n > longest || prime <= kSmoothPrime || (prime <= kTrustedPrime && n > kLongestSmooth)) continue;
-        const bool strided = prime <= kTrustedPrime && (spec.transform[axis].in_stride != 1 || spec.transform[axis].out_stride != 1);
+        const bool strided =
+            prime <= kTrustedPrime && (spec.transform[axis].in_stride != 1 || spec.transform[axis].out_stride != 1);
         const Key key{engine.name(), spec.precision, kernel, n, spec.threads > 1, strided};
         std::lock_guard lock(mutex);
         auto found = known.find(key);
         if (found == known.end()) {
             const std::string reason =
-                prime <= kTrustedPrime ? distrust_smooth(engine, kernel, spec.precision, n, spec.threads, strided)
-                                       : sentence(engine, check_length(engine, kernel, spec.precision, n, spec.threads), n);
+                prime <= kTrustedPrime
+                    ? distrust_smooth(engine, kernel, spec.precision, n, spec.threads, strided)
+                    : sentence(engine, check_length(engine, kernel, spec.precision, n, spec.threads), n);
             found = known.emplace(key, reason).first;
         }
         if (!found->second.empty()) return found->second;

@@ -68,10 +68,12 @@ class AlltoallvExchange final : public Exchange {
         target_ = target;
         if (send_.packed) {
             for (size_t i = 0; i < send_.parts.size(); ++i) {
-                if (send_.wire[i].bytes) copy_strided(send_.parts[i], source, as_strided(send_.wire[i]), send_buffer_.data());
+                if (send_.wire[i].bytes)
+                    copy_strided(send_.parts[i], source, as_strided(send_.wire[i]), send_buffer_.data());
             }
         }
-        SPANFFT_TRY(transfer_->start(send_.packed ? send_buffer_.data() : source, receive_.packed ? receive_buffer_.data() : target));
+        SPANFFT_TRY(transfer_->start(send_.packed ? send_buffer_.data() : source,
+                                     receive_.packed ? receive_buffer_.data() : target));
         copy_strided(send_.parts[self_], source, receive_.parts[self_], target);  // while messages travel
         return Status();
     }
@@ -79,7 +81,8 @@ class AlltoallvExchange final : public Exchange {
         SPANFFT_TRY(transfer_->finish());
         if (receive_.packed) {
             for (size_t i = 0; i < receive_.parts.size(); ++i) {
-                if (receive_.wire[i].bytes) copy_strided(as_strided(receive_.wire[i]), receive_buffer_.data(), receive_.parts[i], target_);
+                if (receive_.wire[i].bytes)
+                    copy_strided(as_strided(receive_.wire[i]), receive_buffer_.data(), receive_.parts[i], target_);
             }
         }
         return Status();
@@ -118,7 +121,8 @@ index_t memory_bytes(const ExchangeSpec& spec, int rank) {
 }  // namespace
 
 ExchangeStrategy alltoallv_strategy() {
-    return {"alltoallv", "P3 Allplanes, P2", "packed where not contiguous, one collective", AlltoallvExchange::make, buffer_bytes, memory_bytes};
+    return {"alltoallv",  "P3 Allplanes, P2", "packed where not contiguous, one collective", AlltoallvExchange::make,
+            buffer_bytes, memory_bytes};
 }
 
 }  // namespace spanfft

@@ -33,7 +33,8 @@ struct ExchangeStrategy {
     const char* name;
     const char* source;  // the paper
     const char* how;     // a few words for explain
-    // Collective over comm, which holds exactly exchange_group(spec, rank) in that order; `rank` is in the layouts' numbering.
+    // Collective over comm, which holds exactly exchange_group(spec, rank) in that order; `rank` is in the layouts'
+    // numbering.
     Result<std::unique_ptr<Exchange>> (*bind)(Comm& comm, const ExchangeSpec& spec, int rank);
     index_t (*buffer_bytes)(const ExchangeSpec& spec, int rank);  // packing buffers that bind allocates
     index_t (*memory_bytes)(const ExchangeSpec& spec, int rank);  // predicts Exchange::memory_bytes

@@ -8,7 +8,10 @@
 namespace spanfft {
 
 Executor::Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm)
-    : plan_(std::move(plan)), comm_(std::move(comm)), binding_(*comm_), in_bytes_(plan_->input.local_bytes(rank())),
+    : plan_(std::move(plan)),
+      comm_(std::move(comm)),
+      binding_(*comm_),
+      in_bytes_(plan_->input.local_bytes(rank())),
       out_bytes_(plan_->output.local_bytes(rank())) {}
 
 Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm) {
@@ -33,12 +36,16 @@ Status Executor::allocate() {
 
 Status Executor::check_pointers(const void* in, void* out) const {
     const index_t in_bytes = in_bytes_, out_bytes = out_bytes_;
-    if (in_bytes && !in) return error(Code::invalid_argument, "the input is NULL but this rank's box has ", in_bytes, " bytes");
-    if (out_bytes && !out) return error(Code::invalid_argument, "the output is NULL but this rank's box has ", out_bytes, " bytes");
+    if (in_bytes && !in)
+        return error(Code::invalid_argument, "the input is NULL but this rank's box has ", in_bytes, " bytes");
+    if (out_bytes && !out)
+        return error(Code::invalid_argument, "the output is NULL but this rank's box has ", out_bytes, " bytes");
     const auto* a = static_cast<const char*>(in);
     const auto* b = static_cast<const char*>(out);
     if (plan_->problem.in_place) {
-        if (in_bytes && out_bytes && a != b) return error(Code::invalid_argument, "the plan is in_place, but input and output are different memory; pass the same pointer");
+        if (in_bytes && out_bytes && a != b)
+            return error(Code::invalid_argument,
+                         "the plan is in_place, but input and output are different memory; pass the same pointer");
     } else if (in_bytes && out_bytes && a < b + out_bytes && b < a + in_bytes) {
         return error(Code::invalid_argument, "input and output overlap; use two arrays, or plan with in_place");
     }
@@ -68,7 +75,8 @@ Status Executor::run_steps(RunContext& context, bool agree_each) {
 Status Executor::execute(const void* in, void* out) {
     Status status;
     if (plan_->problem.memory_bytes > 0) {
-        status = error(Code::invalid_argument, "this plan was made with memory= for files; use transform_file, or plan without memory=");
+        status = error(Code::invalid_argument,
+                       "this plan was made with memory= for files; use transform_file, or plan without memory=");
     } else {
         status = check_pointers(in, out);
     }
@@ -92,10 +100,13 @@ Status share_text(Comm& comm, std::string& text) {
 }
 
 Status check_input(const FileStore& store, const FileRequest& request, index_t needed_bytes) {
-    if (request.input_offset_bytes < 0) return error(Code::invalid_argument, "input offset is ", request.input_offset_bytes, " bytes; it must not be negative");
+    if (request.input_offset_bytes < 0)
+        return error(Code::invalid_argument, "input offset is ", request.input_offset_bytes,
+                     " bytes; it must not be negative");
     if (store.size_bytes() - request.input_offset_bytes < needed_bytes) {
-        return error(Code::corrupt_data, request.input_path, " has ", store.size_bytes(), " bytes, but the array needs ", needed_bytes,
-                     " from byte ", request.input_offset_bytes, "; the file is truncated or its shape or type is not what was said");
+        return error(Code::corrupt_data, request.input_path, " has ", store.size_bytes(),
+                     " bytes, but the array needs ", needed_bytes, " from byte ", request.input_offset_bytes,
+                     "; the file is truncated or its shape or type is not what was said");
     }
     return Status();
 }
@@ -105,7 +116,8 @@ Status check_input(const FileStore& store, const FileRequest& request, index_t n
 Status Executor::transform_file(const FileRequest& request) {
     Status status;
     if (plan_->problem.memory_bytes == 0) {
-        status = error(Code::invalid_argument, "this plan is for arrays in memory; plan with memory= to transform files");
+        status =
+            error(Code::invalid_argument, "this plan is for arrays in memory; plan with memory= to transform files");
     }
     SPANFFT_TRY(agree(*comm_, status));
     SPANFFT_TRY(agree_on_text(*comm_, "input file", request.input_path));
@@ -133,8 +145,8 @@ Status Executor::run_on_stores(const FileRequest& request, RunContext& context) 
     std::string partial;
     Status made;
     if (rank() == 0) {
-        auto created = OutputFile::create({request.output_path, request.input_path, request.header, plan_->output_file_bytes,
-                                           request.scratch_folder, plan_->scratch_bytes});
+        auto created = OutputFile::create({request.output_path, request.input_path, request.header,
+                                           plan_->output_file_bytes, request.scratch_folder, plan_->scratch_bytes});
         made = created.status();
         if (made.ok()) {
             output = std::move(created).value();

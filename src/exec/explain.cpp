@@ -79,16 +79,20 @@ std::string explain(const Plan& plan, int rank, const std::optional<std::vector<
         << precision_name(plan.input.elem.precision) << '\n';
     out << "output   " << plan.output.layout.describe() << (plan.output.elem.complex ? " complex " : " real ")
         << precision_name(plan.output.elem.precision) << '\n';
-    out << "memory   " << bytes_string(static_cast<double>(plan.peak_memory_bytes(rank))) << " on rank " << rank << '\n';
+    out << "memory   " << bytes_string(static_cast<double>(plan.peak_memory_bytes(rank))) << " on rank " << rank
+        << '\n';
     if (plan.sweeps) {
-        out << "disk     " << plan.sweeps << (plan.sweeps == 1 ? " sweep" : " sweeps") << " (each byte read and written "
-            << (plan.sweeps == 1 ? "once" : std::to_string(plan.sweeps) + " times") << "), scratch "
-            << bytes_string(static_cast<double>(plan.scratch_bytes)) << '\n';
+        out << "disk     " << plan.sweeps << (plan.sweeps == 1 ? " sweep" : " sweeps")
+            << " (each byte read and written " << (plan.sweeps == 1 ? "once" : std::to_string(plan.sweeps) + " times")
+            << "), scratch " << bytes_string(static_cast<double>(plan.scratch_bytes)) << '\n';
     }
-    out << '\n' << std::left << std::setw(30) << (plan.problem.ranks > 1 ? cat("rank ", rank, " of ", plan.problem.ranks) : std::string())
-        << std::right << std::setw(20) << "predicted" << std::setw(counted ? 20 : 0) << (counted ? "counted" : "") << '\n';
+    out << '\n'
+        << std::left << std::setw(30)
+        << (plan.problem.ranks > 1 ? cat("rank ", rank, " of ", plan.problem.ranks) : std::string()) << std::right
+        << std::setw(20) << "predicted" << std::setw(counted ? 20 : 0) << (counted ? "counted" : "") << '\n';
     for (const PlanLine& line : plan_lines(plan)) {
-        out << std::string(static_cast<size_t>(2 * line.depth), ' ') << line.step->type() << "  " << line.step->describe() << '\n';
+        out << std::string(static_cast<size_t>(2 * line.depth), ' ') << line.step->type() << "  "
+            << line.step->describe() << '\n';
         if (line.index < 0) continue;
         const Counts* c = counted ? &(*counted)[static_cast<size_t>(line.index)] : nullptr;
         print_rows(out, rows(line.step->predict(rank), c), "    ");

@@ -9,7 +9,8 @@
 
 namespace spanfft {
 
-// One line of the tree, depth first. index is the plan's step for depth 0, else -1: what happens inside is not counted alone.
+// One line of the tree, depth first. index is the plan's step for depth 0, else -1: what happens inside is not counted
+// alone.
 struct PlanLine {
     int depth = 0;
     const Step* step = nullptr;

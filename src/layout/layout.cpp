@@ -135,7 +135,7 @@ Patch Layout::patch(int rank) const {
         if (dim.axis < 0) continue;
         const index_t n = shape_[static_cast<size_t>(dim.axis)];
         patch[static_cast<size_t>(dim.axis)] = dim.division == Division::block ? block_range(n, dim.parts, coords[i])
-                                                                             : cyclic_range(n, dim.parts, coords[i]);
+                                                                               : cyclic_range(n, dim.parts, coords[i]);
     }
     return patch;
 }
@@ -152,7 +152,8 @@ index_t Layout::max_local_elems() const {
 bool Layout::is_whole(int axis) const {
     const index_t n = shape_[static_cast<size_t>(axis)];
     if (has_grid()) {
-        return std::none_of(grid_.begin(), grid_.end(), [&](const GridDim& d) { return d.axis == axis && d.parts > 1 && n > 1; });
+        return std::none_of(grid_.begin(), grid_.end(),
+                            [&](const GridDim& d) { return d.axis == axis && d.parts > 1 && n > 1; });
     }
     return std::all_of(boxes_.begin(), boxes_.end(), [&](const Patch& box) {
         return patch_elems(box) == 0 || box[static_cast<size_t>(axis)].count == n;
@@ -204,13 +205,14 @@ Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
     for (size_t rank = 0; rank < boxes.size(); ++rank) {
         const Patch& box = boxes[rank];
         if (box.size() != shape.size()) {
-            return error(Code::invalid_argument, "the box of rank ", rank, " has ", box.size(), " axes, the array has ", shape.size());
+            return error(Code::invalid_argument, "the box of rank ", rank, " has ", box.size(), " axes, the array has ",
+                         shape.size());
         }
         for (size_t axis = 0; axis < shape.size(); ++axis) {
             const AxisRange& r = box[axis];
             if (r.count < 0 || r.start < 0 || r.step != 1 || r.start > shape[axis] - r.count) {
-                return error(Code::invalid_argument, "the box ", patch_string(box), " of rank ", rank, " leaves the array ",
-                             shape_string(shape), " along axis ", axis);
+                return error(Code::invalid_argument, "the box ", patch_string(box), " of rank ", rank,
+                             " leaves the array ", shape_string(shape), " along axis ", axis);
             }
         }
         if (patch_elems(box) > 0) filled.push_back(rank);
@@ -223,14 +225,16 @@ Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
         for (size_t j = i + 1; j < filled.size() && boxes[filled[j]][0].start < a[0].start + a[0].count; ++j) {
             const Patch& b = boxes[filled[j]];
             if (patch_elems(intersect(a, b)) > 0) {
-                return error(Code::invalid_argument, "the boxes of ranks ", std::min(filled[i], filled[j]), " (", patch_string(boxes[std::min(filled[i], filled[j])]),
-                             ") and ", std::max(filled[i], filled[j]), " (", patch_string(boxes[std::max(filled[i], filled[j])]), ") overlap; boxes must tile the array ", shape_string(shape));
+                return error(Code::invalid_argument, "the boxes of ranks ", std::min(filled[i], filled[j]), " (",
+                             patch_string(boxes[std::min(filled[i], filled[j])]), ") and ",
+                             std::max(filled[i], filled[j]), " (", patch_string(boxes[std::max(filled[i], filled[j])]),
+                             ") overlap; boxes must tile the array ", shape_string(shape));
             }
         }
     }
     if (owned != product(shape)) {
-        return error(Code::invalid_argument, "the boxes hold ", owned, " of the ", product(shape), " elements of the array ",
-                     shape_string(shape), "; they must tile it");
+        return error(Code::invalid_argument, "the boxes hold ", owned, " of the ", product(shape),
+                     " elements of the array ", shape_string(shape), "; they must tile it");
     }
     return Status();
 }

@@ -23,7 +23,8 @@ template <class Visit>
 Status for_each_request(const ArrayState& state, int rank, Visit visit) {
     const Patch patch = state.layout.patch(rank);
     if (patch_elems(patch) == 0) return Status();
-    const StridedPart part = merged(strided_part({0, patch}, state.layout.shape(), static_cast<index_t>(state.elem.bytes())));
+    const StridedPart part =
+        merged(strided_part({0, patch}, state.layout.shape(), static_cast<index_t>(state.elem.bytes())));
     index_t runs = 1;
     for (const auto& dim : part.dims) runs *= dim.count;
     for (index_t run = 0; run < runs; ++run) {
@@ -33,7 +34,8 @@ Status for_each_request(const ArrayState& state, int rank, Visit visit) {
             rest /= part.dims[i].count;
         }
         for (index_t done = 0; done < part.elem_bytes; done += kRequestBytes) {
-            SPANFFT_TRY(visit(file_offset + done, run * part.elem_bytes + done, std::min(kRequestBytes, part.elem_bytes - done)));
+            SPANFFT_TRY(visit(file_offset + done, run * part.elem_bytes + done,
+                              std::min(kRequestBytes, part.elem_bytes - done)));
         }
     }
     return Status();
@@ -41,19 +43,22 @@ Status for_each_request(const ArrayState& state, int rank, Visit visit) {
 
 class BoxTask final : public Task {
   public:
-    BoxTask(ArrayState state, Slot slot, Way way, int rank) : state_(std::move(state)), slot_(slot), way_(way), rank_(rank) {}
+    BoxTask(ArrayState state, Slot slot, Way way, int rank)
+        : state_(std::move(state)), slot_(slot), way_(way), rank_(rank) {}
     Status run(RunContext& context) override {
         counts_ = Counts();
         Store& store = *(way_ == Way::read ? context.input_store : context.output_store);
         const index_t base = way_ == Way::read ? context.input_offset_bytes : context.output_offset_bytes;
         const StoreCounts before = store.counts();
         auto* memory = static_cast<char*>(context.at(slot_));
-        const Status status = for_each_request(state_, rank_, [&](index_t file_offset, index_t offset, index_t bytes) -> Status {
-            const Run request{base + file_offset, memory + offset, bytes, false};
-            SPANFFT_TRY(way_ == Way::read ? store.read(request) : store.write(request));
-            if (!context.advance(bytes)) return error(Code::interrupted, "stopped on request; the output was not written");
-            return Status();
-        });
+        const Status status =
+            for_each_request(state_, rank_, [&](index_t file_offset, index_t offset, index_t bytes) -> Status {
+                const Run request{base + file_offset, memory + offset, bytes, false};
+                SPANFFT_TRY(way_ == Way::read ? store.read(request) : store.write(request));
+                if (!context.advance(bytes))
+                    return error(Code::interrupted, "stopped on request; the output was not written");
+                return Status();
+            });
         const StoreCounts after = store.counts();
         counts_.disk_reads = after.reads - before.reads;
         counts_.disk_read_bytes = after.read_bytes - before.read_bytes;
@@ -74,12 +79,16 @@ class BoxTask final : public Task {
 class BoxStep final : public Step {
   public:
     BoxStep(ArrayState state, Slot slot, Way way, const Machine& machine)
-        : state_(std::move(state)), slot_(slot), way_(way),
-          bytes_per_second_(way == Way::read ? machine.disk_read_bytes_per_second : machine.disk_write_bytes_per_second),
+        : state_(std::move(state)),
+          slot_(slot),
+          way_(way),
+          bytes_per_second_(way == Way::read ? machine.disk_read_bytes_per_second
+                                             : machine.disk_write_bytes_per_second),
           request_seconds_(machine.disk_request_seconds) {}
     const char* type() const override { return way_ == Way::read ? "ReadBox" : "WriteBox"; }
     std::string describe() const override {
-        return cat(state_.layout.describe(), way_ == Way::read ? " from the file to " : " to the file from ", slot_name(slot_));
+        return cat(state_.layout.describe(), way_ == Way::read ? " from the file to " : " to the file from ",
+                   slot_name(slot_));
     }
     Counts predict(int rank) const override {
         index_t requests = 0, bytes = 0;
@@ -92,7 +101,8 @@ class BoxStep final : public Step {
         (way_ == Way::read ? counts.disk_reads : counts.disk_writes) = requests;
         (way_ == Way::read ? counts.disk_read_bytes : counts.disk_written_bytes) = bytes;
         // One disk serves all ranks.
-        counts.seconds = static_cast<double>(product(state_.layout.shape())) * static_cast<double>(state_.elem.bytes()) / bytes_per_second_ +
+        counts.seconds = static_cast<double>(product(state_.layout.shape())) *
+                             static_cast<double>(state_.elem.bytes()) / bytes_per_second_ +
                          static_cast<double>(requests) * request_seconds_;
         return counts;
     }

@@ -31,14 +31,20 @@ class ExchangeTask final : public Task {
 
 class ExchangeStep final : public Step {
   public:
-    ExchangeStep(ArrayState from, ArrayState to, Slot source, Slot target, const ExchangeStrategy& strategy, const Machine& machine)
-        : spec_{std::move(from.layout), std::move(to.layout), static_cast<index_t>(from.elem.bytes())}, source_(source), target_(target),
-          strategy_(strategy), figures_(machine.exchange(strategy.name)), memory_bytes_per_second_(machine.memory_bytes_per_second) {}
+    ExchangeStep(ArrayState from, ArrayState to, Slot source, Slot target, const ExchangeStrategy& strategy,
+                 const Machine& machine)
+        : spec_{std::move(from.layout), std::move(to.layout), static_cast<index_t>(from.elem.bytes())},
+          source_(source),
+          target_(target),
+          strategy_(strategy),
+          figures_(machine.exchange(strategy.name)),
+          memory_bytes_per_second_(machine.memory_bytes_per_second) {}
     const char* type() const override { return "Exchange"; }
 
     std::string describe() const override {
-        return cat(strategy_.name, " in groups of ", exchange_group(spec_.from, spec_.to, 0).size(), ", ", spec_.from.describe(), " -> ",
-                   spec_.to.describe(), ", ", slot_name(source_), " -> ", slot_name(target_));
+        return cat(strategy_.name, " in groups of ", exchange_group(spec_.from, spec_.to, 0).size(), ", ",
+                   spec_.from.describe(), " -> ", spec_.to.describe(), ", ", slot_name(source_), " -> ",
+                   slot_name(target_));
     }
 
     Counts predict(int rank) const override {

@@ -10,15 +10,16 @@
 namespace spanfft {
 
 struct ExchangeFigures {
-    double latency_seconds = 5e-6;         // a message
-    double seconds_per_byte = 1.0 / 5e9;   // sent by one rank; copies of our own (packing) are counted as memory sweeps
+    double latency_seconds = 5e-6;        // a message
+    double seconds_per_byte = 1.0 / 5e9;  // sent by one rank; copies of our own (packing) are counted as memory sweeps
 };
 
 struct Machine {
     std::string name = "built-in figures";
     int cores = 1;
     double memory_bytes_per_second = 19e9;  // copied by one thread, reads plus writes counted once
-    std::map<std::string, ExchangeFigures> exchanges{{"alltoallw", {8e-6, 1.0 / 2.0e9}}, {"alltoallv", {5e-6, 1.0 / 5.0e9}}};
+    std::map<std::string, ExchangeFigures> exchanges{{"alltoallw", {8e-6, 1.0 / 2.0e9}},
+                                                     {"alltoallv", {5e-6, 1.0 / 5.0e9}}};
     // Of the strategy's own row, or defaults where none was measured.
     ExchangeFigures exchange(const std::string& strategy) const {
         const auto row = exchanges.find(strategy);

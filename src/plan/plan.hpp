@@ -18,14 +18,15 @@ struct Plan {
     // Executor-owned memory in elements of one byte, for each rank: input and output slots only where the plan
     // reads and writes files; work0, work1 as the steps need them.
     std::vector<std::array<index_t, kSlots>> slot_bytes;
-    index_t scratch_bytes = 0;        // of disk, all ranks together
-    index_t output_file_bytes = 0;    // payload written under the output's name, for plans on disk
-    int sweeps = 0;                   // reads (and writes) of the whole array on disk
-    std::vector<std::string> notes;   // engines passed over, runners-up and why they lost
+    index_t scratch_bytes = 0;       // of disk, all ranks together
+    index_t output_file_bytes = 0;   // payload written under the output's name, for plans on disk
+    int sweeps = 0;                  // reads (and writes) of the whole array on disk
+    std::vector<std::string> notes;  // engines passed over, runners-up and why they lost
 
-    Counts predict(int rank) const;               // sum over steps
-    index_t peak_memory_bytes(int rank) const;    // slots the executor owns + the steps' own + (in memory) the user's arrays
-    double predicted_seconds() const;             // of the slowest rank
+    Counts predict(int rank) const;  // sum over steps
+    index_t peak_memory_bytes(
+        int rank) const;               // slots the executor owns + the steps' own + (in memory) the user's arrays
+    double predicted_seconds() const;  // of the slowest rank
 };
 
 }  // namespace spanfft

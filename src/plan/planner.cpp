@@ -11,10 +11,12 @@ namespace spanfft {
 Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     SPANFFT_TRY(problem.check());
     if (!problem.engine.empty() && !find_engine(problem.engine)) {
-        return error(Code::engine_error, "engine '", problem.engine, "' was not found on this machine; found: ", engine_names());
+        return error(Code::engine_error, "engine '", problem.engine,
+                     "' was not found on this machine; found: ", engine_names());
     }
     if (!problem.exchange.empty() && !find_exchange(problem.exchange)) {
-        return error(Code::invalid_argument, "exchange '", problem.exchange, "' is not known; use one of ", exchange_names());
+        return error(Code::invalid_argument, "exchange '", problem.exchange, "' is not known; use one of ",
+                     exchange_names());
     }
     std::unique_ptr<Plan> best;
     std::vector<std::string> declined, lost;

@@ -15,11 +15,16 @@ const char* axis_kind_name(AxisKind kind) { return kKindNames[static_cast<size_t
 
 AxisKind inverse_kind(AxisKind kind) {
     switch (kind) {
-        case AxisKind::dct2: return AxisKind::dct3;
-        case AxisKind::dct3: return AxisKind::dct2;
-        case AxisKind::dst2: return AxisKind::dst3;
-        case AxisKind::dst3: return AxisKind::dst2;
-        default: return kind;
+        case AxisKind::dct2:
+            return AxisKind::dct3;
+        case AxisKind::dct3:
+            return AxisKind::dct2;
+        case AxisKind::dst2:
+            return AxisKind::dst3;
+        case AxisKind::dst3:
+            return AxisKind::dst2;
+        default:
+            return kind;
     }
 }
 
@@ -51,10 +56,14 @@ index_t Problem::logical_length(size_t i) const {
     const index_t n = shape[static_cast<size_t>(axes[i])];
     switch (kinds[i]) {
         case AxisKind::c2c:
-        case AxisKind::r2c: return n;
-        case AxisKind::dct1: return 2 * (n - 1);
-        case AxisKind::dst1: return 2 * (n + 1);
-        default: return 2 * n;
+        case AxisKind::r2c:
+            return n;
+        case AxisKind::dct1:
+            return 2 * (n - 1);
+        case AxisKind::dst1:
+            return 2 * (n + 1);
+        default:
+            return 2 * n;
     }
 }
 
@@ -71,12 +80,14 @@ namespace {
 Status check_axes(const Problem& p) {
     if (p.axes.empty()) return error(Code::invalid_argument, "axes is empty; name at least one axis to transform");
     if (p.kinds.size() != p.axes.size()) {
-        return error(Code::invalid_argument, p.kinds.size(), " kinds are given for ", p.axes.size(), " axes; give one for each");
+        return error(Code::invalid_argument, p.kinds.size(), " kinds are given for ", p.axes.size(),
+                     " axes; give one for each");
     }
     for (size_t i = 0; i < p.axes.size(); ++i) {
         const int axis = p.axes[i];
         if (axis < 0 || axis >= p.ndim()) {
-            return error(Code::invalid_argument, "axis ", axis, " is outside the array's ", p.ndim(), " axes; use 0 to ", p.ndim() - 1);
+            return error(Code::invalid_argument, "axis ", axis, " is outside the array's ", p.ndim(),
+                         " axes; use 0 to ", p.ndim() - 1);
         }
         if (std::count(p.axes.begin(), p.axes.end(), axis) > 1) {
             return error(Code::invalid_argument, "axis ", axis, " is named twice in axes; name each axis once");
@@ -106,36 +117,45 @@ Status check_sizes(const Problem& p) {
     auto elems = checked_product(p.shape);
     if (elems) elems = checked_mul(*elems, p.batch);
     if (!elems || !checked_mul(*elems, 64)) {
-        return error(Code::invalid_argument, "shape ", shape_string(p.shape), " with batch ", p.batch, " has more bytes than 63 bits can count");
+        return error(Code::invalid_argument, "shape ", shape_string(p.shape), " with batch ", p.batch,
+                     " has more bytes than 63 bits can count");
     }
     return Status();
 }
 
 Status check_means(const Problem& p) {
     if (p.ranks < 1) return error(Code::invalid_argument, "ranks is ", p.ranks, "; it must be at least 1");
-    if (p.threads < 0) return error(Code::invalid_argument, "threads is ", p.threads, "; use 1 or more, or 0 for the planner's choice");
-    if (p.memory_bytes < 0) return error(Code::invalid_argument, "memory is ", p.memory_bytes, " bytes; it must be positive");
+    if (p.threads < 0)
+        return error(Code::invalid_argument, "threads is ", p.threads,
+                     "; use 1 or more, or 0 for the planner's choice");
+    if (p.memory_bytes < 0)
+        return error(Code::invalid_argument, "memory is ", p.memory_bytes, " bytes; it must be positive");
     if (!p.grid.empty()) {
         if (static_cast<int>(p.grid.size()) > p.ndim()) {
-            return error(Code::invalid_argument, "grid ", shape_string(p.grid), " has more dimensions than the array's ", p.ndim(), " axes");
+            return error(Code::invalid_argument, "grid ", shape_string(p.grid),
+                         " has more dimensions than the array's ", p.ndim(), " axes");
         }
         for (index_t g : p.grid) {
             if (g < 1) return error(Code::invalid_argument, "grid ", shape_string(p.grid), " has an extent below 1");
         }
         const auto parts = checked_product(p.grid);
         if (!parts || *parts != p.ranks) {
-            return error(Code::invalid_argument, "grid ", shape_string(p.grid), " does not multiply to the ", p.ranks, " ranks; leave grid out to have it chosen");
+            return error(Code::invalid_argument, "grid ", shape_string(p.grid), " does not multiply to the ", p.ranks,
+                         " ranks; leave grid out to have it chosen");
         }
     }
     for (const auto* boxes : {&p.real_boxes, &p.spectrum_boxes}) {
         if (boxes->empty()) continue;
         if (static_cast<int>(boxes->size()) != p.ranks) {
-            return error(Code::invalid_argument, boxes->size(), " boxes are given for ", p.ranks, " ranks; give one a rank");
+            return error(Code::invalid_argument, boxes->size(), " boxes are given for ", p.ranks,
+                         " ranks; give one a rank");
         }
         SPANFFT_TRY(check_tiling(boxes == &p.real_boxes ? p.shape : p.spectrum_shape(), *boxes));
     }
     if (p.memory_bytes > 0 && (p.in_place || p.batch > 1 || !p.real_boxes.empty() || !p.spectrum_boxes.empty())) {
-        return error(Code::invalid_argument, "memory= plans a transform of a file, for which in_place, batch and boxes have no meaning; leave them out");
+        return error(
+            Code::invalid_argument,
+            "memory= plans a transform of a file, for which in_place, batch and boxes have no meaning; leave them out");
     }
     return Status();
 }

@@ -23,7 +23,8 @@ namespace spanfft {
 enum class AxisKind : int { c2c, r2c, dct1, dct2, dct3, dct4, dst1, dst2, dst3, dst4 };
 constexpr int kAxisKinds = 10;
 enum class Direction : int { forward, backward };
-// Which direction carries the factor 1/N (numpy's norm): backward = backward, ortho = 1/sqrt(N) each, forward = forward.
+// Which direction carries the factor 1/N (numpy's norm): backward = backward, ortho = 1/sqrt(N) each, forward =
+// forward.
 enum class Norm : int { backward, ortho, forward };
 // Where the spectrum lies on ranks: divided like the input, or left where the last exchange put it.
 enum class SpectrumOrder : int { natural, exchanged };
@@ -56,8 +57,8 @@ struct Problem {
     Status check() const;
 
     int ndim() const { return static_cast<int>(shape.size()); }
-    bool halves() const;     // some axis is r2c
-    int halved_axis() const;  // the r2c axis, or -1
+    bool halves() const;               // some axis is r2c
+    int halved_axis() const;           // the r2c axis, or -1
     bool real_is_complex() const;      // element type in real space
     bool spectrum_is_complex() const;  // element type of the spectrum
     Extents spectrum_shape() const;    // the r2c axis has n/2+1

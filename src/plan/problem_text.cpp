@@ -38,7 +38,8 @@ Result<index_t> parse_int(const std::string& text, const std::string& what) {
 
 Result<int> parse_small(const std::string& text, const std::string& what) {
     SPANFFT_ASSIGN(const index_t value, parse_int(text, what));
-    if (value < INT32_MIN || value > INT32_MAX) return error(Code::invalid_argument, what, " ", text, " does not fit 32 bits");
+    if (value < INT32_MIN || value > INT32_MAX)
+        return error(Code::invalid_argument, what, " ", text, " does not fit 32 bits");
     return static_cast<int>(value);
 }
 
@@ -63,7 +64,8 @@ Result<std::vector<Patch>> parse_boxes(const std::string& text) {
             SPANFFT_ASSIGN(const index_t start, parse_int(ends[0], "start of a box"));
             SPANFFT_ASSIGN(const index_t stop, parse_int(ends[1], "stop of a box"));
             index_t count = 0;
-            if (__builtin_sub_overflow(stop, start, &count)) return error(Code::invalid_argument, "'", range_text, "' is longer than 63 bits can count (boxes)");
+            if (__builtin_sub_overflow(stop, start, &count))
+                return error(Code::invalid_argument, "'", range_text, "' is longer than 63 bits can count (boxes)");
             box.push_back({start, count, 1});
         }
         boxes.push_back(std::move(box));
@@ -142,7 +144,9 @@ Result<AxisKind> parse_kind(const std::string& name) {
         if (name == axis_kind_name(kind)) return kind;
         known += std::string(axis_kind_name(kind)) + ", ";
     }
-    if (name == "c2r") return error(Code::invalid_argument, "'c2r' stands alone or not at all; among other kinds write r2c, and backward");
+    if (name == "c2r")
+        return error(Code::invalid_argument,
+                     "'c2r' stands alone or not at all; among other kinds write r2c, and backward");
     return error(Code::invalid_argument, "kind '", name, "' is not known; use ", known, "or c2r");
 }
 
@@ -166,8 +170,9 @@ Status apply_kinds(Problem& p, const std::string& word) {
 
 std::string kinds_word(const Problem& p) {
     const bool same = std::all_of(p.kinds.begin(), p.kinds.end(), [&](AxisKind k) { return k == p.kinds[0]; });
-    const bool numpy_r2c = p.kinds.back() == AxisKind::r2c &&
-                           std::all_of(p.kinds.begin(), p.kinds.end() - 1, [](AxisKind k) { return k == AxisKind::c2c; });
+    const bool numpy_r2c =
+        p.kinds.back() == AxisKind::r2c &&
+        std::all_of(p.kinds.begin(), p.kinds.end() - 1, [](AxisKind k) { return k == AxisKind::c2c; });
     if (same || numpy_r2c) return axis_kind_name(p.kinds.back());
     std::string word;
     for (AxisKind kind : p.kinds) word += (word.empty() ? "" : ",") + std::string(axis_kind_name(kind));
@@ -211,7 +216,8 @@ std::string Problem::print() const {
 Result<Problem> Problem::parse(const std::string& text) {
     const auto words = words_of(text);
     if (words.size() < 2) {
-        return error(Code::invalid_argument, "'", text, "' is not a problem; write KIND SHAPE, for example 'r2c 256x256x256 float'");
+        return error(Code::invalid_argument, "'", text,
+                     "' is not a problem; write KIND SHAPE, for example 'r2c 256x256x256 float'");
     }
     Problem p;
     std::string kind = words[0];
@@ -230,18 +236,25 @@ Result<Problem> Problem::parse(const std::string& text) {
             SPANFFT_TRY(parse_key(p, key, word.substr(equals + 1)));
         } else if (const int d = index_of(word, kDirections); d >= 0) {
             if (words[0] == "c2r" && d == 0) {
-                return error(Code::invalid_argument, "c2r is the backward transform of r2c and can't be 'forward'; write c2r, or r2c ... backward");
+                return error(
+                    Code::invalid_argument,
+                    "c2r is the backward transform of r2c and can't be 'forward'; write c2r, or r2c ... backward");
             }
-            if (seen["direction"]++) return error(Code::invalid_argument, "'", word, "': the direction is given twice; write forward or backward once");
+            if (seen["direction"]++)
+                return error(Code::invalid_argument, "'", word,
+                             "': the direction is given twice; write forward or backward once");
             p.direction = static_cast<Direction>(d);
         } else if (const int q = index_of(word, kPrecisions); q >= 0) {
-            if (seen["precision"]++) return error(Code::invalid_argument, "'", word, "': the precision is given twice; write float, double or longdouble once");
+            if (seen["precision"]++)
+                return error(Code::invalid_argument, "'", word,
+                             "': the precision is given twice; write float, double or longdouble once");
             p.precision = static_cast<Precision>(q);
         } else if (word == "in_place") {
             p.in_place = true;
         } else {
-            return error(Code::invalid_argument, "'", word, "' in problem '", text,
-                         "' is not understood; use forward, backward, float, double, longdouble, in_place or key=value");
+            return error(
+                Code::invalid_argument, "'", word, "' in problem '", text,
+                "' is not understood; use forward, backward, float, double, longdouble, in_place or key=value");
         }
     }
     SPANFFT_TRY(apply_kinds(p, kind));
@@ -254,9 +267,21 @@ Result<Problem> Problem::parse(const std::string& text) {
 }
 
 Result<index_t> parse_bytes(const std::string& text) {
-    static const std::map<std::string, double> units = {
-        {"", 1.0}, {"B", 1.0}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"K", 1024.0}, {"M", 1048576.0},
-        {"G", 1073741824.0}, {"T", 1099511627776.0}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+    static const std::map<std::string, double> units = {{"", 1.0},
+                                                        {"B", 1.0},
+                                                        {"kB", 1e3},
+                                                        {"KB", 1e3},
+                                                        {"MB", 1e6},
+                                                        {"GB", 1e9},
+                                                        {"TB", 1e12},
+                                                        {"K", 1024.0},
+                                                        {"M", 1048576.0},
+                                                        {"G", 1073741824.0},
+                                                        {"T", 1099511627776.0},
+                                                        {"KiB", 1024.0},
+                                                        {"MiB", 1048576.0},
+                                                        {"GiB", 1073741824.0},
+                                                        {"TiB", 1099511627776.0}};
     index_t whole = 0;  // a double would round numbers above 2^53
     const auto [whole_end, not_whole] = std::from_chars(text.data(), text.data() + text.size(), whole);
     if (not_whole == std::errc() && whole_end == text.data() + text.size() && whole > 0) return whole;
@@ -265,8 +290,10 @@ Result<index_t> parse_bytes(const std::string& text) {
     std::string unit(end, text.data() + text.size());
     unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
     const auto found = units.find(unit);
-    if (failed != std::errc() || found == units.end() || !(value * found->second >= 1) || value * found->second >= 9.2e18) {
-        return error(Code::invalid_argument, "'", text, "' is not an amount of memory; write for example 256MiB, 4GB or a number of bytes");
+    if (failed != std::errc() || found == units.end() || !(value * found->second >= 1) ||
+        value * found->second >= 9.2e18) {
+        return error(Code::invalid_argument, "'", text,
+                     "' is not an amount of memory; write for example 256MiB, 4GB or a number of bytes");
     }
     return static_cast<index_t>(std::llround(value * found->second));
 }

@@ -7,10 +7,14 @@ namespace spanfft {
 
 const char* slot_name(Slot slot) {
     switch (slot) {
-        case Slot::input: return "input";
-        case Slot::output: return "output";
-        case Slot::work0: return "work0";
-        case Slot::work1: return "work1";
+        case Slot::input:
+            return "input";
+        case Slot::output:
+            return "output";
+        case Slot::work0:
+            return "work0";
+        case Slot::work1:
+            return "work1";
     }
     return "?";
 }

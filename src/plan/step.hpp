@@ -52,7 +52,8 @@ class Binding {
     // Reported by transforms, for plan queries: "mkl, ducc0".
     void engine_ran(const std::string& name);
     const std::string& engines() const { return engines_; }
-    std::shared_ptr<PassTeam> pass_team;  // compute and I/O threads of disk passes; the first pass that is bound makes it
+    std::shared_ptr<PassTeam>
+        pass_team;  // compute and I/O threads of disk passes; the first pass that is bound makes it
 
   private:
     std::vector<std::pair<std::vector<int>, std::unique_ptr<Comm>>> groups_;
@@ -70,8 +71,8 @@ struct RunContext {
     index_t input_offset_bytes = 0;  // where the array starts in the input file
     Store* output_store = nullptr;
     index_t output_offset_bytes = 0;
-    Store* scratch_store = nullptr;  // as large as Plan::scratch_bytes asks, or nullptr when it asks for none
-    Progress progress;               // may be empty
+    Store* scratch_store = nullptr;           // as large as Plan::scratch_bytes asks, or nullptr when it asks for none
+    Progress progress;                        // may be empty
     index_t done_bytes = 0, total_bytes = 0;  // of the disk work so far; the executor sets both before the first step
 
     void* at(Slot slot) const { return slots[static_cast<size_t>(slot)]; }
@@ -85,7 +86,8 @@ class Task {
   public:
     virtual ~Task() = default;
     virtual Status run(RunContext& context) = 0;
-    // What the last run did on this rank, counted where it happened (not copied from the prediction); seconds are the executor's.
+    // What the last run did on this rank, counted where it happened (not copied from the prediction); seconds are the
+    // executor's.
     virtual Counts counted() const = 0;
 };
 
@@ -94,7 +96,7 @@ class Step {
     virtual ~Step() = default;
     virtual const char* type() const = 0;  // "Transform", "Exchange", "Pass", ...
     virtual std::string describe() const = 0;
-    virtual Counts predict(int rank) const = 0;          // seconds too, by the Machine it was planned for
+    virtual Counts predict(int rank) const = 0;  // seconds too, by the Machine it was planned for
     virtual index_t own_memory_bytes(int /*rank*/) const { return 0; }  // beyond the slots: packing buffers, panels
     virtual Result<std::unique_ptr<Task>> bind(Binding& binding) const = 0;
     virtual std::vector<const Step*> children() const { return {}; }  // for explain: what happens inside

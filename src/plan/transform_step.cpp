@@ -10,22 +10,33 @@ namespace spanfft {
 
 Kernel inverse_kernel(Kernel kernel) {
     switch (kernel) {
-        case Kernel::c2c_forward: return Kernel::c2c_backward;
-        case Kernel::c2c_backward: return Kernel::c2c_forward;
-        case Kernel::r2c: return Kernel::c2r;
-        case Kernel::c2r: return Kernel::r2c;
-        case Kernel::dct2: return Kernel::dct3;
-        case Kernel::dct3: return Kernel::dct2;
-        case Kernel::dst2: return Kernel::dst3;
-        case Kernel::dst3: return Kernel::dst2;
-        default: return kernel;
+        case Kernel::c2c_forward:
+            return Kernel::c2c_backward;
+        case Kernel::c2c_backward:
+            return Kernel::c2c_forward;
+        case Kernel::r2c:
+            return Kernel::c2r;
+        case Kernel::c2r:
+            return Kernel::r2c;
+        case Kernel::dct2:
+            return Kernel::dct3;
+        case Kernel::dct3:
+            return Kernel::dct2;
+        case Kernel::dst2:
+            return Kernel::dst3;
+        case Kernel::dst3:
+            return Kernel::dst2;
+        default:
+            return kernel;
     }
 }
 
 Kernel kernel_of(AxisKind kind, Direction direction) {
     Kernel kernel = Kernel::c2c_forward;
     if (kind == AxisKind::r2c) kernel = Kernel::r2c;
-    if (is_r2r(kind)) kernel = static_cast<Kernel>(static_cast<int>(Kernel::dct1) + static_cast<int>(kind) - static_cast<int>(AxisKind::dct1));
+    if (is_r2r(kind))
+        kernel = static_cast<Kernel>(static_cast<int>(Kernel::dct1) + static_cast<int>(kind) -
+                                     static_cast<int>(AxisKind::dct1));
     return direction == Direction::forward ? kernel : inverse_kernel(kernel);
 }
 
@@ -98,9 +109,12 @@ void scale_reals(void* data, index_t count, long double factor) {
 
 void scale_reals(Precision precision, void* data, index_t count, long double factor) {
     switch (precision) {
-        case Precision::single: return scale_reals<float>(data, count, factor);
-        case Precision::dbl: return scale_reals<double>(data, count, factor);
-        case Precision::extended: return scale_reals<long double>(data, count, factor);
+        case Precision::single:
+            return scale_reals<float>(data, count, factor);
+        case Precision::dbl:
+            return scale_reals<double>(data, count, factor);
+        case Precision::extended:
+            return scale_reals<long double>(data, count, factor);
     }
 }
 
@@ -115,12 +129,18 @@ struct EndScales {
 EndScales end_scales(Kernel kernel) {
     const long double root = std::sqrt(2.0L);
     switch (kernel) {
-        case Kernel::dct1: return {true, true, root, 1 / root};
-        case Kernel::dct2: return {true, false, 1, 1 / root};
-        case Kernel::dct3: return {true, false, root, 1};
-        case Kernel::dst2: return {false, true, 1, 1 / root};
-        case Kernel::dst3: return {false, true, root, 1};
-        default: return {};
+        case Kernel::dct1:
+            return {true, true, root, 1 / root};
+        case Kernel::dct2:
+            return {true, false, 1, 1 / root};
+        case Kernel::dct3:
+            return {true, false, root, 1};
+        case Kernel::dst2:
+            return {false, true, 1, 1 / root};
+        case Kernel::dst3:
+            return {false, true, root, 1};
+        default:
+            return {};
     }
 }
 
@@ -129,11 +149,13 @@ EndScales end_scales(Kernel kernel) {
 void scale_planes(const Extents& shape, const ElemType& elem, int axis, const EndScales& ends, long double end_factor,
                   long double factor, void* data) {
     const index_t outer = product(shape, 0, axis), n = shape[static_cast<size_t>(axis)];
-    const index_t reals = product(shape, axis + 1, static_cast<int>(shape.size())) * (elem.complex ? 2 : 1);  // of a plane
+    const index_t reals =
+        product(shape, axis + 1, static_cast<int>(shape.size())) * (elem.complex ? 2 : 1);  // of a plane
     const auto plane_bytes = reals * static_cast<index_t>(real_bytes(elem.precision));
     const auto multiply = [&](index_t first, index_t end, index_t block, long double by) {
         if (by == 1 || first >= end) return;
-        scale_reals(elem.precision, static_cast<char*>(data) + (block * n + first) * plane_bytes, (end - first) * reals, by);
+        scale_reals(elem.precision, static_cast<char*>(data) + (block * n + first) * plane_bytes, (end - first) * reals,
+                    by);
     };
     for (index_t block = 0; block < outer; ++block) {
         // A single point can be first and last: DCT-I has two at least, the others have one end.
@@ -147,9 +169,12 @@ void scale_planes(const Extents& shape, const ElemType& elem, int axis, const En
 class TransformTask final : public Task {
   public:
     TransformTask(TransformSpec spec, int rank, std::unique_ptr<LocalFft> fft)
-        : spec_(std::move(spec)), fft_(std::move(fft)), local_(local_spec(spec_, rank)),
+        : spec_(std::move(spec)),
+          fft_(std::move(fft)),
+          local_(local_spec(spec_, rank)),
           local_shape_(patch_shape(spec_.to.layout.patch(rank))),
-          in_bytes_(spec_.from.local_bytes(rank)), out_bytes_(spec_.to.local_bytes(rank)) {}
+          in_bytes_(spec_.from.local_bytes(rank)),
+          out_bytes_(spec_.to.local_bytes(rank)) {}
 
     Status run(RunContext& context) override {
         counts_ = Counts();
@@ -170,7 +195,8 @@ class TransformTask final : public Task {
         if (ends.after != 1) {
             scale_planes(local_shape_, spec_.to.elem, spec_.axes[0], ends, ends.after * spec_.scale, spec_.scale, out);
         } else if (spec_.scale != 1) {
-            scale_reals(spec_.to.elem.precision, out, out_bytes_ / static_cast<index_t>(real_bytes(spec_.to.elem.precision)), spec_.scale);
+            scale_reals(spec_.to.elem.precision, out,
+                        out_bytes_ / static_cast<index_t>(real_bytes(spec_.to.elem.precision)), spec_.scale);
         }
         if (spec_.scale != 1) counts_.memory_bytes += 2 * out_bytes_;
         counts_.flops = transform_flops(local_);
@@ -237,8 +263,10 @@ class TransformStep final : public Step {
 
 }  // namespace
 
-Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Machine& machine, std::vector<std::string>& notes) {
-    for ([[maybe_unused]] int axis : spec.axes) assert(spec.from.layout.is_whole(axis) && spec.to.layout.is_whole(axis));
+Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Machine& machine,
+                                                  std::vector<std::string>& notes) {
+    for ([[maybe_unused]] int axis : spec.axes)
+        assert(spec.from.layout.is_whole(axis) && spec.to.layout.is_whole(axis));
     std::string engine = "copy";
     double seconds = 0;
     if (!spec.axes.empty()) {

@@ -16,7 +16,7 @@ namespace spanfft {
 struct TransformSpec {
     ArrayState from, to;  // same layout but for the halved axis; the transformed axes are whole
     Kernel kernel = Kernel::c2c_forward;
-    std::vector<int> axes;  // of from.layout, in order; r2c/c2r: the halved one last. Empty: a copy
+    std::vector<int> axes;    // of from.layout, in order; r2c/c2r: the halved one last. Empty: a copy
     bool orthogonal = false;  // norm="ortho" of DCT/DST I-III also scales the first or last points, as scipy does
     long double scale = 1;
     Slot source = Slot::input, target = Slot::output;
@@ -26,7 +26,8 @@ struct TransformSpec {
     bool in_place() const { return source == target; }
 };
 
-Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Machine& machine, std::vector<std::string>& notes);
+Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Machine& machine,
+                                                  std::vector<std::string>& notes);
 
 // The engine's view of the local part of `rank`.
 LocalSpec local_spec(const TransformSpec& spec, int rank);

@@ -11,8 +11,9 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     if (problem.memory_bytes == 0) return error(Code::unsupported, "file_in_memory is for files; give memory=");
     const index_t elems = product(problem.shape), bytes = elems * static_cast<index_t>(problem.input_elem().bytes());
     if (bytes / problem.ranks > problem.memory_bytes) {  // before any planning: the child could be large
-        return error(Code::unsupported, "file_in_memory needs more than ", bytes_string(static_cast<double>(bytes) / problem.ranks),
-                     " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),
+        return error(Code::unsupported, "file_in_memory needs more than ",
+                     bytes_string(static_cast<double>(bytes) / problem.ranks), " a process, the budget is ",
+                     bytes_string(static_cast<double>(problem.memory_bytes)),
                      problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
     }
     Problem child_problem = problem;
@@ -21,8 +22,9 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     index_t needed = 0;  // of the rank that needs the most: who divides which axis changes from step to step
     for (int rank = 0; rank < problem.ranks; ++rank) needed = std::max(needed, plan->peak_memory_bytes(rank));
     if (needed > problem.memory_bytes) {
-        return error(Code::unsupported, "file_in_memory needs ", bytes_string(static_cast<double>(needed)), " a process, the budget is ",
-                     bytes_string(static_cast<double>(problem.memory_bytes)), problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
+        return error(Code::unsupported, "file_in_memory needs ", bytes_string(static_cast<double>(needed)),
+                     " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),
+                     problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
     }
     plan->problem.memory_bytes = problem.memory_bytes;
     plan->solver = std::string("file_in_memory + ") + plan->solver;

@@ -6,7 +6,8 @@
 namespace spanfft {
 
 Result<std::unique_ptr<Plan>> solve_local(const Problem& problem, const Planner& planner) {
-    if (problem.ranks != 1) return error(Code::unsupported, "local works in one process, not on ", problem.ranks, " ranks");
+    if (problem.ranks != 1)
+        return error(Code::unsupported, "local works in one process, not on ", problem.ranks, " ranks");
     if (problem.memory_bytes > 0) return error(Code::unsupported, "local works on arrays in memory, not on files");
     ArrayState state{Layout(problem.shape, {}), {problem.precision, problem.real_is_complex()}};
     if (batch_axes(problem)) state.layout = state.layout.with_leading_axis(problem.batch);

@@ -13,7 +13,8 @@ int batch_axes(const Problem& problem) { return problem.batch > 1 ? 1 : 0; }
 
 std::vector<PendingAxis> pending_axes(const Problem& problem) {
     std::vector<PendingAxis> pending;
-    for (size_t i = 0; i < problem.axes.size(); ++i) pending.push_back({problem.axes[i] + batch_axes(problem), problem.kinds[i]});
+    for (size_t i = 0; i < problem.axes.size(); ++i)
+        pending.push_back({problem.axes[i] + batch_axes(problem), problem.kinds[i]});
     return pending;
 }
 
@@ -40,7 +41,8 @@ void transform_whole_axes(Route& route, ArrayState& state, std::vector<PendingAx
     for (const auto& p : take(pending, [&](const PendingAxis& q) { return is_r2r(q.kind) && whole(q); })) {
         append_transform(route, state, kernel_of(p.kind, Direction::forward), {p.axis}, state);
     }
-    const bool halving = std::any_of(pending.begin(), pending.end(), [](const PendingAxis& p) { return p.kind == AxisKind::r2c; });
+    const bool halving =
+        std::any_of(pending.begin(), pending.end(), [](const PendingAxis& p) { return p.kind == AxisKind::r2c; });
     const auto halved = take(pending, [&](const PendingAxis& p) { return p.kind == AxisKind::r2c && whole(p); });
     if (halving && halved.empty()) return;  // c2c must wait for it
     auto c2c = take(pending, [&](const PendingAxis& p) { return p.kind == AxisKind::c2c && whole(p); });
@@ -105,7 +107,8 @@ std::vector<std::pair<Slot, Slot>> assign_slots(const Route& route, bool in_plac
         const bool last = m + 1 == moves.size();
         const bool reads_output = m == 0 && in_place;
         if (!last) {
-            const bool output_is_free = next != Slot::output && !reads_output && fits(route[moves[m]].to, route.back().to);
+            const bool output_is_free =
+                next != Slot::output && !reads_output && fits(route[moves[m]].to, route.back().to);
             next = output_is_free ? Slot::output : next == Slot::work0 ? Slot::work1 : Slot::work0;
         }
         target[moves[m]] = next;
@@ -173,7 +176,8 @@ Result<std::unique_ptr<Plan>> plan_route(const Problem& problem, const Route& fo
         const RouteOp& op = route[i];
         if (op.type == RouteOp::Type::exchange) {
             const auto* strategy = find_exchange(exchange);
-            plan->steps.push_back(make_exchange_step(op.from, op.to, slots[i].first, slots[i].second, *strategy, planner.machine()));
+            plan->steps.push_back(
+                make_exchange_step(op.from, op.to, slots[i].first, slots[i].second, *strategy, planner.machine()));
             plan->problem.exchange = exchange;
             continue;
         }

@@ -20,12 +20,14 @@ namespace {
 int axis_to_divide(const Layout& layout, const std::vector<PendingAxis>& pending, int first_axis, index_t parts) {
     int best = -1;
     auto rank_axis = [&](int axis) {
-        const bool needed = std::any_of(pending.begin(), pending.end(), [&](const PendingAxis& p) { return p.axis == axis; });
+        const bool needed =
+            std::any_of(pending.begin(), pending.end(), [&](const PendingAxis& p) { return p.axis == axis; });
         const index_t n = layout.shape()[static_cast<size_t>(axis)];
         return std::tuple(std::min(n, parts), !needed, -axis);
     };
     for (int axis = first_axis; axis < layout.ndim(); ++axis) {
-        const bool divided = std::any_of(layout.grid().begin(), layout.grid().end(), [&](const GridDim& d) { return d.axis == axis; });
+        const bool divided =
+            std::any_of(layout.grid().begin(), layout.grid().end(), [&](const GridDim& d) { return d.axis == axis; });
         if (!divided && (best < 0 || rank_axis(axis) > rank_axis(best))) best = axis;
     }
     return best;
@@ -40,7 +42,8 @@ void exchange_to(Route& route, ArrayState& state, Layout layout) {
 
 // Makes whole the axis that is needed next: the halved one first, else the last one pending.
 Status free_an_axis(Route& route, ArrayState& state, const std::vector<PendingAxis>& pending, int first_axis) {
-    const auto halved = std::find_if(pending.begin(), pending.end(), [](const PendingAxis& p) { return p.kind == AxisKind::r2c; });
+    const auto halved =
+        std::find_if(pending.begin(), pending.end(), [](const PendingAxis& p) { return p.kind == AxisKind::r2c; });
     const int needed = halved != pending.end() ? halved->axis : pending.back().axis;
     const auto& grid = state.layout.grid();
     for (size_t dim = 0; dim < grid.size(); ++dim) {
@@ -66,7 +69,9 @@ Layout divided(const Extents& shape, const Extents& grid) {
 // The forward route on a given grid.
 Result<Route> find_route(const Problem& problem, const Extents& grid) {
     const int first_axis = batch_axes(problem);
-    const auto with_batch = [&](Layout layout) { return first_axis ? layout.with_leading_axis(problem.batch) : layout; };
+    const auto with_batch = [&](Layout layout) {
+        return first_axis ? layout.with_leading_axis(problem.batch) : layout;
+    };
     const Layout natural = with_batch(divided(problem.shape, grid));
     Route route;
     ArrayState state{natural, {problem.precision, problem.real_is_complex()}};
@@ -110,18 +115,24 @@ std::vector<Extents> candidate_grids(const Problem& problem) {
 
 // A division of every axis leaves none to transform; one axis more than that is P4's limit.
 Status check_grid(const Problem& problem, const Extents& grid) {
-    const auto parts_of = [&](int axis) { return axis < static_cast<int>(grid.size()) ? grid[static_cast<size_t>(axis)] : 1; };
+    const auto parts_of = [&](int axis) {
+        return axis < static_cast<int>(grid.size()) ? grid[static_cast<size_t>(axis)] : 1;
+    };
     int divided_axes = 0;
     bool transforms_divided = false;
     for (int axis = 0; axis < problem.ndim(); ++axis) divided_axes += parts_of(axis) > 1;
     for (int axis : problem.axes) transforms_divided = transforms_divided || parts_of(axis) > 1;
     if (!transforms_divided || divided_axes < problem.ndim()) return Status();
     if (problem.ndim() == 1) {
-        return error(Code::unsupported, "a 1-D transform of length ", problem.shape[0], " across ", problem.ranks,
-                     " ranks comes in a later version; transform it on one rank, from a file with memory=, or as a batch "
-                     "(shape ", problem.batch > 1 ? problem.batch : index_t{2}, "x", problem.shape[0], " with axes=1) whose rows the ranks share");
+        return error(
+            Code::unsupported, "a 1-D transform of length ", problem.shape[0], " across ", problem.ranks,
+            " ranks comes in a later version; transform it on one rank, from a file with memory=, or as a batch "
+            "(shape ",
+            problem.batch > 1 ? problem.batch : index_t{2}, "x", problem.shape[0],
+            " with axes=1) whose rows the ranks share");
     }
-    return error(Code::invalid_argument, "grid ", shape_string(grid), " divides all ", problem.ndim(), " axes; leave one axis undivided (an extent of 1)");
+    return error(Code::invalid_argument, "grid ", shape_string(grid), " divides all ", problem.ndim(),
+                 " axes; leave one axis undivided (an extent of 1)");
 }
 
 // The problem by whose cost the grid is chosen. All plans for one array on the same ranks must fit together: what
@@ -135,8 +146,8 @@ Problem grid_twin(const Problem& problem) {
     return twin;
 }
 
-// The plan of the twin with the fewest predicted seconds, by whose grid and exchange the problem is planned; its notes say
-// what was not chosen.
+// The plan of the twin with the fewest predicted seconds, by whose grid and exchange the problem is planned; its notes
+// say what was not chosen.
 Result<std::unique_ptr<Plan>> choose(const Problem& problem, const Planner& planner) {
     const Problem twin = grid_twin(problem);
     std::unique_ptr<Plan> best;
@@ -149,8 +160,9 @@ Result<std::unique_ptr<Plan>> choose(const Problem& problem, const Planner& plan
             SPANFFT_ASSIGN(auto plan, plan_route(twin, route, strategy.name, planner, "pencil"));
             plan->problem.grid = grid;
             if (!best || plan->predicted_seconds() < best->predicted_seconds()) std::swap(best, plan);
-            if (plan) lost.push_back(cat("grid ", shape_string(plan->problem.grid), " with ", plan->problem.exchange, ": ",
-                                         plan->predicted_seconds() * 1e3, " ms predicted"));
+            if (plan)
+                lost.push_back(cat("grid ", shape_string(plan->problem.grid), " with ", plan->problem.exchange, ": ",
+                                   plan->predicted_seconds() * 1e3, " ms predicted"));
         }
     }
     std::sort(lost.begin(), lost.end());

@@ -183,8 +183,8 @@ static int stop_at_once(int64_t done, int64_t total, void* user) {
     return 0;
 }
 
-/* Each error code with the sentence that goes with it. SPANFFT_MPI_ERROR needs ranks; OUT_OF_MEMORY, NO_SPACE and INTERNAL need faults:
- * other tests have them. */
+/* Each error code with the sentence that goes with it. SPANFFT_MPI_ERROR needs ranks; OUT_OF_MEMORY, NO_SPACE and
+ * INTERNAL need faults: other tests have them. */
 static void error_codes(void) {
     spanfft_plan* plan = NULL;
     char* text = NULL;

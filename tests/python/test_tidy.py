@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# docs/ARCHITECTURE.md: a folder may include its own files and those of lower levels, never a neighbour's or a higher one's.
+# docs/ARCHITECTURE.md: a folder may include its own files and those of lower levels, nothing else.
 LEVELS = {
     "core": 0,
     "layout": 1,

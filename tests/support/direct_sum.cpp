@@ -26,10 +26,14 @@ WideComplex turn(index_t numerator, index_t denominator) {
         term *= x / static_cast<Wide>(k + 1);
     }
     switch (quarters % 4) {
-        case 0: return {cosine, sine};
-        case 1: return {-sine, cosine};
-        case 2: return {-cosine, -sine};
-        default: return {sine, -cosine};
+        case 0:
+            return {cosine, sine};
+        case 1:
+            return {-sine, cosine};
+        case 2:
+            return {-cosine, -sine};
+        default:
+            return {sine, -cosine};
     }
 }
 
@@ -77,14 +81,20 @@ Wide real_sum(Kernel kernel, index_t n, const std::vector<WideComplex>& in, inde
     switch (kernel) {
         case Kernel::dct1:
             return 2 * sum_of(in, n - 1, [=](index_t j) { return j * k; }).re - first - sign * last;
-        case Kernel::dct2: return 2 * sum_of(in, 2 * n, [=](index_t j) { return (2 * j + 1) * k; }).re;
-        case Kernel::dct3: return 2 * sum_of(in, 2 * n, [=](index_t j) { return j * (2 * k + 1); }).re - first;
-        case Kernel::dct4: return 2 * sum_of(in, 4 * n, [=](index_t j) { return (2 * j + 1) * (2 * k + 1); }).re;
-        case Kernel::dst1: return 2 * sum_of(in, n + 1, [=](index_t j) { return (j + 1) * (k + 1); }).im;
-        case Kernel::dst2: return 2 * sum_of(in, 2 * n, [=](index_t j) { return (2 * j + 1) * (k + 1); }).im;
+        case Kernel::dct2:
+            return 2 * sum_of(in, 2 * n, [=](index_t j) { return (2 * j + 1) * k; }).re;
+        case Kernel::dct3:
+            return 2 * sum_of(in, 2 * n, [=](index_t j) { return j * (2 * k + 1); }).re - first;
+        case Kernel::dct4:
+            return 2 * sum_of(in, 4 * n, [=](index_t j) { return (2 * j + 1) * (2 * k + 1); }).re;
+        case Kernel::dst1:
+            return 2 * sum_of(in, n + 1, [=](index_t j) { return (j + 1) * (k + 1); }).im;
+        case Kernel::dst2:
+            return 2 * sum_of(in, 2 * n, [=](index_t j) { return (2 * j + 1) * (k + 1); }).im;
         case Kernel::dst3:
             return 2 * sum_of(in, 2 * n, [=](index_t j) { return (j + 1) * (2 * k + 1); }).im - sign * last;
-        default: return 2 * sum_of(in, 4 * n, [=](index_t j) { return (2 * j + 1) * (2 * k + 1); }).im;
+        default:
+            return 2 * sum_of(in, 4 * n, [=](index_t j) { return (2 * j + 1) * (2 * k + 1); }).im;
     }
 }
 
@@ -117,10 +127,14 @@ std::vector<WideComplex> along_axis(Kernel kernel, index_t n, index_t before, in
 WideComplex direct_output(Kernel kernel, index_t n, const std::vector<WideComplex>& in, index_t k) {
     switch (kernel) {
         case Kernel::c2c_forward:
-        case Kernel::r2c: return sum_of(in, n, [=](index_t j) { return -2 * j * k; });
-        case Kernel::c2c_backward: return sum_of(in, n, [=](index_t j) { return 2 * j * k; });
-        case Kernel::c2r: return c2r_output(n, in, k);
-        default: return {real_sum(kernel, n, in, k), 0};
+        case Kernel::r2c:
+            return sum_of(in, n, [=](index_t j) { return -2 * j * k; });
+        case Kernel::c2c_backward:
+            return sum_of(in, n, [=](index_t j) { return 2 * j * k; });
+        case Kernel::c2r:
+            return c2r_output(n, in, k);
+        default:
+            return {real_sum(kernel, n, in, k), 0};
     }
 }
 
@@ -199,9 +213,9 @@ namespace {
 template <class T>
 struct Side {
     bool complex = true;
-    index_t low = 0;                     // lowest offset, in elements
+    index_t low = 0;  // lowest offset, in elements
     std::vector<T> numbers;
-    std::vector<bool> used;              // by element
+    std::vector<bool> used;  // by element
 
     index_t width() const { return complex ? 2 : 1; }
     T* origin() { return numbers.data() - low * width(); }
@@ -228,7 +242,7 @@ struct Walk {
     }
 };
 
-Walk batch_walk(const LocalSpec& spec, index_t LoopDim::*stride) {
+Walk batch_walk(const LocalSpec& spec, index_t LoopDim::* stride) {
     Walk walk;
     for (const LoopDim& loop : spec.batch) {
         walk.points.push_back(loop.n);
@@ -237,7 +251,7 @@ Walk batch_walk(const LocalSpec& spec, index_t LoopDim::*stride) {
     return walk;
 }
 
-Walk transform_walk(const LocalSpec& spec, index_t LoopDim::*stride, bool halved) {
+Walk transform_walk(const LocalSpec& spec, index_t LoopDim::* stride, bool halved) {
     Walk walk;
     for (size_t i = 0; i < spec.transform.size(); ++i) {
         const index_t n = spec.transform[i].n;
@@ -331,9 +345,12 @@ Outcome run_typed(const LocalSpec& spec, const LocalFft& fft) {
 
 Outcome run(const LocalSpec& spec, const LocalFft& fft) {
     switch (spec.precision) {
-        case Precision::single: return run_typed<float>(spec, fft);
-        case Precision::dbl: return run_typed<double>(spec, fft);
-        case Precision::extended: break;
+        case Precision::single:
+            return run_typed<float>(spec, fft);
+        case Precision::dbl:
+            return run_typed<double>(spec, fft);
+        case Precision::extended:
+            break;
     }
     return run_typed<long double>(spec, fft);
 }

@@ -42,10 +42,10 @@ double rule(const LocalSpec& spec);
 
 // Runs a plan on noise laid out as the spec says and compares every output, the input and what lies around.
 struct Outcome {
-    double error = 0;              // relative L2 error of the whole batch
-    double worst_error = 0;        // of the worst transform in it
+    double error = 0;        // relative L2 error of the whole batch
+    double worst_error = 0;  // of the worst transform in it
     bool input_preserved = true;
-    bool surroundings_kept = true; // elements of the output array that are no outputs still hold their filling
+    bool surroundings_kept = true;  // elements of the output array that are no outputs still hold their filling
 };
 Outcome run(const LocalSpec& spec, const LocalFft& fft);
 

@@ -18,10 +18,10 @@ constexpr Kernel kKernels[] = {Kernel::c2c_forward, Kernel::c2c_backward, Kernel
                                Kernel::dct1,        Kernel::dct2,         Kernel::dct3, Kernel::dct4,
                                Kernel::dst1,        Kernel::dst2,         Kernel::dst3, Kernel::dst4};
 
-constexpr index_t kLengths[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,  14,  15,  16,  17,  18,  19,  20,
-                                21, 22, 23, 24, 25, 27, 29, 31, 32, 33, 36, 37, 48,  49,  50,  60,  61,  64,  65,  81,
-                                96, 97, 98, 99, 100, 101, 121, 127, 128, 129, 169, 210, 243, 256, 257, 360, 500, 509,
-                                512, 719, 1000, 1001, 1009, 1024};
+constexpr index_t kLengths[] = {1,   2,   3,   4,   5,   6,   7,   8,   9,   10,  11,  12,  13,   14,   15,   16,
+                                17,  18,  19,  20,  21,  22,  23,  24,  25,  27,  29,  31,  32,   33,   36,   37,
+                                48,  49,  50,  60,  61,  64,  65,  81,  96,  97,  98,  99,  100,  101,  121,  127,
+                                128, 129, 169, 210, 243, 256, 257, 360, 500, 509, 512, 719, 1000, 1001, 1009, 1024};
 
 using Case = std::tuple<std::string, Kernel, Precision>;
 

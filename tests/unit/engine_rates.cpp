@@ -70,8 +70,7 @@ TEST_F(EngineRates, AreFiniteForEverything) {
 }
 
 TEST_F(EngineRates, RankTheEngines) {
-    set_rates({"test",
-               {{"ducc0", Precision::dbl, RateShape::line, 1, 1024, 1e6}}});
+    set_rates({"test", {{"ducc0", Precision::dbl, RateShape::line, 1, 1024, 1e6}}});
     EXPECT_EQ(forecast_local(line(1024), "").value().engine, "ducc0");
     EXPECT_EQ(plan_local(line(1024), "").value().engine, "ducc0");
     EXPECT_EQ(current_rates().source, "test");

@@ -120,8 +120,8 @@ TEST(EngineTrust, FlagsNoGoodEngine) {
         if (!engine) continue;
         for (int p = 0; p < 3; ++p) {
             for (int k = 0; k < 12; ++k) {
-                for (index_t n : {16, 17, 19, 23, 31, 34, 37, 51, 62, 73, 97, 101, 119, 127, 257, 509, 1009, 1018, 2017,
-                                  5045, 7063, 10007, 20014, 65537}) {
+                for (index_t n : {16,  17,  19,  23,  31,   34,   37,   51,   62,   73,    97,    101,
+                                  119, 127, 257, 509, 1009, 1018, 2017, 5045, 7063, 10007, 20014, 65537}) {
                     const LocalSpec spec = line(n, static_cast<Kernel>(k), static_cast<Precision>(p));
                     if (!engine->supports(spec).ok() || (n > 10000 && k != 0)) continue;
                     EXPECT_EQ(distrust(*engine, spec), "")

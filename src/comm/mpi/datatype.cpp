@@ -26,7 +26,8 @@ int repeat(index_t count, index_t stride_bytes, bool base_is_basic, MPI_Datatype
         const index_t full = count / kChunk, left = count % kChunk;
         code = MPI_Type_create_hvector(static_cast<int>(kChunk), 1, static_cast<MPI_Aint>(stride_bytes), base, &chunk);
         if (code == MPI_SUCCESS) {
-            code = MPI_Type_create_hvector(static_cast<int>(full), 1, static_cast<MPI_Aint>(kChunk * stride_bytes), chunk, &chunks);
+            code = MPI_Type_create_hvector(static_cast<int>(full), 1, static_cast<MPI_Aint>(kChunk * stride_bytes),
+                                           chunk, &chunks);
         }
         if (code == MPI_SUCCESS) {
             code = MPI_Type_create_hvector(static_cast<int>(left), 1, static_cast<MPI_Aint>(stride_bytes), base, &rest);

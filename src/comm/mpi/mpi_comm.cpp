@@ -58,7 +58,8 @@ class MpiTransfer final : public Transfer {
 
     Status start(const void* source, void* target) override {
         SPANFFT_MPI_TRY(MPI_Ialltoallw(source, send_counts_.data(), displacements_.data(), send_types_.data(), target,
-                                       receive_counts_.data(), displacements_.data(), receive_types_.data(), comm_, &request_));
+                                       receive_counts_.data(), displacements_.data(), receive_types_.data(), comm_,
+                                       &request_));
         if (has_self_) copy_strided(self_send_, source, self_receive_, target);
         return Status();
     }
@@ -93,13 +94,16 @@ class MpiBytesTransfer final : public Transfer {
         fill(receive, rank, receive_counts_, receive_displacements_);
     }
     static bool fits(const std::vector<BytesPart>& parts) {
-        return std::all_of(parts.begin(), parts.end(), [](const BytesPart& p) { return p.bytes <= INT_MAX && p.offset_bytes <= INT_MAX; });
+        return std::all_of(parts.begin(), parts.end(),
+                           [](const BytesPart& p) { return p.bytes <= INT_MAX && p.offset_bytes <= INT_MAX; });
     }
     Status start(const void* source, void* target) override {
         SPANFFT_MPI_TRY(MPI_Ialltoallv(source, send_counts_.data(), send_displacements_.data(), MPI_BYTE, target,
-                                       receive_counts_.data(), receive_displacements_.data(), MPI_BYTE, comm_, &request_));
+                                       receive_counts_.data(), receive_displacements_.data(), MPI_BYTE, comm_,
+                                       &request_));
         if (self_send_.bytes) {
-            std::memcpy(static_cast<char*>(target) + self_receive_.offset_bytes, static_cast<const char*>(source) + self_send_.offset_bytes,
+            std::memcpy(static_cast<char*>(target) + self_receive_.offset_bytes,
+                        static_cast<const char*>(source) + self_send_.offset_bytes,
                         static_cast<size_t>(self_send_.bytes));
         }
         return Status();
@@ -110,7 +114,8 @@ class MpiBytesTransfer final : public Transfer {
     }
 
   private:
-    static void fill(const std::vector<BytesPart>& parts, int rank, std::vector<int>& counts, std::vector<int>& displacements) {
+    static void fill(const std::vector<BytesPart>& parts, int rank, std::vector<int>& counts,
+                     std::vector<int>& displacements) {
         for (const auto& part : parts) {
             counts.push_back(static_cast<int>(part.bytes));
             displacements.push_back(static_cast<int>(part.offset_bytes));
@@ -156,14 +161,16 @@ class MpiComm final : public Comm {
         return Status();
     }
     Status allgather(const void* mine, size_t bytes, void* all) override {
-        SPANFFT_MPI_TRY(MPI_Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, comm_));
+        SPANFFT_MPI_TRY(
+            MPI_Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, comm_));
         return Status();
     }
     Status broadcast(void* data, size_t bytes, int root) override {
         SPANFFT_MPI_TRY(MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, root, comm_));
         return Status();
     }
-    Result<std::unique_ptr<Transfer>> make_alltoallw(const std::vector<StridedPart>& send, const std::vector<StridedPart>& receive) override {
+    Result<std::unique_ptr<Transfer>> make_alltoallw(const std::vector<StridedPart>& send,
+                                                     const std::vector<StridedPart>& receive) override {
         auto transfer = std::make_unique<MpiTransfer>(comm_, size_);
         for (int peer = 0; peer < size_; ++peer) {
             const auto i = static_cast<size_t>(peer);
@@ -176,7 +183,8 @@ class MpiComm final : public Comm {
         }
         return std::unique_ptr<Transfer>(std::move(transfer));
     }
-    Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send, const std::vector<BytesPart>& receive) override {
+    Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
+                                                     const std::vector<BytesPart>& receive) override {
         // All ranks must call the same collective, so one rank's large part decides for all.
         const char large = !MpiBytesTransfer::fits(send) || !MpiBytesTransfer::fits(receive);
         std::vector<char> all(static_cast<size_t>(size_));
@@ -208,10 +216,13 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm comm) {
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
     if (!initialized || finalized) return error(Code::mpi_error, "MPI is not running; call MPI_Init first");
-    if (comm == MPI_COMM_NULL) return error(Code::invalid_argument, "the communicator is MPI_COMM_NULL; only its members may pass it");
+    if (comm == MPI_COMM_NULL)
+        return error(Code::invalid_argument, "the communicator is MPI_COMM_NULL; only its members may pass it");
     int is_inter = 0;
     SPANFFT_MPI_TRY(MPI_Comm_test_inter(comm, &is_inter));
-    if (is_inter) return error(Code::invalid_argument, "the communicator is an intercommunicator; merge it first (MPI_Intercomm_merge)");
+    if (is_inter)
+        return error(Code::invalid_argument,
+                     "the communicator is an intercommunicator; merge it first (MPI_Intercomm_merge)");
     MPI_Comm copy = MPI_COMM_NULL;
     SPANFFT_MPI_TRY(MPI_Comm_dup(comm, &copy));
     return MpiComm::adopt(copy);
