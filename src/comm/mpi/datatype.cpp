@@ -29,10 +29,12 @@ int repeat(index_t count, index_t stride_bytes, bool base_is_basic, MPI_Datatype
             code = MPI_Type_create_hvector(static_cast<int>(full), 1, static_cast<MPI_Aint>(kChunk * stride_bytes),
                                            chunk, &chunks);
         }
-        if (code == MPI_SUCCESS) {
+        if (code == MPI_SUCCESS && left == 0) {  // an empty rest would still count in the true extent
+            *made = std::exchange(chunks, MPI_DATATYPE_NULL);
+        } else if (code == MPI_SUCCESS) {
             code = MPI_Type_create_hvector(static_cast<int>(left), 1, static_cast<MPI_Aint>(stride_bytes), base, &rest);
         }
-        if (code == MPI_SUCCESS) {
+        if (code == MPI_SUCCESS && left > 0) {
             const int lengths[2] = {1, 1};
             const MPI_Aint offsets[2] = {0, static_cast<MPI_Aint>(full * kChunk * stride_bytes)};
             const MPI_Datatype types[2] = {chunks, rest};
