@@ -56,7 +56,7 @@ constexpr Prior kXeon[] = {
 constexpr Prior kEpyc[] = {
     {"fftw", RateShape::line, 1 << 10, 20.0, 37.9},     {"fftw", RateShape::line, 1 << 16, 13.3, 20.4},
     {"fftw", RateShape::line, 1 << 20, 7.7, 16.7},      {"fftw", RateShape::line, 1 << 24, 6.8, 12.8},
-    {"fftw", RateShape::several, 1 << 24, 1.9, 3.6},    {"fftw", RateShape::strided, 256, 1.6, 3.4},
+    {"fftw", RateShape::several, 1 << 24, 15.0, 18.3},  {"fftw", RateShape::strided, 256, 12.4, 12.2},
     {"mkl", RateShape::line, 1 << 10, 13.7, 27.2},      {"mkl", RateShape::line, 1 << 16, 21.3, 21.6},
     {"mkl", RateShape::line, 1 << 20, 12.8, 12.9},      {"mkl", RateShape::line, 1 << 24, 12.0, 12.0},
     {"mkl", RateShape::several, 1 << 24, 12.3, 23.8},   {"mkl", RateShape::strided, 256, 10.3, 19.9},
