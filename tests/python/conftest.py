@@ -44,6 +44,13 @@ def relative_error(result: np.ndarray, exact: np.ndarray) -> float:
     return float(difference / norm) if norm else float(difference)
 
 
+def assert_within_rule(result: np.ndarray, exact: np.ndarray, transforms: int = 1) -> None:
+    """Holds `result` to the accuracy rule, `transforms` times over after as many transforms (a round trip: 2)."""
+    assert result.shape == exact.shape
+    limit = error_limit(result.shape, result.dtype) * transforms
+    assert relative_error(result, exact) <= limit
+
+
 def reference(name: str, x: np.ndarray, **options: object) -> np.ndarray:
     """scipy.fft in long double."""
     wide = np.clongdouble if np.iscomplexobj(x) else np.longdouble
