@@ -25,7 +25,7 @@ constexpr index_t kCallBytes = index_t{128} << 10;      // small slabs are hande
 
 index_t reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
 
-// The problem with the batch as a leading axis and everything in rising axis order.
+// The problem with everything in rising axis order. (A file holds one array: Problem::check refuses a batch.)
 struct Job {
     Problem problem;
     Extents real_shape, spectrum_shape;
@@ -55,14 +55,10 @@ bool shrinks(const Job& job) { return job.halved_axis >= 0 && !job.problem.forwa
 Job examine_axes(const Problem& problem, const Planner& planner) {
     Job job;
     job.problem = problem;
-    const int shift = problem.batch > 1 ? 1 : 0;
     job.real_shape = problem.shape;
     job.spectrum_shape = problem.spectrum_shape();
-    for (Extents* shape : {&job.real_shape, &job.spectrum_shape}) {
-        if (shift) shape->insert(shape->begin(), problem.batch);
-    }
     std::vector<std::pair<int, size_t>> order;
-    for (size_t i = 0; i < problem.axes.size(); ++i) order.emplace_back(problem.axes[i] + shift, i);
+    for (size_t i = 0; i < problem.axes.size(); ++i) order.emplace_back(problem.axes[i], i);
     std::sort(order.begin(), order.end());
     for (const auto& [axis, i] : order) {
         const Kernel kernel = kernel_of(problem.kinds[i], problem.direction);
@@ -227,10 +223,9 @@ std::optional<PassSpec> column_pass(const Job& job, int begin, int end, bool fro
 
 std::string group_title(const Job& job, int begin, int end) {
     std::string text;
-    const int shift = job.problem.batch > 1 ? 1 : 0;
     for (size_t i = 0; i < job.axes.size(); ++i) {
         if (job.axes[i] < begin || job.axes[i] >= end) continue;
-        text += cat(text.empty() ? "" : ", ", kernel_name(job.kernels[i]), " axis ", job.axes[i] - shift);
+        text += cat(text.empty() ? "" : ", ", kernel_name(job.kernels[i]), " axis ", job.axes[i]);
     }
     return text;
 }

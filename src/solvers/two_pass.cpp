@@ -10,7 +10,7 @@
 // c2c needs no scratch: pass 1 writes its columns one after the other as rows of the output file, pass 2 transforms the
 // columns of that in place. It reads h elements at a time instead of c*d, but half the disk space is needed, nothing
 // has to be freed and no fresh blocks of a file are written in small runs; where rows are whole blocks it is chosen.
-// Only the last axis; other axes and the batch are an outer loop.
+// Only the last axis; other axes are an outer loop.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -298,7 +298,7 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     Job job;
     job.problem = problem;
     job.n = problem.shape.back();
-    job.outer = problem.batch * product(problem.shape, 0, problem.ndim() - 1);
+    job.outer = product(problem.shape, 0, problem.ndim() - 1);
     job.halves = problem.halves();
     job.forward = problem.forward();
     job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
@@ -350,12 +350,8 @@ Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Plann
     plan->problem = problem;
     plan->problem.threads = job.threads;
     plan->solver = "two_pass";
-    const auto whole = [&](const Extents& shape) {
-        Layout layout(shape, {});
-        return problem.batch > 1 ? layout.with_leading_axis(problem.batch) : layout;
-    };
-    plan->input = {whole(problem.input_shape()), problem.input_elem()};
-    plan->output = {whole(problem.output_shape()), problem.output_elem()};
+    plan->input = {Layout(problem.input_shape(), {}), problem.input_elem()};
+    plan->output = {Layout(problem.output_shape(), {}), problem.output_elem()};
     plan->slot_bytes.resize(1);
     plan->slot_bytes[0].fill(0);
     plan->slot_bytes[0][static_cast<size_t>(Slot::work0)] = split->panel_bytes();
