@@ -62,7 +62,9 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
     SPANFFT_TRY(agree_on_text(*comm, "problem", problem.print()));
     SPANFFT_TRY(gather_boxes(*comm, real_box, problem.ndim(), "real_box", problem.real_boxes));
     SPANFFT_TRY(gather_boxes(*comm, spectrum_box, problem.ndim(), "spectrum_box", problem.spectrum_boxes));
-    auto planned = Planner(this_machine()).plan(problem);
+    Machine machine = this_machine();
+    SPANFFT_ASSIGN(machine.nodes, comm->nodes());
+    auto planned = Planner(std::move(machine)).plan(problem);
     SPANFFT_TRY(agree(*comm, planned.status()));
     std::shared_ptr<const Plan> plan = std::move(planned).value();
     // Ranks plan alone, from the same figures; this finds the machine whose ranks did not come to the same plan.

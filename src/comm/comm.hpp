@@ -38,6 +38,28 @@ struct BytesPart {
     index_t bytes = 0;
 };
 
+// One peer of a rank in a list of pairwise messages; either part may be empty.
+struct PairParts {
+    int peer = 0;
+    BytesPart send, receive;
+};
+
+// How a collective is issued: start() does all of it, or only begins it.
+enum class Issue { blocking, nonblocking };
+// How pairwise messages are issued: send and receive one after the other, in the order of the list, in start(); one
+// call that sends a part of the target and puts what comes in its place; all at once, waited for in finish().
+enum class Pairing { ordered, replace, nonblocking };
+
+// Memory of all ranks that share a node, readable and writable by each of them.
+class SharedWindow {
+  public:
+    virtual ~SharedWindow() = default;
+    virtual void* part(int rank) const = 0;  // where the bytes of `rank` begin, in this process
+    // Collective over the ranks of the window. What any rank wrote before, all see after. A rank that is found dead
+    // is an error, not a hang.
+    virtual Status barrier() = 0;
+};
+
 // Data on the move: start returns at once, finish waits. Buffers must stay untouched in between. One at a time.
 class Transfer {
   public:
@@ -61,12 +83,31 @@ class Comm {
     virtual Status allgather(const void* mine, size_t bytes, void* all) = 0;
     virtual Status broadcast(void* data, size_t bytes, int root) = 0;
 
+    // The node of each rank, numbered from 0 in the order of their first ranks: ranks of one node can share a window.
+    // Collective the first time.
+    virtual Result<std::vector<int>> nodes() = 0;
+
     // Collective. Part i of the list goes to, or comes from, rank i. alltoallw moves strided parts without
     // packing; alltoallv moves contiguous ones.
     virtual Result<std::unique_ptr<Transfer>> make_alltoallw(const std::vector<StridedPart>& send,
-                                                             const std::vector<StridedPart>& receive) = 0;
+                                                             const std::vector<StridedPart>& receive,
+                                                             Issue issue = Issue::nonblocking) = 0;
     virtual Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
-                                                             const std::vector<BytesPart>& receive) = 0;
+                                                             const std::vector<BytesPart>& receive,
+                                                             Issue issue = Issue::nonblocking) = 0;
+    // Collective. An alltoallv that is bound to its buffers once and only started after (MPI-4); start() ignores its
+    // arguments. Code::unsupported where the library has none.
+    virtual Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source,
+                                                                        const std::vector<BytesPart>& send,
+                                                                        void* target,
+                                                                        const std::vector<BytesPart>& receive) = 0;
+    // Collective over the ranks that name one another: if a's list has b at a place, b's list has a, with the same
+    // sizes. With Pairing::replace each pair's send and receive parts are the same part of the target; start()'s source
+    // is not read.
+    virtual Result<std::unique_ptr<Transfer>> make_pairs(const std::vector<PairParts>& pairs, Pairing pairing) = 0;
+    // Collective. A window with `bytes` of this rank (0 is allowed); Code::unsupported when the ranks are on several
+    // nodes.
+    virtual Result<std::unique_ptr<SharedWindow>> make_window(index_t bytes) = 0;
 };
 
 // One process: everything is a local copy.

@@ -10,9 +10,11 @@ index_t part_bytes(const BytesPart& part) { return part.bytes; }
 
 class CountedTransfer final : public Transfer {
   public:
-    CountedTransfer(std::unique_ptr<Transfer> inner, index_t messages, index_t bytes, std::shared_ptr<Counts> counts)
-        : inner_(std::move(inner)), messages_(messages), bytes_(bytes), counts_(std::move(counts)) {}
+    CountedTransfer(std::unique_ptr<Transfer> inner, index_t calls, index_t messages, index_t bytes,
+                    std::shared_ptr<Counts> counts)
+        : inner_(std::move(inner)), calls_(calls), messages_(messages), bytes_(bytes), counts_(std::move(counts)) {}
     Status start(const void* source, void* target) override {
+        counts_->calls += calls_;
         counts_->messages += messages_;
         counts_->sent_bytes += bytes_;
         return inner_->start(source, target);
@@ -21,7 +23,7 @@ class CountedTransfer final : public Transfer {
 
   private:
     std::unique_ptr<Transfer> inner_;
-    index_t messages_, bytes_;
+    index_t calls_, messages_, bytes_;
     std::shared_ptr<Counts> counts_;
 };
 
@@ -37,14 +39,34 @@ class CountedComm final : public Comm {
     Status barrier() override { return inner_->barrier(); }
     Status allgather(const void* mine, size_t bytes, void* all) override { return inner_->allgather(mine, bytes, all); }
     Status broadcast(void* data, size_t bytes, int root) override { return inner_->broadcast(data, bytes, root); }
+    Result<std::vector<int>> nodes() override { return inner_->nodes(); }
     Result<std::unique_ptr<Transfer>> make_alltoallw(const std::vector<StridedPart>& send,
-                                                     const std::vector<StridedPart>& receive) override {
-        return count(inner_->make_alltoallw(send, receive), send);
+                                                     const std::vector<StridedPart>& receive, Issue issue) override {
+        return count(inner_->make_alltoallw(send, receive, issue), send);
     }
     Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
-                                                     const std::vector<BytesPart>& receive) override {
-        return count(inner_->make_alltoallv(send, receive), send);
+                                                     const std::vector<BytesPart>& receive, Issue issue) override {
+        return count(inner_->make_alltoallv(send, receive, issue), send);
     }
+    Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
+                                                                void* target,
+                                                                const std::vector<BytesPart>& receive) override {
+        return count(inner_->make_persistent_alltoallv(source, send, target, receive), send);
+    }
+    Result<std::unique_ptr<Transfer>> make_pairs(const std::vector<PairParts>& pairs, Pairing pairing) override {
+        auto made = inner_->make_pairs(pairs, pairing);
+        if (!made.ok()) return made;
+        index_t calls = 0, messages = 0, bytes = 0;
+        for (const auto& pair : pairs) {
+            messages += pair.send.bytes > 0;
+            bytes += pair.send.bytes;
+            // One call where send and receive are one, else one for each part that is not empty.
+            calls +=
+                pairing == Pairing::replace ? (pair.send.bytes > 0) : (pair.send.bytes > 0) + (pair.receive.bytes > 0);
+        }
+        return std::unique_ptr<Transfer>(new CountedTransfer(std::move(made).value(), calls, messages, bytes, counts_));
+    }
+    Result<std::unique_ptr<SharedWindow>> make_window(index_t bytes) override { return inner_->make_window(bytes); }
 
   private:
     Result<std::unique_ptr<Comm>> wrap(Result<std::unique_ptr<Comm>> made) {
@@ -61,7 +83,7 @@ class CountedComm final : public Comm {
             ++messages;
             bytes += n;
         }
-        return std::unique_ptr<Transfer>(new CountedTransfer(std::move(made).value(), messages, bytes, counts_));
+        return std::unique_ptr<Transfer>(new CountedTransfer(std::move(made).value(), 1, messages, bytes, counts_));
     }
 
     std::unique_ptr<Comm> inner_;

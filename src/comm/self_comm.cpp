@@ -4,6 +4,7 @@
 
 #include "comm/comm.hpp"
 #include "comm/strided_copy.hpp"
+#include "core/buffer.hpp"
 
 namespace spanfft {
 
@@ -24,6 +25,36 @@ class SelfTransfer final : public Transfer {
 
 StridedPart as_strided(const BytesPart& part) { return {part.offset_bytes, {{part.bytes, 1}}, 1}; }
 
+// Bound to its buffers when it is made.
+class BoundTransfer final : public Transfer {
+  public:
+    BoundTransfer(std::unique_ptr<Transfer> inner, const void* source, void* target)
+        : inner_(std::move(inner)), source_(source), target_(target) {}
+    Status start(const void*, void*) override { return inner_->start(source_, target_); }
+    Status finish() override { return inner_->finish(); }
+
+  private:
+    std::unique_ptr<Transfer> inner_;
+    const void* source_;
+    void* target_;
+};
+
+class NoTransfer final : public Transfer {
+  public:
+    Status start(const void*, void*) override { return Status(); }
+    Status finish() override { return Status(); }
+};
+
+class SelfWindow final : public SharedWindow {
+  public:
+    explicit SelfWindow(Buffer memory) : memory_(std::move(memory)) {}
+    void* part(int) const override { return memory_.data(); }
+    Status barrier() override { return Status(); }
+
+  private:
+    Buffer memory_;
+};
+
 class SelfComm final : public Comm {
   public:
     int rank() const override { return 0; }
@@ -38,14 +69,30 @@ class SelfComm final : public Comm {
     }
     Status broadcast(void*, size_t, int) override { return Status(); }
     Result<std::unique_ptr<Transfer>> make_alltoallw(const std::vector<StridedPart>& send,
-                                                     const std::vector<StridedPart>& receive) override {
+                                                     const std::vector<StridedPart>& receive, Issue) override {
         assert(send.size() == 1 && receive.size() == 1);
         return std::unique_ptr<Transfer>(new SelfTransfer(send[0], receive[0]));
     }
     Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
-                                                     const std::vector<BytesPart>& receive) override {
+                                                     const std::vector<BytesPart>& receive, Issue) override {
         assert(send.size() == 1 && receive.size() == 1);
         return std::unique_ptr<Transfer>(new SelfTransfer(as_strided(send[0]), as_strided(receive[0])));
+    }
+    Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
+                                                                void* target,
+                                                                const std::vector<BytesPart>& receive) override {
+        SPANFFT_ASSIGN(auto inner, make_alltoallv(send, receive, Issue::blocking));
+        return std::unique_ptr<Transfer>(new BoundTransfer(std::move(inner), source, target));
+    }
+    Result<std::unique_ptr<Transfer>> make_pairs([[maybe_unused]] const std::vector<PairParts>& pairs,
+                                                 Pairing) override {
+        assert(pairs.empty());  // there is nobody else
+        return std::unique_ptr<Transfer>(new NoTransfer);
+    }
+    Result<std::vector<int>> nodes() override { return std::vector<int>{0}; }
+    Result<std::unique_ptr<SharedWindow>> make_window(index_t bytes) override {
+        SPANFFT_ASSIGN(Buffer memory, Buffer::allocate(static_cast<size_t>(bytes)));
+        return std::unique_ptr<SharedWindow>(new SelfWindow(std::move(memory)));
     }
 };
 

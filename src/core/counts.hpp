@@ -13,6 +13,7 @@ struct Counts {
     index_t memory_bytes = 0;     // read from and written to memory by sweeps over the local array
     index_t messages = 0;         // non-empty messages sent to other ranks
     index_t sent_bytes = 0;       // in them
+    index_t calls = 0;            // that this rank made to move data between ranks: a collective is one
     index_t disk_read_bytes = 0;  // payload: without what alignment adds
     index_t disk_written_bytes = 0;
     index_t disk_reads = 0;  // requests to the Store
@@ -24,6 +25,7 @@ struct Counts {
         memory_bytes += other.memory_bytes;
         messages += other.messages;
         sent_bytes += other.sent_bytes;
+        calls += other.calls;
         disk_read_bytes += other.disk_read_bytes;
         disk_written_bytes += other.disk_written_bytes;
         disk_reads += other.disk_reads;

@@ -27,19 +27,31 @@ std::vector<StridedPart> parts(const std::vector<Piece>& pieces, const Patch& mi
     return result;
 }
 
-Result<std::unique_ptr<Exchange>> bind(Comm& comm, const ExchangeSpec& spec, int rank) {
+Result<std::unique_ptr<Exchange>> bind(const ExchangeBinding& binding) {
+    const ExchangeSpec& spec = binding.spec;
+    const int rank = binding.rank;
     const auto send = parts(pieces_to_send(spec.from, spec.to, rank), spec.from.patch(rank), spec.elem_bytes);
     const auto receive = parts(pieces_to_receive(spec.from, spec.to, rank), spec.to.patch(rank), spec.elem_bytes);
-    SPANFFT_ASSIGN(auto transfer, comm.make_alltoallw(send, receive));
+    SPANFFT_ASSIGN(auto transfer, binding.comm.make_alltoallw(send, receive));
     return std::unique_ptr<Exchange>(new AlltoallwExchange(std::move(transfer)));
 }
 
-index_t none(const ExchangeSpec&, int) { return 0; }
+Counts predict(const ExchangeSpec& spec, int rank) {
+    Counts counts = count_pieces(spec, rank);
+    counts.calls = 1;
+    return counts;
+}
 
 }  // namespace
 
 ExchangeStrategy alltoallw_strategy() {
-    return {"alltoallw", "P4", "subarray datatypes, nothing packed", bind, none, none};
+    ExchangeStrategy row;
+    row.name = "alltoallw";
+    row.source = "P4";
+    row.how = "subarray datatypes, nothing packed";
+    row.bind = bind;
+    row.predict = predict;
+    return row;
 }
 
 }  // namespace spanfft

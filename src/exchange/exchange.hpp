@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "core/counts.hpp"
+#include "core/dtype.hpp"
 #include "layout/meet.hpp"
 
 namespace spanfft {
@@ -17,11 +19,16 @@ namespace spanfft {
 struct ExchangeSpec {
     Layout from, to;
     index_t elem_bytes = 0;
+    Precision precision = Precision::dbl;  // of the reals that an element consists of
+    std::string parameter{};               // of the strategy; "": its default
+    std::vector<int> nodes{};              // the node of each rank of the layouts; empty: all on one
 };
 
 class Exchange {
   public:
     virtual ~Exchange() = default;
+    // Chunk i reads rows chunk_rows(i) of the source along chunk_axis of its spec, so a transform may have made just
+    // those when it starts. Strategies that move everything at once have one chunk.
     virtual int chunks() const = 0;
     virtual Status start(int chunk, const void* source, void* target) = 0;
     virtual Status finish(int chunk) = 0;
@@ -29,20 +36,57 @@ class Exchange {
     Status run(const void* source, void* target);
 };
 
+// What a strategy is bound to. Collective over comm, which holds exactly exchange_group(spec, rank) in that order;
+// `rank` is in the layouts' numbering. `window` (may be nullptr) holds the local sources of all ranks, numbered as in
+// the layouts: whoever runs the exchange on that window's memory saves a copy.
+struct ExchangeBinding {
+    Comm& comm;
+    const ExchangeSpec& spec;
+    int rank = 0;
+    SharedWindow* window = nullptr;
+};
+
+// Defaults for rows of the table.
+Status takes_no_parameter(const ExchangeSpec& spec);
+std::vector<std::string> no_parameters(const ExchangeSpec& spec);
+int one_chunk(const ExchangeSpec& spec, int rank);
+index_t no_buffers(const ExchangeSpec& spec, int rank);
+
 struct ExchangeStrategy {
-    const char* name;
-    const char* source;  // the paper
-    const char* how;     // a few words for explain
-    // Collective over comm, which holds exactly exchange_group(spec, rank) in that order; `rank` is in the layouts'
-    // numbering.
-    Result<std::unique_ptr<Exchange>> (*bind)(Comm& comm, const ExchangeSpec& spec, int rank);
-    index_t (*buffer_bytes)(const ExchangeSpec& spec, int rank);  // packing buffers that bind allocates
-    index_t (*memory_bytes)(const ExchangeSpec& spec, int rank);  // predicts Exchange::memory_bytes
+    const char* name = "";
+    const char* source = "";     // the paper
+    const char* how = "";        // a few words for explain
+    const char* parameter = "";  // what the text after "name:" means, "" where there is none
+    // Collective. Makes everything that running needs.
+    Result<std::unique_ptr<Exchange>> (*bind)(const ExchangeBinding& binding) = nullptr;
+    // Predicts what one run counts: messages, sent_bytes, calls, and memory_bytes (by copies of our own).
+    Counts (*predict)(const ExchangeSpec& spec, int rank) = nullptr;
+    index_t (*buffer_bytes)(const ExchangeSpec& spec, int rank) = no_buffers;  // packing buffers that bind allocates
+    // Whether the strategy can do this on the nodes of the spec, and understands its parameter: Code::unsupported or
+    // Code::invalid_argument with the reason.
+    Status (*check)(const ExchangeSpec& spec) = takes_no_parameter;
+    // Parameters worth trying when the planner looks for the best.
+    std::vector<std::string> (*candidates)(const ExchangeSpec& spec) = no_parameters;
+    // How many chunks an exchange is cut into (the same on all ranks of a group), for who computes in between.
+    int (*chunks)(const ExchangeSpec& spec, int rank) = one_chunk;
+    bool uses_window = false;  // reads foreign sources where they lie, if they lie in a window
+    bool approximate = false;  // changes the data; chosen only when asked for by name
 };
 
 const std::vector<ExchangeStrategy>& exchange_table();
-const ExchangeStrategy* find_exchange(const std::string& name);
 std::string exchange_names();  // "alltoallw, alltoallv" for messages
+
+// "overlap:4" is strategy overlap with parameter "4". strategy is nullptr for a name that is not in the table.
+struct ExchangeChoice {
+    const ExchangeStrategy* strategy = nullptr;
+    std::string parameter;
+};
+ExchangeChoice find_exchange(const std::string& text);
+std::string exchange_text(const ExchangeStrategy& strategy, const std::string& parameter);
+
+// One message to each peer that gets anything: what a strategy sends that moves all at once. Fills messages and
+// sent_bytes.
+Counts count_pieces(const ExchangeSpec& spec, int rank);
 
 // Helpers shared by strategies: a piece of a local array as strides, and whether it is one contiguous run.
 StridedPart strided_part(const Piece& piece, const Extents& local_shape, index_t elem_bytes);

@@ -13,17 +13,42 @@ const std::vector<ExchangeStrategy>& exchange_table() {
     return table;
 }
 
-const ExchangeStrategy* find_exchange(const std::string& name) {
+ExchangeChoice find_exchange(const std::string& text) {
+    const size_t colon = text.find(':');
+    const std::string name = text.substr(0, colon);
     for (const auto& strategy : exchange_table()) {
-        if (name == strategy.name) return &strategy;
+        if (name == strategy.name) return {&strategy, colon == std::string::npos ? "" : text.substr(colon + 1)};
     }
-    return nullptr;
+    return {};
+}
+
+std::string exchange_text(const ExchangeStrategy& strategy, const std::string& parameter) {
+    return parameter.empty() ? strategy.name : cat(strategy.name, ":", parameter);
 }
 
 std::string exchange_names() {
     std::string names;
     for (const auto& strategy : exchange_table()) names += (names.empty() ? "" : ", ") + std::string(strategy.name);
     return names;
+}
+
+Status takes_no_parameter(const ExchangeSpec& spec) {
+    if (spec.parameter.empty()) return Status();
+    return error(Code::invalid_argument, "this exchange takes no parameter, but got '", spec.parameter, "'");
+}
+
+std::vector<std::string> no_parameters(const ExchangeSpec&) { return {""}; }
+int one_chunk(const ExchangeSpec&, int) { return 1; }
+index_t no_buffers(const ExchangeSpec&, int) { return 0; }
+
+Counts count_pieces(const ExchangeSpec& spec, int rank) {
+    Counts counts;
+    for (const auto& piece : pieces_to_send(spec.from, spec.to, rank)) {
+        if (piece.peer == rank || piece.elems() == 0) continue;
+        ++counts.messages;
+        counts.sent_bytes += piece.elems() * spec.elem_bytes;
+    }
+    return counts;
 }
 
 Status Exchange::run(const void* source, void* target) {

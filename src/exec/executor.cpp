@@ -12,11 +12,16 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm)
       comm_(std::move(comm)),
       binding_(*comm_),
       in_bytes_(plan_->input.local_bytes(rank())),
-      out_bytes_(plan_->output.local_bytes(rank())) {}
+      out_bytes_(plan_->output.local_bytes(rank())) {
+    for (const auto& step : plan_->steps) {
+        for (Slot slot : step->shared_slots()) is_shared_[static_cast<size_t>(slot)] = true;
+    }
+}
 
 Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm) {
     std::unique_ptr<Executor> executor(new Executor(std::move(plan), std::move(comm)));
     SPANFFT_TRY(agree(*executor->comm_, executor->allocate()));
+    SPANFFT_TRY(executor->make_windows());
     for (const auto& step : executor->plan_->steps) {
         auto task = step->bind(executor->binding_);
         SPANFFT_TRY(agree(*executor->comm_, task.status()));
@@ -29,7 +34,22 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
 Status Executor::allocate() {
     const auto& bytes = plan_->slot_bytes[static_cast<size_t>(rank())];
     for (size_t slot = 0; slot < buffers_.size(); ++slot) {
+        if (is_shared_[slot]) continue;
         SPANFFT_ASSIGN(buffers_[slot], Buffer::allocate(static_cast<size_t>(bytes[slot])));
+        memory_[slot] = buffers_[slot].data();
+    }
+    return Status();
+}
+
+// Collective, so outside allocate(), which may fail on one rank only.
+Status Executor::make_windows() {
+    const auto& bytes = plan_->slot_bytes[static_cast<size_t>(rank())];
+    for (size_t slot = 0; slot < buffers_.size(); ++slot) {
+        if (!is_shared_[slot]) continue;
+        auto window = comm_->make_window(bytes[slot]);
+        SPANFFT_TRY(agree(*comm_, window.status()));
+        binding_.windows[slot] = std::move(window).value();
+        memory_[slot] = binding_.windows[slot]->part(rank());
     }
     return Status();
 }
@@ -82,7 +102,7 @@ Status Executor::execute(const void* in, void* out) {
     }
     SPANFFT_TRY(agree(*comm_, status));
     RunContext context;
-    for (size_t slot = 0; slot < buffers_.size(); ++slot) context.slots[slot] = buffers_[slot].data();
+    context.slots = memory_;
     // Slots are written only if they are the target of a step, which Slot::input never is.
     context.slots[static_cast<size_t>(Slot::input)] = const_cast<void*>(in);
     context.slots[static_cast<size_t>(Slot::output)] = out;
@@ -123,7 +143,7 @@ Status Executor::transform_file(const FileRequest& request) {
     SPANFFT_TRY(agree_on_text(*comm_, "input file", request.input_path));
     SPANFFT_TRY(agree_on_text(*comm_, "output file", request.output_path));
     RunContext context;
-    for (size_t slot = 0; slot < buffers_.size(); ++slot) context.slots[slot] = buffers_[slot].data();
+    context.slots = memory_;
     context.progress = request.progress;
     context.input_offset_bytes = request.input_offset_bytes;
     const Counts predicted = plan_->predict(rank());

@@ -43,6 +43,7 @@ class Executor {
   private:
     Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm);
     Status allocate();
+    Status make_windows();
     Status check_pointers(const void* in, void* out) const;
     Status run_steps(RunContext& context, bool agree_each);
     Status run_on_stores(const FileRequest& request, RunContext& context);
@@ -50,8 +51,10 @@ class Executor {
     std::shared_ptr<const Plan> plan_;
     std::unique_ptr<Comm> comm_;
     Binding binding_;
-    index_t in_bytes_, out_bytes_;  // of this rank's input and output
+    index_t in_bytes_, out_bytes_;          // of this rank's input and output
+    std::array<bool, kSlots> is_shared_{};  // a window of all ranks (in binding_) instead of a buffer
     std::array<Buffer, kSlots> buffers_;
+    std::array<void*, kSlots> memory_{};  // of each slot that the executor owns
     std::vector<std::unique_ptr<Task>> tasks_;
     std::optional<std::vector<Counts>> counted_;
     std::vector<Counts> spare_counts_;  // memory for the next run's counted_

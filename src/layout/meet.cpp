@@ -15,14 +15,6 @@ AxisRange to_local(const AxisRange& part, const AxisRange& whole) {
     return {(part.start - whole.start) / whole.step, part.count, step};
 }
 
-Piece make_piece(int peer, const Patch& mine, const Patch& theirs) {
-    const Patch common = intersect(mine, theirs);
-    Piece piece{peer, Patch(mine.size(), AxisRange{0, 0, 1})};
-    if (patch_elems(common) == 0) return piece;
-    for (size_t axis = 0; axis < mine.size(); ++axis) piece.local[axis] = to_local(common[axis], mine[axis]);
-    return piece;
-}
-
 bool same_grid(const Layout& a, const Layout& b) {
     if (!a.has_grid() || !b.has_grid() || a.grid().size() != b.grid().size()) return false;
     for (size_t i = 0; i < a.grid().size(); ++i) {
@@ -32,6 +24,14 @@ bool same_grid(const Layout& a, const Layout& b) {
 }
 
 }  // namespace
+
+Piece make_piece(int peer, const Patch& mine, const Patch& theirs) {
+    const Patch common = intersect(mine, theirs);
+    Piece piece{peer, Patch(mine.size(), AxisRange{0, 0, 1})};
+    if (patch_elems(common) == 0) return piece;
+    for (size_t axis = 0; axis < mine.size(); ++axis) piece.local[axis] = to_local(common[axis], mine[axis]);
+    return piece;
+}
 
 std::vector<int> exchange_group(const Layout& from, const Layout& to, int rank) {
     assert(from.shape() == to.shape() && from.nranks() == to.nranks());

@@ -19,6 +19,9 @@ struct Piece {
     index_t elems() const { return patch_elems(local); }
 };
 
+// What the local array that holds `mine` has in common with `theirs`, both in global indices.
+Piece make_piece(int peer, const Patch& mine, const Patch& theirs);
+
 // The ranks that `rank` exchanges with, itself included, in rising order; the same list on each of them.
 std::vector<int> exchange_group(const Layout& from, const Layout& to, int rank);
 

@@ -17,6 +17,7 @@ class ExchangeTask final : public Task {
         counts_ = Counts();
         counts_.messages = wire_->messages - before.messages;
         counts_.sent_bytes = wire_->sent_bytes - before.sent_bytes;
+        counts_.calls = wire_->calls - before.calls;
         counts_.memory_bytes = exchange_->memory_bytes();
         return Status();
     }
@@ -31,9 +32,8 @@ class ExchangeTask final : public Task {
 
 class ExchangeStep final : public Step {
   public:
-    ExchangeStep(ArrayState from, ArrayState to, Slot source, Slot target, const ExchangeStrategy& strategy,
-                 const Machine& machine)
-        : spec_{std::move(from.layout), std::move(to.layout), static_cast<index_t>(from.elem.bytes())},
+    ExchangeStep(ExchangeSpec spec, Slot source, Slot target, const ExchangeStrategy& strategy, const Machine& machine)
+        : spec_(std::move(spec)),
           source_(source),
           target_(target),
           strategy_(strategy),
@@ -42,19 +42,13 @@ class ExchangeStep final : public Step {
     const char* type() const override { return "Exchange"; }
 
     std::string describe() const override {
-        return cat(strategy_.name, " in groups of ", exchange_group(spec_.from, spec_.to, 0).size(), ", ",
-                   spec_.from.describe(), " -> ", spec_.to.describe(), ", ", slot_name(source_), " -> ",
-                   slot_name(target_));
+        return cat(exchange_text(strategy_, spec_.parameter), " in groups of ",
+                   exchange_group(spec_.from, spec_.to, 0).size(), ", ", spec_.from.describe(), " -> ",
+                   spec_.to.describe(), ", ", slot_name(source_), " -> ", slot_name(target_));
     }
 
     Counts predict(int rank) const override {
-        Counts counts;
-        for (const auto& piece : pieces_to_send(spec_.from, spec_.to, rank)) {
-            if (piece.peer == rank || piece.elems() == 0) continue;
-            ++counts.messages;
-            counts.sent_bytes += piece.elems() * spec_.elem_bytes;
-        }
-        counts.memory_bytes = strategy_.memory_bytes(spec_, rank);
+        Counts counts = strategy_.predict(spec_, rank);
         counts.seconds = static_cast<double>(counts.messages) * figures_.latency_seconds +
                          static_cast<double>(counts.sent_bytes) * figures_.seconds_per_byte +
                          static_cast<double>(counts.memory_bytes) / 2 / memory_bytes_per_second_;
@@ -63,13 +57,18 @@ class ExchangeStep final : public Step {
 
     index_t own_memory_bytes(int rank) const override { return strategy_.buffer_bytes(spec_, rank); }
 
+    std::vector<Slot> shared_slots() const override {
+        const bool owned = source_ == Slot::work0 || source_ == Slot::work1;
+        return strategy_.uses_window && owned ? std::vector<Slot>{source_} : std::vector<Slot>{};
+    }
+
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         const int rank = binding.comm.rank();
         auto made = binding.group(exchange_group(spec_.from, spec_.to, rank));
         // Binding is collective over the group: a rank that has no group must not leave the others waiting there.
         SPANFFT_TRY(agree(binding.comm, made.status()));
         const GroupComm group = std::move(made).value();
-        SPANFFT_ASSIGN(auto exchange, strategy_.bind(*group.comm, spec_, rank));
+        SPANFFT_ASSIGN(auto exchange, strategy_.bind({*group.comm, spec_, rank, binding.window(source_)}));
         return std::unique_ptr<Task>(new ExchangeTask(std::move(exchange), source_, target_, group.counts));
     }
 
@@ -83,9 +82,15 @@ class ExchangeStep final : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_exchange_step(ArrayState from, ArrayState to, Slot source, Slot target,
-                                         const ExchangeStrategy& strategy, const Machine& machine) {
-    return std::make_unique<ExchangeStep>(std::move(from), std::move(to), source, target, strategy, machine);
+std::unique_ptr<Step> make_exchange_step(ExchangeSpec spec, Slot source, Slot target, const ExchangeStrategy& strategy,
+                                         const Machine& machine) {
+    return std::make_unique<ExchangeStep>(std::move(spec), source, target, strategy, machine);
+}
+
+ExchangeSpec exchange_spec(const ArrayState& from, const ArrayState& to, const std::string& parameter,
+                           const Machine& machine) {
+    return {from.layout,         to.layout, static_cast<index_t>(from.elem.bytes()),
+            from.elem.precision, parameter, machine.nodes};
 }
 
 }  // namespace spanfft

@@ -8,7 +8,9 @@
 namespace spanfft {
 
 // `from` and `to` hold the same array (shape and element type) in two layouts.
-std::unique_ptr<Step> make_exchange_step(ArrayState from, ArrayState to, Slot source, Slot target,
-                                         const ExchangeStrategy& strategy, const Machine& machine);
+ExchangeSpec exchange_spec(const ArrayState& from, const ArrayState& to, const std::string& parameter,
+                           const Machine& machine);
+std::unique_ptr<Step> make_exchange_step(ExchangeSpec spec, Slot source, Slot target, const ExchangeStrategy& strategy,
+                                         const Machine& machine);
 
 }  // namespace spanfft

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace spanfft {
 
@@ -17,6 +18,7 @@ struct ExchangeFigures {
 struct Machine {
     std::string name = "built-in figures";
     int cores = 1;
+    std::vector<int> nodes;                 // the node of each rank that is planned for; empty: all on one
     double memory_bytes_per_second = 19e9;  // copied by one thread, reads plus writes counted once
     std::map<std::string, ExchangeFigures> exchanges{{"alltoallw", {8e-6, 1.0 / 2.0e9}},
                                                      {"alltoallv", {5e-6, 1.0 / 5.0e9}}};

@@ -14,7 +14,7 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
         return error(Code::engine_error, "engine '", problem.engine,
                      "' was not found on this machine; found: ", engine_names());
     }
-    if (!problem.exchange.empty() && !find_exchange(problem.exchange)) {
+    if (!problem.exchange.empty() && !find_exchange(problem.exchange).strategy) {
         return error(Code::invalid_argument, "exchange '", problem.exchange, "' is not known; use one of ",
                      exchange_names());
     }

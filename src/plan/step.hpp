@@ -52,6 +52,10 @@ class Binding {
     // Reported by transforms, for plan queries: "mkl, ducc0".
     void engine_ran(const std::string& name);
     const std::string& engines() const { return engines_; }
+    // Memory of a slot that all ranks share (Step::shared_slots); nullptr for the others. Made before any step is
+    // bound.
+    SharedWindow* window(Slot slot) const { return windows[static_cast<size_t>(slot)].get(); }
+    std::array<std::unique_ptr<SharedWindow>, kSlots> windows;
     std::shared_ptr<PassTeam>
         pass_team;  // compute and I/O threads of disk passes; the first pass that is bound makes it
 
@@ -98,6 +102,8 @@ class Step {
     virtual std::string describe() const = 0;
     virtual Counts predict(int rank) const = 0;  // seconds too, by the Machine it was planned for
     virtual index_t own_memory_bytes(int /*rank*/) const { return 0; }  // beyond the slots: packing buffers, panels
+    // Work slots whose memory this step wants all ranks of the plan (which share a node) to see.
+    virtual std::vector<Slot> shared_slots() const { return {}; }
     virtual Result<std::unique_ptr<Task>> bind(Binding& binding) const = 0;
     virtual std::vector<const Step*> children() const { return {}; }  // for explain: what happens inside
 };

@@ -175,9 +175,10 @@ Result<std::unique_ptr<Plan>> plan_route(const Problem& problem, const Route& fo
     for (size_t i = 0; i < route.size(); ++i) {
         const RouteOp& op = route[i];
         if (op.type == RouteOp::Type::exchange) {
-            const auto* strategy = find_exchange(exchange);
-            plan->steps.push_back(
-                make_exchange_step(op.from, op.to, slots[i].first, slots[i].second, *strategy, planner.machine()));
+            const ExchangeChoice choice = find_exchange(exchange);
+            plan->steps.push_back(make_exchange_step(exchange_spec(op.from, op.to, choice.parameter, planner.machine()),
+                                                     slots[i].first, slots[i].second, *choice.strategy,
+                                                     planner.machine()));
             plan->problem.exchange = exchange;
             continue;
         }

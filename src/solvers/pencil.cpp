@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "exchange/exchange.hpp"
+#include "plan/exchange_step.hpp"
 #include "solvers/memory_plan.hpp"
 #include "solvers/table.hpp"
 
@@ -146,6 +147,27 @@ Problem grid_twin(const Problem& problem) {
     return twin;
 }
 
+// What the user asked for, or every strategy with each parameter worth trying.
+std::vector<std::string> candidate_exchanges(const Problem& problem, const Route& route, const Machine& machine) {
+    if (!problem.exchange.empty()) return {problem.exchange};
+    const auto op =
+        std::find_if(route.begin(), route.end(), [](const RouteOp& o) { return o.type == RouteOp::Type::exchange; });
+    std::vector<std::string> texts;
+    for (const auto& strategy : exchange_table()) {
+        if (strategy.approximate) continue;
+        if (op == route.end()) {  // nothing to move: any will do
+            texts.push_back(strategy.name);
+            break;
+        }
+        ExchangeSpec spec = exchange_spec(op->from, op->to, "", machine);
+        for (const std::string& parameter : strategy.candidates(spec)) {
+            spec.parameter = parameter;
+            if (strategy.check(spec).ok()) texts.push_back(exchange_text(strategy, parameter));
+        }
+    }
+    return texts;
+}
+
 // The plan of the twin with the fewest predicted seconds, by whose grid and exchange the problem is planned; its notes
 // say what was not chosen.
 Result<std::unique_ptr<Plan>> choose(const Problem& problem, const Planner& planner) {
@@ -155,9 +177,8 @@ Result<std::unique_ptr<Plan>> choose(const Problem& problem, const Planner& plan
     for (const Extents& grid : candidate_grids(problem)) {
         SPANFFT_TRY(check_grid(problem, grid));
         SPANFFT_ASSIGN(const Route route, find_route(problem, grid));
-        for (const auto& strategy : exchange_table()) {
-            if (!problem.exchange.empty() && problem.exchange != strategy.name) continue;
-            SPANFFT_ASSIGN(auto plan, plan_route(twin, route, strategy.name, planner, "pencil"));
+        for (const std::string& exchange : candidate_exchanges(problem, route, planner.machine())) {
+            SPANFFT_ASSIGN(auto plan, plan_route(twin, route, exchange, planner, "pencil"));
             plan->problem.grid = grid;
             if (!best || plan->predicted_seconds() < best->predicted_seconds()) std::swap(best, plan);
             if (plan)

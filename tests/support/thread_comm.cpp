@@ -141,21 +141,52 @@ struct TransferBoard {
 class ThreadTransfer final : public Transfer {
   public:
     ThreadTransfer(ThreadWorld& world, std::shared_ptr<ThreadWorld::Shared> group, int rank,
-                   std::shared_ptr<TransferBoard> board)
-        : world_(world), group_(std::move(group)), rank_(rank), board_(std::move(board)) {}
+                   std::shared_ptr<TransferBoard> board, bool at_once)
+        : world_(world), group_(std::move(group)), rank_(rank), board_(std::move(board)), at_once_(at_once) {}
+
+    // In place: what is sent is a copy of the target's parts, which are received into (Pairing::replace).
+    void set_in_place(index_t bytes) {
+        in_place_ = true;
+        kept_.resize(static_cast<size_t>(bytes));
+    }
+    void bind(const void* source, void* target) {
+        bound_ = true;
+        source_ = source;
+        target_ = target;
+    }
 
     Status start(const void* source, void* target) override {
         if (busy_) return error(Code::internal, "a transfer was started twice");
         busy_ = true;
-        target_ = target;
+        if (!bound_) target_ = target;
+        if (bound_) source = source_;
+        if (in_place_) {
+            std::memcpy(kept_.data(), target, kept_.size());
+            source = kept_.data();
+        }
         board_->sources[static_cast<size_t>(rank_)] = source;  // read by the others only after they met in finish
-        return world_.account(world_rank(rank_), CommCall::start);
+        const Status fault = world_.account(world_rank(rank_), CommCall::start);
+        if (!at_once_) return fault;
+        const Status moved = move();
+        return fault.ok() ? moved : fault;
     }
 
     Status finish() override {
+        if (at_once_) {
+            if (!busy_) return error(Code::internal, "a transfer was finished before it was started");
+            busy_ = false;
+            return world_.account(world_rank(rank_), CommCall::finish);
+        }
         if (!busy_) return error(Code::internal, "a transfer was finished before it was started");
         busy_ = false;
         const Status fault = world_.account(world_rank(rank_), CommCall::finish);
+        const Status moved = move();
+        return fault.ok() ? moved : fault;
+    }
+
+  private:
+    // All meet, each reads what the others send it, all meet again.
+    Status move() {
         SPANFFT_TRY(world_.meet(*group_, rank_, CommCall::start, nullptr));
         const auto me = static_cast<size_t>(rank_);
         for (size_t peer = 0; peer < group_->members.size(); ++peer) {
@@ -168,19 +199,32 @@ class ThreadTransfer final : public Transfer {
             ++sent.messages;
             sent.bytes += from.bytes();
         }
-        SPANFFT_TRY(world_.meet(*group_, rank_, CommCall::finish, nullptr));
-        return fault;
+        return world_.meet(*group_, rank_, CommCall::finish, nullptr);
     }
-
-  private:
     int world_rank(int rank) const { return group_->members[static_cast<size_t>(rank)]; }
 
     ThreadWorld& world_;
     std::shared_ptr<ThreadWorld::Shared> group_;
     int rank_;
     std::shared_ptr<TransferBoard> board_;
+    const void* source_ = nullptr;
     void* target_ = nullptr;
-    bool busy_ = false;
+    bool busy_ = false, bound_ = false, at_once_, in_place_ = false;
+    std::vector<char> kept_;
+};
+
+// Parts of memory that all ranks of a communicator see.
+class ThreadWindow final : public SharedWindow {
+  public:
+    using Parts = std::vector<std::vector<char>>;
+    ThreadWindow(std::function<Status()> barrier, std::shared_ptr<Parts> parts)
+        : barrier_(std::move(barrier)), parts_(std::move(parts)) {}
+    void* part(int rank) const override { return (*parts_)[static_cast<size_t>(rank)].data(); }
+    Status barrier() override { return barrier_(); }
+
+  private:
+    std::function<Status()> barrier_;
+    std::shared_ptr<Parts> parts_;
 };
 
 class ThreadComm final : public Comm {
@@ -241,21 +285,79 @@ class ThreadComm final : public Comm {
         return fault;
     }
 
+    Result<std::vector<int>> nodes() override {
+        std::vector<int> found;
+        std::vector<int> seen;
+        for (int member : group_->members) {
+            const int node = world_.ranks_per_node > 0 ? member / world_.ranks_per_node : 0;
+            const auto at = std::find(seen.begin(), seen.end(), node);
+            found.push_back(static_cast<int>(at - seen.begin()));
+            if (at == seen.end()) seen.push_back(node);
+        }
+        return found;
+    }
+
     Result<std::unique_ptr<Transfer>> make_alltoallw(const std::vector<StridedPart>& send,
-                                                     const std::vector<StridedPart>& receive) override {
-        return make_transfer(send, receive);
+                                                     const std::vector<StridedPart>& receive, Issue issue) override {
+        return make_transfer(send, receive, issue == Issue::blocking);
     }
     Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
-                                                     const std::vector<BytesPart>& receive) override {
-        const auto strided = [](const std::vector<BytesPart>& parts) {
-            std::vector<StridedPart> result;
-            for (const auto& p : parts) result.push_back({p.offset_bytes, {{p.bytes, 1}}, 1});
-            return result;
+                                                     const std::vector<BytesPart>& receive, Issue issue) override {
+        return make_transfer(strided(send), strided(receive), issue == Issue::blocking);
+    }
+    Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
+                                                                void* target,
+                                                                const std::vector<BytesPart>& receive) override {
+        SPANFFT_ASSIGN(auto transfer, make_transfer(strided(send), strided(receive), false));
+        static_cast<ThreadTransfer&>(*transfer).bind(source, target);
+        return transfer;
+    }
+    // All ranks make and run their pairs together here, though they need not name one another: so a rank that makes
+    // fewer transfers than its partners is found by the deadlock it causes.
+    Result<std::unique_ptr<Transfer>> make_pairs(const std::vector<PairParts>& pairs, Pairing pairing) override {
+        std::vector<BytesPart> send(group_->members.size()), receive = send;
+        index_t end = 0;
+        for (const PairParts& pair : pairs) {
+            if (pair.peer == rank_ || pair.peer < 0 || pair.peer >= size())
+                return error(Code::internal, "rank ", rank_, " names rank ", pair.peer, " as its partner");
+            const auto i = static_cast<size_t>(pair.peer);
+            if (send[i].bytes || receive[i].bytes) return error(Code::internal, "rank ", pair.peer, " is named twice");
+            if (pairing == Pairing::replace &&
+                (pair.send.bytes != pair.receive.bytes || pair.send.offset_bytes != pair.receive.offset_bytes))
+                return error(Code::internal, "a replacing pair must send and receive the same part");
+            send[i] = pair.send;
+            receive[i] = pair.receive;
+            end = std::max(end, pair.send.offset_bytes + pair.send.bytes);
+        }
+        SPANFFT_ASSIGN(auto transfer, make_transfer(strided(send), strided(receive), pairing != Pairing::nonblocking));
+        if (pairing == Pairing::replace) static_cast<ThreadTransfer&>(*transfer).set_in_place(end);
+        return transfer;
+    }
+    Result<std::unique_ptr<SharedWindow>> make_window(index_t bytes) override {
+        const Status fault = account(CommCall::make_window);
+        SPANFFT_ASSIGN(const auto node, nodes());
+        if (*std::max_element(node.begin(), node.end()) > 0)
+            return error(Code::unsupported, "the ranks are on several nodes and can't share memory");
+        auto parts = std::make_shared<ThreadWindow::Parts>(group_->members.size());
+        SPANFFT_TRY(world_.meet(*group_, rank_, CommCall::make_window, &parts));
+        if (rank_ != 0) parts = *static_cast<const std::shared_ptr<ThreadWindow::Parts>*>(group_->slots[0]);
+        (*parts)[static_cast<size_t>(rank_)].resize(static_cast<size_t>(bytes));
+        SPANFFT_TRY(world_.meet(*group_, rank_, CommCall::make_window, nullptr));
+        SPANFFT_TRY(fault);
+        auto wait = [this, group = group_] {
+            const Status injected = account(CommCall::barrier);
+            SPANFFT_TRY(world_.meet(*group, rank_, CommCall::barrier, nullptr));
+            return injected;
         };
-        return make_transfer(strided(send), strided(receive));
+        return std::unique_ptr<SharedWindow>(new ThreadWindow(std::move(wait), std::move(parts)));
     }
 
   private:
+    static std::vector<StridedPart> strided(const std::vector<BytesPart>& parts) {
+        std::vector<StridedPart> result;
+        for (const auto& p : parts) result.push_back({p.offset_bytes, {{p.bytes, 1}}, 1});
+        return result;
+    }
     Status account(CommCall call) { return world_.account(group_->members[static_cast<size_t>(rank_)], call); }
 
     Status gather(CommCall what, const void* mine, size_t bytes, void* all) {
@@ -282,7 +384,7 @@ class ThreadComm final : public Comm {
     }
 
     Result<std::unique_ptr<Transfer>> make_transfer(const std::vector<StridedPart>& send,
-                                                    const std::vector<StridedPart>& receive) {
+                                                    const std::vector<StridedPart>& receive, bool at_once) {
         const Status fault = account(CommCall::make_transfer);
         const size_t size = group_->members.size();
         if (send.size() != size || receive.size() != size) return error(Code::internal, "one part a rank is needed");
@@ -306,7 +408,7 @@ class ThreadComm final : public Comm {
                 }
             }
         }
-        return std::unique_ptr<Transfer>(new ThreadTransfer(world_, group_, rank_, std::move(board)));
+        return std::unique_ptr<Transfer>(new ThreadTransfer(world_, group_, rank_, std::move(board), at_once));
     }
 
     ThreadWorld& world_;

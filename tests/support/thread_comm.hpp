@@ -24,8 +24,18 @@
 
 namespace spanfft::test {
 
-enum class CommCall : int { split, duplicate, barrier, allgather, broadcast, make_transfer, start, finish };
-constexpr int kCommCalls = 8;
+enum class CommCall : int {
+    split,
+    duplicate,
+    barrier,
+    allgather,
+    broadcast,
+    make_transfer,
+    make_window,
+    start,
+    finish
+};
+constexpr int kCommCalls = 9;
 const char* call_name(CommCall call);
 
 struct Delivered {
@@ -56,6 +66,7 @@ class ThreadWorld {
     int open_comms() const { return open_comms_; }  // made and not yet destroyed
 
     std::chrono::seconds time_limit{60};
+    int ranks_per_node = 0;  // 0: all on one node
 
     struct Shared;  // of the ranks of one communicator
     struct Rank;

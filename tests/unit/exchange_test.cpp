@@ -39,7 +39,7 @@ void expect_moved(const ExchangeStrategy& strategy, const ExchangeSpec& spec) {
         auto part = comm.split(group.front(), rank);
         if (!part.ok()) return;
         auto counted = make_counted_comm(std::move(part).value(), counts);
-        auto exchange = strategy.bind(*counted, spec, rank);
+        auto exchange = strategy.bind({*counted, spec, rank, nullptr});
         const auto source = local_array(spec.from, rank, spec.elem_bytes);
         const auto wanted = local_array(spec.to, rank, spec.elem_bytes);
         std::vector<unsigned char> kept = source, target(wanted.size(), 0xEE);
@@ -48,22 +48,18 @@ void expect_moved(const ExchangeStrategy& strategy, const ExchangeSpec& spec) {
             std::fill(target.begin(), target.end(), 0xEE);
             status = exchange.value()->run(source.data(), target.data());
         }
-        index_t messages = 0, bytes = 0;
-        for (const auto& piece : pieces_to_send(spec.from, spec.to, rank)) {
-            if (piece.peer == rank || piece.elems() == 0) continue;
-            ++messages;
-            bytes += piece.elems() * spec.elem_bytes;
-        }
+        const Counts wanted_counts = strategy.predict(spec, rank);
         const std::lock_guard lock(mutex);
         EXPECT_TRUE(status.ok()) << status.message();
         if (!status.ok()) return;
         EXPECT_TRUE(target == wanted) << "rank " << rank << " holds the wrong elements";
         EXPECT_TRUE(source == kept) << "rank " << rank << ": the source was changed";
-        EXPECT_EQ(counts->messages, 2 * messages) << "rank " << rank;
-        EXPECT_EQ(counts->sent_bytes, 2 * bytes) << "rank " << rank;
-        EXPECT_EQ(world.sent_by(rank).messages, 2 * messages) << "rank " << rank;
-        EXPECT_EQ(world.sent_by(rank).bytes, 2 * bytes) << "rank " << rank;
-        EXPECT_EQ(exchange.value()->memory_bytes(), strategy.memory_bytes(spec, rank)) << "rank " << rank;
+        EXPECT_EQ(counts->messages, 2 * wanted_counts.messages) << "rank " << rank;
+        EXPECT_EQ(counts->sent_bytes, 2 * wanted_counts.sent_bytes) << "rank " << rank;
+        EXPECT_EQ(counts->calls, 2 * wanted_counts.calls) << "rank " << rank;
+        EXPECT_EQ(world.sent_by(rank).messages, 2 * wanted_counts.messages) << "rank " << rank;
+        EXPECT_EQ(world.sent_by(rank).bytes, 2 * wanted_counts.sent_bytes) << "rank " << rank;
+        EXPECT_EQ(exchange.value()->memory_bytes(), wanted_counts.memory_bytes) << "rank " << rank;
     });
     EXPECT_EQ(world.open_comms(), 0);
 }
@@ -76,7 +72,7 @@ Extents some_shape(Random& random) {
 
 class EveryExchange : public testing::TestWithParam<std::string> {
   protected:
-    const ExchangeStrategy& strategy() const { return *find_exchange(GetParam()); }
+    const ExchangeStrategy& strategy() const { return *find_exchange(GetParam()).strategy; }
 };
 
 TEST_P(EveryExchange, MovesBlocksToBlocksOnAnyGrid) {
@@ -139,7 +135,8 @@ TEST_P(EveryExchange, FailsOnAllRanksWhenOneCanNotMakeIt) {
     world.fail(2, CommCall::make_transfer, 1);
     std::mutex mutex;
     world.run([&](int rank, Comm& comm) {
-        auto exchange = strategy().bind(comm, {from, from.with_division(0, 1), 8}, rank);
+        const ExchangeSpec spec{from, from.with_division(0, 1), 8};
+        auto exchange = strategy().bind({comm, spec, rank, nullptr});
         const Status all = agree(comm, exchange.status());
         const std::lock_guard lock(mutex);
         EXPECT_EQ(all.code(), Code::mpi_error);
@@ -161,19 +158,21 @@ TEST(ExchangeTable, EveryRowSaysWhatItIsAndWhereItIsFrom) {
         EXPECT_NE(strategy.name, std::string());
         EXPECT_NE(strategy.source, std::string());
         EXPECT_NE(strategy.how, std::string());
-        EXPECT_EQ(find_exchange(strategy.name), &strategy);
+        EXPECT_EQ(find_exchange(strategy.name).strategy, &strategy);
+        EXPECT_EQ(find_exchange(cat(strategy.name, ":4x2")).strategy, &strategy);
+        EXPECT_EQ(find_exchange(cat(strategy.name, ":4x2")).parameter, "4x2");
         EXPECT_NE(exchange_names().find(strategy.name), std::string::npos);
     }
-    EXPECT_EQ(find_exchange("pigeons"), nullptr);
+    EXPECT_EQ(find_exchange("pigeons").strategy, nullptr);
 }
 
 TEST(ExchangeTable, AlltoallwNeedsNoBuffersAndAlltoallvPacksOneSideOfASlab) {
     const Layout from({8, 8}, {{4, 0, Division::block}});
     const ExchangeSpec spec{from, from.with_division(0, 1), 16};
-    EXPECT_EQ(find_exchange("alltoallw")->buffer_bytes(spec, 1), 0);
+    EXPECT_EQ(find_exchange("alltoallw").strategy->buffer_bytes(spec, 1), 0);
     // 2x8 elements, of which 2x2 stay: 12 elements are packed to be sent; what comes is contiguous rows? No: columns
     // of 8x2, in which a peer's 2x2 rows are contiguous. So the receiving side needs no buffer.
-    EXPECT_EQ(find_exchange("alltoallv")->buffer_bytes(spec, 1), 12 * 16);
+    EXPECT_EQ(find_exchange("alltoallv").strategy->buffer_bytes(spec, 1), 12 * 16);
 }
 
 TEST(StridedCopy, OfAnyTwoShapesIsTheOrderOfLoops) {

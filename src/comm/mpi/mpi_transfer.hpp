@@ -1,0 +1,29 @@
+// Transfers over MPI: collectives on datatypes or bytes, persistent ones, pairwise messages.
+//
+// Invariant: errors return, never abort: the communicators that come here have MPI_ERRORS_RETURN.
+#pragma once
+
+#include <mpi.h>
+
+#include "comm/comm.hpp"
+
+namespace spanfft {
+
+// The library's sentence for an error code; ok for MPI_SUCCESS.
+Status mpi_status(int code, const char* call);
+
+#define SPANFFT_MPI_TRY(call) SPANFFT_TRY(mpi_status((call), #call))
+
+Result<std::unique_ptr<Transfer>> make_datatype_transfer(MPI_Comm comm, int rank, const std::vector<StridedPart>& send,
+                                                         const std::vector<StridedPart>& receive, Issue issue);
+// All sizes and offsets must fit an int.
+bool fits_int(const std::vector<BytesPart>& parts);
+std::unique_ptr<Transfer> make_bytes_transfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send,
+                                              const std::vector<BytesPart>& receive, Issue issue);
+Result<std::unique_ptr<Transfer>> make_persistent_transfer(MPI_Comm comm, int rank, const void* source,
+                                                           const std::vector<BytesPart>& send, void* target,
+                                                           const std::vector<BytesPart>& receive);
+Result<std::unique_ptr<Transfer>> make_pair_transfer(MPI_Comm comm, int rank, const std::vector<PairParts>& pairs,
+                                                     Pairing pairing);
+
+}  // namespace spanfft

@@ -1,0 +1,70 @@
+// Arriving, looking, sleeping; see node_barrier.hpp.
+#include "comm/node_barrier.hpp"
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+namespace spanfft {
+
+namespace {
+
+constexpr int kLooks = 4000;               // about 20 to 50 microseconds
+constexpr long kLookAroundNs = 200000000;  // for dead ranks
+
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "a futex is a plain word");
+
+long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value, const timespec* timeout) {
+    return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(word), operation, value, timeout, nullptr, 0);
+}
+
+void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+NodeBarrier::NodeBarrier(NodeBarrierState* state, int rank, int size, bool spin)
+    : state_(state), rank_(rank), size_(size), spin_(spin) {
+    state_->pids[rank_].store(static_cast<std::int32_t>(getpid()));
+}
+
+Status NodeBarrier::wait() {
+    if (size_ == 1) return Status();
+    const std::uint32_t generation = state_->generation.load(std::memory_order_acquire);
+    if (state_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
+        state_->arrived.store(0, std::memory_order_relaxed);
+        state_->generation.fetch_add(1, std::memory_order_release);
+        futex(&state_->generation, FUTEX_WAKE, INT_MAX, nullptr);
+        return Status();
+    }
+    for (int look = 0; spin_ && look < kLooks; ++look) {
+        if (state_->generation.load(std::memory_order_acquire) != generation) return Status();
+        relax();
+    }
+    return sleep_until_next(generation);
+}
+
+Status NodeBarrier::sleep_until_next(std::uint32_t generation) {
+    const timespec timeout{0, kLookAroundNs};
+    while (state_->generation.load(std::memory_order_acquire) == generation) {
+        if (futex(&state_->generation, FUTEX_WAIT, generation, &timeout) == 0 || errno != ETIMEDOUT) continue;
+        for (int rank = 0; rank < size_; ++rank) {
+            const std::int32_t pid = state_->pids[rank].load();
+            if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH) {
+                return error(Code::mpi_error, "rank ", rank, " (process ", pid,
+                             ") of this node is gone; the transform can't be finished");
+            }
+        }
+    }
+    return Status();
+}
+
+}  // namespace spanfft

@@ -1,0 +1,92 @@
+// Cutting exchanges; see chunks.hpp.
+#include "exchange/chunks.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace spanfft {
+
+int chunk_axis(const Layout& from, const Layout& to) {
+    if (from.has_grid() && to.has_grid()) {
+        for (const GridDim& dim : from.grid()) {
+            const bool stays = std::find(to.grid().begin(), to.grid().end(), dim) != to.grid().end();
+            if (dim.axis >= 0 && dim.parts > 1 && !stays) return dim.axis;
+        }
+    }
+    return 0;
+}
+
+namespace {
+
+index_t rows_of(const ExchangeSpec& spec, int axis, int rank) {
+    return spec.from.patch(rank)[static_cast<size_t>(axis)].count;
+}
+
+index_t most_rows(const ExchangeSpec& spec, int axis, int rank) {
+    index_t most = 1;
+    for (int peer : exchange_group(spec.from, spec.to, rank)) most = std::max(most, rows_of(spec, axis, peer));
+    return most;
+}
+
+// Indices a .. a+count-1 of a progression.
+AxisRange part_of(const AxisRange& range, const AxisRange& rows) {
+    return {range.at(rows.start), rows.count, range.step};
+}
+
+Patch chunk_patch(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
+    Patch patch = spec.from.patch(rank);
+    AxisRange& range = patch[static_cast<size_t>(chunking.axis)];
+    range = part_of(range, chunk_rows(chunking, spec, rank, chunk));
+    return patch;
+}
+
+}  // namespace
+
+Chunking chunks_of_rows(const ExchangeSpec& spec, int rank, index_t rows_each) {
+    Chunking chunking{chunk_axis(spec.from, spec.to), rows_each, 1};
+    const index_t most = most_rows(spec, chunking.axis, rank);
+    if (rows_each <= 0) chunking.rows_each = most;
+    chunking.chunks = static_cast<int>(ceil_div(most, chunking.rows_each));
+    return chunking;
+}
+
+Chunking chunks_in_all(const ExchangeSpec& spec, int rank, int chunks) {
+    Chunking chunking{chunk_axis(spec.from, spec.to), 0, 1};
+    chunking.chunks = static_cast<int>(std::min<index_t>(chunks, most_rows(spec, chunking.axis, rank)));
+    return chunking;
+}
+
+AxisRange chunk_rows(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
+    const index_t rows = rows_of(spec, chunking.axis, rank);
+    if (chunking.rows_each == 0) return block_range(rows, chunking.chunks, chunk);
+    const index_t start = std::min(rows, chunk * chunking.rows_each);
+    return {start, std::min(chunking.rows_each, rows - start), 1};
+}
+
+std::vector<Piece> chunk_to_send(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
+    const Patch mine = spec.from.patch(rank), part = chunk_patch(chunking, spec, rank, chunk);
+    std::vector<Piece> pieces;
+    for (int peer : exchange_group(spec.from, spec.to, rank))
+        pieces.push_back(make_piece(peer, mine, intersect(part, spec.to.patch(peer))));
+    return pieces;
+}
+
+std::vector<Piece> chunk_to_receive(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
+    const Patch mine = spec.to.patch(rank);
+    std::vector<Piece> pieces;
+    for (int peer : exchange_group(spec.from, spec.to, rank))
+        pieces.push_back(make_piece(peer, mine, intersect(mine, chunk_patch(chunking, spec, peer, chunk))));
+    return pieces;
+}
+
+Result<index_t> positive_parameter(const ExchangeSpec& spec, const char* what, index_t otherwise) {
+    if (spec.parameter.empty()) return otherwise;
+    index_t value = 0;
+    const char* end = spec.parameter.data() + spec.parameter.size();
+    const auto [stop, failure] = std::from_chars(spec.parameter.data(), end, value);
+    if (failure != std::errc() || stop != end || value <= 0)
+        return error(Code::invalid_argument, "'", spec.parameter, "' is no number of ", what, "; use 1, 2, ...");
+    return value;
+}
+
+}  // namespace spanfft

@@ -1,0 +1,33 @@
+// Packing: one side of an exchange whose parts travel as contiguous bytes.
+//
+// Method: the parts for, or from, each peer lie one after the other in a buffer, unless every part is contiguous in the
+// local array anyway: then MPI is given the array itself and nothing is copied. The rank's own part never goes through
+// the buffer: it is copied from array to array.
+#pragma once
+
+#include "exchange/exchange.hpp"
+
+namespace spanfft {
+
+enum class Packing { where_needed, always };
+
+struct PackedSide {
+    std::vector<StridedPart> parts;  // in the array, one for each member of the group; the own rank's part included
+    std::vector<BytesPart> wire;     // what MPI is given: in the array or in the buffer; the own rank's is empty
+    std::vector<StridedPart> packed_parts;  // the same places in the buffer, as copies want them; empty unless packed
+    bool packed = false;
+    index_t buffer_bytes = 0;  // 0 unless packed
+};
+
+// `pieces` of a local array that holds `mine`; parts in the buffer start at `first_byte`.
+PackedSide make_side(const std::vector<Piece>& pieces, const Patch& mine, index_t elem_bytes, int rank,
+                     Packing packing = Packing::where_needed, index_t first_byte = 0);
+
+void pack(const PackedSide& side, const void* array, void* buffer);    // nothing unless side.packed
+void unpack(const PackedSide& side, const void* buffer, void* array);  // likewise
+
+// The bytes of the part that stays, and of all that travels.
+index_t kept_bytes(const PackedSide& side, const std::vector<Piece>& pieces, int rank);
+index_t wire_bytes(const PackedSide& side);
+
+}  // namespace spanfft
