@@ -14,6 +14,8 @@ namespace {
 
 thread_local std::string last_error;
 
+constexpr int kImaginedRanksPerNode = 128;  // of a machine that is not there
+
 // The boxes of all ranks, from each rank's own. Collective.
 Status gather_boxes(Comm& comm, const spanfft_box* mine, int ndim, const char* what, std::vector<Patch>& boxes) {
     const char given = mine != nullptr;
@@ -116,7 +118,9 @@ int spanfft_plan_imagine(const char* text, spanfft_plan** plan) {
     return report([&]() -> Status {
         if (!plan) return error(Code::invalid_argument, "plan is NULL; pass where the plan shall go");
         SPANFFT_ASSIGN(const Problem problem, parse(text));
-        SPANFFT_ASSIGN(auto planned, Planner(this_machine()).plan(problem));
+        Machine machine = this_machine();
+        for (int rank = 0; rank < problem.ranks; ++rank) machine.nodes.push_back(rank / kImaginedRanksPerNode);
+        SPANFFT_ASSIGN(auto planned, Planner(std::move(machine)).plan(problem));
         *plan = new_handle(std::move(planned), nullptr);
         return Status();
     });

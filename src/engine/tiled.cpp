@@ -6,27 +6,21 @@
 #include "engine/tiled.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
-#include "core/buffer.hpp"
 #include "core/threads.hpp"
 #include "engine/spec.hpp"
+#include "engine/tile.hpp"
 
 namespace spanfft {
 
 namespace {
 
-constexpr index_t kLaneBytes = 256;        // of each point that a tile takes: four cache lines
-constexpr index_t kPadBytes = 128;         // between lines, so that equal points don't fall on the same cache set
 constexpr index_t kFarBytes = 1024;        // a stride below this is no trouble for an engine
 constexpr index_t kWorthBytes = 1 << 19;   // nor is an array that stays in the cache
 constexpr double kThreadWorthFlops = 1e6;  // waking a thread costs some microseconds
 constexpr index_t kFewestLanes = 4;
-
-template <class T>
-struct Number {
-    T re, im;
-};
 
 // One axis of complex data: lines of `n` points, `lanes` of them side by side, repeated over loops.
 struct AxisWork {
@@ -52,61 +46,29 @@ std::optional<AxisWork> axis_work(const LoopDim& axis, std::vector<LoopDim> loop
     return work;
 }
 
-// The tiles of one thread: memory for some lines and the engine's plan for them.
-struct Tile {
-    Buffer memory;
-    std::unique_ptr<LocalFft> fft;
-};
-
 class AxisByTiles {
   public:
     static Result<std::unique_ptr<AxisByTiles>> make(const Engine& engine, Kernel kernel, Precision precision,
                                                      bool measure, AxisWork work, int threads) {
         auto made = std::unique_ptr<AxisByTiles>(new AxisByTiles(std::move(work), precision));
-        LocalSpec line;
-        line.kernel = kernel;
-        line.precision = precision;
-        line.transform = {{made->work_.axis.n, 1, 1}};
-        line.batch = {{made->tile_lanes_, made->pitch_, made->pitch_}};
-        line.in_place = true;
-        line.measure = measure;
+        TileSpec& spec = made->tile_;
+        spec.kernel = kernel;
+        spec.measure = measure;
         for (int i = 0; i < threads; ++i) {
             Tile tile;
-            SPANFFT_ASSIGN(tile.memory,
-                           Buffer::allocate(static_cast<size_t>(made->tile_lanes_ * made->pitch_ * made->elem_bytes_)));
-            std::fill_n(tile.memory.as<char>(), tile.memory.bytes(),
-                        '\0');  // the last tile may be part empty: no stray NaN
-            SPANFFT_ASSIGN(tile.fft, engine.plan(line));
+            SPANFFT_ASSIGN(tile.memory, tile_memory(spec));
+            SPANFFT_ASSIGN(tile.fft, engine.plan(tile_lines(spec)));
             made->tiles_.push_back(std::move(tile));
         }
         return made;
     }
 
-    index_t blocks() const { return ceil_div(work_.lanes, tile_lanes_) * work_.loop_count(); }
+    index_t blocks() const { return ceil_div(work_.lanes, tile_.lanes) * work_.loop_count(); }
 
     // Block i of blocks(), by thread `member`.
     void run(index_t i, int member, const void* in, void* out) const {
-        switch (precision_) {
-            case Precision::single:
-                return run_as<float>(i, member, in, out);
-            case Precision::dbl:
-                return run_as<double>(i, member, in, out);
-            case Precision::extended:
-                return run_as<long double>(i, member, in, out);
-        }
-    }
-
-  private:
-    AxisByTiles(AxisWork work, Precision precision) : work_(std::move(work)), precision_(precision) {
-        elem_bytes_ = static_cast<index_t>(ElemType{precision, true}.bytes());
-        tile_lanes_ = std::min(work_.lanes, std::max<index_t>(kFewestLanes, kLaneBytes / elem_bytes_));
-        pitch_ = work_.axis.n + kPadBytes / elem_bytes_;
-    }
-
-    template <class T>
-    void run_as(index_t i, int member, const void* in, void* out) const {
-        const index_t per_loop = ceil_div(work_.lanes, tile_lanes_);
-        const index_t first = i % per_loop * tile_lanes_, width = std::min(tile_lanes_, work_.lanes - first);
+        const index_t per_loop = ceil_div(work_.lanes, tile_.lanes);
+        const index_t first = i % per_loop * tile_.lanes, width = std::min(tile_.lanes, work_.lanes - first);
         index_t in_offset = first, out_offset = first, rest = i / per_loop;
         for (size_t l = work_.loops.size(); l-- > 0;) {
             const index_t at = rest % work_.loops[l].n;
@@ -115,23 +77,28 @@ class AxisByTiles {
             out_offset += at * work_.loops[l].out_stride;
         }
         const Tile& tile = tiles_[static_cast<size_t>(member)];
-        auto* lines = tile.memory.as<Number<T>>();
-        const auto* from = static_cast<const Number<T>*>(in) + in_offset;
-        auto* to = static_cast<Number<T>*>(out) + out_offset;
-        for (index_t p = 0; p < work_.axis.n; ++p) {
-            const Number<T>* point = from + p * work_.axis.in_stride;
-            for (index_t j = 0; j < width; ++j) lines[j * pitch_ + p] = point[j];
-        }
-        tile.fft->execute(lines, lines);
-        for (index_t p = 0; p < work_.axis.n; ++p) {
-            Number<T>* point = to + p * work_.axis.out_stride;
-            for (index_t j = 0; j < width; ++j) point[j] = lines[j * pitch_ + p];
-        }
+        const auto elem = static_cast<index_t>(tile_.elem.bytes());
+        const auto run_bytes = static_cast<size_t>(width * elem);
+        const char* from = static_cast<const char*>(in) + in_offset * elem;
+        char* to = static_cast<char*>(out) + out_offset * elem;
+        for (index_t p = 0; p < work_.axis.n; ++p)
+            std::memcpy(tile.rows() + p * pitch_bytes_, from + p * work_.axis.in_stride * elem, run_bytes);
+        tile.transform();
+        for (index_t p = 0; p < work_.axis.n; ++p)
+            std::memcpy(to + p * work_.axis.out_stride * elem, tile.rows() + p * pitch_bytes_, run_bytes);
+    }
+
+  private:
+    AxisByTiles(AxisWork work, Precision precision) : work_(std::move(work)) {
+        tile_.elem = {precision, true};
+        tile_.points = work_.axis.n;
+        tile_.lanes = tile_lanes(work_.axis.n, static_cast<index_t>(tile_.elem.bytes()), work_.lanes);
+        pitch_bytes_ = tile_pitch_bytes(tile_);
     }
 
     AxisWork work_;
-    Precision precision_;
-    index_t elem_bytes_ = 0, tile_lanes_ = 0, pitch_ = 0;
+    TileSpec tile_;
+    index_t pitch_bytes_ = 0;
     std::vector<Tile> tiles_;
 };
 

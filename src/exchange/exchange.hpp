@@ -22,6 +22,7 @@ struct ExchangeSpec {
     Precision precision = Precision::dbl;  // of the reals that an element consists of
     std::string parameter{};               // of the strategy; "": its default
     std::vector<int> nodes{};              // the node of each rank of the layouts; empty: all on one
+    bool in_window = false;                // the sources of all ranks lie in a window that all see
 };
 
 class Exchange {

@@ -1,6 +1,8 @@
 // Exchange as a plan step; see exchange_step.hpp.
 #include "plan/exchange_step.hpp"
 
+#include <algorithm>
+
 #include "layout/meet.hpp"
 
 namespace spanfft {
@@ -38,7 +40,11 @@ class ExchangeStep final : public Step {
           target_(target),
           strategy_(strategy),
           figures_(machine.exchange(strategy.name)),
-          memory_bytes_per_second_(machine.memory_bytes_per_second) {}
+          memory_bytes_per_second_(machine.memory_bytes_per_second) {
+        const bool owned = source_ == Slot::work0 || source_ == Slot::work1;
+        const bool one_node = std::all_of(spec_.nodes.begin(), spec_.nodes.end(), [](int node) { return node == 0; });
+        spec_.in_window = strategy_.uses_window && owned && one_node;
+    }
     const char* type() const override { return "Exchange"; }
 
     std::string describe() const override {
@@ -58,8 +64,7 @@ class ExchangeStep final : public Step {
     index_t own_memory_bytes(int rank) const override { return strategy_.buffer_bytes(spec_, rank); }
 
     std::vector<Slot> shared_slots() const override {
-        const bool owned = source_ == Slot::work0 || source_ == Slot::work1;
-        return strategy_.uses_window && owned ? std::vector<Slot>{source_} : std::vector<Slot>{};
+        return spec_.in_window ? std::vector<Slot>{source_} : std::vector<Slot>{};
     }
 
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
@@ -68,7 +73,8 @@ class ExchangeStep final : public Step {
         // Binding is collective over the group: a rank that has no group must not leave the others waiting there.
         SPANFFT_TRY(agree(binding.comm, made.status()));
         const GroupComm group = std::move(made).value();
-        SPANFFT_ASSIGN(auto exchange, strategy_.bind({*group.comm, spec_, rank, binding.window(source_)}));
+        SPANFFT_ASSIGN(auto exchange,
+                       strategy_.bind({*group.comm, spec_, rank, spec_.in_window ? binding.window(source_) : nullptr}));
         return std::unique_ptr<Task>(new ExchangeTask(std::move(exchange), source_, target_, group.counts));
     }
 

@@ -131,11 +131,6 @@ void make_in_place_possible(Route& route) {
     route.push_back({RouteOp::Type::copy, last, last, Kernel::c2c_forward, {}});
 }
 
-int threads_of(const Problem& problem, const Machine& machine) {
-    if (problem.threads > 0) return problem.threads;
-    return problem.ranks == 1 ? machine.cores : 1;  // ranks share the cores: never oversubscribed by default
-}
-
 void set_slot_bytes(Plan& plan, const Route& route, const std::vector<std::pair<Slot, Slot>>& slots) {
     plan.slot_bytes.assign(static_cast<size_t>(plan.problem.ranks), {});
     for (size_t i = 0; i < route.size(); ++i) {
@@ -149,6 +144,11 @@ void set_slot_bytes(Plan& plan, const Route& route, const std::vector<std::pair<
 }
 
 }  // namespace
+
+int threads_of(const Problem& problem, const Machine& machine) {
+    if (problem.threads > 0) return problem.threads;
+    return problem.ranks == 1 ? machine.cores : 1;  // ranks share the cores: never oversubscribed by default
+}
 
 Result<std::unique_ptr<Plan>> plan_route(const Problem& problem, const Route& forward, const std::string& exchange,
                                          const Planner& planner, const char* solver) {

@@ -33,6 +33,9 @@ struct PendingAxis {
 void transform_whole_axes(Route& route, ArrayState& state, std::vector<PendingAxis>& pending);
 std::vector<PendingAxis> pending_axes(const Problem& problem);
 
+// Threads inside each rank: as asked for, else all cores on one rank and one thread on several, which share the cores.
+int threads_of(const Problem& problem, const Machine& machine);
+
 // The plan for a forward route (reversed if the problem goes backward), with exchanges by `exchange`.
 Result<std::unique_ptr<Plan>> plan_route(const Problem& problem, const Route& forward, const std::string& exchange,
                                          const Planner& planner, const char* solver);

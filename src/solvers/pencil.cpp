@@ -9,7 +9,7 @@
 
 #include "exchange/exchange.hpp"
 #include "plan/exchange_step.hpp"
-#include "solvers/memory_plan.hpp"
+#include "solvers/pencil_route.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {
@@ -67,7 +67,8 @@ Layout divided(const Extents& shape, const Extents& grid) {
     return Layout(shape, dims);
 }
 
-// The forward route on a given grid.
+}  // namespace
+
 Result<Route> find_route(const Problem& problem, const Extents& grid) {
     const int first_axis = batch_axes(problem);
     const auto with_batch = [&](Layout layout) {
@@ -93,6 +94,8 @@ Result<Route> find_route(const Problem& problem, const Extents& grid) {
     }
     return route;
 }
+
+namespace {
 
 // The default division is P4's: the leading axes. A later axis is divided before an earlier one only where the earlier
 // one is too short to give every rank a part; else a user could not guess the layout from the number of ranks.
@@ -194,6 +197,15 @@ Result<std::unique_ptr<Plan>> choose(const Problem& problem, const Planner& plan
 }
 
 }  // namespace
+
+Result<Extents> choose_grid(const Problem& problem, const Planner& planner) {
+    if (!problem.grid.empty()) {
+        SPANFFT_TRY(check_grid(problem, problem.grid));
+        return problem.grid;
+    }
+    SPANFFT_ASSIGN(const auto best, choose(problem, planner));
+    return best->problem.grid;
+}
 
 Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner& planner) {
     if (problem.memory_bytes > 0) return error(Code::unsupported, "pencil works on arrays in memory, not on files");

@@ -132,7 +132,7 @@ TEST_P(EveryExchange, LeavesRanksWithoutElementsInPeace) {
 TEST_P(EveryExchange, FailsOnAllRanksWhenOneCanNotMakeIt) {
     const Layout from({8, 8}, {{4, 0, Division::block}});
     ThreadWorld world(4);
-    world.fail(2, CommCall::make_transfer, 1);
+    world.fail(2, strategy().uses_window ? CommCall::make_window : CommCall::make_transfer, 1);
     std::mutex mutex;
     world.run([&](int rank, Comm& comm) {
         const ExchangeSpec spec{from, from.with_division(0, 1), 8};

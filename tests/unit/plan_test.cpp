@@ -112,9 +112,9 @@ TEST(LocalPlan, MeasuredPlansAreAsExact) { check_plan("r2c 8x9x10 effort=measure
 
 class PencilPlan : public testing::TestWithParam<int> {
   protected:
-    // Both exchange strategies, unless the text names one.
+    // Exchanges by collectives and through shared memory, where solver shared does what it can and pencil the rest.
     void check(const std::string& text) const {
-        for (const std::string exchange : {"alltoallv", "alltoallw"}) {
+        for (const std::string exchange : {"alltoallv", "alltoallw", "shared"}) {
             check_plan(cat(text, " threads=1 ranks=", GetParam(), " exchange=", exchange));
         }
     }
@@ -234,12 +234,31 @@ TEST(PencilRoute, SlabsNeedOneExchangeForwardAndASecondForNaturalOrder) {
         for (const auto& step : plan->steps) count += step->type() == std::string("Exchange");
         return count;
     };
-    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4 output=exchanged"), 1);
-    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4"), 2);
-    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4 backward output=exchanged"), 1);
-    EXPECT_EQ(exchanges("r2c 8x8x8 ranks=4 grid=2x2 output=exchanged"), 2);
-    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4 axes=1,2"), 0);
+    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4 output=exchanged exchange=alltoallv"), 1);
+    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4 exchange=alltoallv"), 2);
+    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4 backward output=exchanged exchange=alltoallv"), 1);
+    EXPECT_EQ(exchanges("r2c 8x8x8 ranks=4 grid=2x2 output=exchanged exchange=alltoallv"), 2);
+    EXPECT_EQ(exchanges("c2c 8x8x8 ranks=4 grid=4 axes=1,2 exchange=alltoallv"), 0);
     EXPECT_EQ(exchanges("c2c 8x8x8 ranks=1"), 0);
+}
+
+TEST(SharedRoute, OnOneNodeADividedAxisIsOneSweepAndNothingIsSent) {
+    const auto steps = [](const std::string& text) {
+        std::string types;
+        const auto plan = planned(text);
+        for (const auto& step : plan->steps) types += std::string(step->type()).substr(0, 1);
+        EXPECT_EQ(plan->predict(0).messages, 0);
+        EXPECT_EQ(plan->problem.exchange, "shared");
+        return types;
+    };
+    // T: local transform, S: along a divided axis, in the windows of all, C: copy between the window and the user's
+    // array.
+    EXPECT_EQ(steps("c2c 8x8x8 ranks=4 grid=4"), "TSC");
+    EXPECT_EQ(steps("c2c 8x8x8 ranks=4 grid=4 backward"), "TSC");
+    EXPECT_EQ(steps("c2c 8x8x8 ranks=4 grid=4 output=exchanged"), "TS");
+    EXPECT_EQ(steps("c2c 8x8x8 ranks=4 grid=4 output=exchanged backward"), "ST");
+    EXPECT_EQ(steps("r2c 8x8x8 ranks=4 grid=2x2"), "TSSC");
+    EXPECT_EQ(steps("r2c 8x8x8 ranks=4 grid=2x2 backward"), "CSST");
 }
 
 TEST(PencilRoute, TheDefaultGridDividesTheLeadingAxis) {
@@ -279,7 +298,7 @@ TEST(PencilRoute, InputAndOutputOfForwardAndBackwardAreEachOthers) {
 TEST(PencilRoute, PredictsForMoreRanksThanThereAre) {
     // 64 x 64 ranks: pencils move along rows and columns of the grid, 63 messages each, and the last exchange, back
     // to natural order, moves both grid dimensions at once.
-    const auto plan = planned("r2c 512x512x512 float ranks=4096 grid=64x64 output=exchanged");
+    const auto plan = planned("r2c 512x512x512 float ranks=4096 grid=64x64 output=exchanged exchange=alltoallv");
     EXPECT_EQ(plan->predict(1234).messages, 2 * 63);
     // 8 x 8 rows of the local array of 8 x 8 x 257 to each of 64, complex float: all but its own part.
     index_t sent = 0;

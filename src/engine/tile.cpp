@@ -1,0 +1,50 @@
+// Sizes of tiles and what engines are asked for; see tile.hpp.
+#include "engine/tile.hpp"
+
+#include <algorithm>
+
+namespace spanfft {
+
+namespace {
+constexpr index_t kTileBytes = index_t{320} << 10;  // half of a 1 MiB second-level cache, less what engines need
+constexpr index_t kMostLaneBytes = 1024;            // longer runs gain nothing
+constexpr index_t kLeastLaneBytes = 64;             // a cache line
+constexpr index_t kPadBytes = 64;
+}  // namespace
+
+index_t tile_lanes(index_t points, index_t elem_bytes, index_t available) {
+    const index_t by_cache = kTileBytes / std::max<index_t>(1, points * elem_bytes);
+    const index_t lanes = std::clamp(by_cache, ceil_div(kLeastLaneBytes, elem_bytes), kMostLaneBytes / elem_bytes);
+    // Whole cache lines, and no last tile of a few lanes: 100 lanes of at most 64 are 2 x 50.
+    const index_t tiles = ceil_div(available, lanes);
+    const index_t per_line = std::max<index_t>(1, kLeastLaneBytes / elem_bytes);
+    return std::min(available, round_up(ceil_div(available, tiles), per_line));
+}
+
+index_t tile_pitch_bytes(const TileSpec& spec) {
+    const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
+    return round_up(spec.lanes * elem_bytes, kPadBytes) + kPadBytes;
+}
+
+LocalSpec tile_lines(const TileSpec& spec) {
+    const bool reals_of_complex = is_r2r(spec.kernel) && spec.elem.complex;
+    const auto unit_bytes = static_cast<index_t>(spec.elem.bytes()) / (reals_of_complex ? 2 : 1);
+    const index_t pitch = tile_pitch_bytes(spec) / unit_bytes;
+    LocalSpec lines;
+    lines.kernel = spec.kernel;
+    lines.precision = spec.elem.precision;
+    lines.transform = {{spec.points, pitch, pitch}};
+    lines.batch = {{spec.lanes * (reals_of_complex ? 2 : 1), 1, 1}};
+    lines.in_place = true;
+    lines.measure = spec.measure;
+    return lines;
+}
+
+Result<Buffer> tile_memory(const TileSpec& spec) {
+    const auto bytes = static_cast<size_t>(spec.points * tile_pitch_bytes(spec));
+    SPANFFT_ASSIGN(Buffer memory, Buffer::allocate(bytes));
+    std::fill_n(memory.as<char>(), bytes, '\0');  // the last tile may be part empty: no stray NaN
+    return memory;
+}
+
+}  // namespace spanfft

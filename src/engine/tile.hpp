@@ -1,0 +1,39 @@
+// Tile: some lines of an array side by side in cache, transformed together.
+//
+// Method: a transform along a distant axis reads one point of a line from every page or plane. A tile takes `lanes`
+// neighbouring lines at once: of each point a contiguous run is copied in (by whoever knows where it lies), the engine
+// transforms the lines where they are (stride between points, lanes adjacent: its vectors run across the lanes), and
+// the runs are copied out again. Compared with turning the lines into rows on the way in, that takes two thirds of the
+// time (docs/cost-model.md).
+// Worked numbers: 256 points of 16 bytes with 64 lanes are 256 runs of 1 KiB; rows lie 1 KiB + 64 B apart, because at a
+// power of two all would fall on the same few cache sets; together 272 KiB, a quarter of a 1 MiB cache.
+#pragma once
+
+#include "core/buffer.hpp"
+#include "engine/engine.hpp"
+
+namespace spanfft {
+
+struct TileSpec {
+    Kernel kernel = Kernel::c2c_forward;  // c2c, or DCT/DST of real data or of both parts of complex data
+    ElemType elem;
+    index_t points = 1;  // of a line
+    index_t lanes = 1;
+    bool measure = false;
+};
+
+// Lanes that suit the cache, of `available` neighbouring ones.
+index_t tile_lanes(index_t points, index_t elem_bytes, index_t available);
+index_t tile_pitch_bytes(const TileSpec& spec);  // from a point's run to the next one's
+LocalSpec tile_lines(const TileSpec& spec);      // what the engine is asked for: in place
+
+// Memory for the lines and the engine's plan for them; one for each thread.
+struct Tile {
+    Buffer memory;
+    std::unique_ptr<LocalFft> fft;
+    char* rows() const { return static_cast<char*>(memory.data()); }
+    void transform() const { fft->execute(memory.data(), memory.data()); }
+};
+Result<Buffer> tile_memory(const TileSpec& spec);
+
+}  // namespace spanfft

@@ -1,0 +1,351 @@
+// Regions, tiles, barriers; see shared_transform_step.hpp.
+//
+// The lines of a share are cut into regions, boxes across the axis within which every line has its pieces at the same
+// owners: one region for slabs and pencils, more where the share crosses owners' boundaries along other axes.
+#include "plan/shared_transform_step.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "core/threads.hpp"
+#include "engine/tile.hpp"
+#include "plan/transform_step.hpp"
+
+namespace spanfft {
+
+namespace {
+
+// Where a run of points along the axis lies, for all lines of a region.
+struct Piece1d {
+    index_t points = 0;
+    int owner = -1;                     // whose window, or -1: this rank's slot memory
+    index_t offset_bytes = 0;           // of the region's first line, from the owner's first byte
+    index_t point_stride_bytes = 0;     // along the axis
+    std::vector<index_t> stride_bytes;  // along each loop of the region
+};
+
+struct Region {
+    std::vector<index_t> counts;  // of loops over lines, the lanes (neighbouring lines) last
+    std::vector<Piece1d> from, to;
+    index_t lines() const {
+        index_t n = 1;
+        for (index_t c : counts) n *= c;
+        return n;
+    }
+};
+
+// The region `box` (global, whole along the axis) as pieces of the local array that holds `patch` of it.
+Piece1d piece_in(const Patch& box, const Patch& patch, int axis, int owner, index_t elem_bytes,
+                 const std::vector<int>& loops) {
+    const Extents strides = row_major_strides(patch_shape(patch));
+    const Patch common = intersect(box, patch);
+    Piece1d piece;
+    piece.owner = owner;
+    piece.points = common[static_cast<size_t>(axis)].count;
+    for (size_t a = 0; a < common.size(); ++a)
+        piece.offset_bytes += (common[a].start - patch[a].start) * strides[a] * elem_bytes;
+    piece.point_stride_bytes = strides[static_cast<size_t>(axis)] * elem_bytes;
+    for (int loop : loops) piece.stride_bytes.push_back(strides[static_cast<size_t>(loop)] * elem_bytes);
+    return piece;
+}
+
+// Pieces along the axis in rising order, all of `box`; for a private side one piece.
+std::vector<Piece1d> pieces_of(const SharedSide& side, const Patch& box, int axis, int rank, index_t elem_bytes,
+                               const std::vector<int>& loops) {
+    if (!side.shared) return {piece_in(box, side.layout.patch(rank), axis, -1, elem_bytes, loops)};
+    std::vector<std::pair<index_t, Piece1d>> found;
+    for (int owner = 0; owner < side.layout.nranks(); ++owner) {
+        const Patch patch = side.layout.patch(owner), common = intersect(box, patch);
+        if (patch_elems(common) == 0) continue;
+        found.emplace_back(common[static_cast<size_t>(axis)].start,
+                           piece_in(box, patch, axis, owner, elem_bytes, loops));
+    }
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Piece1d> pieces;
+    for (auto& [start, piece] : found) pieces.push_back(std::move(piece));
+    return pieces;
+}
+
+// Where owners' boxes begin or end inside [range), along one axis.
+void add_cuts(const SharedSide& side, int axis, const AxisRange& range, std::vector<index_t>& cuts) {
+    if (!side.shared) return;
+    for (int owner = 0; owner < side.layout.nranks(); ++owner) {
+        const AxisRange r = side.layout.patch(owner)[static_cast<size_t>(axis)];
+        for (const index_t at : {r.start, r.start + r.count}) {
+            if (r.count && at > range.start && at < range.start + range.count) cuts.push_back(at);
+        }
+    }
+}
+
+std::vector<AxisRange> cut_axis(const SharedTransformSpec& spec, int axis, const AxisRange& range) {
+    if (axis == spec.axis) return {range};
+    std::vector<index_t> cuts{range.start, range.start + range.count};
+    add_cuts(spec.from, axis, range, cuts);
+    add_cuts(spec.to, axis, range, cuts);
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    std::vector<AxisRange> ranges;
+    for (size_t i = 0; i + 1 < cuts.size(); ++i) ranges.push_back({cuts[i], cuts[i + 1] - cuts[i], 1});
+    return ranges;
+}
+
+std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
+    const Patch share = spec.share.patch(rank);
+    if (patch_elems(share) == 0) return {};
+    std::vector<Patch> boxes{share};
+    std::vector<int> loops;  // all axes but this one; the last is the lanes' (contiguous unless the axis itself is)
+    for (int axis = 0; axis < spec.share.ndim(); ++axis) {
+        std::vector<Patch> next;
+        for (const Patch& box : boxes) {
+            for (const AxisRange& range : cut_axis(spec, axis, box[static_cast<size_t>(axis)])) {
+                next.push_back(box);
+                next.back()[static_cast<size_t>(axis)] = range;
+            }
+        }
+        boxes = std::move(next);
+        if (axis != spec.axis) loops.push_back(axis);
+    }
+    const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
+    std::vector<Region> regions;
+    for (const Patch& box : boxes) {
+        Region region;
+        for (int loop : loops) region.counts.push_back(box[static_cast<size_t>(loop)].count);
+        region.from = pieces_of(spec.from, box, spec.axis, rank, elem_bytes, loops);
+        region.to = pieces_of(spec.to, box, spec.axis, rank, elem_bytes, loops);
+        if (loops.empty()) {  // a 1-D array: one line
+            region.counts = {1};
+            for (auto* side : {&region.from, &region.to})
+                for (Piece1d& piece : *side) piece.stride_bytes = {elem_bytes};
+        }
+        regions.push_back(std::move(region));
+    }
+    return regions;
+}
+
+// target[i] = source[i] * factor over reals.
+template <class Real>
+void scaled_copy(void* target, const void* source, size_t bytes, Real factor) {
+    const auto* from = static_cast<const Real*>(source);
+    auto* to = static_cast<Real*>(target);
+    for (size_t i = 0; i < bytes / sizeof(Real); ++i) to[i] = from[i] * factor;
+}
+
+void copy_run(Precision precision, long double scale, void* target, const void* source, size_t bytes) {
+    if (scale == 1) {
+        std::memcpy(target, source, bytes);
+        return;
+    }
+    switch (precision) {
+        case Precision::single:
+            return scaled_copy<float>(target, source, bytes, static_cast<float>(scale));
+        case Precision::dbl:
+            return scaled_copy<double>(target, source, bytes, static_cast<double>(scale));
+        case Precision::extended:
+            return scaled_copy<long double>(target, source, bytes, scale);
+    }
+}
+
+class SharedTransformTask final : public Task {
+  public:
+    static Result<std::unique_ptr<Task>> make(const SharedTransformSpec& spec, Binding& binding) {
+        auto task = std::unique_ptr<SharedTransformTask>(new SharedTransformTask(spec, binding));
+        index_t most_lanes = 0;
+        for (const Region& region : task->regions_) most_lanes = std::max(most_lanes, region.counts.back());
+        if (most_lanes == 0) return std::unique_ptr<Task>(std::move(task));
+        task->tile_.kernel = spec.kernel;
+        task->tile_.elem = spec.elem;
+        task->tile_.measure = spec.measure;
+        task->tile_.points = spec.share.shape()[static_cast<size_t>(spec.axis)];
+        task->tile_.lanes = tile_lanes(task->tile_.points, task->elem_bytes_, most_lanes);
+        task->pitch_bytes_ = tile_pitch_bytes(task->tile_);
+        if (spec.threads > 1) task->team_ = std::make_unique<ThreadTeam>(spec.threads);
+        for (int i = 0; i < (task->team_ ? task->team_->size() : 1); ++i) {
+            Tile tile;
+            SPANFFT_ASSIGN(tile.memory, tile_memory(task->tile_));
+            SPANFFT_ASSIGN(EngineChoice choice, plan_local(tile_lines(task->tile_), spec.engine));
+            binding.engine_ran(choice.engine);
+            tile.fft = std::move(choice.fft);
+            task->tiles_.push_back(std::move(tile));
+        }
+        return std::unique_ptr<Task>(std::move(task));
+    }
+
+    Status run(RunContext& context) override {
+        counts_ = Counts();
+        SPANFFT_TRY(barrier());
+        for (const Region& region : regions_) run_region(region, context);
+        return barrier();
+    }
+    Counts counted() const override { return counts_; }
+
+  private:
+    SharedTransformTask(const SharedTransformSpec& spec, Binding& binding)
+        : spec_(spec),
+          regions_(regions_of(spec, binding.comm.rank())),
+          elem_bytes_(static_cast<index_t>(spec.elem.bytes())),
+          from_window_(spec.from.shared ? binding.window(spec.from.slot) : nullptr),
+          to_window_(spec.to.shared ? binding.window(spec.to.slot) : nullptr) {}
+
+    Status barrier() { return (from_window_ ? from_window_ : to_window_)->barrier(); }
+
+    void run_region(const Region& region, RunContext& context) {
+        const index_t lane_blocks = ceil_div(region.counts.back(), tile_.lanes);
+        const index_t blocks = region.lines() / region.counts.back() * lane_blocks;
+        if (team_) {
+            std::atomic<index_t> next{0};
+            team_->run([&](int member) {
+                for (index_t b = next++; b < blocks; b = next++) run_block(region, b, lane_blocks, member, context);
+            });
+        } else {
+            for (index_t b = 0; b < blocks; ++b) run_block(region, b, lane_blocks, 0, context);
+        }
+        const index_t bytes = region.lines() * tile_.points * elem_bytes_;
+        counts_.memory_bytes += 2 * bytes;
+        counts_.flops += tile_flops(region.lines());
+    }
+    double tile_flops(index_t lines) const {
+        TileSpec all = tile_;
+        all.lanes = lines;
+        return transform_flops(tile_lines(all));
+    }
+
+    // Block b: lanes first of the innermost loop, then the outer loops.
+    void run_block(const Region& region, index_t b, index_t lane_blocks, int member, RunContext& context) {
+        const index_t first = b % lane_blocks * tile_.lanes;
+        const index_t width = std::min(tile_.lanes, region.counts.back() - first);
+        const Tile& tile = tiles_[static_cast<size_t>(member)];
+        char* row = tile.rows();
+        for (const Piece1d& piece : region.from) {
+            row = move_piece<true>(region, piece, b / lane_blocks, first, width, row,
+                                   base(piece, from_window_, spec_.from.slot, context));
+        }
+        tile.transform();
+        row = tile.rows();
+        for (const Piece1d& piece : region.to) {
+            row = move_piece<false>(region, piece, b / lane_blocks, first, width, row,
+                                    base(piece, to_window_, spec_.to.slot, context));
+        }
+    }
+
+    static char* base(const Piece1d& piece, SharedWindow* window, Slot slot, RunContext& context) {
+        return static_cast<char*>(piece.owner >= 0 ? window->part(piece.owner) : context.at(slot));
+    }
+
+    // Into the tile, or out of it (scaled); returns the tile's row after the last.
+    template <bool kIn>
+    char* move_piece(const Region& region, const Piece1d& piece, index_t outer, index_t first, index_t width, char* row,
+                     char* array) const {
+        array += piece.offset_bytes + first * piece.stride_bytes.back();
+        for (size_t l = region.counts.size() - 1; l-- > 0;) {
+            array += outer % region.counts[l] * piece.stride_bytes[l];
+            outer /= region.counts[l];
+        }
+        const bool adjacent = piece.stride_bytes.back() == elem_bytes_;
+        for (index_t p = 0; p < piece.points; ++p, row += pitch_bytes_, array += piece.point_stride_bytes) {
+            if (adjacent) {
+                const auto bytes = static_cast<size_t>(width * elem_bytes_);
+                if (kIn)
+                    std::memcpy(row, array, bytes);
+                else
+                    copy_run(spec_.elem.precision, spec_.scale, array, row, bytes);
+                continue;
+            }
+            for (index_t j = 0; j < width; ++j) {
+                char* elem = array + j * piece.stride_bytes.back();
+                if (kIn)
+                    std::memcpy(row + j * elem_bytes_, elem, static_cast<size_t>(elem_bytes_));
+                else
+                    copy_run(spec_.elem.precision, spec_.scale, elem, row + j * elem_bytes_,
+                             static_cast<size_t>(elem_bytes_));
+            }
+        }
+        return row;
+    }
+
+    SharedTransformSpec spec_;
+    std::vector<Region> regions_;
+    index_t elem_bytes_ = 0, pitch_bytes_ = 0;
+    SharedWindow *from_window_, *to_window_;
+    TileSpec tile_;
+    std::vector<Tile> tiles_;
+    std::unique_ptr<ThreadTeam> team_;
+    Counts counts_;
+};
+
+class SharedTransformStep final : public Step {
+  public:
+    SharedTransformStep(SharedTransformSpec spec, std::string engine, double seconds_of_rank0)
+        : spec_(std::move(spec)), engine_(std::move(engine)), seconds_of_rank0_(seconds_of_rank0) {}
+    const char* type() const override { return "SharedTransform"; }
+
+    std::string describe() const override {
+        const auto side = [](const SharedSide& s) {
+            return cat(slot_name(s.slot), s.shared ? " of all ranks" : "", " ", s.layout.describe());
+        };
+        return cat(kernel_name(spec_.kernel), " axis ", spec_.axis, " by ", engine_,
+                   spec_.threads > 1 ? cat(" on ", spec_.threads, " threads") : std::string(),
+                   spec_.scale != 1 ? ", scaled" : "", ", lines of ", spec_.share.describe(), ", ", side(spec_.from),
+                   " -> ", side(spec_.to));
+    }
+
+    Counts predict(int rank) const override {
+        Counts counts;
+        const index_t points = spec_.share.shape()[static_cast<size_t>(spec_.axis)];
+        const index_t lines = points ? spec_.share.local_elems(rank) / points : 0;
+        if (lines == 0) return counts;
+        const index_t bytes = lines * points * static_cast<index_t>(spec_.elem.bytes());
+        counts.memory_bytes = 2 * bytes;
+        counts.flops = transform_flops(tile_lines({spec_.kernel, spec_.elem, points, lines, false}));
+        const index_t most = spec_.share.local_elems(0);
+        counts.seconds = most ? seconds_of_rank0_ * static_cast<double>(lines * points) / static_cast<double>(most) : 0;
+        return counts;
+    }
+
+    std::vector<Slot> shared_slots() const override {
+        std::vector<Slot> slots;
+        for (const SharedSide* side : {&spec_.from, &spec_.to}) {
+            if (side->shared) slots.push_back(side->slot);
+        }
+        return slots;
+    }
+
+    index_t own_memory_bytes(int) const override {
+        return spec_.threads * spec_.share.shape()[static_cast<size_t>(spec_.axis)] * 1088;  // tiles: at most
+    }
+
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        return SharedTransformTask::make(spec_, binding);
+    }
+
+  private:
+    SharedTransformSpec spec_;
+    std::string engine_;
+    double seconds_of_rank0_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Step>> make_shared_transform_step(SharedTransformSpec spec, const Machine& machine,
+                                                         std::vector<std::string>& notes) {
+    const index_t points = spec.share.shape()[static_cast<size_t>(spec.axis)];
+    const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
+    const index_t lines = points ? spec.share.local_elems(0) / points : 0;
+    std::string engine = "copy";
+    double seconds = 0;
+    if (lines > 0) {
+        const index_t lanes = tile_lanes(points, elem_bytes, lines);
+        const LocalSpec tile = tile_lines({spec.kernel, spec.elem, points, lanes, spec.measure});
+        SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(tile, spec.engine));
+        engine = forecast.engine;
+        seconds =
+            forecast.seconds * static_cast<double>(lines) / static_cast<double>(lanes) / std::max(1, spec.threads);
+        for (const auto& note : forecast.passed_over) {
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+        }
+    }
+    seconds += static_cast<double>(spec.share.local_elems(0) * elem_bytes) / machine.memory_bytes_per_second;
+    return std::unique_ptr<Step>(new SharedTransformStep(std::move(spec), engine, seconds));
+}
+
+}  // namespace spanfft
