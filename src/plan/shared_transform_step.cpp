@@ -146,6 +146,15 @@ void copy_run(Precision precision, long double scale, void* target, const void* 
     }
 }
 
+// What transforming so many lines costs, in time aside.
+Counts line_counts(const SharedTransformSpec& spec, index_t lines) {
+    const index_t points = spec.share.shape()[static_cast<size_t>(spec.axis)];
+    Counts counts;
+    counts.memory_bytes = 2 * lines * points * static_cast<index_t>(spec.elem.bytes());
+    counts.flops = transform_flops(tile_lines({spec.kernel, spec.elem, points, lines, false}));
+    return counts;
+}
+
 class SharedTransformTask final : public Task {
   public:
     static Result<std::unique_ptr<Task>> make(const SharedTransformSpec& spec, Binding& binding) {
@@ -174,7 +183,12 @@ class SharedTransformTask final : public Task {
     Status run(RunContext& context) override {
         counts_ = Counts();
         SPANFFT_TRY(barrier());
-        for (const Region& region : regions_) run_region(region, context);
+        index_t lines = 0;
+        for (const Region& region : regions_) {
+            run_region(region, context);
+            lines += region.lines();
+        }
+        if (lines > 0) counts_ = line_counts(spec_, lines);
         return barrier();
     }
     Counts counted() const override { return counts_; }
@@ -200,14 +214,6 @@ class SharedTransformTask final : public Task {
         } else {
             for (index_t b = 0; b < blocks; ++b) run_block(region, b, lane_blocks, 0, context);
         }
-        const index_t bytes = region.lines() * tile_.points * elem_bytes_;
-        counts_.memory_bytes += 2 * bytes;
-        counts_.flops += tile_flops(region.lines());
-    }
-    double tile_flops(index_t lines) const {
-        TileSpec all = tile_;
-        all.lanes = lines;
-        return transform_flops(tile_lines(all));
     }
 
     // Block b: lanes first of the innermost loop, then the outer loops.
@@ -290,13 +296,10 @@ class SharedTransformStep final : public Step {
     }
 
     Counts predict(int rank) const override {
-        Counts counts;
         const index_t points = spec_.share.shape()[static_cast<size_t>(spec_.axis)];
         const index_t lines = points ? spec_.share.local_elems(rank) / points : 0;
-        if (lines == 0) return counts;
-        const index_t bytes = lines * points * static_cast<index_t>(spec_.elem.bytes());
-        counts.memory_bytes = 2 * bytes;
-        counts.flops = transform_flops(tile_lines({spec_.kernel, spec_.elem, points, lines, false}));
+        if (lines == 0) return Counts();
+        Counts counts = line_counts(spec_, lines);
         const index_t most = spec_.share.local_elems(0);
         counts.seconds = most ? seconds_of_rank0_ * static_cast<double>(lines * points) / static_cast<double>(most) : 0;
         return counts;

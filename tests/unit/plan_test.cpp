@@ -253,12 +253,12 @@ TEST(SharedRoute, OnOneNodeADividedAxisIsOneSweepAndNothingIsSent) {
     };
     // T: local transform, S: along a divided axis, in the windows of all, C: copy between the window and the user's
     // array.
-    EXPECT_EQ(steps("c2c 8x8x8 ranks=4 grid=4"), "TSC");
-    EXPECT_EQ(steps("c2c 8x8x8 ranks=4 grid=4 backward"), "TSC");
-    EXPECT_EQ(steps("c2c 8x8x8 ranks=4 grid=4 output=exchanged"), "TS");
-    EXPECT_EQ(steps("c2c 8x8x8 ranks=4 grid=4 output=exchanged backward"), "ST");
-    EXPECT_EQ(steps("r2c 8x8x8 ranks=4 grid=2x2"), "TSSC");
-    EXPECT_EQ(steps("r2c 8x8x8 ranks=4 grid=2x2 backward"), "CSST");
+    EXPECT_EQ(steps("c2c 64x64x64 ranks=4 grid=4"), "TSC");
+    EXPECT_EQ(steps("c2c 64x64x64 ranks=4 grid=4 backward"), "TSC");
+    EXPECT_EQ(steps("c2c 64x64x64 ranks=4 grid=4 output=exchanged"), "TS");
+    EXPECT_EQ(steps("c2c 64x64x64 ranks=4 grid=4 output=exchanged backward"), "ST");
+    EXPECT_EQ(steps("r2c 64x64x64 ranks=4 grid=2x2"), "TSSC");
+    EXPECT_EQ(steps("r2c 64x64x64 ranks=4 grid=2x2 backward"), "CSST");
 }
 
 TEST(PencilRoute, TheDefaultGridDividesTheLeadingAxis) {
