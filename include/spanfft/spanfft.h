@@ -96,6 +96,7 @@ typedef struct spanfft_problem {
     int32_t effort;                  /* SPANFFT_ESTIMATE, or _MEASURE: time engines while planning */
     int32_t in_place;                /* spanfft_execute will be called with in == out */
     int64_t memory_bytes;            /* > 0: for files; each process uses at most this much memory */
+    int32_t own_output;              /* the output is the plan's own array: spanfft_plan_output_array */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -164,6 +165,10 @@ SPANFFT_API int spanfft_plan_output_box(const spanfft_plan* plan, spanfft_box* b
 SPANFFT_API int64_t spanfft_plan_input_bytes(const spanfft_plan* plan);
 /* Bytes of this rank's output, batch included. */
 SPANFFT_API int64_t spanfft_plan_output_bytes(const spanfft_plan* plan);
+/* The array that a plan with own_output writes, spanfft_plan_output_bytes long; pass it to spanfft_execute. It lives as
+ * long as the plan, and its contents until the next execution. On one node the ranks write into one another's, which
+ * saves a copy of the result. NULL when the plan owns none. */
+SPANFFT_API void* spanfft_plan_output_array(const spanfft_plan* plan);
 /* Global shape of the input without the batch; returns ndim. */
 SPANFFT_API int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape);
 /* Global shape of the output without the batch; returns ndim. */

@@ -142,6 +142,8 @@ class Problem {
         return *this;
     }
     Problem& measure() { return set(&spanfft_problem::effort, SPANFFT_MEASURE); }
+    // The plan owns the output: see Plan::output_array.
+    Problem& own_output() { return set(&spanfft_problem::own_output, 1); }
     Problem& in_place() { return set(&spanfft_problem::in_place, 1); }
     Problem& memory_bytes(std::int64_t bytes) {
         c_.memory_bytes = bytes;
@@ -237,6 +239,12 @@ class Plan {
             throw Error(SPANFFT_INVALID_ARGUMENT,
                         "the array has " + std::to_string(bytes) + " bytes; this rank needs more");
         detail::check(code);
+    }
+
+    // The plan's own output (Problem::own_output), output_elems() long: T is what the plan's output consists of.
+    template <class T>
+    T* output_array() const {
+        return static_cast<T*>(spanfft_plan_output_array(get()));
     }
 
     // See spanfft_transform_file. progress: done and total bytes; false stops the run.

@@ -46,6 +46,8 @@ class Plan:
     @property
     def freed(self) -> bool: ...
     @property
+    def output_address(self) -> int: ...
+    @property
     def input_box(self) -> tuple[list[int], list[int]]: ...
     @property
     def output_box(self) -> tuple[list[int], list[int]]: ...
@@ -97,6 +99,7 @@ def plan(
     exchange: str | None = None,
     effort: int = 0,
     in_place: bool = False,
+    own_output: bool = False,
     memory_bytes: int = 0,
     comm: int = 0,
 ) -> Plan: ...

@@ -47,6 +47,21 @@ def _grid_of(plan: CorePlan) -> tuple[int, ...]:
     return ()
 
 
+class _PlanMemory:
+    """An array of a C plan, for numpy; whoever has the numpy array keeps the plan."""
+
+    def __init__(self, plan: CorePlan, shape: tuple[int, ...], dtype: np.dtype[Any]):
+        self.plan = plan
+        self.empty = np.empty(1, dtype)  # where an empty part points to
+        address = plan.output_address or self.empty.ctypes.data
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": shape,
+            "typestr": dtype.str,
+            "data": (address, False),
+        }
+
+
 class Plan:
     """A Fourier transform of one shape, planned once and executed many times.
 
@@ -84,6 +99,9 @@ class Plan:
         Number of arrays in one execution: a first axis of that length in every array here, not divided.
     in_place
         `forward` and `backward` overwrite their argument and return it. For c2c, dct and dst in natural order.
+    own_output
+        `forward` and `backward` return arrays that the plan owns: the same at each call, with the new result, until
+        the plan is freed. Ranks of one node then write into one another's part, which saves a copy of the result.
     threads
         Inside each rank; 0: the planner chooses.
     engine
@@ -122,6 +140,7 @@ class Plan:
         *,
         batch: int | None = None,
         in_place: bool = False,
+        own_output: bool = False,
         threads: int = 0,
         engine: str | None = None,
         exchange: str | None = None,
@@ -132,6 +151,7 @@ class Plan:
         # First, so that a plan that couldn't be made can be collected.
         self._plans: dict[int, CorePlan] = {}
         self._serials: dict[int, int] = {}
+        self._owned_arrays: dict[int, AnyArray] = {}
         self._ranks: Ranks | None = None
         self._lock = threading.Lock()
         if comm is not None:
@@ -143,8 +163,8 @@ class Plan:
 
         def check() -> tuple[object, ...]:
             return self._check(
-                shape, dtype, axes, kind, grid, output, norm, batch, in_place, threads, engine, exchange, effort,
-                real_slices, spectrum_slices,
+                shape, dtype, axes, kind, grid, output, norm, batch, in_place, own_output, threads, engine,
+                exchange, effort, real_slices, spectrum_slices,
             )  # fmt: skip
 
         if self._ranks is None:
@@ -164,6 +184,7 @@ class Plan:
         norm: str | None,
         batch: int | None,
         in_place: bool,
+        own_output: bool,
         threads: int,
         engine: str | None,
         exchange: str | None,
@@ -218,6 +239,9 @@ class Plan:
         self._in_place = bool(in_place)
         if self._in_place and (halves or self._output):
             raise Unsupported('in_place is for c2c, dct and dst with output="natural"; the arrays differ otherwise')
+        self._own_output = bool(own_output)
+        if self._own_output and self._in_place:
+            raise InvalidArgument("in_place overwrites your array and own_output fills the plan's; ask for one")
         for name, value in (("engine", engine), ("exchange", exchange)):
             if value is not None and not isinstance(value, str):
                 raise InvalidType(f"{name} is {value!r}; it must be a name or None")
@@ -292,6 +316,7 @@ class Plan:
             exchange=self._exchange,
             effort=self._effort,
             in_place=self._in_place,
+            own_output=self._own_output,
             comm=0 if self._ranks is None else self._ranks.handle,
         )
 
@@ -361,7 +386,14 @@ class Plan:
             if self._in_place and out is not None and out is not u:
                 raise InvalidArgument(f"{name}: the plan is in place, so out can only be u itself")
             source = np.require(u, requirements=["C", "A"])
-            result = source if self._in_place else self._target(source, out, target_is[0], target_is[1])
+            if self._in_place:
+                result = source
+            elif self._own_output:
+                known = self._owned_arrays.get(direction)
+                if out is not None and (known is None or out is not known):
+                    raise InvalidArgument(f"{name}: the plan owns its output (own_output=True); leave out= away")
+            else:
+                result = self._target(source, out, target_is[0], target_is[1])
         except Error as e:
             error = e
         except MemoryError as e:
@@ -370,12 +402,22 @@ class Plan:
             self._ranks.confirm(error)
         elif error is not None:
             raise error
+        if self._own_output:  # plans, so only when all ranks come here
+            out = result = self._owned(direction, *target_is[:2])
         self._plan(direction).execute(source, result)
         asked = u if self._in_place else out
         if asked is None or asked is result:
             return result
         asked[...] = result
         return asked
+
+    def _owned(self, direction: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
+        """The plan's own array for the results of a direction."""
+        owned = self._owned_arrays.get(direction)
+        if owned is None:
+            owned = np.asarray(_PlanMemory(self._plan(direction), shape, dtype))
+            self._owned_arrays[direction] = owned
+        return owned
 
     @staticmethod
     def _target(source: AnyArray, out: AnyArray | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:

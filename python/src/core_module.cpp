@@ -196,6 +196,9 @@ class PyPlan {
         }
     }
 
+    // Where this rank's own output lies; 0 if the plan owns none.
+    uintptr_t output_address() const { return reinterpret_cast<uintptr_t>(spanfft_plan_output_array(get())); }
+
     Box box(int (*query)(const spanfft_plan*, spanfft_box*)) const {
         spanfft_box b{};
         check(query(get(), &b));
@@ -290,7 +293,7 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
                   int precision, int norm, int64_t batch, const Extents& grid, int output,
                   const std::optional<Box>& real_box, const std::optional<Box>& spectrum_box, int threads,
                   const std::optional<std::string>& engine, const std::optional<std::string>& exchange, int effort,
-                  bool in_place, int64_t memory_bytes, uintptr_t comm) {
+                  bool in_place, bool own_output, int64_t memory_bytes, uintptr_t comm) {
     if (shape.size() > SPANFFT_MAX_NDIM || axes.size() > SPANFFT_MAX_NDIM || kinds.size() != axes.size()) {
         fail(SPANFFT_UNSUPPORTED, "an array of " + std::to_string(shape.size()) + " axes; spanfft has plans for 1 to " +
                                       std::to_string(SPANFFT_MAX_NDIM));
@@ -321,6 +324,7 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
     problem.exchange = exchange ? exchange->c_str() : nullptr;
     problem.effort = effort;
     problem.in_place = in_place ? 1 : 0;
+    problem.own_output = own_output ? 1 : 0;
     problem.memory_bytes = memory_bytes;
     spanfft_plan* plan = nullptr;
     {
@@ -399,6 +403,7 @@ NB_MODULE(_core, m) {
         .def("free", &PyPlan::free)
         .def_prop_ro("freed", &PyPlan::freed)
         .def_prop_ro("input_box", &PyPlan::input_box)
+        .def_prop_ro("output_address", &PyPlan::output_address)
         .def_prop_ro("output_box", &PyPlan::output_box)
         .def_prop_ro("input_shape", &PyPlan::input_shape)
         .def_prop_ro("output_shape", &PyPlan::output_shape)
@@ -424,7 +429,7 @@ NB_MODULE(_core, m) {
           "direction"_a, "precision"_a, "norm"_a, "batch"_a = 1, "grid"_a = Extents{}, "output"_a = 0,
           "real_box"_a.none() = nb::none(), "spectrum_box"_a.none() = nb::none(), "threads"_a = 0,
           "engine"_a.none() = nb::none(), "exchange"_a.none() = nb::none(), "effort"_a = 0, "in_place"_a = false,
-          "memory_bytes"_a = 0, "comm"_a = 0);
+          "own_output"_a = false, "memory_bytes"_a = 0, "comm"_a = 0);
     m.def("parse", &parse_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0);
     m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a);
     m.def(

@@ -60,6 +60,9 @@ int spanfft_plan_output_box(const spanfft_plan* plan, spanfft_box* box) {
 }
 int64_t spanfft_plan_input_bytes(const spanfft_plan* plan) { return plan->plan->input.local_bytes(plan->rank); }
 int64_t spanfft_plan_output_bytes(const spanfft_plan* plan) { return plan->plan->output.local_bytes(plan->rank); }
+void* spanfft_plan_output_array(const spanfft_plan* plan) {
+    return plan && plan->executor ? plan->executor->own_output() : nullptr;
+}
 int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape) {
     return copy_shape(plan->plan->problem.input_shape(), shape);
 }

@@ -31,8 +31,14 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
     return executor;
 }
 
+std::array<index_t, kSlots> Executor::slot_bytes() const {
+    auto bytes = plan_->slot_bytes[static_cast<size_t>(rank())];
+    if (plan_->problem.own_output) bytes[static_cast<size_t>(Slot::output)] = out_bytes_;
+    return bytes;
+}
+
 Status Executor::allocate() {
-    const auto& bytes = plan_->slot_bytes[static_cast<size_t>(rank())];
+    const auto bytes = slot_bytes();
     for (size_t slot = 0; slot < buffers_.size(); ++slot) {
         if (is_shared_[slot]) continue;
         SPANFFT_ASSIGN(buffers_[slot], Buffer::allocate(static_cast<size_t>(bytes[slot])));
@@ -43,7 +49,7 @@ Status Executor::allocate() {
 
 // Collective, so outside allocate(), which may fail on one rank only.
 Status Executor::make_windows() {
-    const auto& bytes = plan_->slot_bytes[static_cast<size_t>(rank())];
+    const auto bytes = slot_bytes();
     for (size_t slot = 0; slot < buffers_.size(); ++slot) {
         if (!is_shared_[slot]) continue;
         auto window = comm_->make_window(bytes[slot]);
@@ -62,6 +68,10 @@ Status Executor::check_pointers(const void* in, void* out) const {
         return error(Code::invalid_argument, "the output is NULL but this rank's box has ", out_bytes, " bytes");
     const auto* a = static_cast<const char*>(in);
     const auto* b = static_cast<const char*>(out);
+    if (plan_->problem.own_output && out != own_output()) {
+        return error(Code::invalid_argument,
+                     "the plan owns its output (own_output), but another array was given for it; pass the plan's");
+    }
     if (plan_->problem.in_place) {
         if (in_bytes && out_bytes && a != b)
             return error(Code::invalid_argument,

@@ -34,6 +34,10 @@ class Executor {
     // Collective. Arrays in files: reads, transforms, writes; the output appears when it is whole.
     Status transform_file(const FileRequest& request);
 
+    // Of a plan with own_output; nullptr for others.
+    void* own_output() const {
+        return plan_->problem.own_output ? memory_[static_cast<size_t>(Slot::output)] : nullptr;
+    }
     const Plan& plan() const { return *plan_; }
     int rank() const { return binding_.comm.rank(); }
     const std::string& engines() const { return binding_.engines(); }
@@ -42,6 +46,7 @@ class Executor {
 
   private:
     Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm);
+    std::array<index_t, kSlots> slot_bytes() const;
     Status allocate();
     Status make_windows();
     Status check_pointers(const void* in, void* out) const;

@@ -152,10 +152,14 @@ Status check_means(const Problem& p) {
         }
         SPANFFT_TRY(check_tiling(boxes == &p.real_boxes ? p.shape : p.spectrum_shape(), *boxes));
     }
-    if (p.memory_bytes > 0 && (p.in_place || p.batch > 1 || !p.real_boxes.empty() || !p.spectrum_boxes.empty())) {
-        return error(
-            Code::invalid_argument,
-            "memory= plans a transform of a file, for which in_place, batch and boxes have no meaning; leave them out");
+    if (p.in_place && p.own_output)
+        return error(Code::invalid_argument,
+                     "in_place writes into your array and own_output into the plan's; ask for one");
+    if (p.memory_bytes > 0 &&
+        (p.in_place || p.own_output || p.batch > 1 || !p.real_boxes.empty() || !p.spectrum_boxes.empty())) {
+        return error(Code::invalid_argument,
+                     "memory= plans a transform of a file, for which in_place, own_output, batch and boxes have no "
+                     "meaning; leave them out");
     }
     return Status();
 }

@@ -5,7 +5,7 @@
 //     r2c 256x256x256 forward double axes=0,1,2 ranks=4 grid=2x2 output=exchanged engine=mkl
 // KIND is c2c, r2c, c2r (r2c backward), dct1..dct4, dst1..dst4, or a comma list with one kind an axis of `axes`.
 // Keys: axes, norm, batch, ranks, grid, output, memory, threads, engine, exchange, effort, real_boxes,
-// spectrum_boxes, and the flag in_place. What equals its default is not printed; parse(print(p)) == p.
+// spectrum_boxes, and the flags in_place and own_output. What equals its default is not printed; parse(print(p)) == p.
 // Invariant after check(): every size is positive and the element count times 32 bytes fits 63 bits.
 #pragma once
 
@@ -48,7 +48,8 @@ struct Problem {
     std::string engine;        // "": the planner chooses
     std::string exchange;      // "": the planner chooses
     Effort effort = Effort::estimate;
-    bool in_place = false;  // input and output are the same memory
+    bool in_place = false;    // input and output are the same memory
+    bool own_output = false;  // the output is an array of the plan, which on one node all ranks can write
 
     bool operator==(const Problem&) const = default;
 

@@ -210,6 +210,7 @@ std::string Problem::print() const {
     if (!real_boxes.empty()) out << " real_boxes=" << boxes_text(real_boxes);
     if (!spectrum_boxes.empty()) out << " spectrum_boxes=" << boxes_text(spectrum_boxes);
     if (in_place) out << " in_place";
+    if (own_output) out << " own_output";
     return out.str();
 }
 
@@ -251,10 +252,12 @@ Result<Problem> Problem::parse(const std::string& text) {
             p.precision = static_cast<Precision>(q);
         } else if (word == "in_place") {
             p.in_place = true;
+        } else if (word == "own_output") {
+            p.own_output = true;
         } else {
-            return error(
-                Code::invalid_argument, "'", word, "' in problem '", text,
-                "' is not understood; use forward, backward, float, double, longdouble, in_place or key=value");
+            return error(Code::invalid_argument, "'", word, "' in problem '", text,
+                         "' is not understood; use forward, backward, float, double, longdouble, in_place, own_output "
+                         "or key=value");
         }
     }
     SPANFFT_TRY(apply_kinds(p, kind));

@@ -12,7 +12,6 @@
 #pragma once
 
 #include "engine/engine.hpp"
-#include "plan/machine.hpp"
 #include "plan/step.hpp"
 
 namespace spanfft {
@@ -38,7 +37,6 @@ struct SharedTransformSpec {
 };
 
 // All layouts must be boxes (no cyclic parts), and a shared side's slot must be a work slot or the plan's own array.
-Result<std::unique_ptr<Step>> make_shared_transform_step(SharedTransformSpec spec, const Machine& machine,
-                                                         std::vector<std::string>& notes);
+Result<std::unique_ptr<Step>> make_shared_transform_step(SharedTransformSpec spec, std::vector<std::string>& notes);
 
 }  // namespace spanfft

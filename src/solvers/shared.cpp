@@ -64,7 +64,7 @@ class Builder {
         spec.engine = problem_.engine;
         spec.threads = plan_->problem.threads;
         spec.measure = problem_.effort == Effort::measure;
-        SPANFFT_ASSIGN(auto step, make_shared_transform_step(std::move(spec), planner_.machine(), plan_->notes));
+        SPANFFT_ASSIGN(auto step, make_shared_transform_step(std::move(spec), plan_->notes));
         plan_->steps.push_back(std::move(step));
         return Status();
     }
@@ -246,6 +246,10 @@ Result<std::unique_ptr<Plan>> solve_shared(const Problem& asked, const Planner& 
     }
     const ArrayState spectrum{spectrum_layout, axes.spectrum.elem};
     Slots slots{problem.in_place ? Slot::output : Slot::input, Slot::output, Slot::work0, false, false};
+    if (problem.own_output && natural && !(problem.halves() && !problem.forward())) {
+        slots.window = Slot::output;  // seen by all: nothing is left to copy
+        slots.window_is_output = true;
+    }
 
     Builder builder(problem, planner);
     builder.set_axes(problem.axes.size());
