@@ -321,3 +321,26 @@ def test_random_problems(comm, rng):
                 check_plan(comm, plan, u, exact_spectrum(u, kind, axes))
         except Exception as error:
             raise AssertionError(f"{what}: {error}") from error
+
+
+@pytest.mark.parametrize("exchange", [None, "shared", "alltoallv"])
+@pytest.mark.parametrize("output", ["natural", "exchanged"])
+@pytest.mark.parametrize("kind", ["c2c", "r2c"])
+def test_a_plan_that_owns_its_output_returns_the_same_array_with_the_new_result(comm, kind, output, exchange):
+    shape = (9, 7, 10)
+    rng = np.random.default_rng(5)
+    plan = Plan(shape, kind=kind, comm=comm, output=output, exchange=exchange, own_output=True)
+    seen = None
+    for _ in range(2):
+        whole = rng.standard_normal(shape)
+        if kind == "c2c":
+            whole = whole + 1j * rng.standard_normal(shape)
+        spectrum = plan.forward(np.ascontiguousarray(whole[plan.input_slices]))
+        wanted = np.fft.fftn(whole) if kind == "c2c" else np.fft.rfftn(whole)
+        np.testing.assert_allclose(spectrum, wanted[plan.output_slices], rtol=0, atol=1e-12 * np.abs(wanted).max())
+        assert seen is None or spectrum is seen
+        seen = spectrum
+        np.testing.assert_allclose(plan.backward(spectrum), whole[plan.input_slices], rtol=0, atol=1e-13)
+    with pytest.raises(spanfft.InvalidArgument, match="owns its output"):
+        plan.forward(np.zeros(plan.input_shape, plan.dtype), out=np.zeros(plan.output_shape, plan.spectrum_dtype))
+    plan.free()

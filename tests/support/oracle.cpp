@@ -299,7 +299,10 @@ struct RankBody {
         for (int time = 0; time < times && status.ok(); ++time) {
             if (in_bytes) scatter(input, plan.input, rank, in.data());
             LocalArray before = in;
-            status = executor.execute(in.data(), out.data());
+            const bool own = plan.problem.own_output;
+            status = executor.execute(in.data(), own ? executor.own_output() : out.data());
+            if (own && status.ok() && out_bytes)
+                std::memcpy(out.data(), executor.own_output(), static_cast<size_t>(out_bytes));
             preserved = preserved && (in_place || in_bytes == 0 ||
                                       std::memcmp(before.data(), in.data(), static_cast<size_t>(in_bytes)) == 0);
         }

@@ -159,6 +159,22 @@ TEST_P(PencilPlan, GridsOfFourAndFiveAxes) {
     for (const auto& grid : grids(5)) check_plan(cat("c2c 3x2x4x3x2 threads=1 ranks=", GetParam(), grid));
 }
 
+TEST_P(PencilPlan, WritesIntoAnArrayOfItsOwn) {
+    for (const auto& direction : kDirections) {
+        for (const std::string output : {"natural", "exchanged"}) {
+            for (const std::string kind : {"c2c", "r2c", "dct2"})
+                check(kind + " 7x5x6 own_output " + direction + " output=" + output);
+        }
+    }
+    for (const auto& grid : grids(4)) check("c2c 3x4x2x5 own_output" + grid);
+}
+
+TEST_P(PencilPlan, SharesLinesAmongThreads) {
+    for (const auto& direction : kDirections) {
+        check_plan(cat("c2c 7x6x70 exchange=shared threads=2 ranks=", GetParam(), " ", direction));
+    }
+}
+
 TEST_P(PencilPlan, TwoAxes) {
     for (const auto& kind : kKinds) check(kind + " 10x9");
 }
