@@ -9,6 +9,8 @@
 #include <cstring>
 #include <optional>
 
+#include "core/buffer.hpp"
+#include "core/stream_copy.hpp"
 #include "core/threads.hpp"
 #include "engine/spec.hpp"
 #include "engine/tile.hpp"
@@ -84,9 +86,17 @@ class AxisByTiles {
         for (index_t p = 0; p < work_.axis.n; ++p)
             std::memcpy(tile.rows() + p * pitch_bytes_, from + p * work_.axis.in_stride * elem, run_bytes);
         tile.transform();
-        for (index_t p = 0; p < work_.axis.n; ++p)
-            std::memcpy(to + p * work_.axis.out_stride * elem, tile.rows() + p * pitch_bytes_, run_bytes);
+        for (index_t p = 0; p < work_.axis.n; ++p) {
+            char* target = to + p * work_.axis.out_stride * elem;
+            if (stream_)
+                stream_copy(target, tile.rows() + p * pitch_bytes_, run_bytes);
+            else
+                std::memcpy(target, tile.rows() + p * pitch_bytes_, run_bytes);
+        }
+        if (stream_) stream_fence();
     }
+    // The output is large and not read again soon.
+    void set_stream() { stream_ = true; }
 
   private:
     AxisByTiles(AxisWork work, Precision precision) : work_(std::move(work)) {
@@ -99,12 +109,13 @@ class AxisByTiles {
     AxisWork work_;
     TileSpec tile_;
     index_t pitch_bytes_ = 0;
+    bool stream_ = false;
     std::vector<Tile> tiles_;
 };
 
 // A stage: one axis, by the engine itself or by tiles; on the input, across, or on the output.
 struct Stage {
-    enum class On { across, input, output };
+    enum class On { across, input, output, into_plane, from_plane };
     On on = On::across;
     std::vector<std::unique_ptr<LocalFft>> whole;  // one for each thread; when empty: tiles
     std::unique_ptr<AxisByTiles> tiles;
@@ -116,6 +127,7 @@ struct Phase {
     std::vector<LoopDim> outer;
     std::vector<Stage> stages;
     bool share_outer = false;
+    std::vector<Buffer> planes;  // one for each thread, for stages into and from a plane
     index_t count() const {
         index_t n = 1;
         for (const LoopDim& loop : outer) n *= loop.n;
@@ -152,9 +164,12 @@ class TiledFft final : public LocalFft {
             i /= phase.outer[l].n;
         }
         for (const Stage& stage : phase.stages) {
+            char* plane = phase.planes.empty() ? nullptr : phase.planes[static_cast<size_t>(member)].as<char>();
+            const char* source = stage.on == Stage::On::output ? to : stage.on == Stage::On::from_plane ? plane : from;
             // In place on the input: only c2r, which may destroy what it reads.
-            const char* source = stage.on == Stage::On::output ? to : from;
-            char* target = stage.on == Stage::On::input ? const_cast<char*>(from) : to;
+            char* target = stage.on == Stage::On::input        ? const_cast<char*>(from)
+                           : stage.on == Stage::On::into_plane ? plane
+                                                               : to;
             if (!stage.whole.empty()) {
                 stage.whole[static_cast<size_t>(member)]->execute(source, target);
             } else if (team && !phase.share_outer) {
@@ -249,6 +264,29 @@ std::vector<PhaseOrder> order_of(const LocalSpec& spec) {
     return phases;
 }
 
+// A plane that is transformed from one array to another: its rows go into memory of its own, which stays in the cache,
+// and its columns come out of there with stores that pass the cache by. Else the output would be fetched, written,
+// read and written again, and each fetch costs as much as a store.
+constexpr index_t kMostPlaneBytes = index_t{8} << 20;
+constexpr index_t kStreamWorthBytes = index_t{16} << 20;  // of the whole array: it leaves the cache anyway
+constexpr index_t kPlanePadBytes = 64;
+
+bool passes_plane(const LocalSpec& spec, const PhaseOrder& order, index_t array_elems) {
+    const auto elem = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
+    if (spec.in_place || spec.kernel == Kernel::c2r || order.steps.size() != 2) return false;
+    const Order &rows = order.steps[0], &columns = order.steps[1];
+    if (!rows.by_engine || rows.on != Stage::On::across || columns.by_engine) return false;
+    if (rows.loops.size() != 1 || columns.loops.size() != 1) return false;
+    const index_t plane_bytes = rows.loops[0].n * columns.loops[0].n * elem;
+    return plane_bytes <= kMostPlaneBytes && array_elems * elem >= kStreamWorthBytes;
+}
+
+// Elements from one row of the plane to the next.
+index_t plane_pitch(const LocalSpec& spec, const PhaseOrder& order) {
+    const auto elem = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
+    return (round_up(order.steps[1].loops[0].n * elem, kPlanePadBytes) + kPlanePadBytes) / elem;
+}
+
 Kernel kernel_of_stage(const LocalSpec& spec, const Order& step) {
     if (is_c2c(spec.kernel) || step.by_engine) return spec.kernel;
     return spec.kernel == Kernel::c2r ? Kernel::c2c_backward : Kernel::c2c_forward;
@@ -277,20 +315,30 @@ bool worth_tiling(const LocalSpec& asked) {
 
 namespace {
 
-Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Order& step, bool share_outer,
-                         int members) {
+Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Order& asked, bool share_outer, int members,
+                         index_t pitch) {
+    Order step = asked;
+    LoopDim axis = on_side(spec.transform[step.axis], step.on);
+    const bool stream = pitch > 0 && !step.by_engine;
+    if (pitch > 0 && step.by_engine) {
+        step.on = Stage::On::into_plane;
+        step.loops[0].out_stride = pitch;
+    } else if (pitch > 0) {
+        step.on = Stage::On::from_plane;
+        axis.in_stride = pitch;
+    }
     Stage stage;
     stage.on = step.on;
-    const LoopDim axis = on_side(spec.transform[step.axis], step.on);
     if (!step.by_engine) {
         SPANFFT_ASSIGN(stage.tiles, AxisByTiles::make(engine, kernel_of_stage(spec, step), spec.precision, spec.measure,
                                                       *axis_work(axis, step.loops), members));
+        if (stream) stage.tiles->set_stream();
         return stage;
     }
     LocalSpec part = spec;
     part.transform = {axis};
     part.batch = step.loops;
-    part.in_place = step.on != Stage::On::across;
+    part.in_place = step.on == Stage::On::input || step.on == Stage::On::output;
     part.threads = share_outer ? 1 : spec.threads;
     for (int i = 0; i < (share_outer ? members : 1); ++i) {
         SPANFFT_ASSIGN(auto whole, engine.plan(part));
@@ -313,8 +361,16 @@ Result<std::unique_ptr<LocalFft>> plan_tiled(const Engine& engine, const LocalSp
         Phase phase;
         phase.outer = order.outer;
         phase.share_outer = members > 1 && phase.count() >= 4 * members;
+        // With few planes threads share the columns of each, and one plane must be seen by all of them.
+        const bool by_plane = (members == 1 || phase.share_outer) && passes_plane(spec, order, spec_elems(spec));
+        const index_t pitch = by_plane ? plane_pitch(spec, order) : 0;
+        for (int member = 0; by_plane && member < members; ++member) {
+            const index_t bytes = pitch * order.steps[0].loops[0].n * static_cast<index_t>(fft->out_bytes);
+            SPANFFT_ASSIGN(Buffer plane, Buffer::allocate(static_cast<size_t>(bytes)));
+            phase.planes.push_back(std::move(plane));
+        }
         for (const Order& step : order.steps) {
-            SPANFFT_ASSIGN(Stage stage, make_stage(engine, spec, step, phase.share_outer, members));
+            SPANFFT_ASSIGN(Stage stage, make_stage(engine, spec, step, phase.share_outer, members, pitch));
             phase.stages.push_back(std::move(stage));
         }
         fft->phases.push_back(std::move(phase));

@@ -90,6 +90,23 @@ std::vector<AxisRange> cut_axis(const SharedTransformSpec& spec, int axis, const
     return ranges;
 }
 
+// Joins the two innermost loops while every piece's lines lie one after the other in both: longer runs, fuller tiles.
+void merge_loops(Region& region) {
+    const auto joinable = [&](const Piece1d& piece) {
+        const size_t last = region.counts.size() - 1;
+        return piece.stride_bytes[last - 1] == region.counts[last] * piece.stride_bytes[last];
+    };
+    while (region.counts.size() > 1 && std::all_of(region.from.begin(), region.from.end(), joinable) &&
+           std::all_of(region.to.begin(), region.to.end(), joinable)) {
+        const index_t inner = region.counts.back();
+        region.counts.pop_back();
+        region.counts.back() *= inner;
+        for (auto* side : {&region.from, &region.to}) {
+            for (Piece1d& piece : *side) piece.stride_bytes.erase(piece.stride_bytes.end() - 2);
+        }
+    }
+}
+
 std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
     const Patch share = spec.share.patch(rank);
     if (patch_elems(share) == 0) return {};
@@ -118,6 +135,7 @@ std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
             for (auto* side : {&region.from, &region.to})
                 for (Piece1d& piece : *side) piece.stride_bytes = {elem_bytes};
         }
+        merge_loops(region);
         regions.push_back(std::move(region));
     }
     return regions;

@@ -9,6 +9,7 @@
 // they are the window. Order: DCT/DST and c2c axes commute, so the local axes go first in both directions; the halved
 // axis of r2c must be first forward and last backward.
 #include <algorithm>
+#include <utility>
 
 #include "exchange/exchange.hpp"
 #include "plan/shared_transform_step.hpp"
@@ -22,7 +23,8 @@ namespace {
 // What the steps of one plan are made from, and where the array is so far.
 class Builder {
   public:
-    Builder(const Problem& problem, const Planner& planner) : problem_(problem), planner_(planner) {
+    Builder(const Problem& problem, const Planner& planner)
+        : problem_(problem), planner_(planner), scale_(problem.scale()) {
         plan_->problem = problem;
         plan_->solver = "shared";
         plan_->problem.exchange = "shared";
@@ -38,7 +40,6 @@ class Builder {
         spec.kernel = op.kernel;
         spec.axes = op.axes;
         spec.orthogonal = problem_.norm == Norm::ortho && is_r2r(op.kernel);
-        spec.scale = op.axes.empty() ? 1 : take_scale(op.axes.size());
         spec.source = source;
         spec.target = target;
         spec.engine = problem_.engine;
@@ -60,7 +61,7 @@ class Builder {
         spec.share = share;
         spec.from = std::move(from);
         spec.to = std::move(to);
-        spec.scale = take_scale(1);
+        spec.scale = std::exchange(scale_, 1);  // free where tiles are copied anyway
         spec.engine = problem_.engine;
         spec.threads = plan_->problem.threads;
         spec.measure = problem_.effort == Effort::measure;
@@ -69,9 +70,6 @@ class Builder {
         return Status();
     }
 
-    // The normalisation goes into the step that does the last axis.
-    void set_axes(size_t axes) { axes_left_ = axes; }
-
     std::unique_ptr<Plan> finish(ArrayState input, ArrayState output) {
         plan_->input = std::move(input);
         plan_->output = std::move(output);
@@ -79,10 +77,6 @@ class Builder {
     }
 
   private:
-    long double take_scale(size_t axes) {
-        axes_left_ -= std::min(axes_left_, axes);
-        return axes_left_ == 0 ? problem_.scale() : 1;
-    }
     void needs(Slot slot, const ArrayState& state) {
         if (slot == Slot::input || slot == Slot::output) return;
         for (int rank = 0; rank < problem_.ranks; ++rank) {
@@ -94,7 +88,7 @@ class Builder {
     const Problem& problem_;
     const Planner& planner_;
     std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
-    size_t axes_left_ = 0;
+    long double scale_;
 };
 
 // The axes of a problem on a grid: those that are whole (in local steps, in forward order) and those that are divided.
@@ -252,7 +246,6 @@ Result<std::unique_ptr<Plan>> solve_shared(const Problem& asked, const Planner& 
     }
 
     Builder builder(problem, planner);
-    builder.set_axes(problem.axes.size());
     if (problem.forward() || (natural && !problem.halves())) {
         SPANFFT_TRY(
             local_steps(builder, problem.forward() ? axes.local : each_undone(axes.local), slots, true, axes.spectrum));
