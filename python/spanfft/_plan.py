@@ -20,8 +20,7 @@ from ._report import report_of
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
-    from ._core import Counts
-    from ._core import Part
+    from ._core import Counts, Part
     from ._core import Plan as CorePlan
     from ._mpi import Ranks
     from ._report import Report
