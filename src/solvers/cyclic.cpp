@@ -1,29 +1,34 @@
-// Solver `cyclic`: cyclic in, cyclic out, one all-to-all (FFTU: Koopman, Bisseling, "Minimizing communication in the
-// multidimensional FFT", SIAM J. Sci. Comput. 2023, algorithm 3.1; Inda, Bisseling 2001 for one axis).
+// Solver `cyclic`: cyclic in, cyclic out, one all-to-all (FFTU: T. Koopman, R. H. Bisseling, "Minimizing communication
+// in the multidimensional FFT", SIAM J. Sci. Comput. 2023; in 1-D: M. A. Inda, R. H. Bisseling 2001).
 //
-// Method, for one axis of length n = p m over p ranks where p divides m: rank s holds x[s + p t], t < m. With k = c + m
-// r,
-//     X[c + m r] = sum_s w_p^(s r) w_n^(s c) Y_s[c],   Y_s[c] = sum_t x[s + p t] w_m^(t c),   w_n = exp(-2 pi i/n).
-// So: (1) each rank transforms its m elements; (2) multiplies them by w_n^(s c); (3) rank q gets, from every rank s,
-// the c with c mod p == q; (4) transforms over s, of length p. As p divides m, (c + m r) mod p == c mod p == q: the
-// outputs are cyclic again, and r, then c / p, counts rank q's in order. Axes are independent, so N-D takes each step
-// for all axes at once, and step 3 is one all-to-all among all ranks that divide a transformed axis. Step 3 as layouts:
-// the array Z[s, c] of p x m, s divided in blocks (of 1) before and c cyclically after, by the same grid dimension. Its
-// local arrays are Y before (1 x m) and, after, p x m/p, in the order of step 4 and of the output. Worked numbers, n =
-// 12, p = 2, m = 6: rank 1 holds x[1 3 5 7 9 11], multiplies Y_1[0..5] by w_12^0 .. w_12^5, keeps c = 1 3 5 and gives
-// rank 0 c = 0 2 4. Rank 0 then has s = 0, 1 by c = 0 2 4; transforms of length 2 give r = 0, 1: X[0 2 4] and X[6 8
-// 10], which in this order are its indices 0, 2, ..., 10. Backward is the route reversed, with conjugate factors (ADR
-// 14). Axes that are not divided, and divided ones that are not transformed (of any length), take no part in steps 2 to
-// 4: they may be r2c, DCT and DST. Invariant: input, output and every local array in between hold n_l / p_l indices of
-// a transformed divided axis l.
+// Method, for an axis of n = p m points over p ranks, p dividing m: rank s holds x[s + p t], t < m. With k = c + m r,
+//
+//     X[c + m r] = sum_s w_p^(s r) w_n^(s c) Y_s[c],  Y_s[c] = sum_t x[s + p t] w_m^(t c),  w_n = exp(-2 pi i/n).
+//
+// (1) Each rank transforms its m elements; (2) multiplies them by w_n^(s c); (3) rank q gets from every rank s the c
+// with c mod p == q; (4) it transforms over s, of length p. As p divides m, k mod p == c mod p == q: the output is
+// cyclic again, and (r, c / p) counts rank q's elements in order. N-D takes each step for all divided axes at once.
+//
+// Step 3 as layouts: the array Z[s, c], p x m, with s divided in blocks (of 1) before and c cyclically after, by the
+// same grid dimension. Its local arrays are Y (1 x m) before, and p x m/p after, in the order of step 4 and of X.
+//
+// Worked numbers, n = 12, p = 2, m = 6: rank 1 has x[1 3 5 7 9 11], multiplies Y_1[0..5] by w_12^0 to w_12^5, keeps
+// c = 1 3 5 and gives c = 0 2 4 to rank 0. That then has s = 0 1 by c = 0 2 4; over s, r = 0 gives X[0 2 4] and r = 1
+// gives X[6 8 10], together its indices 0, 2, ..., 10 in order.
+//
+// Where all p are at most 16, steps 2 and 4 are one sweep of memory an axis, behind the exchange (butterfly_step.hpp);
+// else step 2 is a sweep before it (twiddle_step.hpp) and step 4 is the engine's.
+// Backward is the route reversed, with conjugate factors (ADR 14). Axes that are not divided, and divided ones that are
+// not transformed (of any length), take no part in steps 2 to 4: they may be r2c, DCT and DST.
+// Invariant: every local array, input and output too, holds n_l / p_l indices of a transformed divided axis l.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <set>
 
 #include "exchange/exchange.hpp"
+#include "plan/butterfly_step.hpp"
 #include "plan/exchange_step.hpp"
-#include "plan/twiddle_step.hpp"
 #include "solvers/memory_plan.hpp"
 #include "solvers/table.hpp"
 
@@ -222,15 +227,15 @@ Layout cyclic_layout(const Problem& problem, const Extents& shape, const Extents
 
 // One step of the plan in the making.
 struct Op {
-    enum class Type { transform, twiddle, exchange };
+    enum class Type { transform, twiddle, exchange, butterfly };
     Type type = Type::transform;
     ArrayState from, to;
-    Kernel kernel = Kernel::c2c_forward;
-    std::vector<int> axes;
+    Kernel kernel = Kernel::c2c_forward;  // of a transform, as axes
+    std::vector<int> axes = {};
     Slot source = Slot::output, target = Slot::output;
-    bool can_stay() const {
-        return type == Type::twiddle || (type == Type::transform && from.elem == to.elem && from.layout == to.layout);
-    }
+    TwiddlePair pair = {};  // of a butterfly
+    bool last = false;      // the last butterfly of the route forward: carries the scale
+    bool can_stay() const { return type != Type::exchange && from.elem == to.elem && from.layout == to.layout; }
 };
 
 std::vector<Op> forward_ops(const Problem& problem, const SplitArray& split) {
@@ -241,11 +246,21 @@ std::vector<Op> forward_ops(const Problem& problem, const SplitArray& split) {
     assert(pending.empty() && state.elem.complex);
     std::vector<Op> ops;
     for (const RouteOp& op : start) ops.push_back({Op::Type::transform, op.from, op.to, op.kernel, op.axes});
-    ops.push_back({Op::Type::twiddle, state, state, Kernel::c2c_forward, {}});
+    const bool short_parts = std::all_of(split.pairs.begin(), split.pairs.end(), [&](const TwiddlePair& pair) {
+        return split.before.shape()[static_cast<size_t>(pair.part)] <= ButterflySpec::kLongest;
+    });
+    if (!short_parts) ops.push_back({Op::Type::twiddle, state, state});
     // An r2c axis has become shorter since split_array.
-    Extents shape = state.layout.shape();
-    const ArrayState after{Layout(shape, split.after.grid()), state.elem};
-    ops.push_back({Op::Type::exchange, state, after, Kernel::c2c_forward, {}});
+    const ArrayState after{Layout(state.layout.shape(), split.after.grid()), state.elem};
+    ops.push_back({Op::Type::exchange, state, after});
+    if (short_parts) {
+        for (const TwiddlePair& pair : split.pairs) {
+            ops.push_back({Op::Type::butterfly, after, after});
+            ops.back().pair = pair;
+        }
+        ops.back().last = true;
+        return ops;
+    }
     std::vector<int> axes;
     for (const TwiddlePair& pair : split.pairs) axes.push_back(pair.part);
     ops.push_back({Op::Type::transform, after, after, Kernel::c2c_forward, axes});
@@ -254,8 +269,11 @@ std::vector<Op> forward_ops(const Problem& problem, const SplitArray& split) {
 
 std::vector<Op> reversed(const std::vector<Op>& forward) {
     std::vector<Op> ops;
-    for (auto op = forward.rbegin(); op != forward.rend(); ++op)
-        ops.push_back({op->type, op->to, op->from, inverse_kernel(op->kernel), op->axes});
+    for (auto op = forward.rbegin(); op != forward.rend(); ++op) {
+        ops.push_back(*op);
+        std::swap(ops.back().from, ops.back().to);
+        ops.back().kernel = inverse_kernel(op->kernel);
+    }
     return ops;
 }
 
@@ -269,7 +287,7 @@ void assign_slots(std::vector<Op>& ops, bool in_place) {
     }
     if (in_place && moves.size() == 1) {
         size_t last = ops.size() - 1;
-        while (ops[last].type != Op::Type::transform) --last;
+        while (ops[last].type == Op::Type::exchange || ops[last].type == Op::Type::twiddle) --last;
         assert(last > moves[0]);
         moves.push_back(last);
     }
@@ -299,6 +317,11 @@ Result<std::unique_ptr<Step>> make_step(const Op& op, const Plan& plan, const Sp
     if (op.type == Op::Type::twiddle) {
         return make_twiddle_step({op.from, split.pairs, problem.direction, problem.scale(), op.source},
                                  planner.machine());
+    }
+    if (op.type == Op::Type::butterfly) {
+        return make_butterfly_step(
+            {op.from, op.pair, problem.direction, op.last ? problem.scale() : 1, op.source, op.target},
+            planner.machine());
     }
     TransformSpec spec;
     spec.from = op.from;

@@ -156,6 +156,24 @@ TEST(CyclicPlan, BackwardUndoesForward) {
     }
 }
 
+// Up to 16 parts a butterfly does it, beyond an engine; the direct sum of each length must be as exact.
+TEST(CyclicPlan, EveryNumberOfPartsOfAnAxis) {
+    for (const int p : {10, 11, 12, 13, 14, 15, 16, 17, 20}) {
+        check(cat("c2c ", p * p, " ranks=", p, p % 2 ? " batch=2" : " in_place"));
+        check(cat("c2c ", p * p, "x3 axes=0 float ranks=", p));
+    }
+    check("c2c 400x4 grid=20x2 norm=ortho");
+    check("r2c 324x4x3 axes=0,2 grid=18x1x1");
+}
+
+TEST(CyclicPlan, LanesOfATileMayBelongToManyIndices) {
+    for (const index_t inner : {1, 2, 3, 5, 15, 16, 17, 40}) {
+        check(cat("c2c 12x", inner, " axes=0 grid=2"));
+        check(cat("c2c 3x45x", inner, " axes=1 grid=1x3 float"));
+    }
+    check("c2c 2x4x300x4 axes=1,3 grid=1x2x1x2");
+}
+
 // --- where the elements lie
 // -------------------------------------------------------------------------------------------
 

@@ -1,0 +1,304 @@
+// Twiddles and short transforms in one sweep; see butterfly_step.hpp.
+#include "plan/butterfly_step.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "core/buffer.hpp"
+#include "plan/pass_kernels.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr int kMost = static_cast<int>(ButterflySpec::kLongest);
+
+// The local array as outer x p x (k x inner), and which k there are.
+struct Shape {
+    index_t outer = 1, p = 1, inner = 1;
+    AxisRange k;
+    index_t n = 1;  // of the axis that the pair is
+    index_t run() const { return k.count * inner; }
+    index_t elems() const { return outer * p * run(); }
+    index_t chunks() const { return ceil_div(k.count, kTwiddleChunk); }
+    index_t factors() const { return p * (kTwiddleChunk + chunks()); }  // in the tables
+};
+
+Shape shape_of(const ButterflySpec& spec, int rank) {
+    const Patch patch = spec.state.layout.patch(rank);
+    const Extents local = patch_shape(patch), &shape = spec.state.layout.shape();
+    const auto part = static_cast<size_t>(spec.pair.part);
+    assert(spec.pair.rest == spec.pair.part + 1);
+    assert(patch[part].count == shape[part]);
+    Shape result;
+    result.outer = product(local, 0, spec.pair.part);
+    result.p = shape[part];
+    result.inner = product(local, spec.pair.rest + 1, static_cast<int>(local.size()));
+    result.k = patch[part + 1];
+    result.n = shape[part] * shape[part + 1];
+    return result;
+}
+
+Counts counts_of(const Shape& shape, index_t elem_bytes) {
+    Counts counts;
+    const auto elems = static_cast<double>(shape.elems());
+    counts.flops = elems * (6 + 5 * std::log2(static_cast<double>(shape.p)));
+    counts.memory_bytes = 2 * shape.elems() * elem_bytes;
+    return counts;
+}
+
+// w_p^(r s) for the direct sum, as cos and sin of 2 pi j/p.
+template <class T>
+struct Circle {
+    T cosine[kMost] = {}, sine[kMost] = {};
+    explicit Circle(index_t p) {
+        for (index_t j = 0; j < p; ++j) {
+            const Pair<long double> root = unit_root(j, p);
+            cosine[j] = static_cast<T>(root.re);
+            sine[j] = static_cast<T>(root.im);
+        }
+    }
+};
+
+template <class T>
+struct Tile {
+    static constexpr int kLanes = sizeof(T) == 4 ? 32 : 16;
+    using Row = T[kLanes];
+    alignas(64) Row re[kMost], im[kMost];            // x_s, then x_s + x_(p-s) below p/2 and x_s - x_(p-s) above
+    alignas(64) Row out_re[kMost], out_im[kMost];    // X_r
+    alignas(64) Row turn_re[kMost], turn_im[kMost];  // w_n^(s k), the scale included
+
+    // X_r = sum_s x_s w_p^(+- r s) for every lane.
+    void transform(int p, const Circle<T>& circle, bool backward) {
+        const int half = (p - 1) / 2;
+        const auto lanes = [](auto body) {
+            for (int l = 0; l < kLanes; ++l) body(l);
+        };
+        for (int s = 1; s <= half; ++s) {
+            lanes([&](int l) {
+                const T a = re[s][l], b = re[p - s][l], c = im[s][l], d = im[p - s][l];
+                re[s][l] = a + b;
+                im[s][l] = c + d;
+                re[p - s][l] = a - b;
+                im[p - s][l] = c - d;
+            });
+        }
+        for (int r = 0; r <= p / 2; ++r) {
+            Row a_re, a_im, b_re = {}, b_im = {};
+            lanes([&](int l) {
+                a_re[l] = re[0][l];
+                a_im[l] = im[0][l];
+            });
+            if (p % 2 == 0) {
+                const T sign = r % 2 ? T(-1) : T(1);
+                lanes([&](int l) {
+                    a_re[l] += sign * re[p / 2][l];
+                    a_im[l] += sign * im[p / 2][l];
+                });
+            }
+            for (int s = 1; s <= half; ++s) {
+                const T c = circle.cosine[r * s % p], d = circle.sine[r * s % p];
+                lanes([&](int l) {
+                    a_re[l] += c * re[s][l];
+                    a_im[l] += c * im[s][l];
+                    b_re[l] += d * re[p - s][l];
+                    b_im[l] += d * im[p - s][l];
+                });
+            }
+            const int low = backward ? (p - r) % p : r, high = backward ? r : (p - r) % p;  // a - i b, a + i b
+            lanes([&](int l) {
+                out_re[low][l] = a_re[l] + b_im[l];
+                out_im[low][l] = a_im[l] - b_re[l];
+            });
+            if (low == high) continue;
+            lanes([&](int l) {
+                out_re[high][l] = a_re[l] - b_im[l];
+                out_im[high][l] = a_im[l] + b_re[l];
+            });
+        }
+    }
+};
+
+template <class T>
+class Sweep {
+  public:
+    Sweep(const Shape& shape, bool backward, bool scaled, const Pair<T>* factors)
+        : shape_(shape), backward_(backward), first_turned_(scaled ? 0 : 1), factors_(factors), circle_(shape.p) {}
+
+    void run(const void* source, void* target) const {
+        const auto* from = static_cast<const Pair<T>*>(source);
+        auto* to = static_cast<Pair<T>*>(target);
+        Tile<T> tile = {};
+        const index_t run = shape_.run();
+        index_t turned_for = -1;  // the k that all lanes' factors are for
+        for (index_t o = 0; o < shape_.outer; ++o, from += shape_.p * run, to += shape_.p * run) {
+            for (index_t at = 0; at < run; at += Tile<T>::kLanes) {
+                const int lanes = static_cast<int>(std::min<index_t>(Tile<T>::kLanes, run - at));
+                set_turns(tile, at, lanes, turned_for);
+                load(tile, from + at, lanes);
+                tile.transform(static_cast<int>(shape_.p), circle_, backward_);
+                store(tile, to + at, lanes);
+            }
+        }
+    }
+
+  private:
+    Pair<T> factor(index_t s, index_t k) const {
+        const Pair<T>* own = factors_ + s * (kTwiddleChunk + shape_.chunks());
+        return multiply(own[kTwiddleChunk + k / kTwiddleChunk], own[k % kTwiddleChunk]);
+    }
+
+    void set_turns(Tile<T>& tile, index_t at, int lanes, index_t& turned_for) const {
+        const index_t first = at / shape_.inner, last = (at + lanes - 1) / shape_.inner;
+        if (first == last && first == turned_for) return;
+        turned_for = first == last ? first : -1;
+        for (index_t s = first_turned_; s < shape_.p; ++s) {
+            index_t k = first, left = (first + 1) * shape_.inner - at;  // lanes before the next k
+            Pair<T> w = factor(s, k);
+            for (int l = 0; l < (first == last ? Tile<T>::kLanes : lanes); ++l, --left) {
+                if (left == 0 && first != last) {
+                    w = factor(s, ++k);
+                    left = shape_.inner;
+                }
+                tile.turn_re[s][l] = w.re;
+                tile.turn_im[s][l] = w.im;
+            }
+        }
+    }
+
+    void load(Tile<T>& tile, const Pair<T>* from, int lanes) const {
+        for (index_t s = 0; s < shape_.p; ++s, from += shape_.run()) {
+            if (backward_ || s < first_turned_) {
+                for (int l = 0; l < lanes; ++l) {
+                    tile.re[s][l] = from[l].re;
+                    tile.im[s][l] = from[l].im;
+                }
+                continue;
+            }
+            for (int l = 0; l < lanes; ++l) {
+                tile.re[s][l] = from[l].re * tile.turn_re[s][l] - from[l].im * tile.turn_im[s][l];
+                tile.im[s][l] = from[l].re * tile.turn_im[s][l] + from[l].im * tile.turn_re[s][l];
+            }
+        }
+    }
+
+    void store(const Tile<T>& tile, Pair<T>* to, int lanes) const {
+        for (index_t s = 0; s < shape_.p; ++s, to += shape_.run()) {
+            if (!backward_ || s < first_turned_) {
+                for (int l = 0; l < lanes; ++l) to[l] = {tile.out_re[s][l], tile.out_im[s][l]};
+                continue;
+            }
+            for (int l = 0; l < lanes; ++l) {
+                const T re = tile.out_re[s][l], im = tile.out_im[s][l];
+                to[l] = {re * tile.turn_re[s][l] - im * tile.turn_im[s][l],
+                         re * tile.turn_im[s][l] + im * tile.turn_re[s][l]};
+            }
+        }
+    }
+
+    const Shape& shape_;
+    bool backward_;
+    index_t first_turned_;  // s = 0 has no factor but the scale
+    const Pair<T>* factors_;
+    Circle<T> circle_;
+};
+
+template <class T>
+void fill_factors(const Shape& shape, bool backward, long double scale, Pair<T>* to) {
+    const auto root = [&](index_t s, index_t k, long double by) {
+        const Pair<long double> w = unit_root(product_mod(s, k, shape.n), shape.n);
+        return Pair<T>{static_cast<T>(by * w.re), static_cast<T>((backward ? by : -by) * w.im)};
+    };
+    for (index_t s = 0; s < shape.p; ++s) {
+        for (index_t i = 0; i < kTwiddleChunk; ++i) *to++ = root(s, i * shape.k.step, 1);
+        for (index_t chunk = 0; chunk < shape.chunks(); ++chunk)
+            *to++ = root(s, shape.k.at(chunk * kTwiddleChunk), scale);
+    }
+}
+
+// body(T()) for the precision's T.
+template <class Body>
+void with_real(Precision precision, Body body) {
+    if (precision == Precision::single) return body(float());
+    if (precision == Precision::dbl) return body(double());
+    body(static_cast<long double>(0));
+}
+
+class ButterflyTask final : public Task {
+  public:
+    ButterflyTask(ButterflySpec spec, const Shape& shape, Buffer factors)
+        : spec_(std::move(spec)), shape_(shape), factors_(std::move(factors)) {
+        with_real(spec_.state.elem.precision, [&](auto real) {
+            using T = decltype(real);
+            if (shape_.elems()) fill_factors(shape_, backward(), spec_.scale, factors_.as<Pair<T>>());
+        });
+    }
+    Status run(RunContext& context) override {
+        counts_ = Counts();
+        if (shape_.elems() == 0) return Status();
+        with_real(spec_.state.elem.precision, [&](auto real) {
+            using T = decltype(real);
+            Sweep<T>(shape_, backward(), spec_.scale != 1, factors_.as<Pair<T>>())
+                .run(context.at(spec_.source), context.at(spec_.target));
+        });
+        counts_ = counts_of(shape_, static_cast<index_t>(spec_.state.elem.bytes()));
+        return Status();
+    }
+    Counts counted() const override { return counts_; }
+
+  private:
+    bool backward() const { return spec_.direction == Direction::backward; }
+
+    ButterflySpec spec_;
+    Shape shape_;
+    Buffer factors_;
+    Counts counts_;
+};
+
+class ButterflyStep final : public Step {
+  public:
+    ButterflyStep(ButterflySpec spec, const Machine& machine)
+        : spec_(std::move(spec)), memory_bytes_per_second_(machine.memory_bytes_per_second) {}
+    const char* type() const override { return "Butterfly"; }
+
+    std::string describe() const override {
+        const Extents& shape = spec_.state.layout.shape();
+        const auto part = static_cast<size_t>(spec_.pair.part);
+        return cat(shape[part], "*", shape[part + 1], " points of axes ", spec_.pair.part, ",", spec_.pair.rest,
+                   spec_.direction == Direction::backward ? ", backward" : "", spec_.scale != 1 ? ", scaled" : "", ", ",
+                   spec_.state.layout.describe(), " ", slot_name(spec_.source), " -> ", slot_name(spec_.target));
+    }
+
+    Counts predict(int rank) const override {
+        const Shape shape = shape_of(spec_, rank);
+        if (shape.elems() == 0) return Counts();
+        Counts counts = counts_of(shape, static_cast<index_t>(spec_.state.elem.bytes()));
+        counts.seconds = static_cast<double>(counts.memory_bytes) / 2 / memory_bytes_per_second_;
+        return counts;
+    }
+
+    index_t own_memory_bytes(int rank) const override {
+        const Shape shape = shape_of(spec_, rank);
+        return shape.elems() ? shape.factors() * static_cast<index_t>(spec_.state.elem.bytes()) : 0;
+    }
+
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        const int rank = binding.comm.rank();
+        SPANFFT_ASSIGN(Buffer factors, Buffer::allocate(static_cast<size_t>(own_memory_bytes(rank))));
+        return std::unique_ptr<Task>(new ButterflyTask(spec_, shape_of(spec_, rank), std::move(factors)));
+    }
+
+  private:
+    ButterflySpec spec_;
+    double memory_bytes_per_second_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_butterfly_step(ButterflySpec spec, const Machine& machine) {
+    assert(spec.state.elem.complex);
+    return std::make_unique<ButterflyStep>(std::move(spec), machine);
+}
+
+}  // namespace spanfft
