@@ -309,11 +309,12 @@ int threads_of(const Problem& problem, const Machine& machine) {
 }
 
 Result<std::unique_ptr<Step>> make_step(const Op& op, const Plan& plan, const SplitArray& split,
-                                        const ExchangeStrategy& strategy, const Planner& planner,
+                                        const ExchangeChoice& exchange, const Planner& planner,
                                         std::vector<std::string>& notes) {
     const Problem& problem = plan.problem;
     if (op.type == Op::Type::exchange)
-        return make_exchange_step(op.from, op.to, op.source, op.target, strategy, planner.machine());
+        return make_exchange_step(exchange_spec(op.from, op.to, exchange.parameter, planner.machine()), op.source,
+                                  op.target, *exchange.strategy, planner.machine());
     if (op.type == Op::Type::twiddle) {
         return make_twiddle_step({op.from, split.pairs, problem.direction, problem.scale(), op.source},
                                  planner.machine());
@@ -348,8 +349,9 @@ void set_slot_bytes(Plan& plan, const std::vector<Op>& ops) {
     }
 }
 
-Result<std::unique_ptr<Plan>> plan_on_grid(const Problem& problem, const Extents& grid,
-                                           const ExchangeStrategy& strategy, const Planner& planner) {
+// exchange: as in a problem string; "" only where nothing is exchanged.
+Result<std::unique_ptr<Plan>> plan_on_grid(const Problem& problem, const Extents& grid, const std::string& exchange,
+                                           const Planner& planner) {
     const SplitArray split = split_array(problem, grid);
     if (split.pairs.empty()) {  // every transformed axis is whole: no exchange
         Route route;
@@ -367,13 +369,13 @@ Result<std::unique_ptr<Plan>> plan_on_grid(const Problem& problem, const Extents
     plan->problem = problem;
     plan->problem.threads = threads_of(problem, planner.machine());
     plan->problem.grid = grid;
-    plan->problem.exchange = strategy.name;
+    plan->problem.exchange = exchange;
     plan->solver = "cyclic";
     plan->input = {cyclic_layout(problem, problem.input_shape(), grid), problem.input_elem()};
     plan->output = {cyclic_layout(problem, problem.output_shape(), grid), problem.output_elem()};
     set_slot_bytes(*plan, ops);
     for (const Op& op : ops) {
-        SPANFFT_ASSIGN(auto step, make_step(op, *plan, split, strategy, planner, plan->notes));
+        SPANFFT_ASSIGN(auto step, make_step(op, *plan, split, find_exchange(exchange), planner, plan->notes));
         plan->steps.push_back(std::move(step));
     }
     plan->notes.push_back("an axis of n points divided by p is shown as two, of p and n/p points");
@@ -390,10 +392,36 @@ Problem grid_twin(const Problem& problem) {
     return twin;
 }
 
+// What the user asked for, or every strategy with each parameter worth trying; "" if nothing is exchanged.
+Result<std::vector<std::string>> candidate_exchanges(const Problem& problem, const Extents& grid,
+                                                     const Machine& machine) {
+    const SplitArray split = split_array(problem, grid);
+    if (split.pairs.empty()) return std::vector<std::string>{""};
+    const auto ops = forward_ops(problem, split);
+    const auto op = std::find_if(ops.begin(), ops.end(), [](const Op& o) { return o.type == Op::Type::exchange; });
+    ExchangeSpec spec = exchange_spec(op->from, op->to, "", machine);
+    if (!problem.exchange.empty()) {
+        const ExchangeChoice forced = find_exchange(problem.exchange);
+        spec.parameter = forced.parameter;
+        SPANFFT_TRY(forced.strategy->check(spec));
+        return std::vector<std::string>{problem.exchange};
+    }
+    std::vector<std::string> texts;
+    for (const auto& strategy : exchange_table()) {
+        if (strategy.approximate) continue;
+        spec.parameter.clear();
+        for (const std::string& parameter : strategy.candidates(spec)) {
+            spec.parameter = parameter;
+            if (strategy.check(spec).ok()) texts.push_back(exchange_text(strategy, parameter));
+        }
+    }
+    return texts;
+}
+
 struct Choice {
     Extents grid;
-    const ExchangeStrategy* strategy = nullptr;
-    double seconds = 0;
+    std::string exchange;
+    double seconds = -1;             // before there is one
     std::vector<std::string> notes;  // runners-up
 };
 
@@ -403,15 +431,15 @@ Result<Choice> choose(const Problem& problem, const Planner& planner) {
     Choice best;
     std::vector<std::string> lost;
     for (const Extents& grid : grids) {
-        for (const auto& strategy : exchange_table()) {
-            if (!problem.exchange.empty() && problem.exchange != strategy.name) continue;
-            SPANFFT_ASSIGN(const auto plan, plan_on_grid(twin, grid, strategy, planner));
-            Choice choice{grid, &strategy, plan->predicted_seconds(), {}};
-            if (!best.strategy || choice.seconds < best.seconds) std::swap(best, choice);
-            if (choice.strategy)
-                lost.push_back(cat("not chosen: grid ", shape_string(choice.grid), " with ", choice.strategy->name,
-                                   ": ", choice.seconds * 1e3, " ms predicted"));
-            if (split_array(problem, grid).pairs.empty()) break;  // nothing to exchange
+        SPANFFT_ASSIGN(const auto exchanges, candidate_exchanges(twin, grid, planner.machine()));
+        for (const std::string& exchange : exchanges) {
+            SPANFFT_ASSIGN(const auto plan, plan_on_grid(twin, grid, exchange, planner));
+            Choice choice{grid, exchange, plan->predicted_seconds(), {}};
+            if (best.seconds < 0 || choice.seconds < best.seconds) std::swap(best, choice);
+            if (choice.seconds >= 0)
+                lost.push_back(cat("not chosen: grid ", shape_string(choice.grid), " with ",
+                                   choice.exchange.empty() ? "no exchange" : choice.exchange, ": ",
+                                   choice.seconds * 1e3, " ms predicted"));
         }
     }
     for (size_t i = 0; i < std::min<size_t>(lost.size(), 4); ++i)
@@ -426,7 +454,7 @@ Result<std::unique_ptr<Plan>> solve_cyclic(const Problem& problem, const Planner
         return error(Code::unsupported, "cyclic is for arrays that are divided cyclically; give layout=cyclic");
     if (problem.memory_bytes > 0) return error(Code::unsupported, "cyclic works on arrays in memory, not on files");
     SPANFFT_ASSIGN(const Choice choice, choose(problem, planner));
-    SPANFFT_ASSIGN(auto plan, plan_on_grid(problem, choice.grid, *choice.strategy, planner));
+    SPANFFT_ASSIGN(auto plan, plan_on_grid(problem, choice.grid, choice.exchange, planner));
     for (const auto& note : choice.notes) plan->notes.push_back(note);
     return plan;
 }
