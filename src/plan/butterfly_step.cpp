@@ -6,12 +6,14 @@
 #include <cmath>
 
 #include "core/buffer.hpp"
+#include "core/threads.hpp"
 #include "plan/pass_kernels.hpp"
 
 namespace spanfft {
 
 namespace {
 
+constexpr index_t kTeamBytes = 1 << 20;  // waking threads costs what a sweep over some 100 KiB does
 constexpr int kMost = static_cast<int>(ButterflySpec::kLongest);
 
 // The local array as outer x p x (k x inner), and which k there are.
@@ -134,7 +136,10 @@ struct Work {
     const Pair<T>* factors = nullptr;
     const Pair<T>* from = nullptr;
     Pair<T>* to = nullptr;
+    index_t begin = 0, end = 0;  // of tiles()
 
+    index_t tiles_a_run() const { return ceil_div(shape.run(), Tile<T>::kLanes); }
+    index_t tiles() const { return shape.outer * tiles_a_run(); }
     Pair<T> factor(index_t s, index_t k) const {
         const Pair<T>* own = factors + s * (kTwiddleChunk + shape.chunks());
         return multiply(own[kTwiddleChunk + k / kTwiddleChunk], own[k % kTwiddleChunk]);
@@ -200,17 +205,16 @@ void sweep(const Work<T>& work) {
     constexpr int kLanes = Tile<T>::kLanes;
     const index_t run = work.shape.run();
     const int p = static_cast<int>(work.shape.p);
+    const index_t tiles_a_run = work.tiles_a_run();
     index_t turned_for = -1;
-    for (index_t o = 0; o < work.shape.outer; ++o) {
-        const index_t base = o * p * run;
-        for (index_t at = 0; at < run; at += kLanes) {
-            const bool full = run - at >= kLanes;
-            const int lanes = full ? kLanes : static_cast<int>(run - at);
-            set_turns(work, tile, at, lanes, turned_for);
-            full ? load(work, tile, work.from + base + at, kLanes) : load(work, tile, work.from + base + at, lanes);
-            tile.template transform<Points>(p, circle, work.backward);
-            full ? store(work, tile, work.to + base + at, kLanes) : store(work, tile, work.to + base + at, lanes);
-        }
+    for (index_t i = work.begin; i < work.end; ++i) {
+        const index_t at = i % tiles_a_run * kLanes, place = i / tiles_a_run * p * run + at;
+        const bool full = run - at >= kLanes;
+        const int lanes = full ? kLanes : static_cast<int>(run - at);
+        set_turns(work, tile, at, lanes, turned_for);
+        full ? load(work, tile, work.from + place, kLanes) : load(work, tile, work.from + place, lanes);
+        tile.template transform<Points>(p, circle, work.backward);
+        full ? store(work, tile, work.to + place, kLanes) : store(work, tile, work.to + place, lanes);
     }
 }
 
@@ -280,15 +284,28 @@ class ButterflyTask final : public Task {
             using T = decltype(real);
             if (shape_.elems()) fill_factors(shape_, backward(), spec_.scale, factors_.as<Pair<T>>());
         });
+        const index_t bytes = shape_.elems() * static_cast<index_t>(spec_.state.elem.bytes());
+        if (spec_.threads > 1 && bytes >= kTeamBytes) team_ = std::make_unique<ThreadTeam>(spec_.threads);
     }
     Status run(RunContext& context) override {
         counts_ = Counts();
         if (shape_.elems() == 0) return Status();
         with_real(spec_.state.elem.precision, [&](auto real) {
             using T = decltype(real);
-            run_sweep(Work<T>{shape_, backward(), spec_.scale == 1 ? 1 : 0, factors_.as<Pair<T>>(),
-                              static_cast<const Pair<T>*>(context.at(spec_.source)),
-                              static_cast<Pair<T>*>(context.at(spec_.target))});
+            Work<T> work{shape_,
+                         backward(),
+                         spec_.scale == 1 ? 1 : 0,
+                         factors_.as<Pair<T>>(),
+                         static_cast<const Pair<T>*>(context.at(spec_.source)),
+                         static_cast<Pair<T>*>(context.at(spec_.target))};
+            work.end = work.tiles();
+            if (!team_) return run_sweep(work);
+            team_->run([&work, this](int member) {  // two pointers: std::function holds them without allocating
+                Work<T> share = work;
+                share.begin = work.end * member / team_->size();
+                share.end = work.end * (member + 1) / team_->size();
+                run_sweep(share);
+            });
         });
         counts_ = counts_of(shape_, static_cast<index_t>(spec_.state.elem.bytes()));
         return Status();
@@ -301,6 +318,7 @@ class ButterflyTask final : public Task {
     ButterflySpec spec_;
     Shape shape_;
     Buffer factors_;
+    std::unique_ptr<ThreadTeam> team_;  // nullptr: this thread alone
     Counts counts_;
 };
 
@@ -322,7 +340,7 @@ class ButterflyStep final : public Step {
         const Shape shape = shape_of(spec_, rank);
         if (shape.elems() == 0) return Counts();
         Counts counts = counts_of(shape, static_cast<index_t>(spec_.state.elem.bytes()));
-        counts.seconds = static_cast<double>(counts.memory_bytes) / 2 / memory_bytes_per_second_;
+        counts.seconds = static_cast<double>(counts.memory_bytes) / 2 / memory_bytes_per_second_;  // of one thread
         return counts;
     }
 

@@ -25,6 +25,7 @@ struct ButterflySpec {
     Direction direction = Direction::forward;
     long double scale = 1;
     Slot source = Slot::output, target = Slot::output;  // may be the same
+    int threads = 1;
 };
 
 std::unique_ptr<Step> make_butterfly_step(ButterflySpec spec, const Machine& machine);

@@ -321,7 +321,7 @@ Result<std::unique_ptr<Step>> make_step(const Op& op, const Plan& plan, const Sp
     }
     if (op.type == Op::Type::butterfly) {
         return make_butterfly_step(
-            {op.from, op.pair, problem.direction, op.last ? problem.scale() : 1, op.source, op.target},
+            {op.from, op.pair, problem.direction, op.last ? problem.scale() : 1, op.source, op.target, problem.threads},
             planner.machine());
     }
     TransformSpec spec;

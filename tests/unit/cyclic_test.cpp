@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "exec/executor.hpp"
+#include "plan/butterfly_step.hpp"
 #include "plan/planner.hpp"
-#include "plan/twiddle_step.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
 #include "support/thread_comm.hpp"
@@ -172,6 +172,30 @@ TEST(CyclicPlan, LanesOfATileMayBelongToManyIndices) {
         check(cat("c2c 3x45x", inner, " axes=1 grid=1x3 float"));
     }
     check("c2c 2x4x300x4 axes=1,3 grid=1x2x1x2");
+}
+
+TEST(ButterflyStep, ThreadsShareTheTiles) {
+    const Layout layout({3, 2, 700, 33}, {{1, -1, Division::block}});
+    const auto run = [&](int threads, Direction direction) {
+        const auto step = make_butterfly_step(
+            {{layout, {Precision::dbl, true}}, {1, 2}, direction, 0.25L, Slot::input, Slot::output, threads},
+            this_machine());
+        const auto comm = make_self_comm();
+        Binding binding(*comm);
+        auto task = step->bind(binding);
+        std::vector<double> in(static_cast<size_t>(2 * layout.local_elems(0))), out(in.size());
+        Random random(93);
+        for (double& x : in) x = random.noise();
+        RunContext context;
+        context.slots[static_cast<size_t>(Slot::input)] = in.data();
+        context.slots[static_cast<size_t>(Slot::output)] = out.data();
+        EXPECT_TRUE(task.value()->run(context).ok());
+        return out;
+    };
+    for (const Direction direction : {Direction::forward, Direction::backward}) {
+        const auto alone = run(1, direction);
+        for (const int threads : {2, 3}) EXPECT_EQ(run(threads, direction), alone);
+    }
 }
 
 // --- where the elements lie
