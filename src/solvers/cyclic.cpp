@@ -303,11 +303,6 @@ void assign_slots(std::vector<Op>& ops, bool in_place) {
 
 // --- the plan --------------------------------------------------------------------------------------------------------
 
-int threads_of(const Problem& problem, const Machine& machine) {
-    if (problem.threads > 0) return problem.threads;
-    return problem.ranks == 1 ? machine.cores : 1;  // ranks share the cores
-}
-
 Result<std::unique_ptr<Step>> make_step(const Op& op, const Plan& plan, const SplitArray& split,
                                         const ExchangeChoice& exchange, const Planner& planner,
                                         std::vector<std::string>& notes) {
