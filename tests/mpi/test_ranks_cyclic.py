@@ -20,8 +20,9 @@ def grids(size, ndim):
 
 def one_all_to_all(plan):
     assert plan.solver == "cyclic"
+    packed = "exchange=alltoall" in plan.problem  # others may read where the data lies, or cut messages
     for direction in ("forward", "backward"):
-        assert plan.counted(direction)["messages"] == plan.ranks - 1
+        assert not packed or plan.counted(direction)["messages"] == plan.ranks - 1
         types = [step["type"] for step in plan.report(direction)["steps"]]
         assert types.count("Exchange") == (plan.ranks > 1)
 
@@ -30,7 +31,7 @@ def one_all_to_all(plan):
 def test_one_dimension(dtype, comm, rng):
     n = comm.size**2 * 12
     u = numbers(rng, (n,), dtype)
-    with Plan((n,), dtype, comm=comm, layout="cyclic") as plan:
+    with Plan((n,), dtype, comm=comm, layout="cyclic", exchange="alltoallv") as plan:
         assert np.array_equal(np.arange(n)[plan.input_slices], np.arange(comm.rank, n, comm.size))
         check_plan(comm, plan, u, np.fft.fft(u), 50 * np.finfo(dtype).eps)
         one_all_to_all(plan)

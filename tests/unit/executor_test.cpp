@@ -292,7 +292,8 @@ TEST(Executor, RefusesToExecuteAPlanForFiles) {
 TEST(Executor, AFailureOfOneRankWhileItIsMadeIsAnErrorOnAll) {
     for (const std::string text :
          {"c2c 8x6x4 ranks=4 grid=2x2 threads=1 exchange=alltoallv", "r2c 8x6x4 ranks=3 threads=1 exchange=alltoallw",
-          "c2c 8x6x4 backward ranks=6 grid=3x2 threads=1", "c2c 8x9x4 ranks=6 grid=2x3 threads=1 layout=cyclic"}) {
+          "c2c 8x6x4 backward ranks=6 grid=3x2 threads=1",
+          "c2c 8x9x4 ranks=6 grid=2x3 threads=1 layout=cyclic exchange=alltoallw"}) {
         const auto shared = plan(text);
         const int ranks = shared->problem.ranks;
         for (const CommCall call : {CommCall::split, CommCall::make_transfer}) {
