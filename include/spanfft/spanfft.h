@@ -60,6 +60,8 @@ enum {
 enum { SPANFFT_NORM_BACKWARD = 0, SPANFFT_NORM_ORTHO = 1, SPANFFT_NORM_FORWARD = 2 };
 /* Where the spectrum lies on ranks: divided like the real-space array, or left where the last exchange put it. */
 enum { SPANFFT_OUTPUT_NATURAL = 0, SPANFFT_OUTPUT_EXCHANGED = 1 };
+/* How axes are divided over ranks, in real space and in the spectrum: balanced blocks, or index i on part i mod p. */
+enum { SPANFFT_LAYOUT_BLOCK = 0, SPANFFT_LAYOUT_CYCLIC = 1 };
 enum { SPANFFT_ESTIMATE = 0, SPANFFT_MEASURE = 1 };
 
 /* A communicator; from spanfft_comm_from_mpi (spanfft_mpi.h). */
@@ -72,6 +74,14 @@ typedef struct spanfft_box {
     int64_t start[SPANFFT_MAX_NDIM]; /* first index along each axis */
     int64_t count[SPANFFT_MAX_NDIM]; /* indices along each axis; 0: an empty box */
 } spanfft_box;
+
+/* A rank's part of a global array: indices start[i], start[i] + step[i], ... (count[i] of them) along axis i. */
+typedef struct spanfft_part {
+    size_t size;                     /* sizeof(spanfft_part), set by the caller */
+    int64_t start[SPANFFT_MAX_NDIM]; /* first index along each axis */
+    int64_t count[SPANFFT_MAX_NDIM]; /* indices along each axis; 0: nothing */
+    int64_t step[SPANFFT_MAX_NDIM];  /* from one index to the next; 1 unless the layout is cyclic */
+} spanfft_part;
 
 /* What to transform. Fill it with spanfft_problem_init, then set what differs. */
 typedef struct spanfft_problem {
@@ -97,6 +107,7 @@ typedef struct spanfft_problem {
     int32_t in_place;                /* spanfft_execute will be called with in == out */
     int64_t memory_bytes;            /* > 0: for files; each process uses at most this much memory */
     int32_t own_output;              /* the output is the plan's own array: spanfft_plan_output_array */
+    int32_t layout;                  /* SPANFFT_LAYOUT_*; cyclic: one all-to-all, c2c, p*p divides a divided axis */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -153,14 +164,19 @@ SPANFFT_API int spanfft_plan_imagine(const char* text, spanfft_plan** plan);
 SPANFFT_API void spanfft_plan_free(spanfft_plan* plan);
 
 /* Runs the plan. Collective. in and out hold this rank's boxes in C order, batch arrays one after the other;
- * lengths by spanfft_plan_input_box and _output_box. in is left as it was unless the plan is in place.
+ * lengths by spanfft_plan_input_part and _output_part. in is left as it was unless the plan is in place.
  * Empty boxes may have NULL pointers. */
 SPANFFT_API int spanfft_execute(spanfft_plan* plan, const void* in, void* out);
 
-/* This rank's box of the input array (ndim axes, without the batch). */
+/* This rank's box of the input array (ndim axes, without the batch). SPANFFT_UNSUPPORTED for plans with the cyclic
+ * layout on several ranks, whose parts are no boxes. */
 SPANFFT_API int spanfft_plan_input_box(const spanfft_plan* plan, spanfft_box* box);
 /* This rank's box of the output array. */
 SPANFFT_API int spanfft_plan_output_box(const spanfft_plan* plan, spanfft_box* box);
+/* This rank's part of the input array, in any layout (ndim axes, without the batch). */
+SPANFFT_API int spanfft_plan_input_part(const spanfft_plan* plan, spanfft_part* part);
+/* This rank's part of the output array. */
+SPANFFT_API int spanfft_plan_output_part(const spanfft_plan* plan, spanfft_part* part);
 /* Bytes of this rank's input, batch included. */
 SPANFFT_API int64_t spanfft_plan_input_bytes(const spanfft_plan* plan);
 /* Bytes of this rank's output, batch included. */

@@ -55,9 +55,9 @@ std::string take_text(Call call) {
     return text;
 }
 
-inline std::int64_t elems(const spanfft_box& box, int ndim) {
+inline std::int64_t elems(const spanfft_part& part, int ndim) {
     std::int64_t n = 1;
-    for (int i = 0; i < ndim; ++i) n *= box.count[i];
+    for (int i = 0; i < ndim; ++i) n *= part.count[i];
     return n;
 }
 
@@ -121,6 +121,7 @@ class Problem {
         c_.ngrid = static_cast<std::int32_t>(grid.size());
         return *this;
     }
+    Problem& layout(int layout) { return set(&spanfft_problem::layout, layout); }
     Problem& output(int output) { return set(&spanfft_problem::output, output); }
     Problem& real_box(const spanfft_box& box) {  // this rank's
         real_box_ = box;
@@ -262,12 +263,14 @@ class Plan {
     }
 
     // This rank's part, the batch included.
-    std::size_t input_elems() const { return count(input_box()); }
-    std::size_t output_elems() const { return count(output_box()); }
+    std::size_t input_elems() const { return count(input_part()); }
+    std::size_t output_elems() const { return count(output_part()); }
     std::int64_t input_bytes() const { return spanfft_plan_input_bytes(get()); }
     std::int64_t output_bytes() const { return spanfft_plan_output_bytes(get()); }
     spanfft_box input_box() const { return box(spanfft_plan_input_box); }
     spanfft_box output_box() const { return box(spanfft_plan_output_box); }
+    spanfft_part input_part() const { return part(spanfft_plan_input_part); }  // in any layout, with steps
+    spanfft_part output_part() const { return part(spanfft_plan_output_part); }
     std::vector<std::int64_t> input_shape() const { return shape(spanfft_plan_input_shape); }
     std::vector<std::int64_t> output_shape() const { return shape(spanfft_plan_output_shape); }
 
@@ -326,13 +329,19 @@ class Plan {
         detail::check(query(get(), &result));
         return result;
     }
+    spanfft_part part(int (*query)(const spanfft_plan*, spanfft_part*)) const {
+        spanfft_part result{};
+        result.size = sizeof result;
+        detail::check(query(get(), &result));
+        return result;
+    }
     std::vector<std::int64_t> shape(int (*query)(const spanfft_plan*, std::int64_t*)) const {
         std::int64_t extents[SPANFFT_MAX_NDIM] = {};
         const int ndim = query(get(), extents);
         return std::vector<std::int64_t>(extents, extents + ndim);
     }
-    // Elements of a box in all arrays of the batch, which the C interface tells only in the problem string.
-    std::size_t count(const spanfft_box& part) const {
+    // Elements of a part in all arrays of the batch, which the C interface tells only in the problem string.
+    std::size_t count(const spanfft_part& part) const {
         const int ndim = spanfft_plan_input_shape(get(), nullptr);
         return static_cast<std::size_t>(detail::elems(part, ndim) * batch());
     }

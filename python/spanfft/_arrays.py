@@ -138,6 +138,9 @@ def aligned_zeros(shape: Sequence[int], dtype: np.dtype[Any]) -> AnyArray:
     return raw[skip : skip + count * dtype.itemsize].view(dtype).reshape(tuple(shape))
 
 
-def slices(box: tuple[Sequence[int], Sequence[int]]) -> tuple[slice, ...]:
-    """A box as slices of the global array."""
-    return tuple(slice(start, start + count) for start, count in zip(*box, strict=True))
+def slices(part: tuple[Sequence[int], Sequence[int], Sequence[int]]) -> tuple[slice, ...]:
+    """A part (start, count, step) as slices of the global array; a step of 1 is left out."""
+    return tuple(
+        slice(start, start + count) if step == 1 else slice(start, start + (count - 1) * step + 1, step)
+        for start, count, step in zip(*part, strict=True)
+    )

@@ -5,7 +5,8 @@ from typing import TypedDict
 
 max_ndim: int
 
-Box = tuple[Sequence[int], Sequence[int]]
+Box = tuple[Sequence[int], Sequence[int]]  # start, count
+Part = tuple[list[int], list[int], list[int]]  # start, count, step
 
 class Counts(TypedDict):
     flops: float
@@ -48,9 +49,9 @@ class Plan:
     @property
     def output_address(self) -> int: ...
     @property
-    def input_box(self) -> tuple[list[int], list[int]]: ...
+    def input_part(self) -> Part: ...
     @property
-    def output_box(self) -> tuple[list[int], list[int]]: ...
+    def output_part(self) -> Part: ...
     @property
     def input_shape(self) -> list[int]: ...
     @property
@@ -101,6 +102,7 @@ def plan(
     in_place: bool = False,
     own_output: bool = False,
     memory_bytes: int = 0,
+    layout: int = 0,
     comm: int = 0,
 ) -> Plan: ...
 def parse(problem: str, comm: int = 0) -> Plan: ...

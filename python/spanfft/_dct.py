@@ -211,9 +211,9 @@ def _on_ranks(
 
     def run(part: AnyArray) -> AnyArray:
         source = np.array(part, dtype=real, order="C")
-        _scale(source, picked, extra.before, math.sqrt(2), plan.input_box[0], shape)
+        _scale(source, picked, extra.before, math.sqrt(2), plan.input_part[0], shape)
         result = execute_ranks(ranks, plan, source, real, real, None)
-        _scale(result, picked, extra.after, math.sqrt(0.5), plan.output_box[0], shape)
+        _scale(result, picked, extra.after, math.sqrt(0.5), plan.output_part[0], shape)
         return result if extra.factor == 1 else result * real.type(extra.factor)
 
     if array.dtype.kind != "c":

@@ -367,7 +367,7 @@ def execute_ranks(
     ranks: Ranks, plan: CorePlan, array: AnyArray, dtype: np.dtype[Any], result_dtype: np.dtype[Any], out: object
 ) -> AnyArray:
     """Runs a plan on ranks, whose out= arguments may be wrong on some."""
-    shape = tuple(plan.output_box[1])
+    shape = tuple(plan.output_part[1])
     target: AnyArray | None = None
     error: Error | None = None
     try:

@@ -20,7 +20,7 @@ from ._report import report_of
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
-    from ._core import Counts
+    from ._core import Counts, Part
     from ._core import Plan as CorePlan
     from ._mpi import Ranks
     from ._report import Report
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan"]
 
 _OUTPUTS = {"natural": 0, "exchanged": 1}
+_LAYOUTS = {"block": 0, "cyclic": 1}
 _EFFORTS = {"estimate": 0, "measure": 1}
 _DIRECTIONS = {"forward": FORWARD, "backward": BACKWARD}
 _BoxLists = tuple[list[int], list[int]]
@@ -90,6 +91,10 @@ class Plan:
     grid
         Into how many blocks each axis of real space is divided; the product is the number of ranks. Axis i is
         divided into balanced blocks: the first r ranks hold one index more. Default: the planner chooses.
+    layout
+        "block": axis i of the grid is divided into balanced blocks. "cyclic": both real space and spectrum are
+        divided cyclically, index j on part j mod p, which takes a single all-to-all, for 1-D too; p * p must divide
+        the length of a transformed axis that is divided by p, and its kind must be c2c.
     output
         "natural": the spectrum is divided like real space. "exchanged": it stays where the last exchange puts it,
         which saves one; `output_slices` tells where.
@@ -147,6 +152,7 @@ class Plan:
         effort: str = "estimate",
         real_slices: Sequence[slice] | None = None,
         spectrum_slices: Sequence[slice] | None = None,
+        layout: str = "block",
     ) -> None:
         # First, so that a plan that couldn't be made can be collected.
         self._plans: dict[int, CorePlan] = {}
@@ -164,7 +170,7 @@ class Plan:
         def check() -> tuple[object, ...]:
             return self._check(
                 shape, dtype, axes, kind, grid, output, norm, batch, in_place, own_output, threads, engine,
-                exchange, effort, real_slices, spectrum_slices,
+                exchange, effort, real_slices, spectrum_slices, layout,
             )  # fmt: skip
 
         if self._ranks is None:
@@ -191,6 +197,7 @@ class Plan:
         effort: str,
         real_slices: Sequence[slice] | None,
         spectrum_slices: Sequence[slice] | None,
+        layout: str,
     ) -> tuple[object, ...]:
         """Everything that can be wrong before the library is asked. Sets the attributes."""
         given: object = shape
@@ -232,6 +239,7 @@ class Plan:
         if self.batch is not None and self.batch < 1:
             raise InvalidArgument(f"batch is {self.batch}; it must be at least 1")
         self._output = _choice("output", output, _OUTPUTS)
+        self._layout = _choice("layout", layout, _LAYOUTS)
         self._effort = _choice("effort", effort, _EFFORTS)
         self._threads = arrays.whole(threads, "threads")
         if self._threads < 0:
@@ -290,11 +298,11 @@ class Plan:
         plan = self._make(BACKWARD, _grid_of(forward), self._real_box, self._spectrum_box)
         if self._ranks is None:
             return plan
-        differs = (plan.input_box, plan.output_box) != (forward.output_box, forward.input_box)
+        differs = (plan.input_part, plan.output_part) != (forward.output_part, forward.input_part)
         if not self._ranks.any(differs):
             return plan
         plan.free()
-        return self._make(BACKWARD, (), forward.input_box, forward.output_box)
+        return self._make(BACKWARD, (), forward.input_part[:2], forward.output_part[:2])
 
     def _make(
         self, direction: int, grid: Sequence[int], real_box: _BoxLists | None, spectrum_box: _BoxLists | None
@@ -317,6 +325,7 @@ class Plan:
             effort=self._effort,
             in_place=self._in_place,
             own_output=self._own_output,
+            layout=self._layout,
             comm=0 if self._ranks is None else self._ranks.handle,
         )
 
@@ -442,29 +451,29 @@ class Plan:
     def _batched(self, shape: Sequence[int]) -> tuple[int, ...]:
         return tuple(shape) if self.batch is None else (self.batch, *shape)
 
-    def _boxes(self) -> tuple[_BoxLists, _BoxLists]:
+    def _parts(self) -> tuple[Part, Part]:
         plan = self._plan(FORWARD)
-        return plan.input_box, plan.output_box
+        return plan.input_part, plan.output_part
 
     @property
     def input_shape(self) -> tuple[int, ...]:
         """Shape of this rank's array in real space, with the batch."""
-        return self._batched(self._boxes()[0][1])
+        return self._batched(self._parts()[0][1])
 
     @property
     def output_shape(self) -> tuple[int, ...]:
         """Shape of this rank's array of the spectrum, with the batch."""
-        return self._batched(self._boxes()[1][1])
+        return self._batched(self._parts()[1][1])
 
     @property
     def input_slices(self) -> tuple[slice, ...]:
-        """This rank's box of real space, as slices of the global array (without the batch)."""
-        return arrays.slices(self._boxes()[0])
+        """This rank's part of real space, as slices of the global array (without the batch); cyclic: with a step."""
+        return arrays.slices(self._parts()[0])
 
     @property
     def output_slices(self) -> tuple[slice, ...]:
-        """This rank's box of the spectrum, as slices of the global array (without the batch)."""
-        return arrays.slices(self._boxes()[1])
+        """This rank's part of the spectrum, as slices of the global array (without the batch); cyclic: with a step."""
+        return arrays.slices(self._parts()[1])
 
     def input_array(self) -> AnyArray:
         """A new array of zeros for `forward`: shape `input_shape`, dtype `dtype`, 64-byte aligned."""

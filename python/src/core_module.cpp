@@ -9,6 +9,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,7 +29,8 @@ using namespace nb::literals;
 namespace {
 
 using Extents = std::vector<int64_t>;
-using Box = std::pair<Extents, Extents>;  // start, count
+using Box = std::pair<Extents, Extents>;             // start, count
+using Part = std::tuple<Extents, Extents, Extents>;  // start, count, step
 
 struct CodedError {
     int code;
@@ -199,15 +202,16 @@ class PyPlan {
     // Where this rank's own output lies; 0 if the plan owns none.
     uintptr_t output_address() const { return reinterpret_cast<uintptr_t>(spanfft_plan_output_array(get())); }
 
-    Box box(int (*query)(const spanfft_plan*, spanfft_box*)) const {
-        spanfft_box b{};
-        check(query(get(), &b));
+    Part part(int (*query)(const spanfft_plan*, spanfft_part*)) const {
+        spanfft_part p{};
+        p.size = sizeof p;
+        check(query(get(), &p));
         int64_t shape[SPANFFT_MAX_NDIM];
         const int ndim = spanfft_plan_input_shape(get(), shape);
-        return {front(b.start, ndim), front(b.count, ndim)};
+        return {front(p.start, ndim), front(p.count, ndim), front(p.step, ndim)};
     }
-    Box input_box() const { return box(&spanfft_plan_input_box); }
-    Box output_box() const { return box(&spanfft_plan_output_box); }
+    Part input_part() const { return part(&spanfft_plan_input_part); }
+    Part output_part() const { return part(&spanfft_plan_output_part); }
 
     Extents shape(int (*query)(const spanfft_plan*, int64_t*)) const {
         int64_t s[SPANFFT_MAX_NDIM];
@@ -293,7 +297,7 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
                   int precision, int norm, int64_t batch, const Extents& grid, int output,
                   const std::optional<Box>& real_box, const std::optional<Box>& spectrum_box, int threads,
                   const std::optional<std::string>& engine, const std::optional<std::string>& exchange, int effort,
-                  bool in_place, bool own_output, int64_t memory_bytes, uintptr_t comm) {
+                  bool in_place, bool own_output, int64_t memory_bytes, int layout, uintptr_t comm) {
     if (shape.size() > SPANFFT_MAX_NDIM || axes.size() > SPANFFT_MAX_NDIM || kinds.size() != axes.size()) {
         fail(SPANFFT_UNSUPPORTED, "an array of " + std::to_string(shape.size()) + " axes; spanfft has plans for 1 to " +
                                       std::to_string(SPANFFT_MAX_NDIM));
@@ -326,6 +330,7 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
     problem.in_place = in_place ? 1 : 0;
     problem.own_output = own_output ? 1 : 0;
     problem.memory_bytes = memory_bytes;
+    problem.layout = layout;
     spanfft_plan* plan = nullptr;
     {
         nb::gil_scoped_release no_gil;
@@ -402,9 +407,9 @@ NB_MODULE(_core, m) {
              "header"_a, "scratch"_a.none(), "progress"_a.none())
         .def("free", &PyPlan::free)
         .def_prop_ro("freed", &PyPlan::freed)
-        .def_prop_ro("input_box", &PyPlan::input_box)
         .def_prop_ro("output_address", &PyPlan::output_address)
-        .def_prop_ro("output_box", &PyPlan::output_box)
+        .def_prop_ro("input_part", &PyPlan::input_part)
+        .def_prop_ro("output_part", &PyPlan::output_part)
         .def_prop_ro("input_shape", &PyPlan::input_shape)
         .def_prop_ro("output_shape", &PyPlan::output_shape)
         .def_prop_ro("input_bytes", [](const PyPlan& p) { return spanfft_plan_input_bytes(p.get()); })
@@ -429,7 +434,7 @@ NB_MODULE(_core, m) {
           "direction"_a, "precision"_a, "norm"_a, "batch"_a = 1, "grid"_a = Extents{}, "output"_a = 0,
           "real_box"_a.none() = nb::none(), "spectrum_box"_a.none() = nb::none(), "threads"_a = 0,
           "engine"_a.none() = nb::none(), "exchange"_a.none() = nb::none(), "effort"_a = 0, "in_place"_a = false,
-          "own_output"_a = false, "memory_bytes"_a = 0, "comm"_a = 0);
+          "own_output"_a = false, "memory_bytes"_a = 0, "layout"_a = 0, "comm"_a = 0);
     m.def("parse", &parse_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0);
     m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a);
     m.def(

@@ -28,13 +28,33 @@ spanfft_counts to_c(const Counts& counts) {
             counts.disk_writes,     counts.seconds};
 }
 
-// The box of this rank without the leading batch axis.
+// The part of this rank without the leading batch axis.
+Patch part_of(const spanfft_plan& plan, const ArrayState& state) {
+    Patch patch = state.layout.patch(plan.rank);
+    if (plan.plan->problem.batch > 1) patch.erase(patch.begin());
+    return patch;
+}
+
 Status give_box(const spanfft_plan* plan, const ArrayState& state, spanfft_box* box) {
     if (!plan || !box) return error(Code::invalid_argument, "the plan or the box is NULL");
-    Patch patch = state.layout.patch(plan->rank);
-    if (plan->plan->problem.batch > 1) patch.erase(patch.begin());
-    patch_to_c(patch, box);
+    if (plan->plan->problem.layout == Division::cyclic && plan->plan->problem.ranks > 1)
+        return error(Code::unsupported,
+                     "the parts of a cyclic layout are no boxes; ask spanfft_plan_input_part or _output_part");
+    patch_to_c(part_of(*plan, state), box);
     return Status();
+}
+
+Status give_part(const spanfft_plan* plan, const ArrayState& state, spanfft_part* part) {
+    if (!plan) return error(Code::invalid_argument, "the plan is NULL");
+    spanfft_part value{};
+    value.size = sizeof value;
+    const Patch patch = part_of(*plan, state);
+    for (size_t i = 0; i < patch.size(); ++i) {
+        value.start[i] = patch[i].start;
+        value.count[i] = patch[i].count;
+        value.step[i] = patch[i].step;
+    }
+    return give(value, part);
 }
 
 Status check_line(const spanfft_plan* plan, int index) {
@@ -57,6 +77,12 @@ int spanfft_plan_input_box(const spanfft_plan* plan, spanfft_box* box) {
 }
 int spanfft_plan_output_box(const spanfft_plan* plan, spanfft_box* box) {
     return report([&] { return give_box(plan, plan ? plan->plan->output : ArrayState(), box); });
+}
+int spanfft_plan_input_part(const spanfft_plan* plan, spanfft_part* part) {
+    return report([&] { return give_part(plan, plan ? plan->plan->input : ArrayState(), part); });
+}
+int spanfft_plan_output_part(const spanfft_plan* plan, spanfft_part* part) {
+    return report([&] { return give_part(plan, plan ? plan->plan->output : ArrayState(), part); });
 }
 int64_t spanfft_plan_input_bytes(const spanfft_plan* plan) { return plan->plan->input.local_bytes(plan->rank); }
 int64_t spanfft_plan_output_bytes(const spanfft_plan* plan) { return plan->plan->output.local_bytes(plan->rank); }

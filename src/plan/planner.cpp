@@ -22,6 +22,7 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     std::vector<std::string> declined, lost;
     Status refusal;
     for (const Solver& solver : solver_table()) {
+        if (solver.layout != problem.layout) continue;
         auto answer = solver.solve(problem, *this);
         if (!answer.ok()) {
             if (answer.status().code() != Code::unsupported && refusal.ok()) refusal = answer.status();

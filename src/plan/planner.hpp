@@ -20,6 +20,7 @@ struct Solver {
     const char* source;  // the paper, or "spanfft"
     // Code::unsupported: declined, with the reason. Other codes end the planning (bad argument, memory).
     Result<std::unique_ptr<Plan>> (*solve)(const Problem& problem, const Planner& planner);
+    Division layout = Division::block;  // asked only for problems with this layout
 };
 
 const std::vector<Solver>& solver_table();

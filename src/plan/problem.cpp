@@ -152,6 +152,10 @@ Status check_means(const Problem& p) {
         }
         SPANFFT_TRY(check_tiling(boxes == &p.real_boxes ? p.shape : p.spectrum_shape(), *boxes));
     }
+    if (p.layout == Division::cyclic && (p.memory_bytes > 0 || !p.real_boxes.empty() || !p.spectrum_boxes.empty())) {
+        return error(Code::invalid_argument, "layout=cyclic says where every element lies, in memory: leave out ",
+                     p.memory_bytes > 0 ? "memory=" : "the boxes", ", or the layout");
+    }
     if (p.in_place && p.own_output)
         return error(Code::invalid_argument,
                      "in_place writes into your array and own_output into the plan's; ask for one");

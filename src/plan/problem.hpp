@@ -4,7 +4,7 @@
 //     KIND SHAPE [forward|backward] [float|double|longdouble] [key=value ...]
 //     r2c 256x256x256 forward double axes=0,1,2 ranks=4 grid=2x2 output=exchanged engine=mkl
 // KIND is c2c, r2c, c2r (r2c backward), dct1..dct4, dst1..dst4, or a comma list with one kind an axis of `axes`.
-// Keys: axes, norm, batch, ranks, grid, output, memory, threads, engine, exchange, effort, real_boxes,
+// Keys: axes, norm, batch, ranks, grid, layout, output, memory, threads, engine, exchange, effort, real_boxes,
 // spectrum_boxes, and the flags in_place and own_output. What equals its default is not printed; parse(print(p)) == p.
 // Invariant after check(): every size is positive and the element count times 32 bytes fits 63 bits.
 #pragma once
@@ -40,7 +40,8 @@ struct Problem {
     index_t batch = 1;  // arrays, one after the other in each rank's memory
 
     int ranks = 1;
-    Extents grid;  // empty: the planner chooses; else its product is ranks; entry i divides axis i
+    Extents grid;                       // empty: the planner chooses; else its product is ranks; entry i divides axis i
+    Division layout = Division::block;  // of both sides; cyclic: index i of an axis lies on part i mod grid[axis]
     SpectrumOrder output = SpectrumOrder::natural;
     std::vector<Patch> real_boxes, spectrum_boxes;  // one a rank; empty: balanced blocks
     index_t memory_bytes = 0;  // > 0: the array is on disk and each process may use this much memory

@@ -85,6 +85,7 @@ int index_of(const std::string& word, const char* const (&names)[N]) {
 constexpr const char* kDirections[] = {"forward", "backward"};
 constexpr const char* kPrecisions[] = {"float", "double", "longdouble"};
 constexpr const char* kNorms[] = {"backward", "ortho", "forward"};
+constexpr const char* kLayouts[] = {"block", "cyclic"};
 constexpr const char* kOutputs[] = {"natural", "exchanged"};
 constexpr const char* kEfforts[] = {"estimate", "measure"};
 
@@ -115,6 +116,7 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
         return Status();
     }
     if (key == "norm") return parse_enum(value, kNorms, "norm", p.norm);
+    if (key == "layout") return parse_enum(value, kLayouts, "layout", p.layout);
     if (key == "output") return parse_enum(value, kOutputs, "output", p.output);
     if (key == "effort") return parse_enum(value, kEfforts, "effort", p.effort);
     if (key == "batch") return assign(p.batch, parse_int(value, "batch"));
@@ -133,8 +135,8 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
         return Status();
     }
     return error(Code::invalid_argument, "'", key,
-                 "' is not a key of a problem; use axes, norm, batch, ranks, grid, output, memory, threads, engine, "
-                 "exchange, effort, real_boxes, spectrum_boxes");
+                 "' is not a key of a problem; use axes, norm, batch, ranks, grid, layout, output, memory, threads, "
+                 "engine, exchange, effort, real_boxes, spectrum_boxes");
 }
 
 Result<AxisKind> parse_kind(const std::string& name) {
@@ -201,6 +203,7 @@ std::string Problem::print() const {
     if (batch != 1) out << " batch=" << batch;
     if (ranks != 1) out << " ranks=" << ranks;
     if (!grid.empty()) out << " grid=" << shape_string(grid);
+    if (layout != Division::block) out << " layout=" << kLayouts[static_cast<int>(layout)];
     if (output != SpectrumOrder::natural) out << " output=" << kOutputs[static_cast<int>(output)];
     if (memory_bytes) out << " memory=" << memory_bytes;
     if (threads) out << " threads=" << threads;

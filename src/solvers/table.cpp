@@ -11,6 +11,7 @@ const std::vector<Solver>& solver_table() {
         {"file_in_memory", "spanfft", solve_file_in_memory},
         {"axis_passes", "spanfft", solve_axis_passes},
         {"two_pass", "spanfft, after P1", solve_two_pass},
+        {"cyclic", "Koopman & Bisseling 2023 (FFTU)", solve_cyclic, Division::cyclic},
     };
     return table;
 }

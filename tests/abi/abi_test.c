@@ -37,7 +37,7 @@ static void sizes_and_defaults(void) {
     CHECK(p.precision == SPANFFT_DOUBLE && p.norm == SPANFFT_NORM_BACKWARD && p.batch == 1);
     CHECK(p.ngrid == 0 && p.output == SPANFFT_OUTPUT_NATURAL && !p.real_box && !p.spectrum_box);
     CHECK(p.threads == 0 && !p.engine && !p.exchange && p.effort == SPANFFT_ESTIMATE && !p.in_place &&
-          p.memory_bytes == 0);
+          p.memory_bytes == 0 && p.layout == SPANFFT_LAYOUT_BLOCK);
     spanfft_problem_init(NULL, 3, shape);
     spanfft_problem_init(&p, 2, NULL);
     CHECK(p.ndim == 2 && p.shape[0] == 0);
@@ -80,6 +80,12 @@ static void older_structs(void) {
     p.memory_bytes = 12345; /* behind the end that the caller knows: not read */
     CHECK(spanfft_plan_create(&p, NULL, &plan) == SPANFFT_OK);
     CHECK(plan && spanfft_plan_sweeps(plan) == 0);
+    spanfft_plan_free(plan);
+    plan = NULL;
+    p.memory_bytes = 0;
+    p.size = offsetof(spanfft_problem, layout);
+    p.layout = 77; /* likewise */
+    CHECK(spanfft_plan_create(&p, NULL, &plan) == SPANFFT_OK);
 
     struct {
         spanfft_counts counts;
@@ -104,6 +110,29 @@ static void older_structs(void) {
     p.size = 4;
     plan = NULL;
     CHECK(spanfft_plan_create(&p, NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("spanfft_problem_init") && !plan);
+}
+
+/* Parts say what boxes say, with a step; a plan in the cyclic layout is a plan. */
+static void parts(void) {
+    const int64_t shape[2] = {6, 5};
+    spanfft_problem p = problem_of(2, shape);
+    spanfft_plan* plan = NULL;
+    spanfft_part part;
+    p.layout = SPANFFT_LAYOUT_CYCLIC;
+    CHECK(spanfft_plan_create(&p, NULL, &plan) == SPANFFT_OK);
+    memset(&part, 0x77, sizeof part);
+    part.size = sizeof part;
+    CHECK(spanfft_plan_input_part(plan, &part) == SPANFFT_OK);
+    CHECK(part.size == sizeof part && part.start[0] == 0 && part.count[0] == 6 && part.count[1] == 5);
+    CHECK(part.step[0] == 1 && part.step[1] == 1 && part.count[2] == 0);
+    part.size = 0;
+    CHECK(spanfft_plan_output_part(plan, &part) == SPANFFT_INVALID_ARGUMENT && says("size field"));
+    CHECK(spanfft_plan_output_part(plan, NULL) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_plan_output_part(NULL, &part) == SPANFFT_INVALID_ARGUMENT);
+    spanfft_plan_free(plan);
+    p.layout = 2;
+    plan = NULL;
+    CHECK(spanfft_plan_create(&p, NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("layout is 2") && !plan);
 }
 
 static void round_trip(void) {
@@ -259,6 +288,7 @@ int main(void) {
     sizes_and_defaults();
     problem_strings();
     older_structs();
+    parts();
     round_trip();
     error_codes();
     engines();

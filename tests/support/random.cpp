@@ -137,6 +137,8 @@ Problem random_problem_text(Random& random) {
         if (p.ranks < 12 && random.chance(0.3)) p.real_boxes = random_tiling(random, p.shape, p.ranks);
         if (p.ranks < 12 && random.chance(0.3)) p.spectrum_boxes = random_tiling(random, p.spectrum_shape(), p.ranks);
     }
+    if (p.memory_bytes == 0 && p.real_boxes.empty() && p.spectrum_boxes.empty())
+        p.layout = static_cast<Division>(random.below(2));
     if (random.chance(0.3)) p.threads = static_cast<int>(random.between(1, 256));
     if (random.chance(0.3)) p.engine = random.pick(std::vector<std::string>{"mkl", "fftw", "ducc0", "some-engine"});
     if (random.chance(0.3)) p.exchange = random.pick(std::vector<std::string>{"alltoallw", "alltoallv", "other"});

@@ -64,6 +64,42 @@ int parse(const char* text, spanfft_comm* comm) {
     return code;
 }
 
+TEST(CapiOnRanks, CyclicPartsHaveStepsAndAreNoBoxes) {
+    on_ranks(6, [](int rank, spanfft_comm* comm) {
+        spanfft_plan* plan = nullptr;
+        EXPECT_EQ(spanfft_plan_parse("c2c 8x9x4 grid=2x3 layout=cyclic batch=2", comm, &plan), SPANFFT_OK);
+        spanfft_part part{};
+        part.size = sizeof part;
+        for (const auto query : {spanfft_plan_input_part, spanfft_plan_output_part}) {
+            EXPECT_EQ(query(plan, &part), SPANFFT_OK);
+            EXPECT_EQ(part.start[0], rank / 3);
+            EXPECT_EQ(part.count[0], 4);
+            EXPECT_EQ(part.step[0], 2);
+            EXPECT_EQ(part.start[1], rank % 3);
+            EXPECT_EQ(part.count[1], 3);
+            EXPECT_EQ(part.step[1], 3);
+            EXPECT_EQ(part.count[2], 4);
+            EXPECT_EQ(part.step[2], 1);
+        }
+        EXPECT_EQ(spanfft_plan_input_bytes(plan), 2 * 4 * 3 * 4 * 16);
+        spanfft_box box;
+        EXPECT_EQ(spanfft_plan_input_box(plan, &box), SPANFFT_UNSUPPORTED);
+        EXPECT_NE(std::string(spanfft_last_error()).find("spanfft_plan_input_part"), std::string::npos);
+        spanfft_plan_free(plan);
+        return 0;
+    });
+}
+
+TEST(CapiOnRanks, ACyclicLayoutThatOneRankCantHaveNoRankCanHave) {
+    expect_all(on_ranks(3, [](int, spanfft_comm* comm) { return parse("c2c 100 layout=cyclic", comm); }),
+               SPANFFT_UNSUPPORTED, {"axis 0 of length 100", "3*3", "2 ranks", "5 ranks"});
+    expect_all(on_ranks(2,
+                        [](int rank, spanfft_comm* comm) {
+                            return parse(rank ? "c2c 16 layout=cyclic" : "c2c 16 layout=block", comm);
+                        }),
+               SPANFFT_MPI_ERROR, {"rank 1"});
+}
+
 TEST(CapiOnRanks, AgreeingRanksGetAPlan) {
     expect_all(on_ranks(4,
                         [](int, spanfft_comm* comm) {

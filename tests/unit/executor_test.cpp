@@ -12,6 +12,7 @@
 #include <new>
 
 #include "plan/planner.hpp"
+#include "plan/twiddle_step.hpp"
 #include "support/oracle.hpp"
 #include "support/thread_comm.hpp"
 
@@ -115,6 +116,27 @@ size_t bytes_while_running(const std::string& exchange, index_t rows) {
     return most;
 }
 
+TEST(Executor, TwiddlesAllocateNothing) {
+    const Layout layout({2, 200, 3, 9}, {{2, 0, Division::block}, {3, 2, Division::block}});
+    const auto step = make_twiddle_step({{layout, {Precision::dbl, true}}, {{0, 1}, {2, 3}}, Direction::forward, 0.5L},
+                                        this_machine());
+    ThreadWorld world(6);
+    world.run([&](int rank, Comm& comm) {
+        Binding binding(comm);
+        auto task = step->bind(binding);
+        ASSERT_TRUE(task.ok());
+        std::vector<double> x(static_cast<size_t>(layout.local_elems(rank)) * 2);
+        RunContext context;
+        context.slots[static_cast<size_t>(Slot::output)] = x.data();
+        allocations = {};
+        allocations.on = true;
+        const Status status = task.value()->run(context);
+        allocations.on = false;
+        EXPECT_TRUE(status.ok());
+        EXPECT_EQ(allocations.count, 0);
+    });
+}
+
 TEST(Executor, ExchangesAllocateNothingThatGrowsWithTheArray) {
     for (const std::string exchange : {"alltoallw", "alltoallv"}) {
         // agree() allocates one int a rank and copy_strided its loops, for each piece: a few hundred bytes in all.
@@ -126,7 +148,8 @@ TEST(Executor, ExchangesAllocateNothingThatGrowsWithTheArray) {
 TEST(Executor, AllocatesTheMemoryThatThePlanPredicts) {
     for (const char* text : {"r2c 40x30x20 ranks=3 grid=3 exchange=alltoallv threads=1 engine=ducc0",
                              "c2c 40x30x20 ranks=3 grid=3 exchange=alltoallw threads=1 engine=ducc0",
-                             "c2c 32x32x32 ranks=4 grid=2x2 exchange=alltoallv in_place threads=1 engine=ducc0"}) {
+                             "c2c 32x32x32 ranks=4 grid=2x2 exchange=alltoallv in_place threads=1 engine=ducc0",
+                             "c2c 36x36x36 ranks=6 grid=3x2 exchange=alltoallv layout=cyclic threads=1 engine=ducc0"}) {
         const auto shared = plan(text);
         ThreadWorld world(shared->problem.ranks);
         std::mutex mutex;
@@ -152,7 +175,8 @@ TEST(Executor, AllocatesTheMemoryThatThePlanPredicts) {
 
 TEST(Executor, AnAllocationThatFailsOnOneRankIsAnErrorOnAll) {
     for (const char* text : {"c2c 16x16x16 ranks=4 grid=2x2 threads=1 engine=ducc0 exchange=alltoallv",
-                             "r2c 16x16x16 ranks=4 grid=4 threads=1 engine=ducc0 exchange=alltoallw backward"}) {
+                             "r2c 16x16x16 ranks=4 grid=4 threads=1 engine=ducc0 exchange=alltoallw backward",
+                             "c2c 16x16x16 ranks=4 grid=2x2 threads=1 engine=ducc0 layout=cyclic"}) {
         const auto shared = plan(text);
         ThreadWorld world(4);
         world.run([&](int rank, Comm& comm) {
@@ -268,7 +292,8 @@ TEST(Executor, RefusesToExecuteAPlanForFiles) {
 TEST(Executor, AFailureOfOneRankWhileItIsMadeIsAnErrorOnAll) {
     for (const std::string text :
          {"c2c 8x6x4 ranks=4 grid=2x2 threads=1 exchange=alltoallv", "r2c 8x6x4 ranks=3 threads=1 exchange=alltoallw",
-          "c2c 8x6x4 backward ranks=6 grid=3x2 threads=1"}) {
+          "c2c 8x6x4 backward ranks=6 grid=3x2 threads=1",
+          "c2c 8x9x4 ranks=6 grid=2x3 threads=1 layout=cyclic exchange=alltoallw"}) {
         const auto shared = plan(text);
         const int ranks = shared->problem.ranks;
         for (const CommCall call : {CommCall::split, CommCall::make_transfer}) {

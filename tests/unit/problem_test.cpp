@@ -50,6 +50,9 @@ TEST(Problem, PrintIsCanonical) {
     EXPECT_EQ(canonical("c2c 4x4 ranks=2 real_boxes=0:2x0:4;2:4x0:4"),
               "c2c 4x4 forward double ranks=2 real_boxes=0:2x0:4;2:4x0:4");
     EXPECT_EQ(canonical("c2c 8x8 grid=2x3"), "c2c 8x8 forward double ranks=6 grid=2x3");
+    EXPECT_EQ(canonical("c2c 8x8 layout=block"), "c2c 8x8 forward double");
+    EXPECT_EQ(canonical("c2c 8x8 output=exchanged layout=cyclic grid=2"),
+              "c2c 8x8 forward double ranks=2 grid=2 layout=cyclic output=exchanged");
     EXPECT_EQ(canonical("c2c 64 memory=1MiB"), "c2c 64 forward double memory=1048576");
 }
 
