@@ -130,8 +130,8 @@ Status check_grid(const Problem& problem, const Extents& grid) {
     if (problem.ndim() == 1) {
         return error(
             Code::unsupported, "a 1-D transform of length ", problem.shape[0], " across ", problem.ranks,
-            " ranks comes in a later version; transform it on one rank, from a file with memory=, or as a batch "
-            "(shape ",
+            " ranks in blocks comes in a later version; divide it cyclically (layout=cyclic, where ranks squared "
+            "divides the length), transform it on one rank, from a file with memory=, or as a batch (shape ",
             problem.batch > 1 ? problem.batch : index_t{2}, "x", problem.shape[0],
             " with axes=1) whose rows the ranks share");
     }
