@@ -105,7 +105,7 @@ typedef struct spanfft_problem {
     const char* exchange;            /* "alltoallw", "alltoallv"; NULL: the planner chooses */
     int32_t effort;                  /* SPANFFT_ESTIMATE, or _MEASURE: time engines while planning */
     int32_t in_place;                /* spanfft_execute will be called with in == out */
-    int64_t memory_bytes;            /* > 0: for files; each process uses at most this much memory */
+    int64_t memory_bytes;            /* > 0: for files; each process's budget, see spanfft_transform_file */
     int32_t own_output;              /* the output is the plan's own array: spanfft_plan_output_array */
     int32_t layout;                  /* SPANFFT_LAYOUT_*; cyclic: one all-to-all, c2c, p*p divides a divided axis */
 } spanfft_problem;
@@ -196,7 +196,8 @@ typedef int (*spanfft_progress)(int64_t done_bytes, int64_t total_bytes, void* u
  * writes its own box. The array starts at input_offset_bytes of input_path, in C order, native byte order.
  * output_path appears only when whole: first header_bytes of header, then the array. scratch_folder: for
  * intermediate data; NULL: the output's folder. progress may be NULL; returning 0 from it stops the run with
- * SPANFFT_INTERRUPTED. The plan must have been made with memory_bytes > 0. */
+ * SPANFFT_INTERRUPTED. The plan must have been made with memory_bytes > 0: what the arrays, engines and work areas of a
+ * process may take together. The program and its libraries come on top, up to 64 MiB of resident memory. */
 SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
                                        const char* output_path, const void* header, int64_t header_bytes,
                                        const char* scratch_folder, spanfft_progress progress, void* user);

@@ -226,7 +226,8 @@ def transform(
     norm
         "backward", "ortho" or "forward", as in numpy.
     memory
-        What each process may use, such as "256MiB" or bytes. Default: half of what is free.
+        What each process may use, such as "256MiB" or bytes; the program and its libraries come on top, up to
+        64 MiB. Default: half of what is free.
     scratch
         Folder for intermediate data. Default: the output's.
     dtype, shape, offset

@@ -54,11 +54,11 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
     if (parsed.ok() && !out) parsed = error(Code::invalid_argument, "plan is NULL; pass where the plan shall go");
     SPANFFT_TRY(agree(*comm, parsed.status()));
     Problem problem = std::move(parsed).value();
-    if (problem.ranks == 1) problem.ranks = comm->size();
     Status status;
     if (problem.ranks != comm->size()) {
-        status = error(Code::invalid_argument, "the problem is for ", problem.ranks, " ranks but the communicator has ",
-                       comm->size());
+        const char* plural = problem.ranks == 1 ? " rank" : " ranks";
+        status = error(Code::invalid_argument, "the problem is for ", problem.ranks, plural,
+                       " but the communicator has ", comm->size(), "; leave ranks= out to take all of them");
     }
     SPANFFT_TRY(agree(*comm, status));
     SPANFFT_TRY(agree_on_text(*comm, "problem", problem.print()));
@@ -76,10 +76,12 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
     return Status();
 }
 
-Result<Problem> parse(const char* text) {
+Result<Problem> parse(const char* text, int ranks_if_unsaid) {
     if (!text) return error(Code::invalid_argument, "the problem string is NULL");
-    return Problem::parse(text);
+    return Problem::parse(text, ranks_if_unsaid);
 }
+
+int size_of(const spanfft_comm* comm) { return comm ? comm->comm->size() : 1; }
 
 }  // namespace
 
@@ -104,6 +106,7 @@ int spanfft_plan_create(const spanfft_problem* problem, spanfft_comm* comm, span
     return report([&] {
         auto parsed = problem_from_c(problem);
         const bool readable = parsed.ok();  // else the struct may be shorter than we think
+        if (readable) parsed.value().ranks = size_of(comm);
         const spanfft_box* real_box = readable ? problem->real_box : nullptr;
         const spanfft_box* spectrum_box = readable ? problem->spectrum_box : nullptr;
         return create(std::move(parsed), real_box, spectrum_box, comm ? comm->comm.get() : nullptr, plan);
@@ -111,13 +114,14 @@ int spanfft_plan_create(const spanfft_problem* problem, spanfft_comm* comm, span
 }
 
 int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft_plan** plan) {
-    return report([&] { return create(parse(text), nullptr, nullptr, comm ? comm->comm.get() : nullptr, plan); });
+    return report(
+        [&] { return create(parse(text, size_of(comm)), nullptr, nullptr, comm ? comm->comm.get() : nullptr, plan); });
 }
 
 int spanfft_plan_imagine(const char* text, spanfft_plan** plan) {
     return report([&]() -> Status {
         if (!plan) return error(Code::invalid_argument, "plan is NULL; pass where the plan shall go");
-        SPANFFT_ASSIGN(const Problem problem, parse(text));
+        SPANFFT_ASSIGN(const Problem problem, parse(text, 1));
         Machine machine = this_machine();
         for (int rank = 0; rank < problem.ranks; ++rank) machine.nodes.push_back(rank / kImaginedRanksPerNode);
         SPANFFT_ASSIGN(auto planned, Planner(std::move(machine)).plan(problem));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/root_of_unity.hpp"
 #include "engine/ducc_engine.hpp"
 #include "engine/spec.hpp"
 
@@ -29,7 +30,6 @@ namespace {
 using Real = long double;
 using Complex = std::complex<long double>;
 
-constexpr Real kPi = 3.141592653589793238462643383279502884L;
 constexpr index_t kImpulses = 3;
 constexpr index_t kLargeLength = 1 << 17;  // from here on fewer outputs are summed, to stay near 0.1 s at 2^21
 constexpr index_t kDenseNumbers = 96;      // real numbers among the outputs that are summed exactly
@@ -93,54 +93,11 @@ bool has_imaginary(const Form& form, index_t j) {
     return complex_input(form.kernel) && !(form.kernel == Kernel::c2r && (j == 0 || 2 * j == form.n));
 }
 
-index_t mul_mod(index_t a, index_t b, index_t modulus) {
-    __extension__ using Twice = __int128;
-    return static_cast<index_t>(static_cast<Twice>(a) * b % modulus);
+// e^(sign 2 pi i e / circle) of a form.
+Complex root_of(const Form& form, index_t e) {
+    const auto root = unit_root(e, form.circle);
+    return {root.re, static_cast<Real>(form.sign) * root.im};
 }
-
-// e^(2 pi i index / circle), with the angle reduced to an eighth of the circle in integers first.
-Complex unit_root(index_t index, index_t circle) {
-    const index_t octant = 8 * index / circle;
-    // Distance to the nearest quarter, in units of 1/4 of a step, so that it is exact: |rest| <= circle / 2.
-    const index_t quarter = (octant + 1) / 2;
-    const index_t rest = 4 * index - quarter * circle;
-    const Real angle = kPi / 2 * static_cast<Real>(rest) / static_cast<Real>(circle);
-    const Complex base(std::cos(angle), std::sin(angle));
-    switch (quarter % 4) {
-        case 0:
-            return base;
-        case 1:
-            return {-base.imag(), base.real()};
-        case 2:
-            return -base;
-        default:
-            return {base.imag(), -base.real()};
-    }
-}
-
-// e^(sign 2 pi i index / circle) for any index from two tables of about sqrt(circle) entries.
-class Roots {
-  public:
-    Roots(index_t circle, int sign) {
-        while ((index_t{1} << (2 * shift_)) < circle) ++shift_;
-        const index_t low = index_t{1} << shift_;
-        for (index_t i = 0; i < std::min(low, circle); ++i) low_.push_back(root(i, circle, sign));
-        for (index_t i = 0; i < circle; i += low) high_.push_back(root(i, circle, sign));
-    }
-    Complex operator()(index_t index) const {
-        const Complex& h = high_[static_cast<size_t>(index >> shift_)];
-        const Complex& l = low_[static_cast<size_t>(index & ((index_t{1} << shift_) - 1))];
-        return {h.real() * l.real() - h.imag() * l.imag(), h.real() * l.imag() + h.imag() * l.real()};
-    }
-    static Complex root(index_t index, index_t circle, int sign) {
-        const Complex value = unit_root(index, circle);
-        return sign < 0 ? std::conj(value) : value;
-    }
-
-  private:
-    int shift_ = 0;
-    std::vector<Complex> low_, high_;
-};
 
 // Noise in [-1, 1) on a grid of 2^-20, so that every precision holds it exactly; splitmix64.
 class Noise {
@@ -195,12 +152,12 @@ template <class T, class Sum>
 Complex exact_output(const Form& form, const T* in, index_t k) {
     const bool complex = complex_input(form.kernel);
     const index_t b = (form.b0 + form.b1 * k) % form.circle;
-    const index_t step = mul_mod(form.a1, b, form.circle);
-    const index_t start = mul_mod(form.a0, b, form.circle);
+    const index_t step = product_mod(form.a1, b, form.circle);
+    const index_t start = product_mod(form.a0, b, form.circle);
     const auto block = static_cast<index_t>(std::ceil(std::sqrt(static_cast<double>(form.inputs))));
     std::vector<Complex> table;
     for (index_t j = 0; j < block; ++j) {
-        table.push_back(Roots::root(mul_mod(step, j, form.circle), form.circle, form.sign));
+        table.push_back(root_of(form, product_mod(step, j, form.circle)));
     }
     Sum total_re, total_im;
     for (index_t first = 0; first < form.inputs; first += block) {
@@ -216,8 +173,8 @@ Complex exact_output(const Form& form, const T* in, index_t k) {
             re.add(w * (x * root.real() - y * root.imag()));
             im.add(w * (x * root.imag() + y * root.real()));
         }
-        const index_t offset = (mul_mod(step, first, form.circle) + start) % form.circle;
-        const Complex turned = Complex(re.value(), im.value()) * Roots::root(offset, form.circle, form.sign);
+        const index_t offset = (product_mod(step, first, form.circle) + start) % form.circle;
+        const Complex turned = Complex(re.value(), im.value()) * root_of(form, offset);
         total_re.add(turned.real());
         total_im.add(turned.imag());
     }
@@ -237,7 +194,7 @@ Real squared_error(const Form& form, const T* out, index_t k, const Complex& val
 }
 
 template <class T>
-double impulse_error(const Form& form, const LocalFft& fft, Arrays<T>& arrays) {
+Result<double> impulse_error(const Form& form, const LocalFft& fft, Arrays<T>& arrays) {
     T* in = arrays.in.template as<T>();
     T* out = arrays.out.template as<T>();
     std::fill(in, in + arrays.in_numbers, T(0));
@@ -256,20 +213,21 @@ double impulse_error(const Form& form, const LocalFft& fft, Arrays<T>& arrays) {
         heights.push_back(weight(form, j) * Complex(re, im));
     }
     fft.execute(in, out);
-    const Roots roots(form.circle, form.sign);
+    SPANFFT_ASSIGN(const RootTable roots, RootTable::make(form.circle));
+    const Real sign = form.sign;
     Real error = 0, norm = 0;
     std::vector<index_t> phases, steps;
     for (index_t j : places) {
         const index_t a = form.a0 + form.a1 * j;
-        phases.push_back(mul_mod(a, form.b0, form.circle));
-        steps.push_back(mul_mod(a, form.b1, form.circle));
+        phases.push_back(product_mod(a, form.b0, form.circle));
+        steps.push_back(product_mod(a, form.b1, form.circle));
     }
     for (index_t k = 0; k < form.outputs; ++k) {
         Complex value = 0;
         for (size_t i = 0; i < places.size(); ++i) {
-            const Complex root = roots(phases[i]);
-            value += Complex(heights[i].real() * root.real() - heights[i].imag() * root.imag(),
-                             heights[i].real() * root.imag() + heights[i].imag() * root.real());
+            const Pair<Real> root = roots.at(phases[i]);
+            const auto turned = multiply<Real>({heights[i].real(), heights[i].imag()}, {root.re, sign * root.im});
+            value += Complex(turned.re, turned.im);
             phases[i] += steps[i];
             if (phases[i] >= form.circle) phases[i] -= form.circle;
         }
@@ -317,7 +275,8 @@ Status run_check(const Form& form, const LocalFft& fft, double rule, TrustCheck&
     arrays.out_numbers = form.outputs * (complex_output(form.kernel) ? 2 : 1);
     SPANFFT_ASSIGN(arrays.in, Buffer::allocate(static_cast<size_t>(arrays.in_numbers) * sizeof(T)));
     SPANFFT_ASSIGN(arrays.out, Buffer::allocate(static_cast<size_t>(arrays.out_numbers) * sizeof(T)));
-    check.impulse = impulse_error(form, fft, arrays) / rule;
+    SPANFFT_ASSIGN(const double impulse, impulse_error(form, fft, arrays));
+    check.impulse = impulse / rule;
     const index_t numbers = form.n < kLargeLength ? kDenseNumbers : kDenseNumbersLarge;
     const index_t per_output = form.part == Part::both ? 2 : 1;
     const index_t summed = std::min(form.outputs, numbers / per_output);

@@ -3,98 +3,17 @@
 //
 // Method: a tile holds a few whole columns, each contiguous, so that the engine sees unit stride. Twiddles
 // W^(column*row), W = exp(-+2 pi i/n), are a product of two factors, one for a chunk of 64 rows and one for the row
-// in the chunk; both come from a two-level table in long double and are rounded once, so that the error per factor
-// is that of two roundings and a product, whatever n is. The scale of the transform rides on the chunk's factor.
-// Invariant: tables take O(sqrt n) memory; nothing here allocates after construction.
+// in the chunk; both come from a table of exact roots and are rounded once, so that the error per factor is that of two
+// roundings and a product, whatever n is. The scale of the transform rides on the chunk's factor.
+// Invariant: nothing here allocates.
 #pragma once
 
-#include <cmath>
-#include <cstring>
-#include <numbers>
+#include <algorithm>
 
-#include "core/buffer.hpp"
 #include "core/extents.hpp"
-#include "core/status.hpp"
+#include "core/root_of_unity.hpp"
 
 namespace spanfft {
-
-__extension__ using WideInt = unsigned __int128;  // products of two indices
-
-template <class T>
-struct Pair {  // (re, im), laid out as std::complex, without its rules for infinities
-    T re, im;
-};
-
-template <class A>
-inline Pair<A> multiply(const Pair<A>& x, const Pair<A>& y) {
-    return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
-}
-
-inline index_t product_mod(index_t a, index_t b, index_t n) {
-    return static_cast<index_t>(static_cast<WideInt>(a) * static_cast<WideInt>(b) % static_cast<WideInt>(n));
-}
-
-// exp(2 pi i e/n) to about one long double rounding: the angle is brought into the first octant in integers.
-inline Pair<long double> unit_root(index_t e, index_t n) {
-    const WideInt eighths = WideInt{8} * static_cast<WideInt>(e);
-    const int octant = static_cast<int>(eighths / static_cast<WideInt>(n));
-    WideInt rest = eighths % static_cast<WideInt>(n);  // of n, in an octant of pi/4
-    if (octant & 1) rest = static_cast<WideInt>(n) - rest;
-    const long double angle =
-        std::numbers::pi_v<long double> / 4 * (static_cast<long double>(rest) / static_cast<long double>(n));
-    long double c = std::cos(angle), s = std::sin(angle);
-    // Octants 0..7 from the first one by reflection: 1: (s, c), 2: (-s, c), 3: (-c, s), 4: (-c, -s), ...
-    switch (octant) {
-        case 0:
-            return {c, s};
-        case 1:
-            return {s, c};
-        case 2:
-            return {-s, c};
-        case 3:
-            return {-c, s};
-        case 4:
-            return {-c, -s};
-        case 5:
-            return {-s, -c};
-        case 6:
-            return {s, -c};
-        default:
-            return {c, -s};
-    }
-}
-
-class RootTable {
-  public:
-    static index_t side(index_t n) {  // entries of each level: the power of two at or above sqrt(n)
-        index_t s = 1;
-        while (s * s < n) s *= 2;
-        return s;
-    }
-    static index_t bytes(index_t n) { return 2 * side(n) * static_cast<index_t>(sizeof(Pair<long double>)); }
-    static Result<RootTable> make(index_t n) {
-        RootTable table;
-        table.n_ = n;
-        table.side_ = side(n);
-        SPANFFT_ASSIGN(table.buffer_, Buffer::allocate(static_cast<size_t>(bytes(n))));
-        auto* roots = table.buffer_.template as<Pair<long double>>();
-        for (index_t i = 0; i < table.side_; ++i) {
-            roots[i] = unit_root(i % n, n);
-            roots[table.side_ + i] = unit_root(product_mod(i, table.side_, n), n);
-        }
-        return table;
-    }
-    // exp(2 pi i e/n) for 0 <= e < n.
-    Pair<long double> at(index_t e) const {
-        const auto* roots = buffer_.as<Pair<long double>>();
-        return multiply(roots[e & (side_ - 1)], roots[side_ + e / side_]);
-    }
-    index_t n() const { return n_; }
-
-  private:
-    Buffer buffer_;
-    index_t n_ = 1, side_ = 1;
-};
 
 constexpr index_t kTwiddleChunk = 64;
 

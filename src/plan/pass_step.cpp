@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <cstring>
 
 #include "core/threads.hpp"
 #include "disk/pipeline.hpp"

@@ -54,7 +54,8 @@ struct Problem {
 
     bool operator==(const Problem&) const = default;
 
-    static Result<Problem> parse(const std::string& text);  // check()ed
+    // check()ed. Where neither ranks= nor grid= tells the number of ranks, it is ranks_if_unsaid.
+    static Result<Problem> parse(const std::string& text, int ranks_if_unsaid = 1);
     std::string print() const;
     Status check() const;
 

@@ -217,7 +217,7 @@ std::string Problem::print() const {
     return out.str();
 }
 
-Result<Problem> Problem::parse(const std::string& text) {
+Result<Problem> Problem::parse(const std::string& text, int ranks_if_unsaid) {
     const auto words = words_of(text);
     if (words.size() < 2) {
         return error(Code::invalid_argument, "'", text,
@@ -264,9 +264,10 @@ Result<Problem> Problem::parse(const std::string& text) {
         }
     }
     SPANFFT_TRY(apply_kinds(p, kind));
-    if (seen["ranks"] == 0 && !p.grid.empty()) {  // a grid says how many ranks there are
-        const auto ranks = checked_product(p.grid);
-        if (ranks && *ranks >= 1 && *ranks <= INT32_MAX) p.ranks = static_cast<int>(*ranks);
+    if (seen["ranks"] == 0) {
+        p.ranks = ranks_if_unsaid;
+        const auto in_grid = p.grid.empty() ? std::nullopt : checked_product(p.grid);
+        if (in_grid && *in_grid >= 1 && *in_grid <= INT32_MAX) p.ranks = static_cast<int>(*in_grid);
     }
     SPANFFT_TRY(p.check());
     return p;

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import cli_environment
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
@@ -28,7 +29,8 @@ SMALL = ["c2c-256-1", "r2c-256-2", "c2c-1d-1", "disk-c2c-1d"]
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(BENCH / "run.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=110)
+    # Tests before this one initialised MPI here, and Open MPI then tells all children that they are its job's.
+    return subprocess.run(command, capture_output=True, text=True, timeout=110, env=cli_environment())
 
 
 def found_for(case: Case) -> dict[str, Any]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -305,6 +308,44 @@ def test_gil_is_released(rng):
     thread.join()
     inside = sum(any(a + 0.002 < t < b - 0.002 for a, b in spans) for t in ticks)
     assert inside >= 10, f"{inside} ticks of {len(ticks)} in {sum(b - a for a, b in spans):.3f} s"
+
+
+# What a transform by ducc0 adds to the threads of a process that has only loaded spanfft.
+DUCC0_THREADS = """
+import os, numpy as np, spanfft
+before = len(os.listdir("/proc/self/task"))
+x = np.arange(4096.0 * 64).reshape(64, 4096) + 0j
+y = spanfft.Plan(x.shape, "complex128", axes=(1,), engine="ducc0", threads=2).forward(x)
+assert np.allclose(y, np.fft.fft(x), rtol=1e-9)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+def ducc0_threads(**variables: str) -> int:
+    kept = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
+    # MKL's OpenMP reads the variable too, warns, and ends the process at a number beyond 64 bits.
+    environment = {**kept, "SPANFFT_MKL_LIBRARY": "none", "OPENBLAS_NUM_THREADS": "1", **variables}
+    command = [sys.executable, "-c", DUCC0_THREADS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+def test_ducc0_takes_a_thread_count_that_is_no_number_as_unset():
+    unset = ducc0_threads()
+    assert unset == len(os.sched_getaffinity(0)) - 1
+    for value in ("", " ", "two", "-1", "0", "2.5", "4;2"):
+        assert ducc0_threads(OMP_NUM_THREADS=value) == unset, value
+        assert ducc0_threads(DUCC0_NUM_THREADS=value) == unset, value
+    assert ducc0_threads(OMP_NUM_THREADS="99999999999999999999") == unset
+    assert ducc0_threads(DUCC0_PIN_DISTANCE="1000") == unset
+
+
+def test_ducc0_keeps_to_a_thread_count_that_is_a_number():
+    assert ducc0_threads(OMP_NUM_THREADS="1") == 0
+    assert ducc0_threads(OMP_NUM_THREADS=" 1 ,4") == 0
+    assert ducc0_threads(DUCC0_NUM_THREADS="", OMP_NUM_THREADS="1") == 0
+    assert ducc0_threads(DUCC0_NUM_THREADS="1", OMP_NUM_THREADS="") == 0
 
 
 def test_threads_share_functions_and_plans(rng):

@@ -109,6 +109,23 @@ TEST(CapiOnRanks, AgreeingRanksGetAPlan) {
                SPANFFT_OK, {});
 }
 
+TEST(CapiOnRanks, RanksThatAreLeftOutAreTheCommunicators) {
+    expect_all(on_ranks(4, [](int, spanfft_comm* comm) { return parse("c2c 8x8 threads=1", comm); }), SPANFFT_OK, {});
+    expect_all(on_ranks(4, [](int, spanfft_comm* comm) { return parse("c2c 8x8 ranks=4 threads=1", comm); }),
+               SPANFFT_OK, {});
+    expect_all(on_ranks(1, [](int, spanfft_comm* comm) { return parse("c2c 8x8 ranks=1 threads=1", comm); }),
+               SPANFFT_OK, {});
+}
+
+TEST(CapiOnRanks, RanksThatAreSaidMustFitTheCommunicatorOneRankToo) {
+    for (const char* text : {"c2c 8x8 ranks=1", "c2c 8x8 grid=1x1"}) {
+        expect_all(on_ranks(4, [&](int, spanfft_comm* comm) { return parse(text, comm); }), SPANFFT_INVALID_ARGUMENT,
+                   {"for 1 rank but", "has 4", "leave ranks= out"});
+    }
+    expect_all(on_ranks(4, [](int, spanfft_comm* comm) { return parse("c2c 8x8 ranks=3", comm); }),
+               SPANFFT_INVALID_ARGUMENT, {"for 3 ranks but", "has 4"});
+}
+
 TEST(CapiOnRanks, DifferentShapesAreNamed) {
     expect_all(on_ranks(3,
                         [](int rank, spanfft_comm* comm) {
