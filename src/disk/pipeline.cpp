@@ -83,6 +83,7 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
         batch.count = spec.write_count(write_group);
         batch.run = &spec.write_run;
         batch.trace = spec.trace;
+        const TraceScope scope(spec.trace, "start writes", TraceCategory::disk);
         writer_.start(batch);
     }
     return {};
@@ -99,6 +100,7 @@ Status Pipeline::start_read(const PipelineSpec& spec, index_t group) {
     batch.count = spec.read_count(group);
     batch.run = &spec.read_run;
     batch.trace = spec.trace;
+    const TraceScope scope(spec.trace, "start reads", TraceCategory::disk);
     reader_.start(batch);
     return {};
 }

@@ -206,6 +206,7 @@ Status Executor::transform_file(const FileRequest& request) {
 Status Executor::run_on_stores(const FileRequest& request, RunContext& context) {
     const Problem& problem = plan_->problem;
     const index_t input_bytes = product(problem.input_shape()) * static_cast<index_t>(problem.input_elem().bytes());
+    std::optional<TraceScope> opening(std::in_place, context.trace, "open", TraceCategory::disk);
     auto input = FileStore::open_input(request.input_path);
     SPANFFT_TRY(agree(*comm_, input.status()));
     SPANFFT_TRY(agree(*comm_, check_input(*input.value(), request, input_bytes)));
@@ -241,9 +242,13 @@ Status Executor::run_on_stores(const FileRequest& request, RunContext& context) 
         }
     }
     SPANFFT_TRY(agree(*comm_, opened));
+    opening.reset();
     SPANFFT_TRY(run_steps(context, true));
+    const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
     SPANFFT_TRY(agree(*comm_, shared ? shared->sync() : Status()));
-    return agree(*comm_, output ? output->publish() : Status());
+    const Status published = agree(*comm_, output ? output->publish() : Status());
+    output.reset();  // here, so that the time it takes to free a large scratch file shows in the trace
+    return published;
 }
 
 }  // namespace spanfft
