@@ -70,8 +70,8 @@ def draw_profile(trace: TraceFile, path: str | os.PathLike[str]) -> None:
     axes = figure.add_subplot()
     axes.fill_between(x, communicating, step="post", color=_COLOURS["communication"], linewidth=0,
                       label="packing, posting, unpacking")  # fmt: skip
-    axes.fill_between(x, communicating, both, step="post", color=_COLOURS["wait"], linewidth=0, label="waiting")
-    axes.step(x, both, where="post", color="black", linewidth=0.6)
+    axes.fill_between(x, communicating, both, step="post", color=_COLOURS["wait"], linewidth=0,
+                      label="waiting for messages")  # fmt: skip
     axes.set(xlabel=f"time ({unit})", ylabel="ranks in communication", xlim=(x[0], x[-1]),
              ylim=(0, len(trace.ranks) * 1.05))  # fmt: skip
     axes.yaxis.get_major_locator().set_params(integer=True)

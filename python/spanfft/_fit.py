@@ -28,7 +28,7 @@ __all__ = ["FORMS", "ModelFit", "fit_model", "read_rows"]
 FORMS = ("a0+a1/(a2+np)", "a0+a1/np")
 _NP_NAMES = ("np", "ranks", "processors")
 _TIME_NAMES = ("time", "seconds", "median_seconds", "ms", "milliseconds")
-_GRID_POINTS = 2000
+_GRID_POINTS = 400
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _Floats = npt.NDArray[np.float64]
 
