@@ -34,6 +34,7 @@ Result<std::unique_ptr<Trace>> Trace::make(index_t max_events) {
 
 void Trace::record(TraceEvent event) {
     event.step = event.category == TraceCategory::run ? -1 : step_;
+    if (event.track == TraceTrack::steps && std::this_thread::get_id() != runner_) event.track = TraceTrack::messages;
     const bool phase = event.category != TraceCategory::run && event.category != TraceCategory::step;
     // Threads that pass this test together may take a few entries behind phase_limit_, never one behind capacity_.
     if (used_.load(std::memory_order_relaxed) < (phase ? phase_limit_ : capacity_)) {

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 #include "core/buffer.hpp"
 #include "core/extents.hpp"
@@ -46,6 +47,12 @@ class Trace {
 
     void stop() { recording_ = false; }  // keeps the events
     bool recording() const { return recording_; }
+    // The thread that calls this runs the steps. What other threads put on the first track (a communication thread,
+    // say) would not nest there, and goes to the track of the messages.
+    void begin_run() {
+        runner_ = std::this_thread::get_id();
+        step_ = -1;
+    }
     void enter_step(int step) { step_ = step; }  // of the events that follow
     // By any thread, while it is recording; event.step is set here.
     void record(TraceEvent event);
@@ -60,6 +67,7 @@ class Trace {
     index_t capacity_ = 0, phase_limit_ = 0;
     std::atomic<index_t> used_{0}, dropped_{0};
     int step_ = -1;
+    std::thread::id runner_ = std::this_thread::get_id();
     bool recording_ = true;
 };
 

@@ -125,7 +125,7 @@ RunContext Executor::make_context() {
     context.slots = memory_;
     context.trace = trace_ && trace_->recording() ? trace_.get() : nullptr;
     binding_.trace->now = context.trace;
-    if (context.trace) context.trace->enter_step(-1);
+    if (context.trace) context.trace->begin_run();
     return context;
 }
 

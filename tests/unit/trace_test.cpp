@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <thread>
 
 #include "exec/executor.hpp"
 #include "plan/planner.hpp"
@@ -52,6 +53,21 @@ TEST(Trace, ScopesWriteOnceWhenTheyEndAndNothingWithoutATrace) {
     EXPECT_LE(outer.start_ns, inner.start_ns);
     EXPECT_LE(inner.start_ns, inner.end_ns);
     EXPECT_LE(inner.end_ns, outer.end_ns);
+}
+
+TEST(Trace, WhatAnotherThreadDoesLiesBehindTheSteps) {
+    auto trace = std::move(Trace::make(0)).value();
+    std::thread([&] { const TraceScope scope(trace.get(), "wait", TraceCategory::wait); }).join();
+    {
+        const TraceScope scope(trace.get(), "wait", TraceCategory::wait);
+    }
+    std::thread([&] {
+        trace->begin_run();
+        const TraceScope scope(trace.get(), "wait", TraceCategory::wait);
+    }).join();
+    EXPECT_EQ(trace->at(0).track, TraceTrack::messages);
+    EXPECT_EQ(trace->at(1).track, TraceTrack::steps);
+    EXPECT_EQ(trace->at(2).track, TraceTrack::steps);
 }
 
 TEST(Trace, RefusesSizesThatCanOnlyBeMistakes) {
@@ -156,7 +172,7 @@ void expect_whole(const std::vector<TraceEvent>& events, const Executor& executo
             EXPECT_STREQ(event.name, steps[i]->type());
         }
         if (event.track == TraceTrack::messages) sent[i] += event.moved_bytes;
-        posts[i] += std::string(event.name) == "post";
+        posts[i] += std::string(event.name) == "post" || std::string(event.name) == "call";
         waits[i] += std::string(event.name) == "wait";
     }
     EXPECT_EQ(whole, runs);
