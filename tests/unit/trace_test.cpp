@@ -159,7 +159,7 @@ void expect_whole(const std::vector<TraceEvent>& events, const Executor& executo
     const auto& steps = executor.plan().steps;
     const auto& counted = *executor.counted();
     std::vector<int> times(steps.size());
-    std::vector<index_t> sent(steps.size()), posts(steps.size()), waits(steps.size());
+    std::vector<index_t> sent(steps.size()), posts(steps.size()), waits(steps.size()), barriers(steps.size());
     int whole = 0;
     for (const auto& event : events) {
         EXPECT_NE(run_around(events, event), nullptr) << event.name;
@@ -174,6 +174,7 @@ void expect_whole(const std::vector<TraceEvent>& events, const Executor& executo
         if (event.track == TraceTrack::messages) sent[i] += event.moved_bytes;
         posts[i] += std::string(event.name) == "post" || std::string(event.name) == "call";
         waits[i] += std::string(event.name) == "wait";
+        barriers[i] += std::string(event.name) == "barrier";
     }
     EXPECT_EQ(whole, runs);
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -181,7 +182,10 @@ void expect_whole(const std::vector<TraceEvent>& events, const Executor& executo
         EXPECT_EQ(sent[i], runs * counted[i].sent_bytes) << steps[i]->describe();
         EXPECT_EQ(posts[i], waits[i]) << steps[i]->describe();
         if (std::string(steps[i]->type()) == "Exchange") {
-            EXPECT_GE(posts[i], runs) << steps[i]->describe();
+            EXPECT_GE(posts[i] + barriers[i], runs) << steps[i]->describe();
+        }
+        if (std::string(steps[i]->type()) == "SharedTransform") {
+            EXPECT_EQ(barriers[i], 2 * runs) << steps[i]->describe();
         }
     }
 }
@@ -192,6 +196,7 @@ TEST(ExecutorTrace, EveryStepOfEveryRunIsThereOnceAndHoldsItsPhases) {
              "r2c 7x9x5 ranks=2 threads=1 engine=ducc0 exchange=alltoallv",
              "c2c 8x6x10 ranks=3 grid=3 threads=1 engine=ducc0 exchange=alltoallw",
              "r2c 13x11x6 ranks=6 grid=3x2 threads=1 engine=ducc0 exchange=alltoallv output=exchanged",
+             "c2c 9x6x10 ranks=3 threads=1 engine=ducc0 exchange=shared",
              "c2c 3x5x2 ranks=8 grid=8 threads=1 engine=ducc0 exchange=alltoallw backward",
          }) {
         auto planned = Planner(this_machine()).plan(Problem::parse(text).value());
