@@ -183,13 +183,22 @@ def _outer_first(event: TraceEvent) -> tuple[int, int]:
 
 
 def _process(rank: int, events: Sequence[TraceEvent], first_ns: int) -> list[dict[str, Any]]:
-    """One rank's events with names for its tracks."""
-    written: list[dict[str, Any]] = [_name("process_name", rank, 0, f"rank {rank}")]
+    """One rank's events with names for its tracks.
+
+    Process 0 and thread 0 mean something else to viewers, and some take a thread's number for unique: rank 2 is process
+    3, and its tracks are threads 301, 302, ...
+    """
+    process = rank + 1
     tracks: dict[str, int] = {}
+    written: list[dict[str, Any]] = [
+        _about("process_name", process, 0, {"name": f"rank {rank}"}),
+        _about("process_sort_index", process, 0, {"sort_index": rank}),
+    ]
     for lane, event in zip(_lanes(events), events, strict=True):
         if lane not in tracks:
-            tracks[lane] = len(tracks)
-            written.append(_name("thread_name", rank, tracks[lane], lane))
+            tracks[lane] = 100 * process + 1 + len(tracks)
+            written.append(_about("thread_name", process, tracks[lane], {"name": lane}))
+            written.append(_about("thread_sort_index", process, tracks[lane], {"sort_index": tracks[lane]}))
         arguments: dict[str, Any] = {"description": event.description}
         if event.step is not None:
             arguments["step"] = event.step
@@ -199,7 +208,7 @@ def _process(rank: int, events: Sequence[TraceEvent], first_ns: int) -> list[dic
             "ph": "X",
             "name": event.name,
             "cat": event.category if event.track == "steps" else event.track,
-            "pid": rank,
+            "pid": process,
             "tid": tracks[lane],
             "ts": (event.start_ns - first_ns) / 1000,
             "dur": (event.end_ns - event.start_ns) / 1000,
@@ -208,8 +217,8 @@ def _process(rank: int, events: Sequence[TraceEvent], first_ns: int) -> list[dic
     return written
 
 
-def _name(what: str, rank: int, track: int, name: str) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": rank, "tid": track, "args": {"name": name}}
+def _about(what: str, process: int, track: int, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": process, "tid": track, "args": arguments}
 
 
 def _lanes(events: Iterable[TraceEvent]) -> list[str]:
@@ -332,7 +341,7 @@ def read_trace(path: str | os.PathLike[str]) -> TraceFile:
         found = TraceFile(name, about["problems"], about["dropped_events"], about["clock_accuracy_ns"])
         for event in document["traceEvents"]:
             if event["ph"] == "X":
-                found.ranks.setdefault(event["pid"], []).append(_read_event(event))
+                found.ranks.setdefault(event["pid"] - 1, []).append(_read_event(event))
     except OSError as error:
         raise IOFailure(f"{name} can't be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
