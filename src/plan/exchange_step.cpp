@@ -15,7 +15,7 @@ class ExchangeTask final : public Task {
         : exchange_(std::move(exchange)), source_(source), target_(target), wire_(std::move(wire)) {}
     Status run(RunContext& context) override {
         const Counts before = *wire_;
-        SPANFFT_TRY(move(context));
+        SPANFFT_TRY(exchange_->run(context.at(source_), context.at(target_), context.trace));
         counts_ = Counts();
         counts_.messages = wire_->messages - before.messages;
         counts_.sent_bytes = wire_->sent_bytes - before.sent_bytes;
@@ -26,20 +26,6 @@ class ExchangeTask final : public Task {
     Counts counted() const override { return counts_; }
 
   private:
-    // Exchange::run, with an event around each half; what its transfers do inside they record themselves.
-    Status move(RunContext& context) {
-        if (!context.trace) return exchange_->run(context.at(source_), context.at(target_));
-        for (int chunk = 0; chunk < exchange_->chunks(); ++chunk) {
-            {
-                const TraceScope scope(context.trace, "pack", TraceCategory::communication);
-                SPANFFT_TRY(exchange_->start(chunk, context.at(source_), context.at(target_)));
-            }
-            const TraceScope scope(context.trace, "unpack", TraceCategory::communication);
-            SPANFFT_TRY(exchange_->finish(chunk));
-        }
-        return Status();
-    }
-
     std::unique_ptr<Exchange> exchange_;
     Slot source_, target_;
     std::shared_ptr<Counts> wire_;  // of the group's counted communicator
