@@ -52,7 +52,7 @@ class ModelFit:
     worst_residual: float
     """The largest of them, absolute."""
     condition: float
-    """Of the scaled Jacobian; above some 1e3 single parameters mean little."""
+    """Of the scaled Jacobian: scatter comes back in the parameters up to about this many times larger."""
     rows: int
 
     def __call__(self, processors: npt.ArrayLike) -> _Floats:
