@@ -19,6 +19,7 @@ import numpy as np
 from ._arrays import REAL_DTYPES, AnyArray, aligned_zeros
 from ._errors import InvalidArgument, Unsupported
 from ._native import core
+from ._plan import _PlanMemory
 from ._trace import check_target, write_captures
 
 if TYPE_CHECKING:
@@ -71,7 +72,13 @@ def _candidate(problem: str, ranks: Ranks | None) -> _Candidate:
     length = max(plan.input_bytes, plan.output_bytes if in_place else 0) // dtype.itemsize
     source = aligned_zeros((length,), dtype)
     source[...] = np.random.default_rng(plan.rank).standard_normal(length)
-    target = source if in_place else aligned_zeros((plan.output_bytes // dtype.itemsize,), dtype)
+    shape = (plan.output_bytes // dtype.itemsize,)
+    if in_place:
+        target = source
+    elif "own_output" in words:
+        target = np.asarray(_PlanMemory(plan, shape, dtype))
+    else:
+        target = aligned_zeros(shape, dtype)
     return _Candidate(plan, source, target, source.copy() if in_place else None, [])
 
 
