@@ -132,6 +132,46 @@ typedef struct spanfft_step {
     const char* description; /* one line */
 } spanfft_step;
 
+/* What a traced event is: a whole run, a step of it, or a phase of a step, by what it does. WAIT is waiting for other
+ * ranks; waiting for a disk is DISK. Only ever appended to. */
+enum {
+    SPANFFT_TRACE_RUN = 0,
+    SPANFFT_TRACE_STEP = 1,
+    SPANFFT_TRACE_COMPUTE = 2,
+    SPANFFT_TRACE_COMMUNICATION = 3,
+    SPANFFT_TRACE_WAIT = 4,
+    SPANFFT_TRACE_DISK = 5
+};
+/* Where it happened: events of TRACK_STEPS nest and don't cross; the other tracks are what goes on behind it, where
+ * events may overlap. */
+enum {
+    SPANFFT_TRACK_STEPS = 0,
+    SPANFFT_TRACK_MESSAGES = 1, /* messages under way */
+    SPANFFT_TRACK_READS = 2,    /* groups of disk reads under way */
+    SPANFFT_TRACK_WRITES = 3    /* groups of disk writes under way */
+};
+
+/* One event of a trace. */
+typedef struct spanfft_trace_event {
+    size_t size;      /* sizeof(spanfft_trace_event), set by the caller */
+    const char* name; /* "execute", "Exchange", "pack", ...; lives as long as the plan */
+    int32_t category; /* SPANFFT_TRACE_* */
+    int32_t track;    /* SPANFFT_TRACK_* */
+    int32_t step;     /* of the plan, from 0; -1: outside of any */
+    int64_t start_ns; /* of rank 0's monotonic clock */
+    int64_t end_ns;   /* likewise */
+    int64_t bytes;    /* to other ranks, to or from a disk, or through memory; -1: not said */
+} spanfft_trace_event;
+
+/* What this rank has recorded. */
+typedef struct spanfft_trace_info {
+    size_t size;               /* sizeof(spanfft_trace_info), set by the caller */
+    int64_t events;            /* recorded */
+    int64_t dropped;           /* not recorded, as max_events was reached */
+    int64_t clock_offset_ns;   /* added to this rank's clock to have rank 0's */
+    int64_t clock_accuracy_ns; /* by how much that can be wrong, at most, when tracing was started; 0: one clock */
+} spanfft_trace_info;
+
 /* An engine found on this machine. Strings live as long as the process. */
 typedef struct spanfft_engine {
     size_t size;         /* sizeof(spanfft_engine), set by the caller */
@@ -229,6 +269,16 @@ SPANFFT_API const char* spanfft_plan_engines(const spanfft_plan* plan);
 SPANFFT_API int spanfft_plan_notes(const spanfft_plan* plan); /* engines passed over, runners-up */
 /* Note `index`, a sentence; "" past the last. */
 SPANFFT_API const char* spanfft_plan_note(const spanfft_plan* plan, int index);
+
+/* Records what the executions that follow do, for up to max_events events (0: 65536; 48 bytes each, allocated now and
+ * on top of the plan's memory); an older trace of the plan is thrown away. Collective. */
+SPANFFT_API int spanfft_plan_trace_start(spanfft_plan* plan, int64_t max_events);
+/* Records no more and keeps what there is. Not collective. */
+SPANFFT_API int spanfft_plan_trace_stop(spanfft_plan* plan);
+/* This rank's trace; SPANFFT_INVALID_ARGUMENT if none was started. */
+SPANFFT_API int spanfft_plan_trace_info(const spanfft_plan* plan, spanfft_trace_info* info);
+/* Event `index` of this rank, in the order in which they ended. Not while the plan runs. */
+SPANFFT_API int spanfft_plan_trace_event(const spanfft_plan* plan, int64_t index, spanfft_trace_event* event);
 
 /* Engines found on this machine; looked for at the first call of this or of a planning function. */
 SPANFFT_API int spanfft_engine_count(void);

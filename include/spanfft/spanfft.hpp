@@ -315,6 +315,24 @@ class Plan {
     int sweeps() const { return spanfft_plan_sweeps(get()); }
     std::int64_t scratch_bytes() const { return spanfft_plan_scratch_bytes(get()); }
 
+    // Tracing; see spanfft_plan_trace_start, which is collective.
+    void trace_start(std::int64_t max_events = 0) const { detail::check(spanfft_plan_trace_start(get(), max_events)); }
+    void trace_stop() const { detail::check(spanfft_plan_trace_stop(get())); }
+    spanfft_trace_info trace_info() const {
+        spanfft_trace_info info{};
+        info.size = sizeof info;
+        detail::check(spanfft_plan_trace_info(get(), &info));
+        return info;
+    }
+    std::vector<spanfft_trace_event> trace_events() const {  // names live as long as the plan
+        std::vector<spanfft_trace_event> all(static_cast<std::size_t>(trace_info().events));
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            all[i].size = sizeof all[i];
+            detail::check(spanfft_plan_trace_event(get(), static_cast<std::int64_t>(i), &all[i]));
+        }
+        return all;
+    }
+
     spanfft_plan* get() const noexcept { return handle_.get(); }
 
   private:

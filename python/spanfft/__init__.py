@@ -4,6 +4,7 @@
   divided over MPI ranks.
 - `Plan`: planned once, executed many times, in this process or on ranks.
 - `transform`: from file to file within a memory budget. The command line is ``spanfft``.
+- `write_trace`, `read_trace`: which rank did what when, of plans run inside `Plan.trace`.
 - `info`: versions, engines, MPI, processor and memory.
 
 Submodules are imported when a name of theirs is first used, so the command line starts without numpy.
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     )
     from ._info import info
     from ._plan import Plan
+    from ._trace import TraceEvent, TraceFile, read_trace, write_trace
     from ._transform import TransformResult, transform
 
     __version__: str
@@ -73,6 +75,8 @@ __all__ = [
     "NoSpace",
     "OutOfMemory",
     "Plan",
+    "TraceEvent",
+    "TraceFile",
     "TransformResult",
     "Unsupported",
     "__version__",
@@ -100,11 +104,13 @@ __all__ = [
     "irfft",
     "irfft2",
     "irfftn",
+    "read_trace",
     "rfft",
     "rfft2",
     "rfftfreq",
     "rfftn",
     "transform",
+    "write_trace",
 ]
 
 _MODULES = {
@@ -115,6 +121,7 @@ _MODULES = {
     ),
     "_info": ("info",),
     "_plan": ("Plan",),
+    "_trace": ("TraceEvent", "TraceFile", "read_trace", "write_trace"),
     "_transform": ("TransformResult", "transform"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ._core import Plan as CorePlan
     from ._mpi import Ranks
     from ._report import Report
+    from ._trace import TraceEvent
 
 __all__ = ["Plan"]
 
@@ -159,6 +161,8 @@ class Plan:
         self._serials: dict[int, int] = {}
         self._owned_arrays: dict[int, AnyArray] = {}
         self._ranks: Ranks | None = None
+        self._trace_max_events: int | None = None
+        self._traced: set[int] = set()
         self._lock = threading.Lock()
         if comm is not None:
             from ._mpi import ranks_of
@@ -288,6 +292,9 @@ class Plan:
                 plan = self._make(direction, self._grid, self._real_box, self._spectrum_box)
             else:
                 plan = self._make_backward(self._plans[FORWARD])
+            if self._trace_max_events is not None:
+                plan.trace_start(self._trace_max_events)
+                self._traced.add(direction)
             self._plans[direction] = plan
             if self._ranks is not None:
                 self._serials[direction] = self._ranks.next_serial()
@@ -531,6 +538,45 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"<spanfft.Plan {self._plans[FORWARD].problem if FORWARD in self._plans else '(freed)'}>"
+
+    # --- tracing -----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def trace(self, max_events: int = 0) -> Iterator[Plan]:
+        """Records what `forward` and `backward` do inside ``with plan.trace():``, for `trace_events` and
+        `spanfft.write_trace`. Collective if the plan has a communicator; an older trace of the plan is thrown away.
+
+        Parameters
+        ----------
+        max_events
+            To make room for, on each rank and for each direction; 0: 65536 (3 MiB). Further ones are dropped.
+        """
+
+        def check() -> int:
+            return arrays.whole(max_events, "max_events")
+
+        events = check() if self._ranks is None else self._ranks.agree(check)[self._ranks.rank]
+        for direction in sorted(self._plans):
+            self._plans[direction].trace_start(events)
+        self._traced = set(self._plans)
+        self._trace_max_events = events
+        try:
+            yield self
+        finally:
+            self._trace_max_events = None
+            for plan in self._plans.values():
+                if not plan.freed:
+                    plan.trace_stop()
+
+    def _traced_plans(self) -> list[CorePlan]:
+        return [self._plans[direction] for direction in sorted(self._traced)]
+
+    def trace_events(self) -> list[TraceEvent]:
+        """What this rank has recorded in `trace`, both directions, by time. Not collective."""
+        from ._trace import capture
+
+        events = [event for plan in self._traced_plans() for event in capture(plan).events]
+        return sorted(events, key=lambda event: (event.start_ns, -event.end_ns))
 
     # --- the end -----------------------------------------------------------------------------------------------------
 

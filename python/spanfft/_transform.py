@@ -13,6 +13,7 @@ from ._files import ArrayFile, Element, describe, element, npy_header
 from ._memory import available_bytes, parse_bytes
 from ._native import core
 from ._report import report_of
+from ._trace import check_target, write_captures
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -204,6 +205,7 @@ def transform(
     grid: Sequence[int] | None = None,
     comm: Comm | None = None,
     progress: Callable[[int, int], object] | None = None,
+    trace: str | os.PathLike[str] | None = None,
 ) -> TransformResult:
     """Transforms an array in a file that need not fit into memory. Collective if `comm` is given.
 
@@ -240,6 +242,9 @@ def transform(
         mpi4py communicator whose ranks share the work. All must call with the same arguments.
     progress
         Called now and then with (bytes done, bytes in all); returning False stops the run.
+    trace
+        A file for what each rank did when, as `write_trace` writes it. Recording takes 3 MiB beyond `memory`, and
+        writing the file what its text takes.
 
     Returns
     -------
@@ -261,6 +266,8 @@ def transform(
 
     def prepare() -> tuple[_Task, int | None]:
         task = _prepare(input, output, kind, backward, axes, norm, dtype, shape, offset, real_length, grid)
+        if trace is not None:
+            _check_trace(trace, task.source.path, output)
         return task, None if memory is None else _budget(memory, None)
 
     if ranks is None:
@@ -286,10 +293,23 @@ def transform(
     )
     folder = None if scratch is None else os.fspath(scratch)
     try:
+        if trace is not None:
+            plan.trace_start()
         plan.transform_file(task.source.path, task.source.offset_bytes, target, header, folder, progress)
-        return _result(task, target, memory_bytes, time.perf_counter() - start, plan)
+        seconds = time.perf_counter() - start
+        if trace is not None:
+            write_captures(trace, [plan], ranks)
+        return _result(task, target, memory_bytes, seconds, plan)
     finally:
         plan.free()
+
+
+def _check_trace(trace: str | os.PathLike[str], source: str, output: str | os.PathLike[str]) -> None:
+    target = check_target(trace)
+    if os.path.abspath(target) == os.path.abspath(output) or (
+        os.path.exists(target) and os.path.samefile(target, source)
+    ):
+        raise InvalidArgument(f"{target} is the trace and an array too; give the trace another name")
 
 
 def _result(task: _Task, target: str, memory_bytes: int, seconds: float, plan: CorePlan) -> TransformResult:

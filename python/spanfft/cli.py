@@ -1,11 +1,11 @@
-"""The command line: spanfft transform, plan and info.
+"""The command line: spanfft transform, plan, bench, trace, fit and info.
 
 Errors are one sentence on standard error. Exit codes: 0 done; 2 a bad argument; 3 unsupported; 4 out of memory;
 5 a file operation failed; 6 no space on disk; 7 corrupt data; 8 MPI; 9 no engine; 11 a bug in spanfft;
 130 interrupted (Ctrl-C), 143 terminated. They are the C interface's codes plus one.
 
-Started by mpiexec with several ranks, `transform` runs on all of them. Imports are kept few, because what Python
-occupies comes on top of the memory budget: there is no numpy here, and no mpi4py without mpiexec.
+Started by mpiexec with several ranks, `transform` and `bench` run on all of them. Imports are kept few, because what
+Python occupies comes on top of the memory budget: there is no numpy here, and no mpi4py without mpiexec.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from . import _cli_measure
 from ._errors import Error, InternalError, InvalidArgument, MPIError, exit_code
 from ._memory import bytes_string, parse_bytes
 
@@ -103,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--exchange", help="between ranks: alltoallw or alltoallv; default: chosen")
     t.add_argument("--grid", type=_integers, metavar="PxQ", help="blocks of each axis on ranks; default: chosen")
     t.add_argument("--explain", action="store_true", help="print the plan afterwards, predicted beside counted")
+    t.add_argument("--trace", metavar="FILE", help="record what each rank does when, as Perfetto JSON")
     t.add_argument("--json", action="store_true", help="print what was done as JSON")
     t.add_argument("--quiet", action="store_true", help="print nothing")
 
@@ -115,6 +117,8 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--ranks", type=int, metavar="P", help="plan for P ranks")
     p.add_argument("--memory", type=_memory, metavar="M", help="plan for a file, with this budget for each process")
     p.add_argument("--json", action="store_true", help="print it as JSON")
+
+    _cli_measure.add_parsers(commands)
 
     i = commands.add_parser("info", help="versions, MPI, engines, processor, memory", allow_abbrev=False)
     i.add_argument("--json", action="store_true", help="print it as JSON")
@@ -218,6 +222,7 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
             grid=options.grid,
             comm=comm,
             progress=bar,
+            trace=options.trace,
         )
     finally:
         if bar is not None:
@@ -343,13 +348,14 @@ def _run(arguments: Sequence[str], rank: int) -> int:
             print(f"spanfft {core.version()}")
             return 0
         if options.command is None:
-            raise InvalidArgument("name a command: transform, plan or info (see spanfft --help)")
+            raise InvalidArgument("name a command: transform, plan, bench, trace, fit or info (see spanfft --help)")
         commands: dict[str, Callable[[argparse.Namespace, Comm | None], None]] = {
             "transform": _transform,
             "plan": _plan,
+            **_cli_measure.COMMANDS,
             "info": _info,
         }
-        if options.command == "transform":
+        if options.command in ("transform", "bench"):
             comm = _world()
         elif rank != 0:
             return 0

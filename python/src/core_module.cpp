@@ -262,6 +262,41 @@ class PyPlan {
         return lines;
     }
 
+    void trace_start(int64_t max_events) {
+        nb::gil_scoped_release no_gil;
+        const std::scoped_lock lock(mutex_);
+        check(spanfft_plan_trace_start(get(), max_events));
+    }
+    void trace_stop() {
+        const std::scoped_lock lock(mutex_);
+        check(spanfft_plan_trace_stop(get()));
+    }
+    nb::dict trace_info() const {
+        spanfft_trace_info info{};
+        info.size = sizeof info;
+        check(spanfft_plan_trace_info(get(), &info));
+        nb::dict d;
+        d["events"] = info.events;
+        d["dropped"] = info.dropped;
+        d["clock_offset_ns"] = info.clock_offset_ns;
+        d["clock_accuracy_ns"] = info.clock_accuracy_ns;
+        return d;
+    }
+    // (name, category, track, step, start_ns, end_ns, bytes), in the order in which they ended.
+    nb::list trace_events() const {
+        spanfft_trace_info info{};
+        info.size = sizeof info;
+        check(spanfft_plan_trace_info(get(), &info));
+        nb::list events;
+        for (int64_t i = 0; i < info.events; ++i) {
+            spanfft_trace_event e{};
+            e.size = sizeof e;
+            check(spanfft_plan_trace_event(get(), i, &e));
+            events.append(nb::make_tuple(e.name, e.category, e.track, e.step, e.start_ns, e.end_ns, e.bytes));
+        }
+        return events;
+    }
+
     std::vector<std::string> notes() const {
         std::vector<std::string> all;
         const int n = spanfft_plan_notes(get());
@@ -425,6 +460,10 @@ NB_MODULE(_core, m) {
         .def(
             "peak_memory_bytes",
             [](const PyPlan& p, int rank) { return spanfft_plan_peak_memory_bytes(p.get(), rank); }, "rank"_a = -1)
+        .def("trace_start", &PyPlan::trace_start, "max_events"_a = 0)
+        .def("trace_stop", &PyPlan::trace_stop)
+        .def("trace_info", &PyPlan::trace_info)
+        .def("trace_events", &PyPlan::trace_events)
         .def("explain", [](const PyPlan& p) { return p.text(&spanfft_plan_explain); })
         .def("steps", &PyPlan::steps, "rank"_a = -1)
         .def("predicted", &PyPlan::predicted, "index"_a = -1, "rank"_a = -1)

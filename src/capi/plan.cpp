@@ -140,6 +140,22 @@ int spanfft_execute(spanfft_plan* plan, const void* in, void* out) {
     });
 }
 
+int spanfft_plan_trace_start(spanfft_plan* plan, int64_t max_events) {
+    return report([&]() -> Status {
+        if (!plan || !plan->executor)
+            return error(Code::invalid_argument, "the plan is NULL or only imagined; make it with spanfft_plan_create");
+        return plan->executor->start_trace(max_events);
+    });
+}
+
+int spanfft_plan_trace_stop(spanfft_plan* plan) {
+    return report([&]() -> Status {
+        if (!plan) return error(Code::invalid_argument, "the plan is NULL");
+        if (plan->executor) plan->executor->stop_trace();
+        return Status();
+    });
+}
+
 int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
                            const char* output_path, const void* header, int64_t header_bytes,
                            const char* scratch_folder, spanfft_progress progress, void* user) {

@@ -65,6 +65,13 @@ Status check_line(const spanfft_plan* plan, int index) {
     return Status();
 }
 
+Result<const Trace*> trace_of(const spanfft_plan* plan) {
+    if (!plan) return error(Code::invalid_argument, "the plan is NULL");
+    if (!plan->executor || !plan->executor->trace())
+        return error(Code::invalid_argument, "nothing is traced; call spanfft_plan_trace_start before execution");
+    return plan->executor->trace();
+}
+
 int copy_shape(const Extents& extents, int64_t* shape) {
     if (shape) std::copy(extents.begin(), extents.end(), shape);
     return static_cast<int>(extents.size());
@@ -157,6 +164,30 @@ int spanfft_plan_counted(const spanfft_plan* plan, int index, spanfft_counts* co
             total = counted[static_cast<size_t>(i)];
         }
         return give(to_c(total), counts);
+    });
+}
+
+int spanfft_plan_trace_info(const spanfft_plan* plan, spanfft_trace_info* info) {
+    return report([&]() -> Status {
+        SPANFFT_ASSIGN(const Trace* trace, trace_of(plan));
+        const ClockAlignment& clock = plan->executor->clock();
+        return give(spanfft_trace_info{sizeof(spanfft_trace_info), trace->size(), trace->dropped(), clock.offset_ns,
+                                       clock.accuracy_ns},
+                    info);
+    });
+}
+
+int spanfft_plan_trace_event(const spanfft_plan* plan, int64_t index, spanfft_trace_event* event) {
+    return report([&]() -> Status {
+        SPANFFT_ASSIGN(const Trace* trace, trace_of(plan));
+        if (index < 0 || index >= trace->size())
+            return error(Code::invalid_argument, "event ", index, " does not exist; the trace has ", trace->size());
+        const TraceEvent& e = trace->at(index);
+        const int64_t offset = plan->executor->clock().offset_ns;
+        return give(spanfft_trace_event{sizeof(spanfft_trace_event), e.name, static_cast<int32_t>(e.category),
+                                        static_cast<int32_t>(e.track), e.step, e.start_ns + offset, e.end_ns + offset,
+                                        e.moved_bytes},
+                    event);
     });
 }
 

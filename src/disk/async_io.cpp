@@ -37,9 +37,10 @@ void* AsyncIo::body(void* self) {
 void AsyncIo::start(IoBatch& batch) {
     batch.next.store(0);
     batch.done = 0;
-    batch.done_bytes = 0;
+    batch.done_bytes = batch.traced_bytes = 0;
     batch.status = Status();
     if (batch.count == 0) return;
+    if (batch.trace) batch.start_ns = trace_clock_ns();
     {
         std::lock_guard lock(mutex_);
         assert(queued_ < kMaxBatches);
@@ -81,6 +82,7 @@ void AsyncIo::serve() {
         lock.lock();
         batch->done += done;
         batch->done_bytes += done_bytes;
+        batch->traced_bytes += done_bytes;
         if (!status.ok()) {
             if (batch->status.ok()) batch->status = status;
             // Indices that nobody has taken are done in the sense that nobody will.
@@ -88,10 +90,17 @@ void AsyncIo::serve() {
             if (skipped < batch->count) batch->done += batch->count - skipped;
         }
         if (batch->done >= batch->count) {
+            if (batch->trace) record(*batch);
             batch->active = false;
             done_.notify_all();
         }
     }
+}
+
+void AsyncIo::record(const IoBatch& batch) const {
+    const bool read = kind_ == Kind::read;
+    batch.trace->record({read ? "read" : "write", TraceCategory::disk, read ? TraceTrack::reads : TraceTrack::writes,
+                         -1, batch.start_ns, trace_clock_ns(), batch.traced_bytes});
 }
 
 void AsyncIo::cancel(IoBatch& batch) {

@@ -15,6 +15,7 @@
 #include <pthread.h>
 
 #include "core/status.hpp"
+#include "core/trace.hpp"
 #include "disk/store.hpp"
 
 namespace spanfft {
@@ -24,10 +25,13 @@ struct IoBatch {
     Store* store = nullptr;
     index_t group = 0, slot = 0, count = 0;
     const std::function<Run(index_t group, index_t slot, index_t i)>* run = nullptr;
+    Trace* trace = nullptr;  // gets an event for the whole batch when it ends
     // Kept by AsyncIo.
     std::atomic<index_t> next{0};
     index_t done = 0;  // under the lock, as are the rest
     index_t done_bytes = 0;
+    index_t traced_bytes = 0;
+    int64_t start_ns = 0;
     bool active = false;
     Status status;
 };
@@ -51,6 +55,7 @@ class AsyncIo {
   private:
     static void* body(void* self);
     void serve();
+    void record(const IoBatch& batch) const;
     IoBatch* take();
 
     const Kind kind_;

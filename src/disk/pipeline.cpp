@@ -29,6 +29,7 @@ Status Pipeline::run(const PipelineSpec& spec) {
     times_ = PipelineTimes();
     unreported_bytes_ = 0;
     Status status = sweep(spec);
+    const TraceScope scope(spec.trace, "wait for write", TraceCategory::disk);
     for (index_t i = 0; i < kMaxSlots; ++i) {
         if (!status.ok()) {
             reader_.cancel(reads_[i]);
@@ -63,16 +64,14 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
     const index_t write_group = index / spec.steps_per_write;
     const index_t write_slot = spec.in_place ? read_slot : write_group % spec.write_slots;
     if (index % spec.steps_per_read == 0) {
-        {
-            Stopwatch watch(times_.read_wait_seconds);
-            SPANFFT_TRY(reader_.wait(reads_[read_slot]));
-        }
+        SPANFFT_TRY(wait_read(spec, read_slot));
         unreported_bytes_ += take_finished_bytes();
         SPANFFT_TRY(start_read(spec, read_group + 1));
     }
     if (!spec.in_place && index % spec.steps_per_write == 0)
         SPANFFT_TRY(wait_write(spec, write_group - spec.write_slots));
     {
+        const TraceScope scope(spec.trace, "compute", TraceCategory::compute);
         Stopwatch watch(times_.compute_seconds);
         SPANFFT_TRY(spec.compute(index, read_slot, write_slot));
     }
@@ -83,6 +82,8 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
         batch.slot = write_slot;
         batch.count = spec.write_count(write_group);
         batch.run = &spec.write_run;
+        batch.trace = spec.trace;
+        const TraceScope scope(spec.trace, "start writes", TraceCategory::disk);
         writer_.start(batch);
     }
     return {};
@@ -98,12 +99,21 @@ Status Pipeline::start_read(const PipelineSpec& spec, index_t group) {
     batch.slot = slot;
     batch.count = spec.read_count(group);
     batch.run = &spec.read_run;
+    batch.trace = spec.trace;
+    const TraceScope scope(spec.trace, "start reads", TraceCategory::disk);
     reader_.start(batch);
     return {};
 }
 
+Status Pipeline::wait_read(const PipelineSpec& spec, index_t slot) {
+    const TraceScope scope(spec.trace, "wait for read", TraceCategory::disk);
+    Stopwatch watch(times_.read_wait_seconds);
+    return reader_.wait(reads_[slot]);
+}
+
 Status Pipeline::wait_write(const PipelineSpec& spec, index_t group) {
     if (group < 0) return {};
+    const TraceScope scope(spec.trace, "wait for write", TraceCategory::disk);
     Stopwatch watch(times_.write_wait_seconds);
     IoBatch& batch = writes_[group % (spec.in_place ? spec.read_slots : spec.write_slots)];
     SPANFFT_TRY(writer_.wait(batch));

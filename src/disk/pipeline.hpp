@@ -26,6 +26,7 @@ struct PipelineSpec {
     std::function<index_t(index_t group)> read_count, write_count;  // requests in a group
     std::function<Run(index_t group, index_t slot, index_t i)> read_run, write_run;
     std::function<Status(index_t step, index_t read_slot, index_t write_slot)> compute;
+    Trace* trace = nullptr;                       // nullptr: nothing is recorded
     std::function<bool(index_t bytes)> progress;  // payload bytes read and written since the last call; false: stop
 };
 
@@ -47,6 +48,7 @@ class Pipeline {
     Status sweep(const PipelineSpec& spec);
     Status step(const PipelineSpec& spec, index_t index);
     Status start_read(const PipelineSpec& spec, index_t group);
+    Status wait_read(const PipelineSpec& spec, index_t slot);
     Status wait_write(const PipelineSpec& spec, index_t group);
     index_t take_finished_bytes();
 

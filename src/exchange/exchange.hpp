@@ -12,6 +12,7 @@
 #include "comm/comm.hpp"
 #include "core/counts.hpp"
 #include "core/dtype.hpp"
+#include "core/trace.hpp"
 #include "layout/meet.hpp"
 
 namespace spanfft {
@@ -34,7 +35,8 @@ class Exchange {
     virtual Status start(int chunk, const void* source, void* target) = 0;
     virtual Status finish(int chunk) = 0;
     virtual index_t memory_bytes() const = 0;  // what one run moves through memory by copies of our own
-    Status run(const void* source, void* target);
+    // Start and finish of each chunk, recorded as "pack" and "unpack"; transfers inside record themselves.
+    Status run(const void* source, void* target, Trace* trace = nullptr);
 };
 
 // What a strategy is bound to. Collective over comm, which holds exactly exchange_group(spec, rank) in that order;

@@ -52,9 +52,13 @@ Counts count_pieces(const ExchangeSpec& spec, int rank) {
     return counts;
 }
 
-Status Exchange::run(const void* source, void* target) {
+Status Exchange::run(const void* source, void* target, Trace* trace) {
     for (int chunk = 0; chunk < chunks(); ++chunk) {
-        SPANFFT_TRY(start(chunk, source, target));
+        {
+            const TraceScope scope(trace, "pack", TraceCategory::communication);
+            SPANFFT_TRY(start(chunk, source, target));
+        }
+        const TraceScope scope(trace, "unpack", TraceCategory::communication);
         SPANFFT_TRY(finish(chunk));
     }
     return Status();

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "comm/counted_comm.hpp"
 #include "disk/output_file.hpp"
 
 namespace spanfft {
@@ -54,7 +55,7 @@ Status Executor::make_windows() {
         if (!is_shared_[slot]) continue;
         auto window = comm_->make_window(bytes[slot]);
         SPANFFT_TRY(agree(*comm_, window.status()));
-        binding_.windows[slot] = std::move(window).value();
+        binding_.windows[slot] = make_traced_window(std::move(window).value(), binding_.trace);
         memory_[slot] = binding_.windows[slot]->part(rank());
     }
     return Status();
@@ -82,27 +83,70 @@ Status Executor::check_pointers(const void* in, void* out) const {
     return Status();
 }
 
+namespace {
+
+// What a step moved where it is slowest: to other ranks, else to or from the disk, else through memory.
+index_t moved_bytes(const Counts& counts) {
+    if (counts.sent_bytes) return counts.sent_bytes;
+    const index_t disk_bytes = counts.disk_read_bytes + counts.disk_written_bytes;
+    return disk_bytes ? disk_bytes : counts.memory_bytes;
+}
+
+}  // namespace
+
 Status Executor::run_steps(RunContext& context, bool agree_each) {
     if (counted_) spare_counts_ = std::move(*counted_);  // its memory is used again: nothing is allocated here
     counted_.reset();
     std::vector<Counts> counted = std::move(spare_counts_);
     counted.clear();
-    for (auto& task : tasks_) {
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+        Task* const task = tasks_[i].get();
+        if (context.trace) context.trace->enter_step(static_cast<int>(i));
+        TraceScope scope(context.trace, plan_->steps[i]->type(), TraceCategory::step);
         const auto start = std::chrono::steady_clock::now();
         Status status = task->run(context);
-        if (agree_each) status = agree(*comm_, status);
+        if (agree_each) status = agree_traced(context, status);
         if (!status.ok()) {
             spare_counts_ = std::move(counted);
             return status;
         }
         counted.push_back(task->counted());
+        scope.moved(moved_bytes(counted.back()));
         counted.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
+    if (context.trace) context.trace->enter_step(-1);
     counted_ = std::move(counted);
     return Status();
 }
 
+// A context for one run, with tracing on or off for all that records.
+RunContext Executor::make_context() {
+    RunContext context;
+    context.slots = memory_;
+    context.trace = trace_ && trace_->recording() ? trace_.get() : nullptr;
+    binding_.trace->now = context.trace;
+    if (context.trace) context.trace->begin_run();
+    return context;
+}
+
+Status Executor::agree_traced(RunContext& context, const Status& mine) {
+    const TraceScope scope(context.trace, "agree", TraceCategory::wait);
+    return agree(*comm_, mine);
+}
+
+Status Executor::start_trace(index_t max_events) {
+    auto made = Trace::make(max_events);
+    SPANFFT_TRY(agree(*comm_, made.status()));
+    auto aligned = align_clocks(*comm_, this_clock());
+    SPANFFT_TRY(agree(*comm_, aligned.status()));
+    trace_ = std::move(made).value();
+    clock_ = aligned.value();
+    return Status();
+}
+
 Status Executor::execute(const void* in, void* out) {
+    RunContext context = make_context();
+    const TraceScope scope(context.trace, "execute", TraceCategory::run);
     Status status;
     if (plan_->problem.memory_bytes > 0) {
         status = error(Code::invalid_argument,
@@ -110,9 +154,7 @@ Status Executor::execute(const void* in, void* out) {
     } else {
         status = check_pointers(in, out);
     }
-    SPANFFT_TRY(agree(*comm_, status));
-    RunContext context;
-    context.slots = memory_;
+    SPANFFT_TRY(agree_traced(context, status));
     // Slots are written only if they are the target of a step, which Slot::input never is.
     context.slots[static_cast<size_t>(Slot::input)] = const_cast<void*>(in);
     context.slots[static_cast<size_t>(Slot::output)] = out;
@@ -144,6 +186,8 @@ Status check_input(const FileStore& store, const FileRequest& request, index_t n
 }  // namespace
 
 Status Executor::transform_file(const FileRequest& request) {
+    RunContext context = make_context();
+    const TraceScope scope(context.trace, "transform_file", TraceCategory::run);
     Status status;
     if (plan_->problem.memory_bytes == 0) {
         status =
@@ -152,8 +196,6 @@ Status Executor::transform_file(const FileRequest& request) {
     SPANFFT_TRY(agree(*comm_, status));
     SPANFFT_TRY(agree_on_text(*comm_, "input file", request.input_path));
     SPANFFT_TRY(agree_on_text(*comm_, "output file", request.output_path));
-    RunContext context;
-    context.slots = memory_;
     context.progress = request.progress;
     context.input_offset_bytes = request.input_offset_bytes;
     const Counts predicted = plan_->predict(rank());
@@ -164,6 +206,7 @@ Status Executor::transform_file(const FileRequest& request) {
 Status Executor::run_on_stores(const FileRequest& request, RunContext& context) {
     const Problem& problem = plan_->problem;
     const index_t input_bytes = product(problem.input_shape()) * static_cast<index_t>(problem.input_elem().bytes());
+    std::optional<TraceScope> opening(std::in_place, context.trace, "open", TraceCategory::disk);
     auto input = FileStore::open_input(request.input_path);
     SPANFFT_TRY(agree(*comm_, input.status()));
     SPANFFT_TRY(agree(*comm_, check_input(*input.value(), request, input_bytes)));
@@ -199,9 +242,13 @@ Status Executor::run_on_stores(const FileRequest& request, RunContext& context) 
         }
     }
     SPANFFT_TRY(agree(*comm_, opened));
+    opening.reset();
     SPANFFT_TRY(run_steps(context, true));
+    const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
     SPANFFT_TRY(agree(*comm_, shared ? shared->sync() : Status()));
-    return agree(*comm_, output ? output->publish() : Status());
+    const Status published = agree(*comm_, output ? output->publish() : Status());
+    output.reset();  // here, so that the time it takes to free a large scratch file shows in the trace
+    return published;
 }
 
 }  // namespace spanfft

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "exec/clock_alignment.hpp"
 #include "plan/plan.hpp"
 
 namespace spanfft {
@@ -38,6 +39,15 @@ class Executor {
     void* own_output() const {
         return plan_->problem.own_output ? memory_[static_cast<size_t>(Slot::output)] : nullptr;
     }
+
+    // Collective. Records what the runs that follow do, on top of the plan's memory; an older trace is thrown away.
+    Status start_trace(index_t max_events);
+    void stop_trace() {
+        if (trace_) trace_->stop();
+    }
+    const Trace* trace() const { return trace_.get(); }  // nullptr before the first start_trace
+    const ClockAlignment& clock() const { return clock_; }
+
     const Plan& plan() const { return *plan_; }
     int rank() const { return binding_.comm.rank(); }
     const std::string& engines() const { return binding_.engines(); }
@@ -50,6 +60,8 @@ class Executor {
     Status allocate();
     Status make_windows();
     Status check_pointers(const void* in, void* out) const;
+    RunContext make_context();
+    Status agree_traced(RunContext& context, const Status& mine);
     Status run_steps(RunContext& context, bool agree_each);
     Status run_on_stores(const FileRequest& request, RunContext& context);
 
@@ -63,6 +75,8 @@ class Executor {
     std::vector<std::unique_ptr<Task>> tasks_;
     std::optional<std::vector<Counts>> counted_;
     std::vector<Counts> spare_counts_;  // memory for the next run's counted_
+    std::unique_ptr<Trace> trace_;
+    ClockAlignment clock_;
 };
 
 }  // namespace spanfft

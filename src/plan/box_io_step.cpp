@@ -51,6 +51,7 @@ class BoxTask final : public Task {
         const index_t base = way_ == Way::read ? context.input_offset_bytes : context.output_offset_bytes;
         const StoreCounts before = store.counts();
         auto* memory = static_cast<char*>(context.at(slot_));
+        TraceScope scope(context.trace, way_ == Way::read ? "read" : "write", TraceCategory::disk);
         const Status status =
             for_each_request(state_, rank_, [&](index_t file_offset, index_t offset, index_t bytes) -> Status {
                 const Run request{base + file_offset, memory + offset, bytes, false};
@@ -64,6 +65,7 @@ class BoxTask final : public Task {
         counts_.disk_read_bytes = after.read_bytes - before.read_bytes;
         counts_.disk_writes = after.writes - before.writes;
         counts_.disk_written_bytes = after.written_bytes - before.written_bytes;
+        scope.moved(counts_.disk_read_bytes + counts_.disk_written_bytes);
         return status;
     }
     Counts counted() const override { return counts_; }

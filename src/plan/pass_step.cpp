@@ -603,6 +603,7 @@ Status PassTask<T>::run(RunContext& context) {
     base_ = static_cast<char*>(context.at(Slot::work0));
     PipelineSpec pipeline;
     describe_pipeline(pipeline, context);
+    pipeline.trace = context.trace;
     if (!base_ || !pipeline.source || !pipeline.target) {
         return error(Code::internal, "a disk pass was run without its stores or its work space");
     }

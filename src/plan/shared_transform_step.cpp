@@ -202,9 +202,12 @@ class SharedTransformTask final : public Task {
         counts_ = Counts();
         SPANFFT_TRY(barrier());
         index_t lines = 0;
-        for (const Region& region : regions_) {
-            run_region(region, context);
-            lines += region.lines();
+        {
+            const TraceScope scope(context.trace, "transform", TraceCategory::compute);
+            for (const Region& region : regions_) {
+                run_region(region, context);
+                lines += region.lines();
+            }
         }
         if (lines > 0) counts_ = line_counts(spec_, lines);
         return barrier();

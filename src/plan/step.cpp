@@ -25,7 +25,7 @@ Result<GroupComm> Binding::group(const std::vector<int>& ranks) {
     }
     SPANFFT_ASSIGN(auto made, comm.split(ranks.front(), comm.rank()));
     auto counts = std::make_shared<Counts>();
-    groups_.emplace_back(ranks, make_counted_comm(std::move(made), counts));
+    groups_.emplace_back(ranks, make_counted_comm(std::move(made), counts, trace));
     group_counts_.push_back(counts);
     return GroupComm{groups_.back().second.get(), counts};
 }

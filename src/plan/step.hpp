@@ -16,6 +16,7 @@
 #include "core/counts.hpp"
 #include "core/dtype.hpp"
 #include "core/status.hpp"
+#include "core/trace.hpp"
 #include "layout/layout.hpp"
 
 namespace spanfft {
@@ -56,6 +57,8 @@ class Binding {
     // bound.
     SharedWindow* window(Slot slot) const { return windows[static_cast<size_t>(slot)].get(); }
     std::array<std::unique_ptr<SharedWindow>, kSlots> windows;
+    // What transfers of the groups record into; the executor sets it for each run.
+    const std::shared_ptr<TraceSwitch> trace = std::make_shared<TraceSwitch>();
     std::shared_ptr<PassTeam>
         pass_team;  // compute and I/O threads of disk passes; the first pass that is bound makes it
 
@@ -77,6 +80,7 @@ struct RunContext {
     index_t output_offset_bytes = 0;
     Store* scratch_store = nullptr;           // as large as Plan::scratch_bytes asks, or nullptr when it asks for none
     Progress progress;                        // may be empty
+    Trace* trace = nullptr;                   // nullptr: nothing is recorded
     index_t done_bytes = 0, total_bytes = 0;  // of the disk work so far; the executor sets both before the first step
 
     void* at(Slot slot) const { return slots[static_cast<size_t>(slot)]; }

@@ -179,6 +179,8 @@ class TransformTask final : public Task {
     Status run(RunContext& context) override {
         counts_ = Counts();
         if (out_bytes_ == 0) return Status();
+        const TraceScope scope(context.trace, fft_ ? "transform" : "copy", TraceCategory::compute,
+                               in_bytes_ + out_bytes_);
         void* in = context.at(spec_.source);
         void* out = context.at(spec_.target);
         const EndScales ends = spec_.orthogonal ? end_scales(spec_.kernel) : EndScales();

@@ -135,6 +135,42 @@ static void parts(void) {
     CHECK(spanfft_plan_create(&p, NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("layout is 2") && !plan);
 }
 
+static void traces(void) {
+    spanfft_plan* plan = NULL;
+    spanfft_trace_info info = {0};
+    spanfft_trace_event event = {0};
+    double in[16] = {0}, out[16];
+    int64_t i;
+    int runs = 0, steps = 0;
+
+    CHECK(SPANFFT_TRACE_RUN == 0 && SPANFFT_TRACE_DISK == 5 && SPANFFT_TRACK_STEPS == 0 && SPANFFT_TRACK_WRITES == 3);
+    info.size = sizeof info;
+    event.size = sizeof event;
+    CHECK(spanfft_plan_trace_start(NULL, 0) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_plan_imagine("c2c 8", &plan) == SPANFFT_OK);
+    CHECK(spanfft_plan_trace_start(plan, 0) == SPANFFT_INVALID_ARGUMENT && says("imagined"));
+    spanfft_plan_free(plan);
+    CHECK(spanfft_plan_parse("c2c 8", NULL, &plan) == SPANFFT_OK);
+    CHECK(spanfft_plan_trace_info(plan, &info) == SPANFFT_INVALID_ARGUMENT && says("spanfft_plan_trace_start"));
+    CHECK(spanfft_plan_trace_start(plan, -1) == SPANFFT_INVALID_ARGUMENT && says("-1 events"));
+    CHECK(spanfft_plan_trace_start(plan, 100) == SPANFFT_OK);
+    CHECK(spanfft_execute(plan, in, out) == SPANFFT_OK);
+    CHECK(spanfft_plan_trace_stop(plan) == SPANFFT_OK);
+    CHECK(spanfft_execute(plan, in, out) == SPANFFT_OK);
+    CHECK(spanfft_plan_trace_info(plan, &info) == SPANFFT_OK);
+    CHECK(info.events > 0 && info.dropped == 0 && info.clock_offset_ns == 0 && info.clock_accuracy_ns == 0);
+    for (i = 0; i < info.events; ++i) {
+        CHECK(spanfft_plan_trace_event(plan, i, &event) == SPANFFT_OK);
+        CHECK(event.name && event.name[0] && event.start_ns > 0 && event.start_ns <= event.end_ns);
+        runs += event.category == SPANFFT_TRACE_RUN;
+        steps += event.category == SPANFFT_TRACE_STEP;
+    }
+    CHECK(runs == 1 && steps == spanfft_plan_steps(plan));
+    CHECK(spanfft_plan_trace_event(plan, info.events, &event) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_plan_trace_event(plan, -1, &event) == SPANFFT_INVALID_ARGUMENT);
+    spanfft_plan_free(plan);
+}
+
 static void round_trip(void) {
     const int64_t shape[3] = {6, 5, 8};
     spanfft_problem p = problem_of(3, shape);
@@ -290,6 +326,7 @@ int main(void) {
     older_structs();
     parts();
     round_trip();
+    traces();
     error_codes();
     engines();
     spanfft_comm_free(NULL);

@@ -143,6 +143,24 @@ TEST(CppApi, PlansMoveAndExplainThemselves) {
     EXPECT_EQ(plan.counted(0).flops, plan.predicted(0).flops);
 }
 
+TEST(CppApi, TracesHoldRunsAndSteps) {
+    const spanfft::Plan plan(spanfft::Problem({6, 5}));
+    std::vector<Complex> in(plan.input_elems()), out(plan.output_elems());
+    EXPECT_EQ(code_of([&] { plan.trace_info(); }), SPANFFT_INVALID_ARGUMENT);
+    plan.trace_start();
+    plan.execute(in, out);
+    plan.trace_stop();
+    plan.execute(in, out);
+    std::size_t runs = 0, steps = 0;
+    for (const spanfft_trace_event& event : plan.trace_events()) {
+        runs += event.category == SPANFFT_TRACE_RUN;
+        steps += event.category == SPANFFT_TRACE_STEP;
+    }
+    EXPECT_EQ(runs, 1u);
+    EXPECT_EQ(steps, plan.steps().size());
+    EXPECT_EQ(plan.trace_info().dropped, 0);
+}
+
 TEST(CppApi, ImaginedPlansPredictForAnyRankAndDoNotRun) {
     const auto plan = spanfft::Plan::imagine("c2c 64x64x64 ranks=16 output=exchanged grid=16");
     EXPECT_EQ(plan.ranks(), 16);

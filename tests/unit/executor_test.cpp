@@ -87,6 +87,22 @@ TEST(Executor, AllocatesNothingInOneProcess) {
     }
 }
 
+TEST(Executor, AllocatesNothingWhileItTraces) {
+    auto executor = Executor::make(plan("c2c 100x1 axes=1 engine=ducc0"), make_self_comm());
+    ASSERT_TRUE(executor.ok());
+    std::vector<double> in(400), out(400);
+    allocations = {};
+    ASSERT_TRUE(executor.value()->start_trace(8).ok());
+    allocations.on = true;
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(executor.value()->execute(in.data(), out.data()).ok());
+    executor.value()->stop_trace();
+    ASSERT_TRUE(executor.value()->execute(in.data(), out.data()).ok());
+    allocations.on = false;
+    EXPECT_EQ(allocations.count, 0);
+    EXPECT_EQ(executor.value()->trace()->size(), 8);  // and not when the array is full, either
+    EXPECT_GT(executor.value()->trace()->dropped(), 0);
+}
+
 // Bytes allocated by one execution of a plan of exchanges, on its worst rank.
 size_t bytes_while_running(const std::string& exchange, index_t rows) {
     Random random(71);

@@ -1,0 +1,128 @@
+"""The commands that measure and look at measurements: spanfft bench, trace and fit. See cli.py."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ._errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm
+
+__all__ = ["COMMANDS", "add_parsers"]
+
+
+def add_parsers(commands: Any) -> None:
+    """Adds the three commands to argparse's subparsers."""
+    b = commands.add_parser(
+        "bench", help="time transforms in memory", allow_abbrev=False,
+        description="Times each PROBLEM, such as 'c2c 256x256x256', on the ranks that it is started with, candidates "
+        "in turn, and prints median and least time beside the predicted one:\n"
+        "mpiexec -n 4 spanfft bench 'c2c 128x128x128' --exchange alltoallv,alltoallw",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    b.add_argument("problem", nargs="+", metavar="PROBLEM")
+    b.add_argument("--repeats", type=int, default=5, metavar="N", help="timed rounds (default: 5)")
+    b.add_argument("--exchange", metavar="A,B", help="time each problem with each of these strategies")
+    b.add_argument("--trace", metavar="FILE", help="record one more run of each as Perfetto JSON")
+    b.add_argument("--json", action="store_true", help="print rows as JSON")
+
+    t = commands.add_parser(
+        "trace", help="what each rank spent its time on", allow_abbrev=False,
+        description="Sums up FILE, which --trace or spanfft.write_trace wrote, and draws it. To look at single events, "
+        "open FILE at https://ui.perfetto.dev",
+    )  # fmt: skip
+    t.add_argument("file", metavar="FILE")
+    t.add_argument("--run", type=int, metavar="N", help="only execution N, from 0; -1 is the last (default: all)")
+    t.add_argument("--profile", metavar="PICTURE", help="draw how many ranks communicate against time (.svg, .png)")
+    t.add_argument("--bars", metavar="PICTURE", help="draw a stacked bar for each rank (.svg, .png)")
+    t.add_argument("--json", action="store_true", help="print the sums as JSON")
+
+    f = commands.add_parser(
+        "fit", help="fit a model of time against processors", allow_abbrev=False,
+        description="Fits a0+a1/(a2+np) to the rows of a CSV file with a header, or of a JSON list of objects.",
+    )  # fmt: skip
+    f.add_argument("rows", metavar="ROWS")
+    f.add_argument("--form", default="a0+a1/(a2+np)", help="a0+a1/(a2+np) (default) or a0+a1/np")
+    f.add_argument("--np", metavar="COLUMN", help="with numbers of processors; default: np, ranks or processors")
+    f.add_argument("--time", metavar="COLUMN", help="with times; default: time, seconds, median_seconds or ms")
+    f.add_argument("--absolute", action="store_true", help="minimise differences, not differences relative to the time")
+    f.add_argument("--plot", metavar="PICTURE", help="draw the curve over the points (.svg, .png)")
+    f.add_argument("--json", action="store_true", help="print parameters as JSON")
+
+
+def _bench(options: argparse.Namespace, comm: Comm | None) -> None:
+    from ._bench import bench
+
+    exchanges = [] if options.exchange is None else options.exchange.split(",")
+    rows = bench(options.problem, exchanges, options.repeats, comm, options.trace)
+    if comm is not None and comm.Get_rank() != 0:
+        return
+    if options.json:
+        print(json.dumps({"rows": rows}, indent=2))
+        return
+    print(f"{'median':>10} {'least':>10} {'predicted':>10}  milliseconds; {rows[0]['ranks']} ranks, "
+          f"{options.repeats} rounds")  # fmt: skip
+    for row in rows:
+        print(f"{row['median_seconds'] * 1e3:10.3f} {row['min_seconds'] * 1e3:10.3f} "
+              f"{row['predicted_seconds'] * 1e3:10.3f}  {row['problem']}")  # fmt: skip
+
+
+def _trace(options: argparse.Namespace, comm: Comm | None) -> None:
+    from ._trace import SHARES, read_trace, summary
+
+    trace = read_trace(options.file)
+    if options.run is not None:
+        trace = trace.only_run(options.run)
+    if options.profile or options.bars:
+        from ._draw import draw_bars, draw_profile
+
+        if options.profile:
+            draw_profile(trace, options.profile)
+        if options.bars:
+            draw_bars(trace, options.bars)
+    rows = summary(trace)
+    if options.json:
+        about = {"problems": trace.problems, "runs": trace.runs(), "dropped_events": trace.dropped_events,
+                 "clock_accuracy_ns": trace.clock_accuracy_ns, "ranks": rows}  # fmt: skip
+        print(json.dumps(about, indent=2))
+        return
+    for problem in trace.problems:
+        print(f"problem  {problem}")
+    print("milliseconds of " + (f"{trace.runs()} runs" if trace.runs() != 1 else "1 run"))
+    print(f"{'rank':>6} " + " ".join(f"{name:>13}" for name in (*SHARES, "in all")))
+    for row in rows:
+        times = [row[f"{name}_seconds"] for name in SHARES] + [row["seconds"]]
+        print(f"{row['rank']:6} " + " ".join(f"{seconds * 1e3:13.3f}" for seconds in times))
+    if trace.dropped_events:
+        print(f"note  {trace.dropped_events} events were dropped: there was no room for more")
+
+
+def _fit(options: argparse.Namespace, comm: Comm | None) -> None:
+    from ._fit import FORMS, fit_model, read_rows
+
+    form = options.form.replace(" ", "")
+    if form not in FORMS:
+        raise InvalidArgument(f"--form is {options.form!r}; it can be {' or '.join(FORMS)}")
+    processors, times = read_rows(options.rows, options.np, options.time)
+    fit = fit_model(processors, times, form, relative=not options.absolute)
+    if options.plot:
+        from ._draw import draw_fit
+
+        draw_fit(processors, times, [fit], options.plot)
+    if options.json:
+        print(json.dumps(fit.as_dict(), indent=2))
+        return
+    print(f"time = {fit.formula()}, from {fit.rows} rows")
+    parameters = {"a0": fit.a0, "a1": fit.a1, "a2": fit.a2}
+    for (name, value), error in zip(parameters.items(), fit.standard_errors, strict=False):
+        print(f"{name:9} {value:14.6g} +- {error:.2g}")
+    unit = " of the time" if fit.relative else ""
+    print(f"residual  {fit.rms_residual:14.3g} root mean square, {fit.worst_residual:.3g} at most{unit}")
+    print(f"condition {fit.condition:14.3g}")
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace, Any], None]] = {"bench": _bench, "trace": _trace, "fit": _fit}
