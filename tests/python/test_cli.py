@@ -103,7 +103,7 @@ def test_plan():
     assert (done.returncode, done.stderr) == (0, "")
     for word in ("predicted", "messages", "flop", "memory", "all 4 ranks"):
         assert word in done.stdout
-    done = cli("plan", "r2c 64x64x64 ranks=4", "--json")
+    done = cli("plan", "r2c 64x64x64 ranks=4 exchange=alltoallv", "--json")
     found = json.loads(done.stdout)
     assert found["ranks"] == 4
     assert found["predicted"]["messages"] > 0

@@ -263,6 +263,7 @@ TEST(CapiOnRanks, ExecutesAndCountsOnEachRank) {
         spanfft_plan* forward = nullptr;
         spanfft_plan* backward = nullptr;
         p.kinds[2] = SPANFFT_R2C;
+        p.exchange = "alltoallv";
         int code = spanfft_plan_create(&p, comm, &forward);
         p.direction = SPANFFT_BACKWARD;
         if (!code) code = spanfft_plan_create(&p, comm, &backward);

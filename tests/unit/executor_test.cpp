@@ -303,16 +303,19 @@ TEST(Executor, RefusesToExecuteAPlanForFiles) {
     EXPECT_NE(status.message().find("memory="), std::string::npos);
 }
 
-// Fails the nth split, duplicate or transfer of one rank while an executor is made, until nothing is left to fail. Each
+// Fails the nth split, transfer or window of one rank while an executor is made, until nothing is left to fail. Each
 // time all ranks must get the same error, and none may wait for another.
 TEST(Executor, AFailureOfOneRankWhileItIsMadeIsAnErrorOnAll) {
     for (const std::string text :
          {"c2c 8x6x4 ranks=4 grid=2x2 threads=1 exchange=alltoallv", "r2c 8x6x4 ranks=3 threads=1 exchange=alltoallw",
-          "c2c 8x6x4 backward ranks=6 grid=3x2 threads=1",
+          "c2c 8x6x4 backward ranks=6 grid=3x2 threads=1 exchange=alltoallv",
+          "r2c 8x6x4 ranks=3 threads=1 exchange=shared",
           "c2c 8x9x4 ranks=6 grid=2x3 threads=1 layout=cyclic exchange=alltoallw"}) {
         const auto shared = plan(text);
         const int ranks = shared->problem.ranks;
-        for (const CommCall call : {CommCall::split, CommCall::make_transfer}) {
+        const auto calls = shared->solver == "shared" ? std::vector{CommCall::make_window}
+                                                      : std::vector{CommCall::split, CommCall::make_transfer};
+        for (const CommCall call : calls) {
             int hits = 0;
             for (int rank = 0; rank < ranks; ++rank) {
                 for (int nth = 1; nth <= 10; ++nth) {

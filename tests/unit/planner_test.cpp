@@ -56,7 +56,8 @@ TEST(Planner, FillsInWhatItChose) {
     EXPECT_EQ(product(chosen.value()->problem.grid), 4);
     EXPECT_FALSE(chosen.value()->problem.exchange.empty());
     EXPECT_EQ(chosen.value()->problem.threads, 1);
-    EXPECT_EQ(chosen.value()->solver, "pencil");
+    EXPECT_EQ(chosen.value()->solver, "shared");
+    EXPECT_EQ(plan("r2c 64x64x64 ranks=4 exchange=alltoallv").value()->solver, "pencil");
     const auto alone = plan("r2c 64x64x64");
     ASSERT_TRUE(alone.ok());
     EXPECT_EQ(alone.value()->solver, "local");
@@ -125,7 +126,7 @@ TEST(Planner, TakesEveryRandomProblemInMemory) {
 
 TEST(Planner, WhatRanksSendIsWhatOtherRanksReceive) {
     // Summed over ranks, an exchange sends what does not stay: counted from the layouts alone.
-    const auto made = plan("c2c 12x10x8 ranks=6 grid=3x2 output=exchanged");
+    const auto made = plan("c2c 12x10x8 ranks=6 grid=3x2 output=exchanged exchange=alltoallv");
     ASSERT_TRUE(made.ok());
     index_t sent = 0;
     for (int rank = 0; rank < 6; ++rank) sent += made.value()->predict(rank).sent_bytes;
