@@ -5,12 +5,14 @@
 #include "exchange/alltoallv.hpp"
 #include "exchange/alltoallw.hpp"
 #include "exchange/exchange.hpp"
+#include "exchange/phased.hpp"
 #include "exchange/shared.hpp"
 
 namespace spanfft {
 
 const std::vector<ExchangeStrategy>& exchange_table() {
-    static const std::vector<ExchangeStrategy> table = {alltoallv_strategy(), alltoallw_strategy(), shared_strategy()};
+    static const std::vector<ExchangeStrategy> table = {alltoallv_strategy(), alltoallw_strategy(), shared_strategy(),
+                                                        phased_strategy()};
     return table;
 }
 
