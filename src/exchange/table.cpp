@@ -5,6 +5,7 @@
 #include "exchange/alltoallv.hpp"
 #include "exchange/alltoallw.hpp"
 #include "exchange/exchange.hpp"
+#include "exchange/hierarchical.hpp"
 #include "exchange/phased.hpp"
 #include "exchange/shared.hpp"
 
@@ -12,7 +13,7 @@ namespace spanfft {
 
 const std::vector<ExchangeStrategy>& exchange_table() {
     static const std::vector<ExchangeStrategy> table = {alltoallv_strategy(), alltoallw_strategy(), shared_strategy(),
-                                                        phased_strategy()};
+                                                        phased_strategy(), hierarchical_strategy()};
     return table;
 }
 

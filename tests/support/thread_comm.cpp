@@ -10,9 +10,10 @@
 namespace spanfft::test {
 
 namespace {
-constexpr std::array kCallNames{"split",     "duplicate",     "barrier", "allgather",
-                                "broadcast", "make_transfer", "start",   "finish"};
-}
+constexpr std::array kCallNames{"split",         "duplicate",   "barrier", "allgather", "broadcast",
+                                "make_transfer", "make_window", "start",   "finish"};
+static_assert(kCallNames.size() == kCommCalls);
+}  // namespace
 
 const char* call_name(CommCall call) { return kCallNames[static_cast<size_t>(call)]; }
 
