@@ -4,6 +4,7 @@
 #include "comm/strided_copy.hpp"
 #include "exchange/alltoallv.hpp"
 #include "exchange/alltoallw.hpp"
+#include "exchange/compressed.hpp"
 #include "exchange/exchange.hpp"
 #include "exchange/hierarchical.hpp"
 #include "exchange/phased.hpp"
@@ -12,8 +13,9 @@
 namespace spanfft {
 
 const std::vector<ExchangeStrategy>& exchange_table() {
-    static const std::vector<ExchangeStrategy> table = {alltoallv_strategy(), alltoallw_strategy(), shared_strategy(),
-                                                        phased_strategy(), hierarchical_strategy()};
+    static const std::vector<ExchangeStrategy> table = {alltoallv_strategy(),    alltoallw_strategy(),
+                                                        shared_strategy(),       phased_strategy(),
+                                                        hierarchical_strategy(), compressed_strategy()};
     return table;
 }
 
