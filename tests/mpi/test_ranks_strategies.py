@@ -100,3 +100,11 @@ def test_compressed_keeps_its_bound(exchange, shape, comm, rng):
 def test_compressed_floats_are_declined(comm):
     if comm.size > 1:
         agrees(comm, lambda: Plan((8, 8), "complex64", comm=comm, exchange="compressed"), spanfft.Unsupported, "already")
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_persistent(shape, comm, rng):
+    if MPI.Get_version() >= (4, 0) or comm.size == 1:
+        check_exact(comm, rng, shape, "persistent")
+    else:
+        agrees(comm, lambda: Plan(shape, comm=comm, exchange="persistent"), spanfft.Unsupported, "persistent collectives")

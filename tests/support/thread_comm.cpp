@@ -306,9 +306,11 @@ class ThreadComm final : public Comm {
                                                      const std::vector<BytesPart>& receive, Issue issue) override {
         return make_transfer(strided(send), strided(receive), issue == Issue::blocking);
     }
+    bool persistent_collectives() const override { return world_.persistent_collectives; }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
                                                                 void* target,
                                                                 const std::vector<BytesPart>& receive) override {
+        if (!world_.persistent_collectives) return error(Code::unsupported, "there are no persistent collectives here");
         SPANFFT_ASSIGN(auto transfer, make_transfer(strided(send), strided(receive), false));
         static_cast<ThreadTransfer&>(*transfer).bind(source, target);
         return transfer;
