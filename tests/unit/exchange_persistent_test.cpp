@@ -7,6 +7,7 @@
 #include "exchange/exchange.hpp"
 #include "plan/planner.hpp"
 #include "support/oracle.hpp"
+#include "support/random.hpp"
 #include "support/thread_comm.hpp"
 
 namespace spanfft::test {
@@ -56,7 +57,11 @@ TEST(ExchangePersistent, IsSkippedByThePlannerWhereTheLibraryHasNone) {
     Machine machine = this_machine();
     for (const auto& strategy : exchange_table()) machine.exchanges[strategy.name] = {1, 1};
     machine.exchanges["persistent"] = {0, 0};
+    // Given boxes leave no solver but pencil.
+    Random random(61);
     Problem problem = Problem::parse("c2c 16x16x16 ranks=4 threads=1").value();
+    problem.real_boxes = random_tiling(random, problem.shape, problem.ranks);
+    machine.nodes = {0, 1, 2, 3};
     EXPECT_EQ(Planner(machine).plan(problem).value()->problem.exchange, "persistent");
     machine.persistent_collectives = false;
     EXPECT_NE(Planner(machine).plan(problem).value()->problem.exchange, "persistent");
