@@ -99,7 +99,9 @@ def test_compressed_keeps_its_bound(exchange, shape, comm, rng):
 
 def test_compressed_floats_are_declined(comm):
     if comm.size > 1:
-        agrees(comm, lambda: Plan((8, 8), "complex64", comm=comm, exchange="compressed"), spanfft.Unsupported, "already")
+        agrees(
+            comm, lambda: Plan((8, 8), "complex64", comm=comm, exchange="compressed"), spanfft.Unsupported, "already"
+        )
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -107,4 +109,6 @@ def test_persistent(shape, comm, rng):
     if MPI.Get_version() >= (4, 0) or comm.size == 1:
         check_exact(comm, rng, shape, "persistent")
     else:
-        agrees(comm, lambda: Plan(shape, comm=comm, exchange="persistent"), spanfft.Unsupported, "persistent collectives")
+        agrees(
+            comm, lambda: Plan(shape, comm=comm, exchange="persistent"), spanfft.Unsupported, "persistent collectives"
+        )
