@@ -66,6 +66,7 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
     SPANFFT_TRY(gather_boxes(*comm, spectrum_box, problem.ndim(), "spectrum_box", problem.spectrum_boxes));
     Machine machine = this_machine();
     SPANFFT_ASSIGN(machine.nodes, comm->nodes());
+    machine.persistent_collectives = comm->persistent_collectives();
     auto planned = Planner(std::move(machine)).plan(problem);
     SPANFFT_TRY(agree(*comm, planned.status()));
     std::shared_ptr<const Plan> plan = std::move(planned).value();

@@ -95,6 +95,8 @@ class Comm {
     virtual Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
                                                              const std::vector<BytesPart>& receive,
                                                              Issue issue = Issue::nonblocking) = 0;
+    // Whether make_persistent_alltoallv can do anything; the same on all ranks.
+    virtual bool persistent_collectives() const = 0;
     // Collective. An alltoallv that is bound to its buffers once and only started after (MPI-4); start() ignores its
     // arguments. Code::unsupported where the library has none.
     virtual Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source,

@@ -91,6 +91,7 @@ class CountedComm final : public Comm {
                                                      const std::vector<BytesPart>& receive, Issue issue) override {
         return count(inner_->make_alltoallv(send, receive, issue), send, issue == Issue::blocking);
     }
+    bool persistent_collectives() const override { return inner_->persistent_collectives(); }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
                                                                 void* target,
                                                                 const std::vector<BytesPart>& receive) override {

@@ -24,6 +24,7 @@ struct ExchangeSpec {
     std::string parameter{};               // of the strategy; "": its default
     std::vector<int> nodes{};              // the node of each rank of the layouts; empty: all on one
     bool in_window = false;                // the sources of all ranks lie in a window that all see
+    bool persistent_collectives = true;    // whether the ranks' library has them
 };
 
 class Exchange {

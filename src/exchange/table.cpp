@@ -4,13 +4,19 @@
 #include "comm/strided_copy.hpp"
 #include "exchange/alltoallv.hpp"
 #include "exchange/alltoallw.hpp"
+#include "exchange/compressed.hpp"
 #include "exchange/exchange.hpp"
+#include "exchange/hierarchical.hpp"
+#include "exchange/persistent.hpp"
+#include "exchange/phased.hpp"
 #include "exchange/shared.hpp"
 
 namespace spanfft {
 
 const std::vector<ExchangeStrategy>& exchange_table() {
-    static const std::vector<ExchangeStrategy> table = {alltoallv_strategy(), alltoallw_strategy(), shared_strategy()};
+    static const std::vector<ExchangeStrategy> table = {
+        alltoallv_strategy(),    alltoallw_strategy(),  shared_strategy(),    phased_strategy(),
+        hierarchical_strategy(), compressed_strategy(), persistent_strategy()};
     return table;
 }
 

@@ -95,8 +95,10 @@ std::unique_ptr<Step> make_exchange_step(ExchangeSpec spec, Slot source, Slot ta
 
 ExchangeSpec exchange_spec(const ArrayState& from, const ArrayState& to, const std::string& parameter,
                            const Machine& machine) {
-    return {from.layout,         to.layout, static_cast<index_t>(from.elem.bytes()),
-            from.elem.precision, parameter, machine.nodes};
+    ExchangeSpec spec{from.layout,         to.layout, static_cast<index_t>(from.elem.bytes()),
+                      from.elem.precision, parameter, machine.nodes};
+    spec.persistent_collectives = machine.persistent_collectives;
+    return spec;
 }
 
 }  // namespace spanfft

@@ -19,6 +19,7 @@ struct Machine {
     std::string name = "built-in figures";
     int cores = 1;
     std::vector<int> nodes;                 // the node of each rank that is planned for; empty: all on one
+    bool persistent_collectives = true;     // whether the ranks' library has them (MPI-4)
     double memory_bytes_per_second = 19e9;  // copied by one thread, reads plus writes counted once
     std::map<std::string, ExchangeFigures> exchanges{{"alltoallw", {8e-6, 1.0 / 2.0e9}},
                                                      {"alltoallv", {5e-6, 1.0 / 5.0e9}}};

@@ -176,8 +176,9 @@ Result<std::unique_ptr<Plan>> plan_route(const Problem& problem, const Route& fo
         const RouteOp& op = route[i];
         if (op.type == RouteOp::Type::exchange) {
             const ExchangeChoice choice = find_exchange(exchange);
-            plan->steps.push_back(make_exchange_step(exchange_spec(op.from, op.to, choice.parameter, planner.machine()),
-                                                     slots[i].first, slots[i].second, *choice.strategy,
+            ExchangeSpec spec = exchange_spec(op.from, op.to, choice.parameter, planner.machine());
+            SPANFFT_TRY(choice.strategy->check(spec));
+            plan->steps.push_back(make_exchange_step(std::move(spec), slots[i].first, slots[i].second, *choice.strategy,
                                                      planner.machine()));
             plan->problem.exchange = exchange;
             continue;

@@ -324,9 +324,12 @@ struct RankBody {
 
 }  // namespace
 
-PlanRun run_on_threads(const Problem& problem, const Wides& input, int times) {
+PlanRun run_on_threads(const Problem& problem, const Wides& input, int times, int ranks_per_node) {
     PlanRun run;
-    auto planned = Planner(this_machine()).plan(problem);
+    Machine machine = this_machine();
+    for (int rank = 0; ranks_per_node > 0 && rank < problem.ranks; ++rank)
+        machine.nodes.push_back(rank / ranks_per_node);
+    auto planned = Planner(machine).plan(problem);
     if (!planned.ok()) {
         run.status = planned.status();
         return run;
@@ -334,6 +337,7 @@ PlanRun run_on_threads(const Problem& problem, const Wides& input, int times) {
     const std::shared_ptr<const Plan> plan = std::move(planned).value();
     run.output.resize(static_cast<size_t>(product(problem.output_shape()) * problem.batch), {NAN, NAN});
     ThreadWorld world(problem.ranks);
+    world.ranks_per_node = ranks_per_node;
     std::mutex mutex;
     RankBody body{*plan, input, times, run, mutex};
     world.run([&](int rank, Comm& comm) {
@@ -356,11 +360,11 @@ PlanRun run_on_threads(const Problem& problem, const Wides& input, int times) {
     return run;
 }
 
-void check_plan(const Problem& problem, uint64_t seed) {
+void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node) {
     SCOPED_TRACE(cat("problem '", problem.print(), "', seed ", seed));
     Random random(seed);
     const Wides input = random_input(random, problem);
-    const PlanRun run = run_on_threads(problem, input, 2);
+    const PlanRun run = run_on_threads(problem, input, 2, ranks_per_node);
     ASSERT_TRUE(run.status.ok()) << run.status.message();
     EXPECT_TRUE(run.statuses_agree);
     EXPECT_LE(relative_error(run.output, expected(problem, input)), tolerance(problem)) << run.explained;

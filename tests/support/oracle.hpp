@@ -56,11 +56,12 @@ struct PlanRun {
     std::string explained;                  // rank 0's, after the run
 };
 
-// Plans, binds and runs on problem.ranks threads (a ThreadWorld). `times`: executions of the one plan.
-PlanRun run_on_threads(const Problem& problem, const Wides& input, int times = 1);
+// Plans, binds and runs on problem.ranks threads (a ThreadWorld). `times`: executions of the one plan; ranks_per_node
+// 0: all ranks are on one node.
+PlanRun run_on_threads(const Problem& problem, const Wides& input, int times = 1, int ranks_per_node = 0);
 
 // Runs and checks everything: result within tolerance, input kept, guards, counts. Reports through gtest.
-void check_plan(const Problem& problem, uint64_t seed);
+void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node = 0);
 void check_plan(const std::string& problem_text);
 
 }  // namespace spanfft::test

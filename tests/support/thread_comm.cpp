@@ -10,9 +10,10 @@
 namespace spanfft::test {
 
 namespace {
-constexpr std::array kCallNames{"split",     "duplicate",     "barrier", "allgather",
-                                "broadcast", "make_transfer", "start",   "finish"};
-}
+constexpr std::array kCallNames{"split",         "duplicate",   "barrier", "allgather", "broadcast",
+                                "make_transfer", "make_window", "start",   "finish"};
+static_assert(kCallNames.size() == kCommCalls);
+}  // namespace
 
 const char* call_name(CommCall call) { return kCallNames[static_cast<size_t>(call)]; }
 
@@ -305,9 +306,11 @@ class ThreadComm final : public Comm {
                                                      const std::vector<BytesPart>& receive, Issue issue) override {
         return make_transfer(strided(send), strided(receive), issue == Issue::blocking);
     }
+    bool persistent_collectives() const override { return world_.persistent_collectives; }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
                                                                 void* target,
                                                                 const std::vector<BytesPart>& receive) override {
+        if (!world_.persistent_collectives) return error(Code::unsupported, "there are no persistent collectives here");
         SPANFFT_ASSIGN(auto transfer, make_transfer(strided(send), strided(receive), false));
         static_cast<ThreadTransfer&>(*transfer).bind(source, target);
         return transfer;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <mutex>
 
@@ -20,15 +21,61 @@ namespace {
 // Byte b of element g of the global array; differs between elements and between bytes.
 unsigned char byte_of(index_t g, index_t b) { return static_cast<unsigned char>((g * 31 + b * 7 + (g >> 8)) & 0xFF); }
 
-std::vector<unsigned char> local_array(const Layout& layout, int rank, index_t elem_bytes) {
+// Strategies that change the data are given real numbers instead: as many as there are in the element.
+template <class Real>
+void append_reals(std::vector<unsigned char>& local, index_t g, index_t elem_bytes) {
+    for (index_t k = 0; k < elem_bytes / static_cast<index_t>(sizeof(Real)); ++k) {
+        const Real x = static_cast<Real>((byte_of(g, k) - 127.5) / 3);
+        const auto* bytes = reinterpret_cast<const unsigned char*>(&x);
+        local.insert(local.end(), bytes, bytes + sizeof x);
+    }
+}
+
+std::vector<unsigned char> local_array(const Layout& layout, int rank, const ExchangeSpec& spec, bool approximate) {
     std::vector<unsigned char> local;
+    const index_t elem_bytes = spec.elem_bytes;
+    if (approximate) {
+        for_each_index(layout.shape(), layout.patch(rank), [&](index_t g) {
+            if (spec.precision == Precision::single) {
+                append_reals<float>(local, g, elem_bytes);
+            } else {
+                append_reals<double>(local, g, elem_bytes);
+            }
+        });
+        return local;
+    }
     for_each_index(layout.shape(), layout.patch(rank), [&](index_t g) {
         for (index_t b = 0; b < elem_bytes; ++b) local.push_back(byte_of(g, b));
     });
     return local;
 }
 
-void expect_moved(const ExchangeStrategy& strategy, const ExchangeSpec& spec) {
+template <class Real>
+double relative_l2(const std::vector<unsigned char>& got, const std::vector<unsigned char>& wanted) {
+    double error = 0, norm = 0;
+    for (size_t i = 0; i + sizeof(Real) <= wanted.size(); i += sizeof(Real)) {
+        Real a, b;
+        std::memcpy(&a, &got[i], sizeof a);
+        std::memcpy(&b, &wanted[i], sizeof b);
+        error += (static_cast<double>(a) - b) * (static_cast<double>(a) - b);
+        norm += static_cast<double>(b) * b;
+    }
+    return norm > 0 ? std::sqrt(error / norm) : error;
+}
+
+bool is_as_wanted(const std::vector<unsigned char>& got, const std::vector<unsigned char>& wanted,
+                  const ExchangeSpec& spec, bool approximate) {
+    if (!approximate) return got == wanted;
+    const double bound = spec.parameter.empty() ? 0x1p-24 : std::stod(spec.parameter);
+    if (spec.precision == Precision::single) return relative_l2<float>(got, wanted) <= bound;
+    return relative_l2<double>(got, wanted) <= bound;
+}
+
+void expect_moved(const ExchangeStrategy& strategy, ExchangeSpec spec) {
+    if (strategy.approximate && spec.elem_bytes == 4) {
+        spec.precision = Precision::single;
+        spec.parameter = "1e-3";
+    }
     SCOPED_TRACE(cat(strategy.name, ": ", spec.from.describe(), " -> ", spec.to.describe(), " of ", spec.elem_bytes,
                      " bytes on ", spec.from.nranks(), " ranks"));
     ThreadWorld world(spec.from.nranks());
@@ -40,8 +87,8 @@ void expect_moved(const ExchangeStrategy& strategy, const ExchangeSpec& spec) {
         if (!part.ok()) return;
         auto counted = make_counted_comm(std::move(part).value(), counts);
         auto exchange = strategy.bind({*counted, spec, rank, nullptr});
-        const auto source = local_array(spec.from, rank, spec.elem_bytes);
-        const auto wanted = local_array(spec.to, rank, spec.elem_bytes);
+        const auto source = local_array(spec.from, rank, spec, strategy.approximate);
+        const auto wanted = local_array(spec.to, rank, spec, strategy.approximate);
         std::vector<unsigned char> kept = source, target(wanted.size(), 0xEE);
         Status status = exchange.status();
         for (int time = 0; time < 2 && status.ok(); ++time) {
@@ -52,7 +99,8 @@ void expect_moved(const ExchangeStrategy& strategy, const ExchangeSpec& spec) {
         const std::lock_guard lock(mutex);
         EXPECT_TRUE(status.ok()) << status.message();
         if (!status.ok()) return;
-        EXPECT_TRUE(target == wanted) << "rank " << rank << " holds the wrong elements";
+        EXPECT_TRUE(is_as_wanted(target, wanted, spec, strategy.approximate))
+            << "rank " << rank << " holds the wrong elements";
         EXPECT_TRUE(source == kept) << "rank " << rank << ": the source was changed";
         EXPECT_EQ(counts->messages, 2 * wanted_counts.messages) << "rank " << rank;
         EXPECT_EQ(counts->sent_bytes, 2 * wanted_counts.sent_bytes) << "rank " << rank;

@@ -75,6 +75,7 @@ class MpiComm final : public Comm {
         };
         return make_alltoallw(strided(send), strided(receive), issue);
     }
+    bool persistent_collectives() const override { return has_persistent_collectives(); }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
                                                                 void* target,
                                                                 const std::vector<BytesPart>& receive) override {

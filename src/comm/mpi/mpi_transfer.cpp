@@ -320,6 +320,12 @@ std::unique_ptr<Transfer> make_bytes_transfer(MPI_Comm comm, int rank, const std
     return std::make_unique<BytesTransfer>(comm, rank, send, receive, issue);
 }
 
+bool has_persistent_collectives() {
+    int version = 0, subversion = 0;
+    MPI_Get_version(&version, &subversion);
+    return MPI_VERSION >= 4 && version >= 4;
+}
+
 Result<std::unique_ptr<Transfer>> make_persistent_transfer([[maybe_unused]] MPI_Comm comm, [[maybe_unused]] int rank,
                                                            [[maybe_unused]] const void* source,
                                                            [[maybe_unused]] const std::vector<BytesPart>& send,

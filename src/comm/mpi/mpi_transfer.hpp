@@ -20,6 +20,7 @@ Result<std::unique_ptr<Transfer>> make_datatype_transfer(MPI_Comm comm, int rank
 bool fits_int(const std::vector<BytesPart>& parts);
 std::unique_ptr<Transfer> make_bytes_transfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send,
                                               const std::vector<BytesPart>& receive, Issue issue);
+bool has_persistent_collectives();  // the library that was compiled for, and the one that runs
 Result<std::unique_ptr<Transfer>> make_persistent_transfer(MPI_Comm comm, int rank, const void* source,
                                                            const std::vector<BytesPart>& send, void* target,
                                                            const std::vector<BytesPart>& receive);

@@ -1,0 +1,10 @@
+// The `hierarchical` strategy; see hierarchical.cpp.
+#pragma once
+
+#include "exchange/exchange.hpp"
+
+namespace spanfft {
+
+ExchangeStrategy hierarchical_strategy();
+
+}  // namespace spanfft
