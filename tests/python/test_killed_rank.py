@@ -27,7 +27,10 @@ import numpy as np, spanfft
 comm = MPI.COMM_WORLD
 plan = spanfft.Plan((48, 40, 36), comm=comm, exchange=sys.argv[1] or None)
 u = np.ones(plan.input_shape, complex)
-print("pid", comm.rank, os.getpid(), flush=True)
+comm.Barrier()
+with open(f"{sys.argv[2]}/{comm.rank}.part", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(file.name, f"{sys.argv[2]}/{comm.rank}.pid")
 try:
     while True:
         plan.backward(plan.forward(u))
@@ -47,18 +50,15 @@ def run_and_kill(tmp_path, exchange: str, *options: str) -> tuple[int, str]:
     log = tmp_path / "output.txt"
     with open(log, "w") as output:
         launcher = subprocess.Popen(
-            [mpiexec, *options, "-n", "3", sys.executable, program, exchange],
+            [mpiexec, *options, "-n", "3", sys.executable, program, exchange, tmp_path],
             stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
-            pids: dict[str, int] = {}
             end = time.monotonic() + LIMIT_SECONDS
-            while len(pids) < 3 and time.monotonic() < end:
+            while len(list(tmp_path.glob("*.pid"))) < 3 and time.monotonic() < end:
                 time.sleep(0.1)
-                pids = {r: int(p) for r, p in re.findall(r"pid (\d) (\d+)", log.read_text())}
-            assert len(pids) == 3, log.read_text()
             time.sleep(1)
-            os.kill(pids["1"], signal.SIGKILL)
+            os.kill(int((tmp_path / "1.pid").read_text()), signal.SIGKILL)
             return launcher.wait(LIMIT_SECONDS), log.read_text()
         finally:
             with contextlib.suppress(ProcessLookupError):
