@@ -70,6 +70,9 @@ ExchangeStrategy blockvector_strategy() {
     row.check = [](const ExchangeSpec& spec) { return parse(spec).status(); };
     row.candidates = candidates;
     row.chunks = [](const ExchangeSpec& spec, int rank) { return chunking_of(spec, rank).chunks; };
+    row.rows = [](const ExchangeSpec& spec, int rank, int chunk) {
+        return chunk_rows(chunking_of(spec, rank), spec, rank, chunk);
+    };
     row.overlaps = true;
     return row;
 }

@@ -278,6 +278,10 @@ Chunking chunks_of_planes(const ExchangeSpec& spec, int rank) {
 
 int count_planes_chunks(const ExchangeSpec& spec, int rank) { return chunks_of_planes(spec, rank).chunks; }
 
+AxisRange rows_of_planes(const ExchangeSpec& spec, int rank, int chunk) {
+    return chunk_rows(chunks_of_planes(spec, rank), spec, rank, chunk);
+}
+
 std::vector<std::string> planes_candidates(const ExchangeSpec& spec) {
     const index_t all = chunks_of_rows(spec, 0, 1).chunks;
     std::vector<std::string> texts{""};

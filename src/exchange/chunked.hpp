@@ -26,6 +26,7 @@ Result<index_t> planes_parameter(const ExchangeSpec& spec);
 Status check_planes(const ExchangeSpec& spec);
 Chunking chunks_of_planes(const ExchangeSpec& spec, int rank);  // after check_planes
 int count_planes_chunks(const ExchangeSpec& spec, int rank);
+AxisRange rows_of_planes(const ExchangeSpec& spec, int rank, int chunk);
 std::vector<std::string> planes_candidates(const ExchangeSpec& spec);  // one plane, an eighth, a quarter, all
 extern const char* const kPlanesHelp;
 

@@ -29,6 +29,7 @@ ExchangeStrategy overlap_strategy() {
     row.check = check_planes;
     row.candidates = planes_candidates;
     row.chunks = count_planes_chunks;
+    row.rows = rows_of_planes;
     row.overlaps = true;
     return row;
 }

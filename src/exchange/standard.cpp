@@ -27,6 +27,7 @@ ExchangeStrategy standard_strategy() {
     row.check = check_planes;
     row.candidates = planes_candidates;
     row.chunks = count_planes_chunks;
+    row.rows = rows_of_planes;
     return row;
 }
 
