@@ -150,10 +150,7 @@ bool can_pipeline(const TransformSpec& transform, const ExchangeSpec& exchange, 
     if (!exchange.from.has_grid() || !exchange.to.has_grid()) return false;
     const int axis = chunk_axis(exchange.from, exchange.to);
     if (std::find(transform.axes.begin(), transform.axes.end(), axis) != transform.axes.end()) return false;
-    int most = 1;  // groups may differ; chunks of a group do not
-    for (int rank = 0; rank < exchange.from.nranks() && most == 1; ++rank)
-        most = std::max(most, strategy.chunks(exchange, rank));
-    return most > 1;
+    return strategy.chunks(exchange, 0) > 1;  // nobody has more rows than rank 0
 }
 
 std::unique_ptr<Step> make_pipelined_step(TransformSpec transform, std::unique_ptr<Step> transform_step,

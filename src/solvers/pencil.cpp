@@ -162,10 +162,13 @@ std::vector<std::string> candidate_exchanges(const Problem& problem, const Route
             texts.push_back(strategy.name);
             break;
         }
-        ExchangeSpec spec = exchange_spec(op->from, op->to, "", machine);
+        const ExchangeSpec spec = exchange_spec(op->from, op->to, "", machine);
         for (const std::string& parameter : strategy.candidates(spec)) {
-            spec.parameter = parameter;
-            if (strategy.check(spec).ok()) texts.push_back(exchange_text(strategy, parameter));
+            const bool can_all = std::all_of(route.begin(), route.end(), [&](const RouteOp& o) {
+                return o.type != RouteOp::Type::exchange ||
+                       strategy.check(exchange_spec(o.from, o.to, parameter, machine)).ok();
+            });
+            if (can_all) texts.push_back(exchange_text(strategy, parameter));
         }
     }
     return texts;
