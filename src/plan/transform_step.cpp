@@ -201,7 +201,8 @@ Result<RowsTransform> RowsTransform::make(const TransformSpec& spec, int rank, c
     }
     const LocalSpec local = rows_spec(spec, rank, rows);
     made.counts_.flops = transform_flops(local);
-    made.counts_.memory_bytes = made.outer_ * (made.in_block_bytes_ + made.out_block_bytes_);
+    const index_t in_outer = product(in_shape, 0, static_cast<int>(axis));  // another, if that axis is halved
+    made.counts_.memory_bytes = in_outer * made.in_block_bytes_ + made.outer_ * made.out_block_bytes_;
     if (spec.scale != 1) made.counts_.memory_bytes += 2 * made.outer_ * made.out_block_bytes_;
     if (spec.axes.empty()) return made;
     LocalSpec planned = local;

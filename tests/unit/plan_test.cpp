@@ -282,6 +282,7 @@ TEST_P(EveryStrategy, EveryGridOfThreeAxes) {
         for (const Extents& grid : factorings(GetParam(), dims)) {
             check("r2c 7x6x9 grid=" + shape_string(grid));
             check("c2c 5x8x6 backward output=exchanged grid=" + shape_string(grid));
+            check("r2c 8x4x9 axes=2,1,0 backward grid=" + shape_string(grid));
         }
     }
 }
