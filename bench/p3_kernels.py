@@ -55,7 +55,7 @@ def calls_per_step(kernel: str, n: int, ranks: int) -> int:
     return 2 * each[kernel] if ranks > 1 else 0
 
 
-# --- one job -----------------------------------------------------------------------------------------------------------
+# --- one job ----------------------------------------------------------------------------------------
 
 
 def intervals(events: list[Any]) -> list[tuple[int, int]]:

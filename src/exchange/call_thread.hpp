@@ -25,8 +25,8 @@ class CallThread {
     CallThread(const CallThread&) = delete;
     CallThread& operator=(const CallThread&) = delete;
 
-    void submit(int index);   // of the next call; 0 begins anew
-    Status wait(int index);   // for that call: what it returned
+    void submit(int index);  // of the next call; 0 begins anew
+    Status wait(int index);  // for that call: what it returned
 
   private:
     explicit CallThread(std::function<Status(int)> call) : call_(std::move(call)) {}

@@ -20,7 +20,8 @@ namespace spanfft {
 bool can_pipeline(const TransformSpec& transform, const ExchangeSpec& exchange, const ExchangeStrategy& strategy,
                   Slot exchange_target);
 
-// `transform_step` and `exchange_step` are the two as steps of their own: they predict and describe what happens inside.
+// `transform_step` and `exchange_step` are the two as steps of their own: they predict and describe what happens
+// inside.
 std::unique_ptr<Step> make_pipelined_step(TransformSpec transform, std::unique_ptr<Step> transform_step,
                                           ExchangeSpec exchange, std::unique_ptr<Step> exchange_step,
                                           const ExchangeStrategy& strategy, Slot exchange_target,

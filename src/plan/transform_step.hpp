@@ -44,8 +44,8 @@ class RowsTransform {
     static Result<RowsTransform> make(const TransformSpec& spec, int rank, const TransformRows& rows);
     // in and out are the whole local arrays.
     void run(const void* in, void* out, index_t first_row, Trace* trace) const;
-    const Counts& counts() const { return counts_; }         // of one run; no seconds
-    const std::string& engine() const { return engine_; }    // "" where none was needed
+    const Counts& counts() const { return counts_; }       // of one run; no seconds
+    const std::string& engine() const { return engine_; }  // "" where none was needed
 
   private:
     RowsTransform() = default;

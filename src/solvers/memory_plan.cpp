@@ -181,8 +181,7 @@ Result<std::unique_ptr<Plan>> plan_route(const Problem& problem, const Route& fo
             const ExchangeChoice choice = find_exchange(exchange);
             ExchangeSpec moved = exchange_spec(op.from, op.to, choice.parameter, planner.machine());
             SPANFFT_TRY(choice.strategy->check(moved));
-            auto step =
-                make_exchange_step(moved, slots[i].first, slots[i].second, *choice.strategy, planner.machine());
+            auto step = make_exchange_step(moved, slots[i].first, slots[i].second, *choice.strategy, planner.machine());
             if (before && can_pipeline(*before, moved, *choice.strategy, slots[i].second)) {
                 step = make_pipelined_step(*before, std::move(plan->steps.back()), std::move(moved), std::move(step),
                                            *choice.strategy, slots[i].second, planner.machine());

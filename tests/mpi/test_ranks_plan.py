@@ -175,7 +175,9 @@ def test_calls_are_those_of_the_five_kernels(comm, rng):
                 assert plan.counted(direction)["calls"] == (calls if ranks > 1 else 0), exchange
 
 
-@pytest.mark.parametrize("exchange", ["overlap:0", "oneplane:few", "replace:-1", "blockvector:2,threads", "alltoallv:2"])
+@pytest.mark.parametrize(
+    "exchange", ["overlap:0", "oneplane:few", "replace:-1", "blockvector:2,threads", "alltoallv:2"]
+)
 def test_bad_parameters(exchange, comm):
     if comm.size > 1:
         words = f"'{exchange.split(':')[1]}'"

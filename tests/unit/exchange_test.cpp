@@ -33,8 +33,8 @@ std::vector<unsigned char> local_array(const Layout& layout, int rank, index_t e
 }
 
 void expect_moved_so(const ExchangeStrategy& strategy, const ExchangeSpec& spec) {
-    SCOPED_TRACE(cat(exchange_text(strategy, spec.parameter), ": ", spec.from.describe(), " -> ", spec.to.describe(), " of ", spec.elem_bytes,
-                     " bytes on ", spec.from.nranks(), " ranks"));
+    SCOPED_TRACE(cat(exchange_text(strategy, spec.parameter), ": ", spec.from.describe(), " -> ", spec.to.describe(),
+                     " of ", spec.elem_bytes, " bytes on ", spec.from.nranks(), " ranks"));
     ThreadWorld world(spec.from.nranks());
     std::mutex mutex;
     world.run([&](int rank, Comm& comm) {
@@ -68,7 +68,8 @@ void expect_moved_so(const ExchangeStrategy& strategy, const ExchangeSpec& spec)
     EXPECT_EQ(world.open_comms(), 0);
 }
 
-// "overlap" means overlap by default and with every parameter that it proposes for this exchange, "overlap:3" just that.
+// "overlap" means overlap by default and with every parameter that it proposes for this exchange, "overlap:3" just
+// that.
 void expect_moved(const std::string& text, ExchangeSpec spec) {
     const auto [strategy, parameter] = find_exchange(text);
     std::vector<std::string> parameters{parameter};
@@ -141,7 +142,7 @@ TEST_P(EveryExchange, MovesCyclicLayouts) {
         const Extents shape = some_shape(random);
         const int ranks = static_cast<int>(random.between(1, 8));
         expect_moved(text(), {random_grid_layout(random, shape, ranks, true),
-                                  random_grid_layout(random, shape, ranks, true), 16});
+                              random_grid_layout(random, shape, ranks, true), 16});
         if (HasFailure()) return;
     }
 }
@@ -229,13 +230,14 @@ TEST(ExchangeTable, EveryRowSaysWhatItIsAndWhereItIsFrom) {
 
 TEST(ExchangeTable, ParametersThatAreNoneAreNamedWithTheRemedy) {
     const Layout from({8, 8}, {{4, 0, Division::block}});
-    for (const auto& [text, remedy] : std::vector<std::pair<std::string, std::string>>{{"overlap:none", "all"},
-                                                                                       {"oneplane:0", "all"},
-                                                                                       {"standard:-1", "all"},
-                                                                                       {"replace:2x", "all"},
-                                                                                                                                                                              {"blockvector:0", "thread"},
-                                                                                       {"blockvector:2,threads", "thread"},
-                                                                                       {"alltoallv:2", "no parameter"}}) {
+    for (const auto& [text, remedy] :
+         std::vector<std::pair<std::string, std::string>>{{"overlap:none", "all"},
+                                                          {"oneplane:0", "all"},
+                                                          {"standard:-1", "all"},
+                                                          {"replace:2x", "all"},
+                                                          {"blockvector:0", "thread"},
+                                                          {"blockvector:2,threads", "thread"},
+                                                          {"alltoallv:2", "no parameter"}}) {
         const auto [strategy, parameter] = find_exchange(text);
         const Status status = strategy->check({from, from.with_division(0, 1), 16, Precision::dbl, parameter});
         EXPECT_EQ(status.code(), Code::invalid_argument) << text;

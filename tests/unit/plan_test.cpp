@@ -252,8 +252,8 @@ std::vector<std::string> exchange_texts() {
     for (const auto& strategy : exchange_table()) {
         if (!strategy.approximate) texts.emplace_back(strategy.name);
     }
-    for (const std::string text : {"oneplane:3", "overlap:2", "overlap:all", "standard:2", "replace:2", "blockvector:2",
-                                   "blockvector:3,thread"})
+    for (const std::string text :
+         {"oneplane:3", "overlap:2", "overlap:all", "standard:2", "replace:2", "blockvector:2", "blockvector:3,thread"})
         texts.push_back(text);
     return texts;
 }
@@ -341,7 +341,8 @@ TEST(ForcedExchange, WithAParameterThatIsNoneIsRefused) {
     EXPECT_NE(plan.status().message().find("'few'"), std::string::npos) << plan.status().message();
 }
 
-// --- transform and exchange in one ------------------------------------------------------------------------------------
+// --- transform and exchange in one
+// ------------------------------------------------------------------------------------
 
 std::vector<std::string> step_types(const std::string& text) {
     std::vector<std::string> types;
