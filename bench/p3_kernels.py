@@ -171,7 +171,7 @@ def work(n: int, repeats: int) -> list[Row]:
     return found
 
 
-# --- all jobs, and the drawings ----------------------------------------------------------------------------------------
+# --- all jobs, and the drawings -----------------------------------------------------------------------------------
 
 
 def launch(n: int, ranks: int, repeats: int) -> list[Row]:

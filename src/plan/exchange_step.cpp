@@ -102,6 +102,10 @@ std::unique_ptr<Step> make_exchange_step(ExchangeSpec spec, Slot source, Slot ta
     return std::make_unique<ExchangeStep>(std::move(spec), source, target, strategy, machine);
 }
 
+bool may_propose(const ExchangeStrategy& strategy, const Machine& machine) {
+    return !strategy.approximate && (!strategy.rows || machine.exchanges.count(strategy.name));
+}
+
 ExchangeSpec exchange_spec(const ArrayState& from, const ArrayState& to, const std::string& parameter,
                            const Machine& machine) {
     return {from.layout,         to.layout, static_cast<index_t>(from.elem.bytes()),

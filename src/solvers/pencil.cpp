@@ -157,7 +157,7 @@ std::vector<std::string> candidate_exchanges(const Problem& problem, const Route
         std::find_if(route.begin(), route.end(), [](const RouteOp& o) { return o.type == RouteOp::Type::exchange; });
     std::vector<std::string> texts;
     for (const auto& strategy : exchange_table()) {
-        if (strategy.approximate) continue;
+        if (!may_propose(strategy, machine)) continue;
         if (op == route.end()) {  // nothing to move: any will do
             texts.push_back(strategy.name);
             break;
