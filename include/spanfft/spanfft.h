@@ -122,6 +122,7 @@ typedef struct spanfft_counts {
     int64_t disk_reads;         /* requests */
     int64_t disk_writes;        /* requests */
     double seconds;             /* estimated, or wall clock */
+    int64_t calls;              /* that move data between ranks: a collective is one, a send one, a receive one */
 } spanfft_counts;
 
 /* A line of a plan's step tree, depth first. Strings live as long as the plan. */

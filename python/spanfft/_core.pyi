@@ -18,6 +18,7 @@ class Counts(TypedDict):
     disk_reads: int
     disk_writes: int
     seconds: float
+    calls: int
 
 class Step(TypedDict):
     depth: int

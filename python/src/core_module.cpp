@@ -95,6 +95,7 @@ nb::dict counts_dict(const spanfft_counts& counts) {
     d["disk_reads"] = counts.disk_reads;
     d["disk_writes"] = counts.disk_writes;
     d["seconds"] = counts.seconds;
+    d["calls"] = counts.calls;
     return d;
 }
 

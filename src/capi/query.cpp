@@ -23,9 +23,17 @@ Status give(const Struct& value, Struct* target) {
 }
 
 spanfft_counts to_c(const Counts& counts) {
-    return {sizeof(spanfft_counts), counts.flops,           counts.memory_bytes,       counts.messages,
-            counts.sent_bytes,      counts.disk_read_bytes, counts.disk_written_bytes, counts.disk_reads,
-            counts.disk_writes,     counts.seconds};
+    return {sizeof(spanfft_counts),
+            counts.flops,
+            counts.memory_bytes,
+            counts.messages,
+            counts.sent_bytes,
+            counts.disk_read_bytes,
+            counts.disk_written_bytes,
+            counts.disk_reads,
+            counts.disk_writes,
+            counts.seconds,
+            counts.calls};
 }
 
 // The part of this rank without the leading batch axis.

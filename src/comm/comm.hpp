@@ -74,6 +74,8 @@ class Comm {
     virtual int rank() const = 0;
     virtual int size() const = 0;
     virtual std::string describe() const = 0;
+    // Whether another thread than the one that made this may call it, if they take turns (MPI_THREAD_SERIALIZED).
+    virtual bool calls_from_threads() const = 0;
 
     // Collective. Ranks with one color form a new communicator, ordered by key.
     virtual Result<std::unique_ptr<Comm>> split(int color, int key) = 0;

@@ -60,6 +60,7 @@ class SelfComm final : public Comm {
     int rank() const override { return 0; }
     int size() const override { return 1; }
     std::string describe() const override { return "one process"; }
+    bool calls_from_threads() const override { return true; }
     Result<std::unique_ptr<Comm>> split(int, int) override { return make_self_comm(); }
     Result<std::unique_ptr<Comm>> duplicate() override { return make_self_comm(); }
     Status barrier() override { return Status(); }

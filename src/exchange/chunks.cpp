@@ -56,11 +56,22 @@ Chunking chunks_in_all(const ExchangeSpec& spec, int rank, int chunks) {
     return chunking;
 }
 
-AxisRange chunk_rows(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
-    const index_t rows = rows_of(spec, chunking.axis, rank);
+namespace {
+
+AxisRange rows_in_chunk(const Chunking& chunking, index_t rows, int chunk) {
     if (chunking.rows_each == 0) return block_range(rows, chunking.chunks, chunk);
     const index_t start = std::min(rows, chunk * chunking.rows_each);
     return {start, std::min(chunking.rows_each, rows - start), 1};
+}
+
+}  // namespace
+
+index_t chunk_row_count(const Chunking& chunking, index_t rows, int chunk) {
+    return rows_in_chunk(chunking, rows, chunk).count;
+}
+
+AxisRange chunk_rows(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
+    return rows_in_chunk(chunking, rows_of(spec, chunking.axis, rank), chunk);
 }
 
 std::vector<Piece> chunk_to_send(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {

@@ -24,6 +24,7 @@ Chunking chunks_of_rows(const ExchangeSpec& spec, int rank, index_t rows_each); 
 Chunking chunks_in_all(const ExchangeSpec& spec, int rank, int chunks);          // at most as many as rows
 
 // This rank's local rows of a chunk: start and count, step 1.
+index_t chunk_row_count(const Chunking& chunking, index_t rows, int chunk);  // of a rank that has `rows` in all
 AxisRange chunk_rows(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk);
 
 // As pieces_to_send and pieces_to_receive (layout/meet.hpp), of one chunk.

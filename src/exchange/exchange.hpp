@@ -73,6 +73,9 @@ struct ExchangeStrategy {
     std::vector<std::string> (*candidates)(const ExchangeSpec& spec) = no_parameters;
     // How many chunks an exchange is cut into (the same on all ranks of a group), for who computes in between.
     int (*chunks)(const ExchangeSpec& spec, int rank) = one_chunk;
+    // The rows of this rank's source, along chunk_axis (chunks.hpp), that a chunk moves. nullptr: there is one chunk.
+    AxisRange (*rows)(const ExchangeSpec& spec, int rank, int chunk) = nullptr;
+    bool overlaps = false;     // a chunk may travel between its start() and its finish(), while others are computed
     bool uses_window = false;  // reads foreign sources where they lie, if they lie in a window
     bool approximate = false;  // changes the data; chosen only when asked for by name
 };

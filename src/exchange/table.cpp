@@ -4,19 +4,35 @@
 #include "comm/strided_copy.hpp"
 #include "exchange/alltoallv.hpp"
 #include "exchange/alltoallw.hpp"
+#include "exchange/blockvector.hpp"
 #include "exchange/compressed.hpp"
 #include "exchange/exchange.hpp"
 #include "exchange/hierarchical.hpp"
+#include "exchange/oneplane.hpp"
+#include "exchange/overlap.hpp"
 #include "exchange/persistent.hpp"
 #include "exchange/phased.hpp"
+#include "exchange/replace.hpp"
 #include "exchange/shared.hpp"
+#include "exchange/standard.hpp"
 
 namespace spanfft {
 
 const std::vector<ExchangeStrategy>& exchange_table() {
     static const std::vector<ExchangeStrategy> table = {
-        alltoallv_strategy(),    alltoallw_strategy(),  shared_strategy(),    phased_strategy(),
-        hierarchical_strategy(), compressed_strategy(), persistent_strategy()};
+        alltoallv_strategy(),     // packed, one collective
+        alltoallw_strategy(),     // datatypes
+        oneplane_strategy(),      // a collective for each chunk
+        overlap_strategy(),       // non-blocking pairs
+        standard_strategy(),      // blocking pairs
+        replace_strategy(),       // pairs in one buffer
+        blockvector_strategy(),   // collectives while the next block is computed
+        phased_strategy(),        // four partners a phase
+        persistent_strategy(),    // a collective that is set up once
+        hierarchical_strategy(),  // one message between two nodes
+        shared_strategy(),        // one memory
+        compressed_strategy(),    // fewer bits
+    };
     return table;
 }
 
@@ -59,15 +75,20 @@ Counts count_pieces(const ExchangeSpec& spec, int rank) {
 }
 
 Status Exchange::run(const void* source, void* target, Trace* trace) {
+    // After a failure too: the other ranks are in the chunks that are left, and would wait for this one.
+    Status first;
+    const auto keep = [&](Status status) {
+        if (first.ok()) first = std::move(status);
+    };
     for (int chunk = 0; chunk < chunks(); ++chunk) {
         {
             const TraceScope scope(trace, "pack", TraceCategory::communication);
-            SPANFFT_TRY(start(chunk, source, target));
+            keep(start(chunk, source, target));
         }
         const TraceScope scope(trace, "unpack", TraceCategory::communication);
-        SPANFFT_TRY(finish(chunk));
+        keep(finish(chunk));
     }
-    return Status();
+    return first;
 }
 
 StridedPart strided_part(const Piece& piece, const Extents& local_shape, index_t elem_bytes) {

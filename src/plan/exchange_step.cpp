@@ -68,14 +68,9 @@ class ExchangeStep final : public Step {
     }
 
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
-        const int rank = binding.comm.rank();
-        auto made = binding.group(exchange_group(spec_.from, spec_.to, rank));
-        // Binding is collective over the group: a rank that has no group must not leave the others waiting there.
-        SPANFFT_TRY(agree(binding.comm, made.status()));
-        const GroupComm group = std::move(made).value();
-        SPANFFT_ASSIGN(auto exchange,
-                       strategy_.bind({*group.comm, spec_, rank, spec_.in_window ? binding.window(source_) : nullptr}));
-        return std::unique_ptr<Task>(new ExchangeTask(std::move(exchange), source_, target_, group.counts));
+        SPANFFT_ASSIGN(auto bound, bind_exchange(spec_, strategy_, source_, binding));
+        return std::unique_ptr<Task>(
+            new ExchangeTask(std::move(bound.exchange), source_, target_, std::move(bound.wire)));
     }
 
   private:
@@ -88,9 +83,27 @@ class ExchangeStep final : public Step {
 
 }  // namespace
 
+Result<BoundExchange> bind_exchange(const ExchangeSpec& spec, const ExchangeStrategy& strategy, Slot source,
+                                    Binding& binding) {
+    const int rank = binding.comm.rank();
+    auto made = binding.group(exchange_group(spec.from, spec.to, rank));
+    // Binding is collective over the group: a rank that has no group must not leave the others waiting there.
+    SPANFFT_TRY(agree(binding.comm, made.status()));
+    const GroupComm group = std::move(made).value();
+    BoundExchange bound;
+    SPANFFT_ASSIGN(bound.exchange,
+                   strategy.bind({*group.comm, spec, rank, spec.in_window ? binding.window(source) : nullptr}));
+    bound.wire = group.counts;
+    return bound;
+}
+
 std::unique_ptr<Step> make_exchange_step(ExchangeSpec spec, Slot source, Slot target, const ExchangeStrategy& strategy,
                                          const Machine& machine) {
     return std::make_unique<ExchangeStep>(std::move(spec), source, target, strategy, machine);
+}
+
+bool may_propose(const ExchangeStrategy& strategy, const Machine& machine) {
+    return !strategy.approximate && (!strategy.rows || machine.exchanges.count(strategy.name));
 }
 
 ExchangeSpec exchange_spec(const ArrayState& from, const ArrayState& to, const std::string& parameter,

@@ -28,6 +28,9 @@ struct Machine {
         const auto row = exchanges.find(strategy);
         return row == exchanges.end() ? ExchangeFigures() : row->second;
     }
+    // Of the time that computing and a non-blocking exchange could save by going on at once, the share that they do. 0:
+    // ranks on one node, where the core that computes is the one that copies (P3 found as much); 1: P2's formula.
+    double overlap_share = 0;
     double disk_read_bytes_per_second = 1.2e9;
     double disk_write_bytes_per_second = 1.5e9;
     double disk_request_seconds = 20e-6;  // one request, before queueing hides it

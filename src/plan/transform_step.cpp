@@ -59,9 +59,7 @@ void add_loop(std::vector<LoopDim>& loops, const LoopDim& dim) {
     loops.push_back(dim);
 }
 
-}  // namespace
-
-LocalSpec local_spec(const TransformSpec& spec, int rank) {
+LocalSpec rows_spec(const TransformSpec& spec, int rank, const TransformRows& rows) {
     const Patch in = spec.from.layout.patch(rank), out = spec.to.layout.patch(rank);
     const Extents in_strides = row_major_strides(patch_shape(in)), out_strides = row_major_strides(patch_shape(out));
     LocalSpec local;
@@ -80,11 +78,17 @@ LocalSpec local_spec(const TransformSpec& spec, int rank) {
     // except that for n = 1 both are 1.
     for (int axis = 0; axis < spec.from.layout.ndim(); ++axis) {
         const auto i = static_cast<size_t>(axis);
-        if (!transforms(spec, axis)) add_loop(local.batch, {in[i].count, in_strides[i] * unit, out_strides[i] * unit});
+        if (transforms(spec, axis)) continue;
+        const index_t n = axis == rows.axis ? rows.count : in[i].count;
+        add_loop(local.batch, {n, in_strides[i] * unit, out_strides[i] * unit});
     }
     if (unit == 2) add_loop(local.batch, {2, 1, 1});
     return local;
 }
+
+}  // namespace
+
+LocalSpec local_spec(const TransformSpec& spec, int rank) { return rows_spec(spec, rank, {}); }
 
 double transform_flops(const LocalSpec& spec) {
     double points = 1, logs = 0;
@@ -166,54 +170,116 @@ void scale_planes(const Extents& shape, const ElemType& elem, int axis, const En
     }
 }
 
+}  // namespace
+
+Result<RowsTransform> RowsTransform::make(const TransformSpec& spec, int rank, const TransformRows& rows) {
+    const Extents in_shape = patch_shape(spec.from.layout.patch(rank)),
+                  out_shape = patch_shape(spec.to.layout.patch(rank));
+    const bool all = rows.axis < 0;
+    const auto axis = static_cast<size_t>(all ? 0 : rows.axis);
+    const auto in_elem = static_cast<index_t>(spec.from.elem.bytes()),
+               out_elem = static_cast<index_t>(spec.to.elem.bytes());
+    const int ndim = spec.from.layout.ndim();
+    RowsTransform made;
+    made.spec_ = spec;
+    made.outer_ = product(out_shape, 0, static_cast<int>(axis));
+    made.in_row_bytes_ = product(in_shape, static_cast<int>(axis) + 1, ndim) * in_elem;
+    made.out_row_bytes_ = product(out_shape, static_cast<int>(axis) + 1, ndim) * out_elem;
+    made.in_outer_bytes_ = in_shape[axis] * made.in_row_bytes_;
+    made.out_outer_bytes_ = out_shape[axis] * made.out_row_bytes_;
+    made.in_block_bytes_ = (all ? in_shape[axis] : rows.count) * made.in_row_bytes_;
+    made.out_block_bytes_ = (all ? out_shape[axis] : rows.count) * made.out_row_bytes_;
+    made.block_shape_.assign(out_shape.begin() + static_cast<std::ptrdiff_t>(axis), out_shape.end());
+    if (!all) made.block_shape_[0] = rows.count;
+    if (!spec.axes.empty() && spec.axes[0] < static_cast<int>(axis)) {
+        made.planes_ = out_shape[static_cast<size_t>(spec.axes[0])];
+        made.planes_inner_ = product(out_shape, spec.axes[0] + 1, static_cast<int>(axis));
+    }
+    if (made.outer_ * made.out_block_bytes_ == 0) {  // nothing to plan for
+        made.outer_ = 0;
+        return made;
+    }
+    const LocalSpec local = rows_spec(spec, rank, rows);
+    made.counts_.flops = transform_flops(local);
+    const index_t in_outer = product(in_shape, 0, static_cast<int>(axis));  // another, if that axis is halved
+    made.counts_.memory_bytes = in_outer * made.in_block_bytes_ + made.outer_ * made.out_block_bytes_;
+    if (spec.scale != 1) made.counts_.memory_bytes += 2 * made.outer_ * made.out_block_bytes_;
+    if (spec.axes.empty()) return made;
+    LocalSpec planned = local;
+    // The points before the transform are scaled in the output, which is then transformed in place.
+    if (spec.orthogonal && end_scales(spec.kernel).before != 1) planned.in_place = true;
+    SPANFFT_ASSIGN(EngineChoice choice, plan_local(planned, spec.engine));
+    made.engine_ = choice.engine;
+    made.fft_ = std::move(choice.fft);
+    return made;
+}
+
+// Both arrays have one shape here.
+void RowsTransform::copy_rows(const char* in, char* out) const {
+    if (in == out) return;
+    for (index_t i = 0; i < outer_; ++i) {
+        std::memcpy(out + i * out_outer_bytes_, in + i * in_outer_bytes_, static_cast<size_t>(in_block_bytes_));
+    }
+}
+
+// Before the transform: its ends. After it: its ends, and everything by the normalisation.
+void RowsTransform::scale_rows(char* out, bool before) const {
+    const EndScales ends = spec_.orthogonal ? end_scales(spec_.kernel) : EndScales();
+    const long double end = before ? ends.before : ends.after, rest = before ? 1 : spec_.scale;
+    if (end == 1 && rest == 1) return;
+    const ElemType& elem = spec_.to.elem;
+    const index_t reals = out_block_bytes_ / static_cast<index_t>(real_bytes(elem.precision));
+    for (index_t i = 0; i < outer_; ++i) {
+        char* block = out + i * out_outer_bytes_;
+        const int axis = static_cast<int>(spec_.to.layout.ndim()) - static_cast<int>(block_shape_.size());
+        if (end == 1) {
+            scale_reals(elem.precision, block, reals, rest);
+        } else if (spec_.axes[0] >= axis) {
+            scale_planes(block_shape_, elem, spec_.axes[0] - axis, ends, end * rest, rest, block);
+        } else {  // the whole block is of one plane
+            const index_t plane = i / planes_inner_ % planes_;
+            const bool is_end = (ends.first && plane == 0) || (ends.last && plane == planes_ - 1);
+            const long double by = is_end ? end * rest : rest;
+            if (by != 1) scale_reals(elem.precision, block, reals, by);
+        }
+    }
+}
+
+void RowsTransform::run(const void* in, void* out, index_t first_row, Trace* trace) const {
+    if (outer_ == 0) return;
+    const index_t scaled_bytes = spec_.scale != 1 ? 2 * outer_ * out_block_bytes_ : 0;
+    const TraceScope scope(trace, fft_ ? "transform" : "copy", TraceCategory::compute,
+                           counts_.memory_bytes - scaled_bytes);
+    const char* from = static_cast<const char*>(in) + first_row * in_row_bytes_;
+    char* to = static_cast<char*>(out) + first_row * out_row_bytes_;
+    if (spec_.orthogonal && end_scales(spec_.kernel).before != 1) {
+        copy_rows(from, to);  // a foreign input may not be touched
+        scale_rows(to, true);
+        from = to;
+    }
+    if (fft_) {
+        fft_->execute(from, to);
+    } else {
+        copy_rows(from, to);
+    }
+    scale_rows(to, false);
+}
+
+namespace {
+
 class TransformTask final : public Task {
   public:
-    TransformTask(TransformSpec spec, int rank, std::unique_ptr<LocalFft> fft)
-        : spec_(std::move(spec)),
-          fft_(std::move(fft)),
-          local_(local_spec(spec_, rank)),
-          local_shape_(patch_shape(spec_.to.layout.patch(rank))),
-          in_bytes_(spec_.from.local_bytes(rank)),
-          out_bytes_(spec_.to.local_bytes(rank)) {}
-
+    TransformTask(RowsTransform all, Slot source, Slot target)
+        : all_(std::move(all)), source_(source), target_(target) {}
     Status run(RunContext& context) override {
-        counts_ = Counts();
-        if (out_bytes_ == 0) return Status();
-        const TraceScope scope(context.trace, fft_ ? "transform" : "copy", TraceCategory::compute,
-                               in_bytes_ + out_bytes_);
-        void* in = context.at(spec_.source);
-        void* out = context.at(spec_.target);
-        const EndScales ends = spec_.orthogonal ? end_scales(spec_.kernel) : EndScales();
-        if (ends.before != 1) {  // may not touch a foreign input: copy first, then transform the copy in place
-            if (in != out) std::memcpy(out, in, static_cast<size_t>(in_bytes_));
-            in = out;
-            scale_planes(local_shape_, spec_.to.elem, spec_.axes[0], ends, ends.before, 1, in);
-        }
-        if (fft_) {
-            fft_->execute(in, out);
-        } else if (in != out) {
-            std::memcpy(out, in, static_cast<size_t>(in_bytes_));
-        }
-        if (ends.after != 1) {
-            scale_planes(local_shape_, spec_.to.elem, spec_.axes[0], ends, ends.after * spec_.scale, spec_.scale, out);
-        } else if (spec_.scale != 1) {
-            scale_reals(spec_.to.elem.precision, out,
-                        out_bytes_ / static_cast<index_t>(real_bytes(spec_.to.elem.precision)), spec_.scale);
-        }
-        if (spec_.scale != 1) counts_.memory_bytes += 2 * out_bytes_;
-        counts_.flops = transform_flops(local_);
-        counts_.memory_bytes += in_bytes_ + out_bytes_;
+        all_.run(context.at(source_), context.at(target_), 0, context.trace);
         return Status();
     }
-    Counts counted() const override { return counts_; }
+    Counts counted() const override { return all_.counts(); }
 
   private:
-    TransformSpec spec_;
-    std::unique_ptr<LocalFft> fft_;
-    LocalSpec local_;
-    Extents local_shape_;  // of the output's part
-    index_t in_bytes_, out_bytes_;
-    Counts counts_;
+    RowsTransform all_;
+    Slot source_, target_;
 };
 
 class TransformStep final : public Step {
@@ -244,17 +310,9 @@ class TransformStep final : public Step {
     }
 
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
-        const int rank = binding.comm.rank();
-        std::unique_ptr<LocalFft> fft;
-        if (!spec_.axes.empty() && spec_.to.local_bytes(rank) > 0) {  // a rank with an empty box has nothing to plan
-            LocalSpec local = local_spec(spec_, rank);
-            // The points before the transform are scaled in the output, which is then transformed in place.
-            if (spec_.orthogonal && end_scales(spec_.kernel).before != 1) local.in_place = true;
-            SPANFFT_ASSIGN(EngineChoice choice, plan_local(local, spec_.engine));
-            binding.engine_ran(choice.engine);
-            fft = std::move(choice.fft);
-        }
-        return std::unique_ptr<Task>(new TransformTask(spec_, rank, std::move(fft)));
+        SPANFFT_ASSIGN(auto all, RowsTransform::make(spec_, binding.comm.rank(), {}));
+        if (!all.engine().empty()) binding.engine_ran(all.engine());
+        return std::unique_ptr<Task>(new TransformTask(std::move(all), spec_.source, spec_.target));
     }
 
   private:

@@ -32,6 +32,38 @@ Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Mach
 // The engine's view of the local part of `rank`.
 LocalSpec local_spec(const TransformSpec& spec, int rank);
 
+// Some rows of a rank's part, or all of it (axis < 0): `count` of them along an axis that is not transformed.
+struct TransformRows {
+    int axis = -1;
+    index_t count = 0;
+};
+
+// A bound transform of so many rows, wherever they begin. Nothing is planned for no elements.
+class RowsTransform {
+  public:
+    static Result<RowsTransform> make(const TransformSpec& spec, int rank, const TransformRows& rows);
+    // in and out are the whole local arrays.
+    void run(const void* in, void* out, index_t first_row, Trace* trace) const;
+    const Counts& counts() const { return counts_; }       // of one run; no seconds
+    const std::string& engine() const { return engine_; }  // "" where none was needed
+
+  private:
+    RowsTransform() = default;
+    void copy_rows(const char* in, char* out) const;
+    void scale_rows(char* out, bool before) const;
+
+    TransformSpec spec_;
+    std::unique_ptr<LocalFft> fft_;
+    std::string engine_;
+    Counts counts_;
+    // Outer loops of the arrays before the axis of the rows; in each a contiguous block of rows * inner elements.
+    index_t outer_ = 1, in_block_bytes_ = 0, out_block_bytes_ = 0;
+    index_t in_row_bytes_ = 0, out_row_bytes_ = 0;      // from one row to the next
+    index_t in_outer_bytes_ = 0, out_outer_bytes_ = 0;  // from one block to the next
+    Extents block_shape_;                               // of a block of the output
+    index_t planes_ = 1, planes_inner_ = 1;             // the transformed axis, where it is one of the outer loops
+};
+
 // 5 n log2 n for a complex axis, half of it for real data; for all of the local array.
 double transform_flops(const LocalSpec& spec);
 

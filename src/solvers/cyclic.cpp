@@ -403,7 +403,7 @@ Result<std::vector<std::string>> candidate_exchanges(const Problem& problem, con
     }
     std::vector<std::string> texts;
     for (const auto& strategy : exchange_table()) {
-        if (strategy.approximate) continue;
+        if (!may_propose(strategy, machine)) continue;
         spec.parameter.clear();
         for (const std::string& parameter : strategy.candidates(spec)) {
             spec.parameter = parameter;

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 
 #include "exchange/exchange.hpp"
 #include "plan/exchange_step.hpp"
+#include "plan/pipelined_step.hpp"
 
 namespace spanfft {
 
@@ -172,15 +174,22 @@ Result<std::unique_ptr<Plan>> plan_route(const Problem& problem, const Route& fo
     for (size_t i = 0; i < route.size(); ++i) {
         if (route[i].type != RouteOp::Type::exchange) scaled = i;
     }
+    std::optional<TransformSpec> before;  // the transform that an exchange follows
     for (size_t i = 0; i < route.size(); ++i) {
         const RouteOp& op = route[i];
         if (op.type == RouteOp::Type::exchange) {
             const ExchangeChoice choice = find_exchange(exchange);
-            ExchangeSpec spec = exchange_spec(op.from, op.to, choice.parameter, planner.machine());
-            SPANFFT_TRY(choice.strategy->check(spec));
-            plan->steps.push_back(make_exchange_step(std::move(spec), slots[i].first, slots[i].second, *choice.strategy,
-                                                     planner.machine()));
+            ExchangeSpec moved = exchange_spec(op.from, op.to, choice.parameter, planner.machine());
+            SPANFFT_TRY(choice.strategy->check(moved));
+            auto step = make_exchange_step(moved, slots[i].first, slots[i].second, *choice.strategy, planner.machine());
+            if (before && can_pipeline(*before, moved, *choice.strategy, slots[i].second)) {
+                step = make_pipelined_step(*before, std::move(plan->steps.back()), std::move(moved), std::move(step),
+                                           *choice.strategy, slots[i].second, planner.machine());
+                plan->steps.pop_back();
+            }
+            plan->steps.push_back(std::move(step));
             plan->problem.exchange = exchange;
+            before.reset();
             continue;
         }
         TransformSpec spec;
@@ -195,6 +204,7 @@ Result<std::unique_ptr<Plan>> plan_route(const Problem& problem, const Route& fo
         spec.engine = problem.engine;
         spec.threads = plan->problem.threads;
         spec.measure = problem.effort == Effort::measure;
+        before = spec;
         SPANFFT_ASSIGN(auto step, make_transform_step(std::move(spec), planner.machine(), plan->notes));
         plan->steps.push_back(std::move(step));
     }

@@ -157,15 +157,18 @@ std::vector<std::string> candidate_exchanges(const Problem& problem, const Route
         std::find_if(route.begin(), route.end(), [](const RouteOp& o) { return o.type == RouteOp::Type::exchange; });
     std::vector<std::string> texts;
     for (const auto& strategy : exchange_table()) {
-        if (strategy.approximate) continue;
+        if (!may_propose(strategy, machine)) continue;
         if (op == route.end()) {  // nothing to move: any will do
             texts.push_back(strategy.name);
             break;
         }
-        ExchangeSpec spec = exchange_spec(op->from, op->to, "", machine);
+        const ExchangeSpec spec = exchange_spec(op->from, op->to, "", machine);
         for (const std::string& parameter : strategy.candidates(spec)) {
-            spec.parameter = parameter;
-            if (strategy.check(spec).ok()) texts.push_back(exchange_text(strategy, parameter));
+            const bool can_all = std::all_of(route.begin(), route.end(), [&](const RouteOp& o) {
+                return o.type != RouteOp::Type::exchange ||
+                       strategy.check(exchange_spec(o.from, o.to, parameter, machine)).ok();
+            });
+            if (can_all) texts.push_back(exchange_text(strategy, parameter));
         }
     }
     return texts;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "exchange/exchange.hpp"
 #include "plan/problem.hpp"
 #include "spanfft/spanfft_mpi.h"
 #include "support/oracle.hpp"
@@ -88,6 +89,7 @@ void expect_counts(const spanfft_plan* plan) {
     EXPECT_EQ(predicted.messages, counted.messages);
     EXPECT_EQ(predicted.sent_bytes, counted.sent_bytes);
     EXPECT_EQ(predicted.memory_bytes, counted.memory_bytes);
+    EXPECT_EQ(predicted.calls, counted.calls);
 }
 
 // Runs a made plan, twice on few ranks, and compares this rank's part with the definition.
@@ -162,6 +164,38 @@ TEST(MpiPlan, EveryKindAndDirectionByOneExchangeOrTheOther) {
             check(cat(kind, " 7x6x5 ", direction, " exchange=", packed ? "alltoallv" : "alltoallw"));
         }
     }
+}
+
+// Every row of the table that these ranks can have, and parameters that leave chunks over.
+std::vector<std::string> exchange_texts() {
+    std::vector<std::string> texts;
+    for (const auto& strategy : exchange_table()) {
+        if (!strategy.approximate) texts.emplace_back(strategy.name);
+    }
+    for (const char* text : {"oneplane:3", "overlap:2", "overlap:all", "standard:2", "replace:2", "blockvector:2"})
+        texts.emplace_back(text);
+    return texts;
+}
+
+TEST(MpiPlan, EveryExchange) {
+    for (const std::string& exchange : exchange_texts()) {
+        for (const char* problem : {"c2c 9x7x6", "r2c 6x8x5 float backward", "r2c 7x6x5 output=exchanged",
+                                    "c2c 8x5x4 float backward output=exchanged", "c2c 2x3x4 in_place"})
+            check(cat(problem, " exchange=", exchange));
+    }
+}
+
+// main() calls MPI_Init, which MPI libraries may answer with any level of threads.
+TEST(MpiPlan, ACommunicationThreadRunsOrIsRefusedWithTheRemedy) {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    const std::string text = "c2c 8x8x8 exchange=blockvector:2,thread";
+    if (level >= MPI_THREAD_SERIALIZED || size_of(MPI_COMM_WORLD) == 1) return check(text);
+    const Communicator comm(MPI_COMM_WORLD);
+    spanfft_plan* plan = nullptr;
+    EXPECT_EQ(spanfft_plan_parse(text.c_str(), comm.get(), &plan), SPANFFT_UNSUPPORTED);
+    EXPECT_NE(std::string(spanfft_last_error()).find("MPI_Init_thread"), std::string::npos) << spanfft_last_error();
+    spanfft_plan_free(plan);
 }
 
 TEST(MpiPlan, EveryPrecisionAndNorm) {

@@ -15,6 +15,13 @@ def numbers(rng: np.random.Generator, shape: Sequence[int], dtype: object) -> np
     return (x + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
 
 
+def exchange_names() -> list[str]:
+    """Every strategy that the library knows, from the sentence with which it refuses one that it doesn't."""
+    with pytest.raises(spanfft.Error) as caught:
+        spanfft.Plan((4, 4), exchange="pigeon")
+    return str(caught.value).split("use one of ")[1].split(", ")
+
+
 def agrees(comm: MPI.Comm, call: Callable[[], object], kind: type[Exception], words: str) -> None:
     """The same exception on all ranks, with the same sentence, and nobody is left behind."""
     with pytest.raises(kind, match=words) as caught:

@@ -263,11 +263,13 @@ void compare(const Counts& predicted, const Counts& counted, const std::string& 
     same("memory_bytes", predicted.memory_bytes, counted.memory_bytes);
     same("messages", predicted.messages, counted.messages);
     same("sent_bytes", predicted.sent_bytes, counted.sent_bytes);
+    same("calls", predicted.calls, counted.calls);
     same("disk_read_bytes", predicted.disk_read_bytes, counted.disk_read_bytes);
     same("disk_written_bytes", predicted.disk_written_bytes, counted.disk_written_bytes);
     same("disk_reads", predicted.disk_reads, counted.disk_reads);
     same("disk_writes", predicted.disk_writes, counted.disk_writes);
-    if (predicted.flops != counted.flops)
+    // A sum of floating-point numbers, which chunks add up in another order.
+    if (std::abs(predicted.flops - counted.flops) > 1e-12 * predicted.flops)
         wrong.push_back(cat(where, ": flops predicted ", predicted.flops, ", counted ", counted.flops));
 }
 

@@ -241,6 +241,7 @@ class ThreadComm final : public Comm {
     int rank() const override { return rank_; }
     int size() const override { return static_cast<int>(group_->members.size()); }
     std::string describe() const override { return cat("rank ", rank_, " of ", size(), " threads"); }
+    bool calls_from_threads() const override { return world_.calls_from_threads; }
 
     Result<std::unique_ptr<Comm>> split(int color, int key) override {
         const Status fault = account(CommCall::split);

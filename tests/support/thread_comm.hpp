@@ -68,6 +68,7 @@ class ThreadWorld {
     std::chrono::seconds time_limit{60};
     int ranks_per_node = 0;  // 0: all on one node
     bool persistent_collectives = true;
+    bool calls_from_threads = true;
 
     struct Shared;  // of the ranks of one communicator
     struct Rank;

@@ -5,12 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <set>
 
 #include "comm/counted_comm.hpp"
 #include "comm/strided_copy.hpp"
+#include "exchange/chunked.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
 #include "support/thread_comm.hpp"
@@ -66,18 +70,14 @@ double relative_l2(const std::vector<unsigned char>& got, const std::vector<unsi
 bool is_as_wanted(const std::vector<unsigned char>& got, const std::vector<unsigned char>& wanted,
                   const ExchangeSpec& spec, bool approximate) {
     if (!approximate) return got == wanted;
-    const double bound = spec.parameter.empty() ? 0x1p-24 : std::stod(spec.parameter);
+    const double bound = spec.parameter.empty() || spec.parameter == "float" ? 0x1p-24 : std::stod(spec.parameter);
     if (spec.precision == Precision::single) return relative_l2<float>(got, wanted) <= bound;
     return relative_l2<double>(got, wanted) <= bound;
 }
 
-void expect_moved(const ExchangeStrategy& strategy, ExchangeSpec spec) {
-    if (strategy.approximate && spec.elem_bytes == 4) {
-        spec.precision = Precision::single;
-        spec.parameter = "1e-3";
-    }
-    SCOPED_TRACE(cat(strategy.name, ": ", spec.from.describe(), " -> ", spec.to.describe(), " of ", spec.elem_bytes,
-                     " bytes on ", spec.from.nranks(), " ranks"));
+void expect_moved_so(const ExchangeStrategy& strategy, const ExchangeSpec& spec) {
+    SCOPED_TRACE(cat(exchange_text(strategy, spec.parameter), ": ", spec.from.describe(), " -> ", spec.to.describe(),
+                     " of ", spec.elem_bytes, " bytes on ", spec.from.nranks(), " ranks"));
     ThreadWorld world(spec.from.nranks());
     std::mutex mutex;
     world.run([&](int rank, Comm& comm) {
@@ -112,6 +112,26 @@ void expect_moved(const ExchangeStrategy& strategy, ExchangeSpec spec) {
     EXPECT_EQ(world.open_comms(), 0);
 }
 
+// "overlap" means overlap by default and with every parameter that it proposes for this exchange, "overlap:3" just
+// that.
+void expect_moved(const std::string& text, ExchangeSpec spec) {
+    const auto [strategy, parameter] = find_exchange(text);
+    std::vector<std::string> parameters{parameter};
+    if (strategy->approximate && spec.elem_bytes == 4) {  // floats: only a bound makes them shorter
+        spec.precision = Precision::single;
+        parameters = {"1e-3"};
+    } else if (parameter.empty()) {
+        for (const std::string& candidate : strategy->candidates(spec)) {
+            if (!candidate.empty()) parameters.push_back(candidate);
+        }
+    }
+    for (const std::string& each : parameters) {
+        spec.parameter = each;
+        EXPECT_TRUE(strategy->check(spec).ok()) << strategy->check(spec).message();
+        expect_moved_so(*strategy, spec);
+    }
+}
+
 Extents some_shape(Random& random) {
     Extents shape;
     for (index_t i = random.between(1, 4); i > 0; --i) shape.push_back(random.chance(0.15) ? 1 : random.between(1, 9));
@@ -120,16 +140,18 @@ Extents some_shape(Random& random) {
 
 class EveryExchange : public testing::TestWithParam<std::string> {
   protected:
-    const ExchangeStrategy& strategy() const { return *find_exchange(GetParam()).strategy; }
+    const std::string& text() const { return GetParam(); }
+    const ExchangeStrategy& strategy() const { return *find_exchange(text()).strategy; }
+    bool is_plain() const { return text().find(':') == std::string::npos; }
 };
 
 TEST_P(EveryExchange, MovesBlocksToBlocksOnAnyGrid) {
     Random random(21);
     SCOPED_TRACE(cat("seed ", random.seed()));
-    for (int i = 0; i < 250; ++i) {
+    for (int i = 0; i < (is_plain() ? 250 : 60); ++i) {
         const Extents shape = some_shape(random);
         const int ranks = static_cast<int>(random.between(1, 8));
-        expect_moved(strategy(),
+        expect_moved(text(),
                      {random_grid_layout(random, shape, ranks, false), random_grid_layout(random, shape, ranks, false),
                       random.pick(std::vector<index_t>{4, 8, 16, 32})});
         if (HasFailure()) return;
@@ -140,8 +162,8 @@ TEST_P(EveryExchange, MovesOneGridDimensionFromAxisToAxis) {
     for (const index_t ranks : {2, 3, 4, 6, 8}) {
         for (const Extents& parts : factorings(ranks, 2)) {
             const Layout from({5, 6, 7}, {{parts[0], 0, Division::block}, {parts[1], 1, Division::block}});
-            for (const index_t elem : {4, 8, 16, 32}) expect_moved(strategy(), {from, from.with_division(1, 2), elem});
-            expect_moved(strategy(), {from.with_division(1, 2), from, 16});
+            for (const index_t elem : {4, 8, 16, 32}) expect_moved(text(), {from, from.with_division(1, 2), elem});
+            expect_moved(text(), {from.with_division(1, 2), from, 16});
         }
     }
 }
@@ -149,13 +171,13 @@ TEST_P(EveryExchange, MovesOneGridDimensionFromAxisToAxis) {
 TEST_P(EveryExchange, MovesBoxesToBlocksAndBack) {
     Random random(22);
     SCOPED_TRACE(cat("seed ", random.seed()));
-    for (int i = 0; i < 150; ++i) {
+    for (int i = 0; i < (is_plain() ? 150 : 40); ++i) {
         const Extents shape = some_shape(random);
         const int ranks = static_cast<int>(random.between(1, 8));
         Layout boxes = Layout::from_boxes(shape, random_tiling(random, shape, ranks)).value();
         Layout grid = random_grid_layout(random, shape, ranks, false);
         if (random.chance(0.5)) std::swap(boxes, grid);
-        expect_moved(strategy(), {boxes, grid, random.pick(std::vector<index_t>{4, 8, 16, 32})});
+        expect_moved(text(), {boxes, grid, random.pick(std::vector<index_t>{4, 8, 16, 32})});
         if (HasFailure()) return;
     }
 }
@@ -163,18 +185,18 @@ TEST_P(EveryExchange, MovesBoxesToBlocksAndBack) {
 TEST_P(EveryExchange, MovesCyclicLayouts) {
     Random random(23);
     SCOPED_TRACE(cat("seed ", random.seed()));
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < (is_plain() ? 100 : 30); ++i) {
         const Extents shape = some_shape(random);
         const int ranks = static_cast<int>(random.between(1, 8));
-        expect_moved(strategy(), {random_grid_layout(random, shape, ranks, true),
-                                  random_grid_layout(random, shape, ranks, true), 16});
+        expect_moved(text(), {random_grid_layout(random, shape, ranks, true),
+                              random_grid_layout(random, shape, ranks, true), 16});
         if (HasFailure()) return;
     }
 }
 
 TEST_P(EveryExchange, LeavesRanksWithoutElementsInPeace) {
     const Layout from({2, 2}, {{8, 0, Division::block}}), to({2, 2}, {{8, 1, Division::block}});
-    expect_moved(strategy(), {from, to, 16});
+    expect_moved(text(), {from, to, 16});
 }
 
 TEST_P(EveryExchange, FailsOnAllRanksWhenOneCanNotMakeIt) {
@@ -183,8 +205,9 @@ TEST_P(EveryExchange, FailsOnAllRanksWhenOneCanNotMakeIt) {
     world.fail(2, strategy().uses_window ? CommCall::make_window : CommCall::make_transfer, 1);
     std::mutex mutex;
     world.run([&](int rank, Comm& comm) {
-        const ExchangeSpec spec{from, from.with_division(0, 1), 8};
-        auto exchange = strategy().bind({comm, spec, rank, nullptr});
+        const ExchangeChoice choice = find_exchange(text());
+        const ExchangeSpec spec{from, from.with_division(0, 1), 8, Precision::dbl, choice.parameter};
+        auto exchange = choice.strategy->bind({comm, spec, rank, nullptr});
         const Status all = agree(comm, exchange.status());
         const std::lock_guard lock(mutex);
         EXPECT_EQ(all.code(), Code::mpi_error);
@@ -193,13 +216,51 @@ TEST_P(EveryExchange, FailsOnAllRanksWhenOneCanNotMakeIt) {
     EXPECT_TRUE(world.fault_was_hit());
 }
 
-std::vector<std::string> table_names() {
-    std::vector<std::string> names;
-    for (const auto& strategy : exchange_table()) names.emplace_back(strategy.name);
-    return names;
+TEST_P(EveryExchange, LeavesNobodyWaitingWhenItFailsOnOneRank) {
+    const Layout from({8, 8}, {{4, 0, Division::block}});
+    const std::vector<CommCall> calls = strategy().uses_window
+                                            ? std::vector<CommCall>{CommCall::barrier}
+                                            : std::vector<CommCall>{CommCall::start, CommCall::finish};
+    for (const CommCall call : calls) {
+        for (const int nth : {1, 2}) {
+            ThreadWorld world(4);
+            world.fail(2, call, nth);
+            std::mutex mutex;
+            world.run([&](int rank, Comm& comm) {
+                const ExchangeChoice choice = find_exchange(text());
+                const ExchangeSpec spec{from, from.with_division(0, 1), 8, Precision::dbl, choice.parameter};
+                auto exchange = choice.strategy->bind({comm, spec, rank, nullptr});
+                const auto source = local_array(spec.from, rank, spec, strategy().approximate);
+                std::vector<unsigned char> target(local_array(spec.to, rank, spec, strategy().approximate).size());
+                for (int time = 0; time < 3; ++time) {
+                    const Status all = agree(comm, exchange.value()->run(source.data(), target.data()));
+                    const std::lock_guard lock(mutex);
+                    EXPECT_TRUE(all.ok() || all.code() == Code::mpi_error) << all.message();
+                    EXPECT_TRUE(all.ok() || all.message().find("rank 2") != std::string::npos) << all.message();
+                    EXPECT_TRUE(all.ok() || time < nth) << "it goes on failing: " << all.message();
+                }
+            });
+            EXPECT_TRUE(world.fault_was_hit());
+        }
+    }
 }
-INSTANTIATE_TEST_SUITE_P(Table, EveryExchange, testing::ValuesIn(table_names()),
-                         [](const auto& tested) { return tested.param; });
+
+std::vector<std::string> table_texts() {
+    std::vector<std::string> texts;
+    for (const auto& strategy : exchange_table()) texts.emplace_back(strategy.name);
+    for (const std::string name : {"oneplane", "overlap", "standard", "replace"}) {
+        for (const std::string planes : {":2", ":3", ":all", ":1000"}) texts.push_back(name + planes);
+    }
+    for (const std::string blocks : {":1", ":3", ":1000", ":thread", ":2,thread"}) {
+        texts.push_back("blockvector" + blocks);
+    }
+    return texts;
+}
+INSTANTIATE_TEST_SUITE_P(Table, EveryExchange, testing::ValuesIn(table_texts()), [](const auto& tested) {
+    std::string name = tested.param;
+    std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+    return name;
+});
 
 TEST(ExchangeTable, EveryRowSaysWhatItIsAndWhereItIsFrom) {
     for (const auto& strategy : exchange_table()) {
@@ -212,6 +273,99 @@ TEST(ExchangeTable, EveryRowSaysWhatItIsAndWhereItIsFrom) {
         EXPECT_NE(exchange_names().find(strategy.name), std::string::npos);
     }
     EXPECT_EQ(find_exchange("pigeons").strategy, nullptr);
+}
+
+TEST(ExchangeTable, ParametersThatAreNoneAreNamedWithTheRemedy) {
+    const Layout from({8, 8}, {{4, 0, Division::block}});
+    for (const auto& [text, remedy] :
+         std::vector<std::pair<std::string, std::string>>{{"overlap:none", "all"},
+                                                          {"oneplane:0", "all"},
+                                                          {"standard:-1", "all"},
+                                                          {"replace:2x", "all"},
+                                                          {"blockvector:0", "thread"},
+                                                          {"blockvector:2,threads", "thread"},
+                                                          {"alltoallv:2", "no parameter"}}) {
+        const auto [strategy, parameter] = find_exchange(text);
+        const Status status = strategy->check({from, from.with_division(0, 1), 16, Precision::dbl, parameter});
+        EXPECT_EQ(status.code(), Code::invalid_argument) << text;
+        EXPECT_NE(status.message().find("'" + parameter + "'"), std::string::npos) << status.message();
+        EXPECT_NE(status.message().find(remedy), std::string::npos) << status.message();
+    }
+}
+
+// P3, section 3: N/P planes; a call for each plane, or for each plane and peer.
+TEST(ExchangeTable, CallsAreThoseOfTheFiveKernels) {
+    const index_t n = 16;
+    for (const index_t ranks : {1, 2, 4, 8}) {
+        const Layout from({n, n, n}, {{ranks, 0, Division::block}});
+        const auto calls = [&](const std::string& text) {
+            const auto [strategy, parameter] = find_exchange(text);
+            return strategy->predict({from, from.with_division(0, 1), 16, Precision::dbl, parameter}, 0).calls;
+        };
+        EXPECT_EQ(calls("replace"), (ranks - 1) * n / ranks);
+        EXPECT_EQ(calls("standard"), 2 * (ranks - 1) * n / ranks);
+        EXPECT_EQ(calls("overlap"), 2 * (ranks - 1) * n / ranks);
+        EXPECT_EQ(calls("oneplane"), n / ranks);
+        EXPECT_EQ(calls("alltoallv"), 1);
+        // In between: P5's question.
+        EXPECT_EQ(calls("overlap:4"), 2 * (ranks - 1) * ceil_div(n / ranks, 4));
+        EXPECT_EQ(calls("overlap:all"), 2 * (ranks - 1));
+        EXPECT_EQ(calls("blockvector:8"), std::min<index_t>(8, n / ranks));
+    }
+}
+
+TEST(ExchangeTable, OnePlaneOfASlabIsSentWithoutPackingAndSeveralShareBuffersWhenOneIsUnderWay) {
+    const Layout from({16, 16, 4}, {{4, 0, Division::block}});
+    const auto buffer_bytes = [&](const std::string& text) {
+        const auto [strategy, parameter] = find_exchange(text);
+        return strategy->buffer_bytes({from, from.with_division(0, 1), 16, Precision::dbl, parameter}, 0);
+    };
+    EXPECT_EQ(buffer_bytes("oneplane"), 0);
+    EXPECT_EQ(buffer_bytes("overlap"), 0);
+    EXPECT_EQ(buffer_bytes("oneplane:2"), 2 * 12 * 4 * 16);  // 2 planes of 16x4, of which 4x4 each stay
+    EXPECT_EQ(buffer_bytes("overlap:2"), 2 * buffer_bytes("oneplane:2"));
+    EXPECT_EQ(buffer_bytes("oneplane:all"), buffer_bytes("alltoallv"));
+    EXPECT_EQ(buffer_bytes("overlap:all"), buffer_bytes("alltoallv"));
+}
+
+TEST(ExchangeTable, PairsOfUnequalPartsReplaceTheLargerOfTheTwo) {
+    // 5 rows and columns over 2 ranks: 3 and 2. Rank 0 sends 3x2, rank 1 2x3; plane by plane 2 against 3, 2 against 3,
+    // and 2 against nothing.
+    const Layout from({5, 5}, {{2, 0, Division::block}});
+    const ExchangeSpec spec{from, from.with_division(0, 1), 8};
+    for (const int rank : {0, 1}) {
+        const Counts counts = find_exchange("replace").strategy->predict(spec, rank);
+        EXPECT_EQ(counts.sent_bytes, (3 + 3 + 2) * 8);
+        EXPECT_EQ(counts.messages, 3);
+        EXPECT_EQ(counts.calls, 3);
+    }
+}
+
+TEST(ExchangeTable, AThreadIsRefusedOnAllRanksWhereMpiAllowsNone) {
+    const Layout from({8, 8}, {{4, 0, Division::block}});
+    ThreadWorld world(4);
+    world.calls_from_threads = false;
+    std::mutex mutex;
+    world.run([&](int rank, Comm& comm) {
+        const ExchangeSpec spec{from, from.with_division(0, 1), 8, Precision::dbl, "2,thread"};
+        const Status status = find_exchange("blockvector").strategy->bind({comm, spec, rank, nullptr}).status();
+        const std::lock_guard lock(mutex);
+        EXPECT_EQ(status.code(), Code::unsupported);
+        EXPECT_NE(status.message().find("MPI_Init_thread"), std::string::npos) << status.message();
+    });
+}
+
+TEST(ExchangeTable, EveryoneHasAtMostOnePartnerInARound) {
+    for (int ranks = 1; ranks <= 9; ++ranks) {
+        for (int me = 0; me < ranks; ++me) {
+            const auto peers = pair_rounds(me, ranks);
+            EXPECT_EQ(std::set<int>(peers.begin(), peers.end()).size(), static_cast<size_t>(ranks - 1));
+            for (int round = 0; round < ranks; ++round) {
+                const int peer = (round - me + ranks) % ranks;
+                EXPECT_EQ((round - peer + ranks) % ranks, me);
+            }
+        }
+    }
 }
 
 TEST(ExchangeTable, AlltoallwNeedsNoBuffersAndAlltoallvPacksOneSideOfASlab) {

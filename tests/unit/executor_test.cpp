@@ -165,6 +165,9 @@ TEST(Executor, AllocatesTheMemoryThatThePlanPredicts) {
     for (const char* text : {"r2c 40x30x20 ranks=3 grid=3 exchange=alltoallv threads=1 engine=ducc0",
                              "c2c 40x30x20 ranks=3 grid=3 exchange=alltoallw threads=1 engine=ducc0",
                              "c2c 32x32x32 ranks=4 grid=2x2 exchange=alltoallv in_place threads=1 engine=ducc0",
+                             "c2c 40x30x20 ranks=3 grid=3 exchange=overlap:3 threads=1 engine=ducc0",
+                             "r2c 40x30x20 ranks=3 grid=3 exchange=replace threads=1 engine=ducc0",
+                             "c2c 40x30x20 ranks=3 grid=3 exchange=blockvector:4,thread threads=1 engine=ducc0",
                              "c2c 36x36x36 ranks=6 grid=3x2 exchange=alltoallv layout=cyclic threads=1 engine=ducc0"}) {
         const auto shared = plan(text);
         ThreadWorld world(shared->problem.ranks);

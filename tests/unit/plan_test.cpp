@@ -5,7 +5,10 @@
 
 #include <algorithm>
 
+#include "exchange/exchange.hpp"
 #include "exec/executor.hpp"
+#include "exec/explain.hpp"
+#include "plan/pipelined_step.hpp"
 #include "plan/planner.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
@@ -240,6 +243,148 @@ TEST_P(PencilPlan, GivenBoxes) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, PencilPlan, testing::Range(1, 9),
                          [](const auto& tested) { return cat("P", tested.param); });
+
+// --- every exchange ------------------------------------------------------------------------------------------------
+
+// Every row of the table, and parameters that leave chunks over, or make one of all.
+std::vector<std::string> exchange_texts() {
+    std::vector<std::string> texts;
+    for (const auto& strategy : exchange_table()) {
+        if (!strategy.approximate) texts.emplace_back(strategy.name);
+    }
+    for (const std::string text :
+         {"oneplane:3", "overlap:2", "overlap:all", "standard:2", "replace:2", "blockvector:2", "blockvector:3,thread"})
+        texts.push_back(text);
+    return texts;
+}
+
+class EveryStrategy : public testing::TestWithParam<int> {
+  protected:
+    void check(const std::string& text) const {
+        for (const std::string& exchange : exchange_texts())
+            check_plan(cat(text, " threads=1 ranks=", GetParam(), " exchange=", exchange));
+    }
+};
+
+TEST_P(EveryStrategy, ComplexAndRealOfTwoPrecisionsBothWays) {
+    for (const std::string kind : {"c2c", "r2c"}) {
+        for (const std::string precision : {"float", "double"}) {
+            for (const auto& direction : kDirections) {
+                check(kind + " 9x7x6 output=exchanged " + precision + " " + direction);
+            }
+            check(kind + " 6x10x5 " + precision);
+        }
+    }
+}
+
+TEST_P(EveryStrategy, EveryGridOfThreeAxes) {
+    for (int dims = 1; dims < 3; ++dims) {
+        for (const Extents& grid : factorings(GetParam(), dims)) {
+            check("r2c 7x6x9 grid=" + shape_string(grid));
+            check("c2c 5x8x6 backward output=exchanged grid=" + shape_string(grid));
+            check("r2c 8x4x9 axes=2,1,0 backward grid=" + shape_string(grid));
+        }
+    }
+}
+
+TEST_P(EveryStrategy, RowsOfTransformsThatScaleTheirEnds) {
+    for (const std::string kind : {"dct1", "dct2", "dct3", "dst2", "dst3"}) {
+        check(kind + " 6x5x4 norm=ortho");
+        check(kind + " 4x5x6 norm=ortho backward output=exchanged");
+        check(kind + " 5x7x3 norm=ortho axes=2,0");
+    }
+    check("c2c 6x5x4 norm=ortho");
+    check("r2c 6x5x4 norm=forward");
+}
+
+TEST_P(EveryStrategy, InPlaceBatchesFewPlanesAndGivenBoxes) {
+    check("c2c 6x5x4 in_place");
+    check("r2c 6x5x4 in_place output=exchanged");
+    check("r2c 6x5x4 in_place backward");
+    check("r2c 6x5x4 batch=3");
+    check("r2c 2x3x4");
+    check("c2c 1x2x3 backward");
+    Random random(35);
+    for (const std::string& exchange : exchange_texts()) {
+        Problem p = Problem::parse("r2c 5x6x4 threads=1").value();
+        p.ranks = GetParam();
+        p.exchange = exchange;
+        p.real_boxes = random_tiling(random, p.shape, p.ranks);
+        p.spectrum_boxes = random_tiling(random, p.spectrum_shape(), p.ranks);
+        check_plan(p, random.bits());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, EveryStrategy, testing::Range(1, 9),
+                         [](const auto& tested) { return cat("P", tested.param); });
+
+TEST(ForcedExchange, IsTheOneThatRuns) {
+    for (const std::string& exchange : exchange_texts()) {
+        const auto plan = planned("c2c 16x16x16 ranks=2 grid=2 exchange=" + exchange);
+        EXPECT_EQ(plan->problem.exchange, exchange);
+        EXPECT_NE(plan->problem.print().find("exchange=" + exchange), std::string::npos);
+        if (find_exchange(exchange).strategy->uses_window) continue;  // solver shared has steps of its own
+        int found = 0;
+        for (const PlanLine& line : plan_lines(*plan)) {
+            if (line.step->type() != std::string("Exchange")) continue;
+            EXPECT_EQ(line.step->describe().find(exchange + " in groups of 2"), 0u) << line.step->describe();
+            ++found;
+        }
+        EXPECT_EQ(found, 2) << exchange;
+    }
+}
+
+TEST(ForcedExchange, WithAParameterThatIsNoneIsRefused) {
+    const auto problem = Problem::parse("c2c 8x8x8 ranks=2 exchange=overlap:few");
+    const auto plan = Planner(this_machine()).plan(problem.value());
+    EXPECT_EQ(plan.status().code(), Code::invalid_argument);
+    EXPECT_NE(plan.status().message().find("'few'"), std::string::npos) << plan.status().message();
+}
+
+// --- transform and exchange in one
+// ------------------------------------------------------------------------------------
+
+std::vector<std::string> step_types(const std::string& text) {
+    std::vector<std::string> types;
+    const auto plan = planned(text);
+    for (const auto& step : plan->steps) types.emplace_back(step->type());
+    return types;
+}
+
+TEST(TransformExchange, TakesTheTransformBeforeAnExchangeInChunks) {
+    using Types = std::vector<std::string>;
+    const std::string slab = "c2c 16x16x16 ranks=4 grid=4 ";
+    EXPECT_EQ(step_types(slab + "exchange=alltoallv"), (Types{"Transform", "Exchange", "Transform", "Exchange"}));
+    EXPECT_EQ(step_types(slab + "exchange=overlap:all"), (Types{"Transform", "Exchange", "Transform", "Exchange"}));
+    for (const std::string exchange : {"overlap", "oneplane:2", "standard", "replace:3", "blockvector:2,thread"}) {
+        EXPECT_EQ(step_types(slab + "exchange=" + exchange), (Types{"TransformExchange", "TransformExchange"}));
+        EXPECT_EQ(step_types(slab + "output=exchanged backward exchange=" + exchange),
+                  (Types{"TransformExchange", "Transform"}));
+    }
+    // Natural order in, backward: the first exchange has no transform before it.
+    EXPECT_EQ(step_types(slab + "backward exchange=overlap"), (Types{"Exchange", "TransformExchange", "Transform"}));
+}
+
+TEST(TransformExchange, PredictsP2sTimeWhereTheTwoGoOnAtOnce) {
+    EXPECT_DOUBLE_EQ(pipelined_seconds(6, 2, 4, 1), 6 + 2.0 / 4);
+    EXPECT_DOUBLE_EQ(pipelined_seconds(2, 6, 4, 1), 2.0 / 4 + 6);
+    EXPECT_DOUBLE_EQ(pipelined_seconds(2, 6, 1, 1), 8);
+    EXPECT_DOUBLE_EQ(pipelined_seconds(2, 6, 4, 0), 8);
+    EXPECT_DOUBLE_EQ(pipelined_seconds(2, 6, 4, 0.5), 8 - 0.5 * 1.5);
+    Machine machine = this_machine();
+    machine.overlap_share = 1;
+    const auto seconds = [&](const std::string& exchange) {
+        const auto problem = Problem::parse("c2c 64x64x64 ranks=4 grid=4 output=exchanged exchange=" + exchange);
+        return Planner(machine).plan(problem.value()).value()->steps.front()->predict(0).seconds;
+    };
+    const auto blocking = planned("c2c 64x64x64 ranks=4 grid=4 output=exchanged exchange=oneplane:4");
+    const Step& apart = *blocking->steps.front();
+    const auto parts = apart.children();
+    ASSERT_EQ(parts.size(), 2u);
+    // Blocking: the sum of what is inside.
+    EXPECT_DOUBLE_EQ(apart.predict(0).seconds, parts[0]->predict(0).seconds + parts[1]->predict(0).seconds);
+    EXPECT_LT(seconds("blockvector:4"), seconds("oneplane:4"));
+}
 
 // --- what plans say of themselves -----------------------------------------------------------------------------------
 

@@ -31,6 +31,10 @@ class MpiComm final : public Comm {
     int rank() const override { return rank_; }
     int size() const override { return size_; }
     std::string describe() const override { return cat(size_, " MPI ranks"); }
+    bool calls_from_threads() const override {
+        int level = MPI_THREAD_SINGLE;
+        return MPI_Query_thread(&level) == MPI_SUCCESS && level >= MPI_THREAD_SERIALIZED;
+    }
     Result<std::unique_ptr<Comm>> split(int color, int key) override {
         MPI_Comm made = MPI_COMM_NULL;
         SPANFFT_MPI_TRY(MPI_Comm_split(comm_, color, key, &made));

@@ -1,0 +1,10 @@
+// The `overlap` strategy; see overlap.cpp.
+#pragma once
+
+#include "exchange/exchange.hpp"
+
+namespace spanfft {
+
+ExchangeStrategy overlap_strategy();
+
+}  // namespace spanfft

@@ -1,0 +1,10 @@
+// The `standard` strategy; see standard.cpp.
+#pragma once
+
+#include "exchange/exchange.hpp"
+
+namespace spanfft {
+
+ExchangeStrategy standard_strategy();
+
+}  // namespace spanfft
