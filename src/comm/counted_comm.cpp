@@ -74,6 +74,7 @@ class CountedComm final : public Comm {
     int rank() const override { return inner_->rank(); }
     int size() const override { return inner_->size(); }
     std::string describe() const override { return inner_->describe(); }
+    std::string library() const override { return inner_->library(); }
     Result<std::unique_ptr<Comm>> split(int color, int key) override { return wrap(inner_->split(color, key)); }
     Result<std::unique_ptr<Comm>> duplicate() override { return wrap(inner_->duplicate()); }
     Status barrier() override {
