@@ -62,7 +62,9 @@ enum { SPANFFT_NORM_BACKWARD = 0, SPANFFT_NORM_ORTHO = 1, SPANFFT_NORM_FORWARD =
 enum { SPANFFT_OUTPUT_NATURAL = 0, SPANFFT_OUTPUT_EXCHANGED = 1 };
 /* How axes are divided over ranks, in real space and in the spectrum: balanced blocks, or index i on part i mod p. */
 enum { SPANFFT_LAYOUT_BLOCK = 0, SPANFFT_LAYOUT_CYCLIC = 1 };
-enum { SPANFFT_ESTIMATE = 0, SPANFFT_MEASURE = 1 };
+/* How much a plan may spend on being fast. ESTIMATE: predicted costs, or what was tuned before; milliseconds. MEASURE:
+ * what was tuned before, else the best candidates are timed and the result is stored. TUNE: they are timed anyway. */
+enum { SPANFFT_ESTIMATE = 0, SPANFFT_MEASURE = 1, SPANFFT_TUNE = 2 };
 
 /* A communicator; from spanfft_comm_from_mpi (spanfft_mpi.h). */
 typedef struct spanfft_comm spanfft_comm;
@@ -103,11 +105,12 @@ typedef struct spanfft_problem {
     int32_t threads;                 /* inside each rank; 0: the planner chooses */
     const char* engine;              /* "fftw", "mkl", "ducc0"; NULL: the planner chooses */
     const char* exchange;            /* "alltoallw", "alltoallv"; NULL: the planner chooses */
-    int32_t effort;                  /* SPANFFT_ESTIMATE, or _MEASURE: time engines while planning */
+    int32_t effort;                  /* SPANFFT_ESTIMATE, _MEASURE or _TUNE */
     int32_t in_place;                /* spanfft_execute will be called with in == out */
     int64_t memory_bytes;            /* > 0: for files; each process's budget, see spanfft_transform_file */
     int32_t own_output;              /* the output is the plan's own array: spanfft_plan_output_array */
     int32_t layout;                  /* SPANFFT_LAYOUT_*; cyclic: one all-to-all, c2c, p*p divides a divided axis */
+    double measure_seconds;          /* the cap of _MEASURE and _TUNE; 0: 5 seconds */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -203,6 +206,32 @@ SPANFFT_API int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft
 SPANFFT_API int spanfft_plan_imagine(const char* text, spanfft_plan** plan);
 /* Collective for plans on ranks. NULL is allowed. */
 SPANFFT_API void spanfft_plan_free(spanfft_plan* plan);
+
+/* The same for a machine that is described by a text (as spanfft_probe gives, or written by hand). */
+SPANFFT_API int spanfft_plan_imagine_on(const char* text, const char* machine, spanfft_plan** plan);
+
+/* Results of tuning. A text has a record a line; merging keeps every record of both, and of two for the same choice the
+ * faster one. Results are kept in a file of the user's, "" where no folder is known for it (SPANFFT_HOME,
+ * XDG_CACHE_HOME and HOME are unset). Texts are freed with spanfft_free. Not collective. */
+SPANFFT_API int spanfft_tuning_path(char** path);
+/* All records, as text. */
+SPANFFT_API int spanfft_tuning_export(char** text);
+/* Merges records into the user's; *added (may be NULL) counts those that were new or faster. */
+SPANFFT_API int spanfft_tuning_import(const char* text, int* added);
+/* Takes the records of a problem away, or (NULL) all; *removed may be NULL. */
+SPANFFT_API int spanfft_tuning_forget(const char* problem, int* removed);
+
+/* How long a probe may take, and what it leaves out. Fill it with zeros but for size. */
+typedef struct spanfft_probe_options {
+    size_t size;        /* sizeof(spanfft_probe_options), set by the caller */
+    double seconds;     /* about the most that it takes; 0: 40 */
+    int32_t quick;      /* two message sizes, few runs, no engines: rough figures in a second or two */
+    int32_t dont_store; /* leave what this user has stored as it is */
+} spanfft_probe_options;
+/* Measures this machine on the ranks of comm (NULL: this process alone): memory, engines, and every exchange strategy
+ * over message sizes, inside nodes and between them. Collective. Stores the figures for later plans on rank 0 and gives
+ * them as text on every rank (machine may be NULL; free it with spanfft_free). options may be NULL. */
+SPANFFT_API int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* options, char** machine);
 
 /* Runs the plan. Collective. in and out hold this rank's boxes in C order, batch arrays one after the other;
  * lengths by spanfft_plan_input_part and _output_part. in is left as it was unless the plan is in place.

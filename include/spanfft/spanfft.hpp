@@ -145,6 +145,15 @@ class Problem {
     Problem& measure() { return set(&spanfft_problem::effort, SPANFFT_MEASURE); }
     // The plan owns the output: see Plan::output_array.
     Problem& own_output() { return set(&spanfft_problem::own_output, 1); }
+    // Within about so many seconds. Even where it was measured before: tune().
+    Problem& measure(double seconds) {
+        c_.measure_seconds = seconds;
+        return measure();
+    }
+    Problem& tune(double seconds = 0) {
+        c_.measure_seconds = seconds;
+        return set(&spanfft_problem::effort, SPANFFT_TUNE);
+    }
     Problem& in_place() { return set(&spanfft_problem::in_place, 1); }
     Problem& memory_bytes(std::int64_t bytes) {
         c_.memory_bytes = bytes;

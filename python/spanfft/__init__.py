@@ -5,6 +5,7 @@
 - `Plan`: planned once, executed many times, in this process or on ranks.
 - `transform`: from file to file within a memory budget. The command line is ``spanfft``.
 - `write_trace`, `read_trace`: which rank did what when, of plans run inside `Plan.trace`.
+- `tune`, `probe`: measure what is fastest here, and remember it.
 - `info`: versions, engines, MPI, processor and memory.
 
 Submodules are imported when a name of theirs is first used, so the command line starts without numpy.
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from ._plan import Plan
     from ._trace import TraceEvent, TraceFile, read_trace, write_trace
     from ._transform import TransformResult, transform
+    from ._tune import forget_tuning, probe, read_machine, tune, tuning_records, tuning_store
 
     __version__: str
 
@@ -90,6 +92,7 @@ __all__ = [
     "fftfreq",
     "fftn",
     "fftshift",
+    "forget_tuning",
     "hfft",
     "idct",
     "idctn",
@@ -104,12 +107,17 @@ __all__ = [
     "irfft",
     "irfft2",
     "irfftn",
+    "probe",
+    "read_machine",
     "read_trace",
     "rfft",
     "rfft2",
     "rfftfreq",
     "rfftn",
     "transform",
+    "tune",
+    "tuning_records",
+    "tuning_store",
     "write_trace",
 ]
 
@@ -123,6 +131,7 @@ _MODULES = {
     "_plan": ("Plan",),
     "_trace": ("TraceEvent", "TraceFile", "read_trace", "write_trace"),
     "_transform": ("TransformResult", "transform"),
+    "_tune": ("forget_tuning", "probe", "read_machine", "tune", "tuning_records", "tuning_store"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

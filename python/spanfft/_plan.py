@@ -31,7 +31,7 @@ __all__ = ["Plan"]
 
 _OUTPUTS = {"natural": 0, "exchanged": 1}
 _LAYOUTS = {"block": 0, "cyclic": 1}
-_EFFORTS = {"estimate": 0, "measure": 1}
+_EFFORTS = {"estimate": 0, "measure": 1, "tune": 2}
 _DIRECTIONS = {"forward": FORWARD, "backward": BACKWARD}
 _BoxLists = tuple[list[int], list[int]]
 
@@ -116,7 +116,10 @@ class Plan:
     exchange
         "alltoallw" or "alltoallv"; None: the planner chooses.
     effort
-        "estimate" or "measure" (times candidates while planning).
+        "estimate" (predicted costs, or what was tuned before; milliseconds), "measure" (what was tuned before, else
+        times the best candidates and stores the winner), "tune" (times them in any case).
+    measure_seconds
+        About how long "measure" and "tune" may take; 0: 5 seconds.
     real_slices, spectrum_slices
         This rank's part of real space or of the spectrum as slices of the global array, where balanced blocks
         are not wanted. Give it on all ranks or none; the parts must tile the array.
@@ -152,6 +155,7 @@ class Plan:
         engine: str | None = None,
         exchange: str | None = None,
         effort: str = "estimate",
+        measure_seconds: float = 0,
         real_slices: Sequence[slice] | None = None,
         spectrum_slices: Sequence[slice] | None = None,
         layout: str = "block",
@@ -174,7 +178,7 @@ class Plan:
         def check() -> tuple[object, ...]:
             return self._check(
                 shape, dtype, axes, kind, grid, output, norm, batch, in_place, own_output, threads, engine,
-                exchange, effort, real_slices, spectrum_slices, layout,
+                exchange, effort, measure_seconds, real_slices, spectrum_slices, layout,
             )  # fmt: skip
 
         if self._ranks is None:
@@ -199,6 +203,7 @@ class Plan:
         engine: str | None,
         exchange: str | None,
         effort: str,
+        measure_seconds: float,
         real_slices: Sequence[slice] | None,
         spectrum_slices: Sequence[slice] | None,
         layout: str,
@@ -245,6 +250,9 @@ class Plan:
         self._output = _choice("output", output, _OUTPUTS)
         self._layout = _choice("layout", layout, _LAYOUTS)
         self._effort = _choice("effort", effort, _EFFORTS)
+        if not isinstance(measure_seconds, (int, float)) or not 0 <= measure_seconds <= 1e6:
+            raise InvalidArgument(f"measure_seconds is {measure_seconds!r}; it must be 0 (the default) to 1000000")
+        self._measure_seconds = float(measure_seconds)
         self._threads = arrays.whole(threads, "threads")
         if self._threads < 0:
             raise InvalidArgument(f"threads is {threads}; it must be 0 (the planner chooses) or more")
@@ -333,6 +341,7 @@ class Plan:
             in_place=self._in_place,
             own_output=self._own_output,
             layout=self._layout,
+            measure_seconds=self._measure_seconds,
             comm=0 if self._ranks is None else self._ranks.handle,
         )
 

@@ -1,11 +1,12 @@
-"""The command line: spanfft transform, plan, bench, trace, fit and info.
+"""The command line: spanfft transform, plan, bench, trace, fit, probe, tune and info.
 
 Errors are one sentence on standard error. Exit codes: 0 done; 2 a bad argument; 3 unsupported; 4 out of memory;
 5 a file operation failed; 6 no space on disk; 7 corrupt data; 8 MPI; 9 no engine; 11 a bug in spanfft;
 130 interrupted (Ctrl-C), 143 terminated. They are the C interface's codes plus one.
 
-Started by mpiexec with several ranks, `transform` and `bench` run on all of them. Imports are kept few, because what
-Python occupies comes on top of the memory budget: there is no numpy here, and no mpi4py without mpiexec.
+Started by mpiexec with several ranks, `transform`, `bench`, `probe` and `tune` run on all of them. Imports are kept
+few, because what Python occupies comes on top of the memory budget: there is no numpy here, and no mpi4py without
+mpiexec.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _cli_measure
-from ._errors import Error, InternalError, InvalidArgument, MPIError, exit_code
+from ._errors import Error, InternalError, InvalidArgument, IOFailure, MPIError, exit_code
 from ._memory import bytes_string, parse_bytes
 
 if TYPE_CHECKING:
@@ -116,9 +117,38 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("problem", nargs="+", metavar="PROBLEM")
     p.add_argument("--ranks", type=int, metavar="P", help="plan for P ranks")
     p.add_argument("--memory", type=_memory, metavar="M", help="plan for a file, with this budget for each process")
+    p.add_argument(
+        "--machine", metavar="FILE", help="plan for the machine that FILE describes, as probe --output writes"
+    )
     p.add_argument("--json", action="store_true", help="print it as JSON")
 
     _cli_measure.add_parsers(commands)
+    b = commands.add_parser(
+        "probe", help="measure this machine for the planner", allow_abbrev=False,
+        description="Measures memory, local engines and, under mpiexec, every exchange strategy over message sizes, in "
+        "under a minute.\nPlans on as many ranks use the figures from then on.", formatter_class=formatter,
+    )  # fmt: skip
+    b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the most that it takes; default: 40")
+    b.add_argument("--quick", action="store_true", help="rough figures in a second or two")
+    b.add_argument("--output", metavar="FILE", help="write the figures to FILE too")
+    b.add_argument("--no-store", action="store_true", help="leave what is stored as it is")
+    b.add_argument("--json", action="store_true", help="print them as JSON")
+
+    u = commands.add_parser(
+        "tune", help="time the best ways to do a transform, and remember the fastest", allow_abbrev=False,
+        description="Times candidates (grids, strategies, engines) for each PROBLEM and stores the winner, which plans "
+        "use from then on.\nUnder mpiexec on all ranks. The store only gains; --forget alone takes something away.",
+        formatter_class=formatter,
+    )  # fmt: skip
+    u.add_argument(
+        "problem", nargs="*", metavar="PROBLEM", help="a problem string in quotes, such as 'c2c 256x256x256'"
+    )
+    u.add_argument("--cap", type=float, default=0, metavar="S", help="seconds for each problem; default: 5")
+    u.add_argument("--list", action="store_true", help="print what is stored")
+    u.add_argument("--export", metavar="FILE", help="write what is stored to FILE")
+    u.add_argument("--import", metavar="FILE", dest="import_", help="add what FILE holds")
+    u.add_argument("--forget", metavar="PROBLEM", help="take a problem's results away; all: everything")
+    u.add_argument("--json", action="store_true", help="print results as JSON")
 
     i = commands.add_parser("info", help="versions, MPI, engines, processor, memory", allow_abbrev=False)
     i.add_argument("--json", action="store_true", help="print it as JSON")
@@ -281,7 +311,7 @@ def _plan(options: argparse.Namespace, comm: Comm | None) -> None:
             if name == "ranks" and value < 1:
                 raise InvalidArgument(f"--ranks is {value}; it must be at least 1")
             words = [word for word in words if not word.startswith(f"{name}=")] + [f"{name}={value}"]
-    plan = core.imagine(" ".join(words))
+    plan = core.imagine(" ".join(words), None if options.machine is None else _read(options.machine))
     busiest, totals = _over_ranks(plan)
     if options.json:
         _print_json({**report_of(plan, busiest), "all_ranks": totals})
@@ -309,6 +339,93 @@ def _over_ranks(plan: CorePlan) -> tuple[int, dict[str, float] | None]:
         if plan.peak_memory_bytes(rank) > plan.peak_memory_bytes(busiest):
             busiest = rank
     return busiest, sums
+
+
+# --- probe and tune -------------------------------------------------------------------------------------------------
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise IOFailure(f"can't read {path}: {error}") from None
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w") as file:
+            file.write(text)
+    except OSError as error:
+        raise IOFailure(f"can't write {path}: {error}") from None
+
+
+def _probe(options: argparse.Namespace, comm: Comm | None) -> None:
+    from ._tune import probe, read_machine
+
+    text = probe(comm=comm, seconds=options.seconds, quick=options.quick, store=not options.no_store)
+    if comm is not None and comm.Get_rank() != 0:
+        return
+    if options.output:
+        _write(options.output, text)
+    figures = read_machine(text)
+    if options.json:
+        _print_json(figures)
+        return
+    numbers = figures["numbers"]
+    print(f"machine   {figures['name']}, {numbers['cores']:g} for the ranks of a node")
+    print(f"ranks     {numbers['measured_ranks']:g}, MPI: {figures['library']}")
+    print(f"memory    {numbers['memory_bytes_per_second'] / 1e9:.1f} GB/s copied by one thread, "
+          f"{numbers['shared_memory_bytes_per_second'] / 1e9:.1f} by each while every rank copies")  # fmt: skip
+    for row in figures["engines"]:
+        print(f"engine    {row['engine']} {row['shape']} of {row['n']:g} points, {row['threads']} thread(s): "
+              f"{row['gflops']:.1f} GF/s")  # fmt: skip
+    for strategy, ways in sorted(figures["exchanges"].items()):
+        for way in ("near", "far"):
+            points = ways.get(way, {}).get("points")
+            if not isinstance(points, list) or not points:
+                continue
+            rates = ", ".join(f"{bytes_string(size)} {1e-9 / rate:.2f}" for size, rate in points)
+            where = "in a node" if way == "near" else "between nodes"
+            latency = ways[way]["latency_seconds"]
+            print(
+                f"exchange  {strategy} {where}: {float(str(latency)) * 1e6:.1f} us a message; GB/s by message: {rates}"
+            )
+
+
+def _tune(options: argparse.Namespace, comm: Comm | None) -> None:
+    from ._native import core
+    from ._tune import forget_tuning, tune, tuning_records, tuning_store
+
+    rank = 0 if comm is None else comm.Get_rank()
+    if not (options.problem or options.list or options.export or options.import_ or options.forget):
+        raise InvalidArgument("name a PROBLEM to tune, or --list, --export, --import or --forget")
+    if rank == 0:
+        if options.import_:
+            print(f"{core.tuning_import(_read(options.import_))} new results from {options.import_}")
+        if options.forget:
+            removed = forget_tuning(None if options.forget == "all" else options.forget)
+            print(f"{removed} results forgotten")
+    found = []
+    for problem in options.problem:
+        tuned = tune(problem, seconds=options.cap, comm=comm)
+        found.append(tuned)
+        if rank == 0 and not options.json:
+            print(f"{tuned['problem']}\n  {tuned['choice']}: {tuned['seconds'] * 1e3:.3g} ms")
+            for note in tuned["notes"]:
+                if note.startswith(("measured", "dropped")) or "not measured" in note:
+                    print(f"  {note}")
+    if rank != 0:
+        return
+    if options.export:
+        _write(options.export, core.tuning_export())
+    if options.json:
+        _print_json({"tuned": found, "stored": tuning_records() if options.list else []})
+    elif options.list:
+        print(f"{tuning_store()}: {len(tuning_records())} results")
+        for record in tuning_records():
+            print(f"{record['problem']}\n  {record['choice']}: {float(str(record['seconds'])) * 1e3:.3g} ms on "
+                  f"{record['date']}, {record['machine']}, {record['library']}")  # fmt: skip
 
 
 def _info(options: argparse.Namespace, comm: Comm | None) -> None:
@@ -348,14 +465,18 @@ def _run(arguments: Sequence[str], rank: int) -> int:
             print(f"spanfft {core.version()}")
             return 0
         if options.command is None:
-            raise InvalidArgument("name a command: transform, plan, bench, trace, fit or info (see spanfft --help)")
+            raise InvalidArgument(
+                "name a command: transform, plan, bench, trace, fit, probe, tune or info (see spanfft --help)"
+            )
         commands: dict[str, Callable[[argparse.Namespace, Comm | None], None]] = {
             "transform": _transform,
             "plan": _plan,
             **_cli_measure.COMMANDS,
+            "probe": _probe,
+            "tune": _tune,
             "info": _info,
         }
-        if options.command in ("transform", "bench"):
+        if options.command in ("transform", "bench", "probe", "tune"):
             comm = _world()
         elif rank != 0:
             return 0

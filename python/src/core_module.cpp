@@ -333,7 +333,8 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
                   int precision, int norm, int64_t batch, const Extents& grid, int output,
                   const std::optional<Box>& real_box, const std::optional<Box>& spectrum_box, int threads,
                   const std::optional<std::string>& engine, const std::optional<std::string>& exchange, int effort,
-                  bool in_place, bool own_output, int64_t memory_bytes, int layout, uintptr_t comm) {
+                  bool in_place, bool own_output, int64_t memory_bytes, int layout, double measure_seconds,
+                  uintptr_t comm) {
     if (shape.size() > SPANFFT_MAX_NDIM || axes.size() > SPANFFT_MAX_NDIM || kinds.size() != axes.size()) {
         fail(SPANFFT_UNSUPPORTED, "an array of " + std::to_string(shape.size()) + " axes; spanfft has plans for 1 to " +
                                       std::to_string(SPANFFT_MAX_NDIM));
@@ -367,6 +368,7 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
     problem.own_output = own_output ? 1 : 0;
     problem.memory_bytes = memory_bytes;
     problem.layout = layout;
+    problem.measure_seconds = measure_seconds;
     spanfft_plan* plan = nullptr;
     {
         nb::gil_scoped_release no_gil;
@@ -384,13 +386,30 @@ PyPlan* parse_plan(const std::string& text, uintptr_t comm) {
     return new PyPlan(plan, comm != 0);
 }
 
-PyPlan* imagine_plan(const std::string& text) {
+PyPlan* imagine_plan(const std::string& text, const std::optional<std::string>& machine) {
     spanfft_plan* plan = nullptr;
     {
         nb::gil_scoped_release no_gil;
-        check(spanfft_plan_imagine(text.c_str(), &plan));
+        check(machine ? spanfft_plan_imagine_on(text.c_str(), machine->c_str(), &plan)
+                      : spanfft_plan_imagine(text.c_str(), &plan));
     }
     return new PyPlan(plan, false);
+}
+
+std::string probe(uintptr_t comm, double seconds, bool quick, bool store) {
+    spanfft_probe_options options{sizeof options, seconds, quick ? 1 : 0, store ? 0 : 1};
+    char* machine = nullptr;
+    {
+        nb::gil_scoped_release no_gil;
+        check(spanfft_probe(reinterpret_cast<spanfft_comm*>(comm), &options, &machine));
+    }
+    return take(machine);
+}
+
+std::string text_of(int (*query)(char**)) {
+    char* text = nullptr;
+    check(query(&text));
+    return take(text);
 }
 
 nb::list engines() {
@@ -474,9 +493,28 @@ NB_MODULE(_core, m) {
           "direction"_a, "precision"_a, "norm"_a, "batch"_a = 1, "grid"_a = Extents{}, "output"_a = 0,
           "real_box"_a.none() = nb::none(), "spectrum_box"_a.none() = nb::none(), "threads"_a = 0,
           "engine"_a.none() = nb::none(), "exchange"_a.none() = nb::none(), "effort"_a = 0, "in_place"_a = false,
-          "own_output"_a = false, "memory_bytes"_a = 0, "layout"_a = 0, "comm"_a = 0);
+          "own_output"_a = false, "memory_bytes"_a = 0, "layout"_a = 0, "measure_seconds"_a = 0.0, "comm"_a = 0);
     m.def("parse", &parse_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0);
-    m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a);
+    m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a, "machine"_a.none() = nb::none());
+    m.def("probe", &probe, nb::kw_only(), "comm"_a = 0, "seconds"_a = 0.0, "quick"_a = false, "store"_a = true);
+    m.def("tuning_path", [] { return text_of(&spanfft_tuning_path); });
+    m.def("tuning_export", [] { return text_of(&spanfft_tuning_export); });
+    m.def(
+        "tuning_import",
+        [](const std::string& text) {
+            int added = 0;
+            check(spanfft_tuning_import(text.c_str(), &added));
+            return added;
+        },
+        "text"_a);
+    m.def(
+        "tuning_forget",
+        [](const std::optional<std::string>& problem) {
+            int removed = 0;
+            check(spanfft_tuning_forget(problem ? problem->c_str() : nullptr, &removed));
+            return removed;
+        },
+        "problem"_a.none());
     m.def(
         "canonical",
         [](const std::string& text) {

@@ -6,15 +6,15 @@
 
 #include "capi/handles.hpp"
 #include "capi/problem.hpp"
-#include "plan/planner.hpp"
+#include "exec/tune.hpp"
+#include "plan/knowledge.hpp"
+#include "plan/machine_file.hpp"
 
 using namespace spanfft;
 
 namespace {
 
 thread_local std::string last_error;
-
-constexpr int kImaginedRanksPerNode = 128;  // of a machine that is not there
 
 // The boxes of all ranks, from each rank's own. Collective.
 Status gather_boxes(Comm& comm, const spanfft_box* mine, int ndim, const char* what, std::vector<Patch>& boxes) {
@@ -44,6 +44,20 @@ spanfft_plan* new_handle(std::shared_ptr<const Plan> plan, std::unique_ptr<Execu
     return handle.release();
 }
 
+// Collective. Times candidates, stores the winner (rank 0 does), and keeps it as the plan.
+Status create_tuned(const Problem& problem, const Knowledge& knowledge, Comm& comm, spanfft_plan** out) {
+    SPANFFT_ASSIGN(Tuning tuning, tune(problem, knowledge, comm));
+    TuningStore gained;
+    gained.add(tuning.record);
+    std::shared_ptr<Plan> plan = tuning.plan;
+    if (comm.rank() == 0) {
+        const auto stored = gain_tuning(gained);
+        if (!stored.ok()) plan->notes.push_back("not stored for later processes: " + stored.status().message());
+    }
+    *out = new_handle(std::move(plan), std::move(tuning.executor));
+    return Status();
+}
+
 // Collective. From this rank's view of the problem (or the reason why it has none) to a bound plan.
 Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft_box* spectrum_box, Comm* given,
               spanfft_plan** out) {
@@ -64,10 +78,11 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
     SPANFFT_TRY(agree_on_text(*comm, "problem", problem.print()));
     SPANFFT_TRY(gather_boxes(*comm, real_box, problem.ndim(), "real_box", problem.real_boxes));
     SPANFFT_TRY(gather_boxes(*comm, spectrum_box, problem.ndim(), "spectrum_box", problem.spectrum_boxes));
-    Machine machine = this_machine();
-    SPANFFT_ASSIGN(machine.nodes, comm->nodes());
-    machine.persistent_collectives = comm->persistent_collectives();
-    auto planned = Planner(std::move(machine)).plan(problem);
+    SPANFFT_ASSIGN(const Knowledge knowledge, gather_knowledge(*comm, problem));
+    const bool known = problem.effort == Effort::measure && knowledge.tuned;
+    if (problem.effort != Effort::estimate && problem.memory_bytes == 0 && !known)
+        return create_tuned(problem, knowledge, *comm, out);
+    auto planned = plan_knowing(knowledge, problem);
     SPANFFT_TRY(agree(*comm, planned.status()));
     std::shared_ptr<const Plan> plan = std::move(planned).value();
     // Ranks plan alone, from the same figures; this finds the machine whose ranks did not come to the same plan.
@@ -123,9 +138,19 @@ int spanfft_plan_imagine(const char* text, spanfft_plan** plan) {
     return report([&]() -> Status {
         if (!plan) return error(Code::invalid_argument, "plan is NULL; pass where the plan shall go");
         SPANFFT_ASSIGN(const Problem problem, parse(text, 1));
-        Machine machine = this_machine();
-        for (int rank = 0; rank < problem.ranks; ++rank) machine.nodes.push_back(rank / kImaginedRanksPerNode);
-        SPANFFT_ASSIGN(auto planned, Planner(std::move(machine)).plan(problem));
+        SPANFFT_ASSIGN(auto planned, plan_knowing(imagined_knowledge(problem), problem));
+        *plan = new_handle(std::move(planned), nullptr);
+        return Status();
+    });
+}
+
+int spanfft_plan_imagine_on(const char* text, const char* machine, spanfft_plan** plan) {
+    return report([&]() -> Status {
+        if (!plan || !machine) return error(Code::invalid_argument, "the machine's text or the plan is NULL");
+        SPANFFT_ASSIGN(const Problem problem, parse(text, 1));
+        Knowledge knowledge;
+        SPANFFT_ASSIGN(knowledge.machine, parse_machine(machine, this_machine()));
+        SPANFFT_ASSIGN(auto planned, plan_knowing(knowledge, problem));
         *plan = new_handle(std::move(planned), nullptr);
         return Status();
     });

@@ -56,7 +56,7 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     SPANFFT_TRY(take_enum(c.precision, 3, "precision", p.precision));
     SPANFFT_TRY(take_enum(c.norm, 3, "norm", p.norm));
     SPANFFT_TRY(take_enum(c.output, 2, "output", p.output));
-    SPANFFT_TRY(take_enum(c.effort, 2, "effort", p.effort));
+    SPANFFT_TRY(take_enum(c.effort, 3, "effort", p.effort));
     if (c.ngrid < 0 || c.ngrid > kMaxNdim)
         return error(Code::invalid_argument, "ngrid is ", c.ngrid, "; use 0 (chosen) to ", kMaxNdim);
     p.grid.assign(c.grid, c.grid + c.ngrid);
@@ -68,6 +68,7 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     p.own_output = c.own_output != 0;
     p.memory_bytes = c.memory_bytes;
     SPANFFT_TRY(take_enum(c.layout, 2, "layout", p.layout));
+    p.measure_seconds = c.measure_seconds;
     return p;
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "core/hash.hpp"
 
 namespace spanfft {
 
@@ -29,20 +30,38 @@ Status agree(Comm& comm, const Status& mine) {
     return Status(static_cast<Code>(worst_code), text);
 }
 
+namespace {
+
+Status broadcast_text_of(Comm& comm, std::string& text, int root) {
+    auto length = static_cast<index_t>(text.size());
+    SPANFFT_TRY(comm.broadcast(&length, sizeof length, root));
+    text.resize(static_cast<size_t>(length));
+    return comm.broadcast(text.data(), text.size(), root);
+}
+
+}  // namespace
+
+Status broadcast_text(Comm& comm, std::string& text) {
+    return comm.size() == 1 ? Status() : broadcast_text_of(comm, text, 0);
+}
+
 Status agree_on_text(Comm& comm, const std::string& what, const std::string& mine) {
     if (comm.size() == 1) return Status();
-    index_t length = static_cast<index_t>(mine.size());
-    std::vector<index_t> lengths(static_cast<size_t>(comm.size()));
-    SPANFFT_TRY(comm.allgather(&length, sizeof length, lengths.data()));
-    std::string reference = mine;
-    reference.resize(static_cast<size_t>(lengths[0]));
-    SPANFFT_TRY(comm.broadcast(reference.data(), reference.size(), 0));
-    Status status;
-    if (reference != mine) {
-        status = error(Code::mpi_error, "all ranks must agree on the ", what, ", but this rank has '", mine,
-                       "' and rank 0 has '", reference, "'; call with the same arguments everywhere");
-    }
-    return agree(comm, status);
+    struct Print {
+        uint64_t hash, length;
+        bool operator==(const Print&) const = default;
+    };
+    const Print print{hash_text(mine), mine.size()};
+    std::vector<Print> prints(static_cast<size_t>(comm.size()));
+    SPANFFT_TRY(comm.allgather(&print, sizeof print, prints.data()));
+    size_t odd = 0;
+    while (odd < prints.size() && prints[odd] == prints[0]) ++odd;
+    if (odd == prints.size()) return Status();
+    std::string first = mine, other = mine;
+    SPANFFT_TRY(broadcast_text_of(comm, first, 0));
+    SPANFFT_TRY(broadcast_text_of(comm, other, static_cast<int>(odd)));
+    return error(Code::mpi_error, "all ranks must agree on the ", what, ", but rank ", odd, " has '", other,
+                 "' and rank 0 has '", first, "'; call with the same arguments everywhere");
 }
 
 }  // namespace spanfft

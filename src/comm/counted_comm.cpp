@@ -75,6 +75,7 @@ class CountedComm final : public Comm {
     int size() const override { return inner_->size(); }
     std::string describe() const override { return inner_->describe(); }
     bool calls_from_threads() const override { return inner_->calls_from_threads(); }
+    std::string library() const override { return inner_->library(); }
     Result<std::unique_ptr<Comm>> split(int color, int key) override { return wrap(inner_->split(color, key)); }
     Result<std::unique_ptr<Comm>> duplicate() override { return wrap(inner_->duplicate()); }
     Status barrier() override {

@@ -163,14 +163,6 @@ Status Executor::execute(const void* in, void* out) {
 
 namespace {
 
-// Rank 0's text on all ranks. Collective.
-Status share_text(Comm& comm, std::string& text) {
-    auto length = static_cast<index_t>(text.size());
-    SPANFFT_TRY(comm.broadcast(&length, sizeof length, 0));
-    text.resize(static_cast<size_t>(length));
-    return comm.broadcast(text.data(), text.size(), 0);
-}
-
 Status check_input(const FileStore& store, const FileRequest& request, index_t needed_bytes) {
     if (request.input_offset_bytes < 0)
         return error(Code::invalid_argument, "input offset is ", request.input_offset_bytes,
@@ -230,7 +222,7 @@ Status Executor::run_on_stores(const FileRequest& request, RunContext& context) 
         }
     }
     SPANFFT_TRY(agree(*comm_, made));
-    SPANFFT_TRY(share_text(*comm_, partial));
+    SPANFFT_TRY(broadcast_text(*comm_, partial));
     SPANFFT_TRY(comm_->broadcast(&context.output_offset_bytes, sizeof context.output_offset_bytes, 0));
     Status opened;
     if (rank() != 0) {

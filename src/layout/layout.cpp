@@ -87,6 +87,11 @@ AxisRange block_range(index_t n, index_t parts, index_t part) {
     return {q * part + std::min(r, part), q + (part < r ? 1 : 0), 1};
 }
 
+index_t block_part(index_t n, index_t parts, index_t i) {
+    const index_t q = n / parts, r = n % parts;
+    return i < r * (q + 1) ? i / (q + 1) : r + (i - r * (q + 1)) / q;
+}
+
 AxisRange cyclic_range(index_t n, index_t parts, index_t part) {
     const index_t count = part < n ? ceil_div(n - part, parts) : 0;
     return {count ? part : 0, count, count > 1 ? parts : 1};
@@ -237,6 +242,55 @@ Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
                      " elements of the array ", shape_string(shape), "; they must tile it");
     }
     return Status();
+}
+
+RankClasses::RankClasses(const std::vector<const Layout*>& layouts) {
+    const Layout& first = *layouts.front();
+    const auto like_first = [&](const Layout* layout) {
+        return layout->has_grid() &&
+               std::equal(layout->grid().begin(), layout->grid().end(), first.grid().begin(), first.grid().end(),
+                          [](const GridDim& a, const GridDim& b) { return a.parts == b.parts; });
+    };
+    if (!std::all_of(layouts.begin(), layouts.end(), like_first)) {
+        representatives_.resize(static_cast<size_t>(first.nranks()));
+        std::iota(representatives_.begin(), representatives_.end(), 0);
+        return;
+    }
+    representatives_ = {0};
+    for (size_t dim = 0; dim < first.grid().size(); ++dim) {
+        const index_t parts = first.grid()[dim].parts;
+        std::vector<index_t> begins{0};
+        for (const Layout* layout : layouts) {
+            const int axis = layout->grid()[dim].axis;
+            // The first n mod parts coordinates hold one index more, in blocks and cyclically.
+            const index_t longer = axis < 0 ? 0 : layout->shape()[static_cast<size_t>(axis)] % parts;
+            if (longer > 0) begins.push_back(longer);
+        }
+        std::sort(begins.begin(), begins.end());
+        begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+        std::vector<int> next;
+        for (int prefix : representatives_) {
+            for (index_t begin : begins) next.push_back(static_cast<int>(prefix * parts + begin));
+        }
+        representatives_ = std::move(next);
+        parts_.push_back(parts);
+        begins_.push_back(std::move(begins));
+    }
+}
+
+size_t RankClasses::class_of(int rank) const {
+    if (begins_.empty()) return representatives_.size() == 1 ? 0 : static_cast<size_t>(rank);
+    size_t index = 0, weight = 1;
+    index_t rest = rank;
+    for (size_t dim = parts_.size(); dim-- > 0;) {  // the last dimension runs fastest, in ranks and in classes
+        const auto& begins = begins_[dim];
+        size_t run = begins.size() - 1;
+        while (begins[run] > rest % parts_[dim]) --run;
+        index += run * weight;
+        weight *= begins.size();
+        rest /= parts_[dim];
+    }
+    return index;
 }
 
 std::vector<Extents> factorings(index_t ranks, int dims) {

@@ -38,6 +38,8 @@ std::string patch_string(const Patch& patch);  // "0:4x8:16", "0:9:2x0:4" with a
 
 // Part `part` of n indices in `parts` balanced blocks.
 AxisRange block_range(index_t n, index_t parts, index_t part);
+// The part of n indices in `parts` balanced blocks that holds index i: 10 in 4 are 3 3 2 2, so 5 is in 1 and 6 in 2.
+index_t block_part(index_t n, index_t parts, index_t i);
 AxisRange cyclic_range(index_t n, index_t parts, index_t part);
 
 enum class Division { block, cyclic };
@@ -86,6 +88,21 @@ class Layout {
 
 // Checks that boxes tile the array: inside it, no overlap, nothing missing. Names the first rank and box at fault.
 Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes);
+
+// Ranks by what they hold: the ranks of a class have parts of equal shape in every one of some layouts. Where all are
+// divisions of one process grid a dimension's coordinates fall into a few runs (10 indices in 4 parts: coordinates 0, 1
+// and 2, 3), so thousands of ranks are a few classes. Otherwise each rank is a class of its own.
+class RankClasses {
+  public:
+    explicit RankClasses(const std::vector<const Layout*>& layouts);
+    const std::vector<int>& representatives() const { return representatives_; }  // a rank of each class
+    size_t class_of(int rank) const;
+
+  private:
+    std::vector<index_t> parts_;                // of the common grid; empty: there is none
+    std::vector<std::vector<index_t>> begins_;  // of the runs of coordinates, for each grid dimension
+    std::vector<int> representatives_;
+};
 
 // All ways to write `ranks` as an ordered product of `dims` factors.
 std::vector<Extents> factorings(index_t ranks, int dims);

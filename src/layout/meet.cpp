@@ -23,6 +23,49 @@ bool same_grid(const Layout& a, const Layout& b) {
     return true;
 }
 
+// Which ranks of a block division can hold something of a box, by coordinate: what keeps exchanges among thousands of
+// ranks, most of which never meet, cheap to describe.
+class Meeting {
+  public:
+    Meeting(const Layout& theirs, const Patch& mine) : grid_(theirs.grid()) {
+        if (!theirs.has_grid() || patch_elems(mine) == 0) return;
+        for (const GridDim& dim : grid_) {
+            first_.push_back(0);
+            last_.push_back(dim.parts - 1);
+            if (dim.axis < 0 || dim.division != Division::block) continue;
+            const AxisRange& range = mine[static_cast<size_t>(dim.axis)];
+            const index_t n = theirs.shape()[static_cast<size_t>(dim.axis)];
+            first_.back() = block_part(n, dim.parts, range.start);
+            last_.back() = block_part(n, dim.parts, range.at(range.count - 1));
+        }
+    }
+    bool possible(int rank) const {
+        index_t rest = rank;
+        for (size_t dim = first_.size(); dim-- > 0;) {
+            const index_t coord = rest % grid_[dim].parts;
+            if (coord < first_[dim] || coord > last_[dim]) return false;
+            rest /= grid_[dim].parts;
+        }
+        return true;
+    }
+
+  private:
+    const std::vector<GridDim>& grid_;
+    Extents first_, last_;
+};
+
+std::vector<Piece> pieces(const Layout& ours, const Layout& theirs, const std::vector<int>& group, int rank) {
+    const Patch mine = ours.patch(rank);
+    const Meeting meeting(theirs, mine);
+    const Patch nothing(mine.size(), AxisRange{0, 0, 1});
+    std::vector<Piece> all;
+    all.reserve(group.size());
+    for (int peer : group) {
+        all.push_back(meeting.possible(peer) ? make_piece(peer, mine, theirs.patch(peer)) : Piece{peer, nothing});
+    }
+    return all;
+}
+
 }  // namespace
 
 Piece make_piece(int peer, const Patch& mine, const Patch& theirs) {
@@ -59,17 +102,11 @@ std::vector<int> exchange_group(const Layout& from, const Layout& to, int rank) 
 }
 
 std::vector<Piece> pieces_to_send(const Layout& from, const Layout& to, int rank) {
-    const Patch mine = from.patch(rank);
-    std::vector<Piece> pieces;
-    for (int peer : exchange_group(from, to, rank)) pieces.push_back(make_piece(peer, mine, to.patch(peer)));
-    return pieces;
+    return pieces(from, to, exchange_group(from, to, rank), rank);
 }
 
 std::vector<Piece> pieces_to_receive(const Layout& from, const Layout& to, int rank) {
-    const Patch mine = to.patch(rank);
-    std::vector<Piece> pieces;
-    for (int peer : exchange_group(from, to, rank)) pieces.push_back(make_piece(peer, mine, from.patch(peer)));
-    return pieces;
+    return pieces(to, from, exchange_group(from, to, rank), rank);
 }
 
 }  // namespace spanfft

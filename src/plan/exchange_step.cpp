@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "layout/meet.hpp"
+#include "plan/exchange_cost.hpp"
 
 namespace spanfft {
 
@@ -40,7 +41,8 @@ class ExchangeStep final : public Step {
           target_(target),
           strategy_(strategy),
           figures_(machine.exchange(strategy.name)),
-          memory_bytes_per_second_(machine.memory_bytes_per_second) {
+          topology_(machine.topology),
+          copy_bytes_per_second_(machine.copy_bytes_per_second(spec_.from.nranks())) {
         const bool owned = source_ == Slot::work0 || source_ == Slot::work1;
         const bool one_node = std::all_of(spec_.nodes.begin(), spec_.nodes.end(), [](int node) { return node == 0; });
         spec_.in_window = strategy_.uses_window && owned && one_node;
@@ -55,9 +57,8 @@ class ExchangeStep final : public Step {
 
     Counts predict(int rank) const override {
         Counts counts = strategy_.predict(spec_, rank);
-        counts.seconds = static_cast<double>(counts.messages) * figures_.latency_seconds +
-                         static_cast<double>(counts.sent_bytes) * figures_.seconds_per_byte +
-                         static_cast<double>(counts.memory_bytes) / 2 / memory_bytes_per_second_;
+        counts.seconds =
+            exchange_seconds(exchange_load(spec_, rank, topology_), counts, figures_, copy_bytes_per_second_);
         return counts;
     }
 
@@ -78,7 +79,8 @@ class ExchangeStep final : public Step {
     Slot source_, target_;
     const ExchangeStrategy& strategy_;  // in the static table
     ExchangeFigures figures_;
-    double memory_bytes_per_second_;
+    Topology topology_;
+    double copy_bytes_per_second_;
 };
 
 }  // namespace
@@ -109,7 +111,7 @@ bool may_propose(const ExchangeStrategy& strategy, const Machine& machine) {
 ExchangeSpec exchange_spec(const ArrayState& from, const ArrayState& to, const std::string& parameter,
                            const Machine& machine) {
     ExchangeSpec spec{from.layout,         to.layout, static_cast<index_t>(from.elem.bytes()),
-                      from.elem.precision, parameter, machine.nodes};
+                      from.elem.precision, parameter, machine.topology.node_list(from.layout.nranks())};
     spec.persistent_collectives = machine.persistent_collectives;
     return spec;
 }

@@ -1,12 +1,71 @@
-// What the library knows of this machine without measuring; see machine.hpp.
+// What the library knows of this machine without measuring, and how figures are read; see machine.hpp.
 #include "plan/machine.hpp"
 
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
+#include <fstream>
 #include <thread>
 
+#include "core/status.hpp"
+
 namespace spanfft {
+
+double WireFigures::seconds_per_byte_at(double message_bytes) const {
+    if (curve.empty()) return seconds_per_byte;
+    if (message_bytes <= curve.front().message_bytes) return curve.front().seconds_per_byte;
+    if (message_bytes >= curve.back().message_bytes) return curve.back().seconds_per_byte;
+    size_t above = 1;
+    while (curve[above].message_bytes < message_bytes) ++above;
+    const RatePoint &a = curve[above - 1], &b = curve[above];
+    const double t = std::log(message_bytes / a.message_bytes) / std::log(b.message_bytes / a.message_bytes);
+    return a.seconds_per_byte + t * (b.seconds_per_byte - a.seconds_per_byte);
+}
+
+double WireFigures::seconds(double messages, double bytes) const {
+    if (bytes <= 0) return 0;
+    const double count = std::max(messages, 1.0);
+    return count * latency_seconds + bytes * seconds_per_byte_at(bytes / count);
+}
+
+bool WireFigures::operator==(const WireFigures& other) const {
+    return latency_seconds == other.latency_seconds && seconds_per_byte == other.seconds_per_byte &&
+           std::equal(curve.begin(), curve.end(), other.curve.begin(), other.curve.end(),
+                      [](const RatePoint& a, const RatePoint& b) {
+                          return a.message_bytes == b.message_bytes && a.seconds_per_byte == b.seconds_per_byte;
+                      });
+}
+
+int Topology::nodes(int ranks) const {
+    if (!node_of_rank) return ranks_per_node > 0 ? static_cast<int>(ceil_div(ranks, ranks_per_node)) : 1;
+    // Nodes are numbered as their first ranks are: the highest number is one less than how many there are.
+    return *std::max_element(node_of_rank->begin(), node_of_rank->end()) + 1;
+}
+
+int Topology::most_ranks_on_a_node(int ranks) const {
+    if (!node_of_rank) return ranks_per_node > 0 ? std::min(ranks, ranks_per_node) : ranks;
+    std::vector<int> count(static_cast<size_t>(nodes(ranks)));
+    for (int node : *node_of_rank) ++count[static_cast<size_t>(node)];
+    return *std::max_element(count.begin(), count.end());
+}
+
+std::vector<int> Topology::node_list(int ranks) const {
+    std::vector<int> list;
+    if (nodes(ranks) == 1) return list;
+    for (int rank = 0; rank < ranks; ++rank) list.push_back(node_of(rank));
+    return list;
+}
+
+int Machine::threads_for(int ranks) const {
+    return std::max(1, cores / std::max(1, topology.most_ranks_on_a_node(ranks)));
+}
+
+std::string Machine::figures_note() const {
+    if (measured.empty()) return "figures: built in (spanfft probe measures this machine's)";
+    return cat("figures: measured by probe on ", measured, " with ", measured_ranks,
+               measured_ranks == 1 ? " rank" : " ranks");
+}
 
 Machine this_machine() {
     Machine machine;
@@ -20,6 +79,32 @@ Machine this_machine() {
     }
     machine.cores = std::max(machine.cores, 1);
     return machine;
+}
+
+namespace {
+
+std::string read_identity() {
+    // x86 has "model name"; ARM kernels give numbers of implementer and part instead.
+    std::ifstream file("/proc/cpuinfo");
+    std::string model, implementer, part;
+    for (std::string line; std::getline(file, line) && model.empty();) {
+        const auto colon = line.find(": ");
+        if (colon == std::string::npos) continue;
+        const std::string value = line.substr(colon + 2);
+        if (line.rfind("model name", 0) == 0) model = value;
+        if (line.rfind("CPU implementer", 0) == 0) implementer = value;
+        if (line.rfind("CPU part", 0) == 0) part = value;
+    }
+    if (model.empty()) model = implementer.empty() ? "unknown processor" : cat("processor ", implementer, " ", part);
+    const unsigned cores = std::thread::hardware_concurrency();
+    return cat(model, ", ", std::max(cores, 1u), cores == 1 ? " core" : " cores");
+}
+
+}  // namespace
+
+std::string machine_identity() {
+    static const std::string identity = read_identity();
+    return identity;
 }
 
 }  // namespace spanfft

@@ -1,28 +1,71 @@
-// Machine: the figures that turn counts into seconds, measured or imagined.
+// Machine: the figures that turn counts into seconds, measured (spanfft probe) or imagined, and where the ranks are.
 //
+// Method: an exchange costs a latency a message and a time a byte that depends on the bytes a message, read off a
+// measured curve and interpolated in its logarithm; messages inside a node and between nodes have curves of their own.
 // The defaults are the medians that the project measured on a two-core Sapphire Rapids class machine (see
-// docs/cost-model.md); they rank alternatives and do not promise times. `spanfft probe` will replace them.
+// docs/cost-model.md); they rank alternatives and do not promise times. Its text form is in machine_file.hpp.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "core/extents.hpp"
+#include "engine/rates.hpp"
+
 namespace spanfft {
 
-struct ExchangeFigures {
+struct RatePoint {
+    double message_bytes = 0;
+    double seconds_per_byte = 0;
+};
+
+// One strategy's messages along one way: inside a node, or between nodes.
+struct WireFigures {
     double latency_seconds = 5e-6;        // a message
-    double seconds_per_byte = 1.0 / 5e9;  // sent by one rank; copies of our own (packing) are counted as memory sweeps
+    double seconds_per_byte = 1.0 / 5e9;  // sent by one rank, where there is no curve
+    std::vector<RatePoint> curve;         // rising in message_bytes; beyond its ends it stays level
+    double seconds_per_byte_at(double message_bytes) const;
+    double seconds(double messages, double bytes) const;
+    bool operator==(const WireFigures&) const;
+};
+
+struct ExchangeFigures {
+    WireFigures near;                       // between ranks of a node
+    WireFigures far{20e-6, 1.0 / 1e9, {}};  // between nodes
+    bool includes_copies = false;           // measured as a whole: the strategy's own packing is in the curve
+    bool operator==(const ExchangeFigures&) const = default;
+};
+
+// Which node each rank is on. Cheap to copy: steps keep one.
+struct Topology {
+    int ranks_per_node = 0;                                // 0: all ranks are on one node
+    std::shared_ptr<const std::vector<int>> node_of_rank;  // of a communicator; null: by ranks_per_node
+    int node_of(int rank) const {
+        if (node_of_rank) return (*node_of_rank)[static_cast<size_t>(rank)];
+        return ranks_per_node > 0 ? rank / ranks_per_node : 0;
+    }
+    int nodes(int ranks) const;
+    int most_ranks_on_a_node(int ranks) const;
+    std::vector<int> node_list(int ranks) const;  // the node of each rank; empty: all on one
 };
 
 struct Machine {
-    std::string name = "built-in figures";
-    int cores = 1;
-    std::vector<int> nodes;                 // the node of each rank that is planned for; empty: all on one
-    bool persistent_collectives = true;     // whether the ranks' library has them (MPI-4)
-    double memory_bytes_per_second = 19e9;  // copied by one thread, reads plus writes counted once
-    std::map<std::string, ExchangeFigures> exchanges{{"alltoallw", {8e-6, 1.0 / 2.0e9}},
-                                                     {"alltoallv", {5e-6, 1.0 / 5.0e9}}};
+    std::string name = "built-in figures";  // of the processor, once probed
+    std::string library;                    // MPI, once probed
+    std::string measured;                   // when, as 2026-11-21T12:34:56Z; empty: never
+    int measured_ranks = 0;                 // that took part in the probe
+
+    int cores = 1;                                 // of a node that its ranks may use together
+    Topology topology;                             // of the ranks that are planned for
+    bool persistent_collectives = true;            // whether the ranks' library has them (MPI-4)
+    double memory_bytes_per_second = 19e9;         // copied by one thread, reads plus writes counted once
+    double shared_memory_bytes_per_second = 17e9;  // the same while every rank of the node copies
+
+    std::map<std::string, ExchangeFigures> exchanges{
+        {"alltoallw", {{8e-6, 1.0 / 2.0e9, {}}, {25e-6, 1.0 / 1e9, {}}, false}},
+        {"alltoallv", {{5e-6, 1.0 / 5.0e9, {}}, {20e-6, 1.0 / 1e9, {}}, false}}};
     // Of the strategy's own row, or defaults where none was measured.
     ExchangeFigures exchange(const std::string& strategy) const {
         const auto row = exchanges.find(strategy);
@@ -31,13 +74,26 @@ struct Machine {
     // Of the time that computing and a non-blocking exchange could save by going on at once, the share that they do. 0:
     // ranks on one node, where the core that computes is the one that copies (P3 found as much); 1: P2's formula.
     double overlap_share = 0;
+    std::vector<RateRow> engine_rates;  // measured by the probe; empty: the priors of engine/rates
+
     double disk_read_bytes_per_second = 1.2e9;
     double disk_write_bytes_per_second = 1.5e9;
     double disk_request_seconds = 20e-6;  // one request, before queueing hides it
     int disk_queue_depth = 16;
+
+    // Threads that each of so many ranks may have, so that no node's cores are shared out twice; at least 1.
+    int threads_for(int ranks) const;
+    double copy_bytes_per_second(int ranks) const {
+        return ranks > 1 ? shared_memory_bytes_per_second : memory_bytes_per_second;
+    }
+    std::string figures_note() const;  // "figures: measured by probe on ..." or "figures: built in"
 };
 
 // This machine, as far as the library knows it without measuring: built-in figures, number of cores.
 Machine this_machine();
+
+// Processor and cores: what stored figures and tuning results belong to. Without a host's name, so that the nodes of a
+// cluster, and what is made anew of one image, are one machine.
+std::string machine_identity();
 
 }  // namespace spanfft

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/alternative.hpp"
 #include "plan/problem.hpp"
 #include "plan/step.hpp"
 
@@ -21,7 +22,10 @@ struct Plan {
     index_t scratch_bytes = 0;       // of disk, all ranks together
     index_t output_file_bytes = 0;   // payload written under the output's name, for plans on disk
     int sweeps = 0;                  // reads (and writes) of the whole array on disk
-    std::vector<std::string> notes;  // engines passed over, runners-up and why they lost
+    std::vector<std::string> notes;  // engines passed over, runners-up and why they lost, whence the figures are
+    // The ways that were compared, fewest predicted seconds first: the plan's own choice, then the runners-up. Empty
+    // where there was nothing to choose.
+    std::vector<Alternative> alternatives;
 
     Counts predict(int rank) const;  // sum over steps
     index_t peak_memory_bytes(

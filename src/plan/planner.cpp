@@ -2,6 +2,7 @@
 #include "plan/planner.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/engine.hpp"
 #include "exchange/exchange.hpp"
@@ -19,10 +20,12 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
                      exchange_names());
     }
     std::unique_ptr<Plan> best;
-    std::vector<std::string> declined, lost;
+    double best_seconds = 0;
+    std::vector<std::string> declined;
+    std::vector<Alternative> alternatives;
     Status refusal;
     for (const Solver& solver : solver_table()) {
-        if (solver.layout != problem.layout) continue;
+        if (solver.layout != problem.layout || (solver.concerns && !solver.concerns(problem))) continue;
         auto answer = solver.solve(problem, *this);
         if (!answer.ok()) {
             if (answer.status().code() != Code::unsupported && refusal.ok()) refusal = answer.status();
@@ -30,8 +33,12 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
             continue;
         }
         auto plan = std::move(answer).value();
-        if (!best || plan->predicted_seconds() < best->predicted_seconds()) std::swap(best, plan);
-        if (plan) lost.push_back(cat("not chosen: ", plan->solver, ", ", plan->predicted_seconds(), " s predicted"));
+        if (plan->alternatives.empty()) plan->alternatives.push_back(alternative_of(*plan, machine_));
+        for (const Alternative& each : plan->alternatives) alternatives.push_back(each);
+        const double seconds = plan->predicted_seconds();
+        if (best && seconds >= best_seconds) continue;
+        best = std::move(plan);
+        best_seconds = seconds;
     }
     if (!best) {
         if (!refusal.ok()) return refusal;
@@ -39,7 +46,16 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
         for (const auto& reason : declined) reasons += "\n  - " + reason;
         return error(Code::unsupported, "no solver takes '", problem.print(), "':", reasons);
     }
-    best->notes.insert(best->notes.end(), lost.begin(), lost.end());
+    // The plan's own choice first, then all others by predicted seconds.
+    const Alternative own = best->alternatives.front();
+    std::stable_sort(alternatives.begin(), alternatives.end(), [&](const Alternative& a, const Alternative& b) {
+        const auto is_own = [&](const Alternative& x) {
+            return x.solver == own.solver && x.grid == own.grid && x.exchange == own.exchange;
+        };
+        return std::tuple(!is_own(a), a.seconds) < std::tuple(!is_own(b), b.seconds);
+    });
+    best->alternatives = std::move(alternatives);
+    for (auto& note : runners_up(best->alternatives)) best->notes.push_back(std::move(note));
     return best;
 }
 

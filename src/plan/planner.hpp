@@ -1,10 +1,12 @@
 // Solver and Planner: how a Problem becomes a Plan.
 //
-// Method: every solver in the table (src/solvers/table.cpp) is asked; it declines with a sentence or answers with
-// a plan, for parts of which it may ask the planner again (child problems). The planner keeps the plan with
-// the fewest predicted seconds and notes why the others lost. If all decline, their reasons are the error.
+// Method: every solver in the table (src/solvers/table.cpp) whose sort of problem it is is asked; it declines with a
+// sentence or answers with a plan, for parts of which it may ask the planner again (child problems). The planner keeps
+// the plan with the fewest predicted seconds and notes why the others lost. If all decline, their reasons are the
+// error.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -21,6 +23,8 @@ struct Solver {
     // Code::unsupported: declined, with the reason. Other codes end the planning (bad argument, memory).
     Result<std::unique_ptr<Plan>> (*solve)(const Problem& problem, const Planner& planner);
     Division layout = Division::block;  // asked only for problems with this layout
+    // Whether a problem is of the sort that the solver is for; only then it is asked. Null: always.
+    bool (*concerns)(const Problem& problem) = nullptr;
 };
 
 const std::vector<Solver>& solver_table();
@@ -32,8 +36,12 @@ class Planner {
     // For a solver's child problems too: the caller owns the plan and may take its steps.
     Result<std::unique_ptr<Plan>> plan(const Problem& problem) const;
 
+    // What a solver compared for a problem (by its text), for whoever asks next: a planner serves one planning.
+    std::map<std::string, std::vector<Alternative>>& remembered() const { return remembered_; }
+
   private:
     Machine machine_;
+    mutable std::map<std::string, std::vector<Alternative>> remembered_;
 };
 
 }  // namespace spanfft

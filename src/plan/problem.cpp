@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/hash.hpp"
+
 namespace spanfft {
 
 namespace {
@@ -130,6 +132,9 @@ Status check_means(const Problem& p) {
                      "; use 1 or more, or 0 for the planner's choice");
     if (p.memory_bytes < 0)
         return error(Code::invalid_argument, "memory is ", p.memory_bytes, " bytes; it must be positive");
+    if (!(p.measure_seconds >= 0 && p.measure_seconds <= 1e6))
+        return error(Code::invalid_argument, "measure_seconds is ", p.measure_seconds,
+                     "; use 0 (the default) to 1000000");
     if (!p.grid.empty()) {
         if (static_cast<int>(p.grid.size()) > p.ndim()) {
             return error(Code::invalid_argument, "grid ", shape_string(p.grid),
@@ -176,10 +181,6 @@ Status Problem::check() const {
     return check_means(*this);
 }
 
-uint64_t Problem::hash() const {
-    uint64_t h = 14695981039346656037ULL;  // FNV-1a
-    for (char c : print()) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    return h;
-}
+uint64_t Problem::hash() const { return hash_text(print()); }
 
 }  // namespace spanfft

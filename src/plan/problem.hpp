@@ -4,7 +4,8 @@
 //     KIND SHAPE [forward|backward] [float|double|longdouble] [key=value ...]
 //     r2c 256x256x256 forward double axes=0,1,2 ranks=4 grid=2x2 output=exchanged engine=mkl
 // KIND is c2c, r2c, c2r (r2c backward), dct1..dct4, dst1..dst4, or a comma list with one kind an axis of `axes`.
-// Keys: axes, norm, batch, ranks, grid, layout, output, memory, threads, engine, exchange, effort, real_boxes,
+// Keys: axes, norm, batch, ranks, grid, layout, output, memory, threads, engine, exchange, effort, measure_seconds,
+// real_boxes,
 // spectrum_boxes, and the flags in_place and own_output. What equals its default is not printed; parse(print(p)) == p.
 // Invariant after check(): every size is positive and the element count times 32 bytes fits 63 bits.
 #pragma once
@@ -28,7 +29,8 @@ enum class Direction : int { forward, backward };
 enum class Norm : int { backward, ortho, forward };
 // Where the spectrum lies on ranks: divided like the input, or left where the last exchange put it.
 enum class SpectrumOrder : int { natural, exchanged };
-enum class Effort : int { estimate, measure };
+// measure: as tuned before, else the best candidates are timed; tune: they are timed in any case.
+enum class Effort : int { estimate, measure, tune };
 
 struct Problem {
     Extents shape;                // of one array in real space (r2c: the real lengths), slowest axis first
@@ -49,8 +51,9 @@ struct Problem {
     std::string engine;        // "": the planner chooses
     std::string exchange;      // "": the planner chooses
     Effort effort = Effort::estimate;
-    bool in_place = false;    // input and output are the same memory
-    bool own_output = false;  // the output is an array of the plan, which on one node all ranks can write
+    double measure_seconds = 0;  // the cap of effort measure and tune; 0: the default
+    bool in_place = false;       // input and output are the same memory
+    bool own_output = false;     // the output is an array of the plan, which on one node all ranks can write
 
     bool operator==(const Problem&) const = default;
 

@@ -87,7 +87,7 @@ constexpr const char* kPrecisions[] = {"float", "double", "longdouble"};
 constexpr const char* kNorms[] = {"backward", "ortho", "forward"};
 constexpr const char* kLayouts[] = {"block", "cyclic"};
 constexpr const char* kOutputs[] = {"natural", "exchanged"};
-constexpr const char* kEfforts[] = {"estimate", "measure"};
+constexpr const char* kEfforts[] = {"estimate", "measure", "tune"};
 
 template <class Enum, size_t N>
 Status parse_enum(const std::string& value, const char* const (&names)[N], const char* key, Enum& target) {
@@ -119,6 +119,11 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
     if (key == "layout") return parse_enum(value, kLayouts, "layout", p.layout);
     if (key == "output") return parse_enum(value, kOutputs, "output", p.output);
     if (key == "effort") return parse_enum(value, kEfforts, "effort", p.effort);
+    if (key == "measure_seconds") {
+        const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), p.measure_seconds);
+        if (failed == std::errc() && end == value.data() + value.size()) return Status();
+        return error(Code::invalid_argument, "'", value, "' is not a number of seconds (measure_seconds)");
+    }
     if (key == "batch") return assign(p.batch, parse_int(value, "batch"));
     if (key == "ranks") return assign(p.ranks, parse_small(value, "ranks"));
     if (key == "threads") return assign(p.threads, parse_small(value, "threads"));
@@ -136,7 +141,7 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
     }
     return error(Code::invalid_argument, "'", key,
                  "' is not a key of a problem; use axes, norm, batch, ranks, grid, layout, output, memory, threads, "
-                 "engine, exchange, effort, real_boxes, spectrum_boxes");
+                 "engine, exchange, effort, measure_seconds, real_boxes, spectrum_boxes");
 }
 
 Result<AxisKind> parse_kind(const std::string& name) {
@@ -210,6 +215,10 @@ std::string Problem::print() const {
     if (!engine.empty()) out << " engine=" << engine;
     if (!exchange.empty()) out << " exchange=" << exchange;
     if (effort != Effort::estimate) out << " effort=" << kEfforts[static_cast<int>(effort)];
+    if (measure_seconds > 0) {
+        char text[32];
+        out << " measure_seconds=" << std::string(text, std::to_chars(text, text + sizeof text, measure_seconds).ptr);
+    }
     if (!real_boxes.empty()) out << " real_boxes=" << boxes_text(real_boxes);
     if (!spectrum_boxes.empty()) out << " spectrum_boxes=" << boxes_text(spectrum_boxes);
     if (in_place) out << " in_place";

@@ -74,7 +74,8 @@ Route reversed(const Route& forward) {
 
 // True if `state` fits where `area` does, on every rank.
 bool fits(const ArrayState& state, const ArrayState& area) {
-    for (int rank = 0; rank < state.layout.nranks(); ++rank) {
+    const RankClasses classes({&state.layout, &area.layout});
+    for (int rank : classes.representatives()) {
         if (state.local_bytes(rank) > area.local_bytes(rank)) return false;
     }
     return true;
@@ -135,21 +136,27 @@ void make_in_place_possible(Route& route) {
 
 void set_slot_bytes(Plan& plan, const Route& route, const std::vector<std::pair<Slot, Slot>>& slots) {
     plan.slot_bytes.assign(static_cast<size_t>(plan.problem.ranks), {});
-    for (size_t i = 0; i < route.size(); ++i) {
-        const Slot slot = slots[i].second;
-        if (slot != Slot::work0 && slot != Slot::work1) continue;
-        for (int rank = 0; rank < plan.problem.ranks; ++rank) {
-            auto& bytes = plan.slot_bytes[static_cast<size_t>(rank)][static_cast<size_t>(slot)];
-            bytes = std::max(bytes, route[i].to.local_bytes(rank));
+    std::vector<const Layout*> layouts;
+    for (const RouteOp& op : route) layouts.push_back(&op.to.layout);
+    const RankClasses classes(layouts);
+    std::vector<std::array<index_t, kSlots>> needed;  // by a rank of each class
+    for (int rank : classes.representatives()) {
+        auto& bytes = needed.emplace_back();
+        for (size_t i = 0; i < route.size(); ++i) {
+            const auto slot = static_cast<size_t>(slots[i].second);
+            if (slots[i].second != Slot::work0 && slots[i].second != Slot::work1) continue;
+            bytes[slot] = std::max(bytes[slot], route[i].to.local_bytes(rank));
         }
     }
+    for (int rank = 0; rank < plan.problem.ranks; ++rank)
+        plan.slot_bytes[static_cast<size_t>(rank)] = needed[classes.class_of(rank)];
 }
 
 }  // namespace
 
 int threads_of(const Problem& problem, const Machine& machine) {
     if (problem.threads > 0) return problem.threads;
-    return problem.ranks == 1 ? machine.cores : 1;  // ranks share the cores: never oversubscribed by default
+    return machine.threads_for(problem.ranks);
 }
 
 Result<std::unique_ptr<Plan>> plan_route(const Problem& problem, const Route& forward, const std::string& exchange,

@@ -33,7 +33,7 @@ struct PendingAxis {
 void transform_whole_axes(Route& route, ArrayState& state, std::vector<PendingAxis>& pending);
 std::vector<PendingAxis> pending_axes(const Problem& problem);
 
-// Threads inside each rank: as asked for, else all cores on one rank and one thread on several, which share the cores.
+// Threads inside each rank: as asked for, else what a node's cores give each of its ranks, at least one.
 int threads_of(const Problem& problem, const Machine& machine);
 
 // The plan for a forward route (reversed if the problem goes backward), with exchanges by `exchange`.

@@ -3,12 +3,16 @@
 // Method: transform the axes that are whole; move one grid dimension from the next axis that is needed to an axis that
 // is done, so that the needed one becomes whole; repeat. At the end, if natural order is asked for, one exchange
 // over all grid dimensions that moved restores the division of the input.
-// Grids: all factorings over the leading axes are planned with each exchange strategy; the cheapest is kept.
-// Invariant: at most ndim - 1 axes are divided at any time, so there is always a whole axis to move to.
+// Grids: all factorings over the leading axes are outlined; the best few are planned with each exchange strategy, and
+// the cheapest is kept. Invariant: at most ndim - 1 axes are divided at any time, so there is always a whole axis to
+// move to.
 #include <algorithm>
+#include <limits>
 
 #include "exchange/exchange.hpp"
+#include "plan/exchange_cost.hpp"
 #include "plan/exchange_step.hpp"
+#include "plan/tuning_store.hpp"
 #include "solvers/pencil_route.hpp"
 #include "solvers/table.hpp"
 
@@ -139,64 +143,131 @@ Status check_grid(const Problem& problem, const Extents& grid) {
                  " axes; leave one axis undivided (an extent of 1)");
 }
 
-// The problem by whose cost the grid is chosen. All plans for one array on the same ranks must fit together: what
-// forward leaves, backward takes, in place or not. So the grid may not depend on any of that.
-Problem grid_twin(const Problem& problem) {
-    Problem twin = problem;
-    twin.direction = Direction::forward;
-    twin.norm = Norm::backward;
-    twin.effort = Effort::estimate;
-    twin.in_place = false;
-    return twin;
-}
-
-// What the user asked for, or every strategy with each parameter worth trying.
-std::vector<std::string> candidate_exchanges(const Problem& problem, const Route& route, const Machine& machine) {
-    if (!problem.exchange.empty()) return {problem.exchange};
-    const auto op =
-        std::find_if(route.begin(), route.end(), [](const RouteOp& o) { return o.type == RouteOp::Type::exchange; });
-    std::vector<std::string> texts;
+// What the user asked for, or every strategy with the parameters worth trying, those of one strategy together.
+std::vector<std::vector<std::string>> candidate_exchanges(const Problem& problem, const Route& route,
+                                                          const Machine& machine) {
+    if (!problem.exchange.empty()) return {{problem.exchange}};
+    std::vector<ExchangeSpec> specs;
+    for (const RouteOp& op : route) {
+        if (op.type == RouteOp::Type::exchange) specs.push_back(exchange_spec(op.from, op.to, "", machine));
+    }
+    if (specs.empty()) return {{exchange_table().front().name}};  // nothing to move: any will do
+    std::vector<std::vector<std::string>> strategies;
     for (const auto& strategy : exchange_table()) {
         if (!may_propose(strategy, machine)) continue;
-        if (op == route.end()) {  // nothing to move: any will do
-            texts.push_back(strategy.name);
-            break;
-        }
-        const ExchangeSpec spec = exchange_spec(op->from, op->to, "", machine);
-        for (const std::string& parameter : strategy.candidates(spec)) {
-            const bool can_all = std::all_of(route.begin(), route.end(), [&](const RouteOp& o) {
-                return o.type != RouteOp::Type::exchange ||
-                       strategy.check(exchange_spec(o.from, o.to, parameter, machine)).ok();
+        // What can't do one of the exchanges (groups of one may lie in nodes, of another across them) is no candidate.
+        const auto does_all = [&](const std::string& parameter) {
+            return std::all_of(specs.begin(), specs.end(), [&](ExchangeSpec& spec) {
+                spec.parameter = parameter;
+                return strategy.check(spec).ok();
             });
-            if (can_all) texts.push_back(exchange_text(strategy, parameter));
+        };
+        std::vector<std::string> texts;
+        for (const std::string& parameter : strategy.candidates(specs.front())) {
+            if (does_all(parameter)) texts.push_back(exchange_text(strategy, parameter));
         }
+        if (!texts.empty()) strategies.push_back(std::move(texts));
     }
-    return texts;
+    return strategies;
 }
 
-// The plan of the twin with the fewest predicted seconds, by whose grid and exchange the problem is planned; its notes
-// say what was not chosen.
-Result<std::unique_ptr<Plan>> choose(const Problem& problem, const Planner& planner) {
-    const Problem twin = grid_twin(problem);
-    std::unique_ptr<Plan> best;
-    std::vector<std::string> lost;
+constexpr size_t kGridsPlanned = 4;     // of the candidates, those with the best outlines are planned in full
+constexpr size_t kFamiliesWidened = 3;  // of grid and strategy, the best are planned with all their parameters
+
+// A lower and cheap view of a route's cost on rank 0: its transforms, and each exchange by the strategy that is fastest
+// at it if it sends one message a peer and copies everything once. Full plans of all grids with all strategies would
+// take too long for thousands of ranks.
+Result<double> outline_seconds(const Problem& problem, const Route& route, const Machine& machine) {
+    double seconds = 0;
+    for (const RouteOp& op : route) {
+        if (op.type == RouteOp::Type::transform) {
+            TransformSpec spec;
+            spec.from = op.from;
+            spec.to = op.to;
+            spec.kernel = op.kernel;
+            spec.axes = op.axes;
+            spec.threads = problem.threads > 0 ? problem.threads : machine.threads_for(problem.ranks);
+            SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(local_spec(spec, 0), problem.engine));
+            seconds += forecast.seconds;
+            continue;
+        }
+        const ExchangeLoad load = exchange_load(
+            {op.from.layout, op.to.layout, static_cast<index_t>(op.from.elem.bytes())}, 0, machine.topology);
+        Counts counts;
+        counts.messages = load.peers();
+        counts.sent_bytes = load.near_bytes + load.far_bytes;
+        counts.memory_bytes = op.from.local_bytes(0) + op.to.local_bytes(0);
+        const ExchangeStrategy* forced = find_exchange(problem.exchange).strategy;
+        double fastest = std::numeric_limits<double>::infinity();
+        for (const auto& strategy : exchange_table()) {
+            if (forced ? forced != &strategy : !may_propose(strategy, machine)) continue;
+            fastest = std::min(fastest, exchange_seconds(load, counts, machine.exchange(strategy.name),
+                                                         machine.copy_bytes_per_second(problem.ranks)));
+        }
+        seconds += fastest;
+    }
+    return seconds;
+}
+
+struct Outline {
+    Extents grid;
+    Route route;
+    double seconds;
+};
+
+// The candidate grids with the best outlines, best first.
+Result<std::vector<Outline>> outlines(const Problem& problem, const Machine& machine) {
+    std::vector<Outline> all;
     for (const Extents& grid : candidate_grids(problem)) {
         SPANFFT_TRY(check_grid(problem, grid));
-        SPANFFT_ASSIGN(const Route route, find_route(problem, grid));
-        for (const std::string& exchange : candidate_exchanges(problem, route, planner.machine())) {
-            SPANFFT_ASSIGN(auto plan, plan_route(twin, route, exchange, planner, "pencil"));
-            plan->problem.grid = grid;
-            if (!best || plan->predicted_seconds() < best->predicted_seconds()) std::swap(best, plan);
-            if (plan)
-                lost.push_back(cat("grid ", shape_string(plan->problem.grid), " with ", plan->problem.exchange, ": ",
-                                   plan->predicted_seconds() * 1e3, " ms predicted"));
+        SPANFFT_ASSIGN(Route route, find_route(problem, grid));
+        SPANFFT_ASSIGN(const double seconds, outline_seconds(problem, route, machine));
+        all.push_back({grid, std::move(route), seconds});
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Outline& a, const Outline& b) { return a.seconds < b.seconds; });
+    if (all.size() > kGridsPlanned) all.erase(all.begin() + kGridsPlanned, all.end());
+    return all;
+}
+
+// All that was compared, fewest predicted seconds first: by the first one's grid and exchange the problem is planned.
+// All plans for one array on the same ranks must fit together: what forward leaves, backward takes, in place or not. So
+// what is compared are plans of the problem without any of it (tuning_twin).
+// Each strategy is planned with its first parameter; the best of them then with all. Solver `shared` asks for the grid
+// of the same problem, so the planner remembers.
+Result<std::vector<Alternative>> choose(const Problem& problem, const Planner& planner) {
+    const Problem twin = tuning_twin(problem);
+    std::vector<Alternative>& remembered = planner.remembered()[twin.print()];
+    if (!remembered.empty()) return remembered;
+    struct Family {
+        const Outline* outline;
+        std::vector<std::string> exchanges;
+        double seconds;
+    };
+    std::vector<Alternative> found;
+    std::vector<Family> families;
+    const auto add = [&](const Outline& outline, const std::string& exchange) -> Status {
+        SPANFFT_ASSIGN(auto plan, plan_route(twin, outline.route, exchange, planner, "pencil"));
+        plan->problem.grid = outline.grid;
+        found.push_back(alternative_of(*plan, planner.machine()));
+        found.back().exchange = exchange;
+        return Status();
+    };
+    const auto by_seconds = [](const auto& a, const auto& b) { return a.seconds < b.seconds; };
+    SPANFFT_ASSIGN(const auto grids, outlines(problem, planner.machine()));
+    for (const Outline& outline : grids) {
+        for (auto& exchanges : candidate_exchanges(problem, outline.route, planner.machine())) {
+            SPANFFT_TRY(add(outline, exchanges.front()));
+            families.push_back({&outline, std::move(exchanges), found.back().seconds});
         }
     }
-    std::sort(lost.begin(), lost.end());
-    for (size_t i = 0; i < std::min<size_t>(lost.size(), 4); ++i) {
-        best->notes.push_back("not chosen: " + lost[i] + cat(" (chosen: ", best->predicted_seconds() * 1e3, " ms)"));
+    std::stable_sort(families.begin(), families.end(), by_seconds);
+    for (size_t i = 0; i < std::min(families.size(), kFamiliesWidened); ++i) {
+        for (size_t j = 1; j < families[i].exchanges.size(); ++j)
+            SPANFFT_TRY(add(*families[i].outline, families[i].exchanges[j]));
     }
-    return best;
+    std::stable_sort(found.begin(), found.end(), by_seconds);
+    remembered = found;
+    return found;
 }
 
 }  // namespace
@@ -206,8 +277,8 @@ Result<Extents> choose_grid(const Problem& problem, const Planner& planner) {
         SPANFFT_TRY(check_grid(problem, problem.grid));
         return problem.grid;
     }
-    SPANFFT_ASSIGN(const auto best, choose(problem, planner));
-    return best->problem.grid;
+    SPANFFT_ASSIGN(const auto alternatives, choose(problem, planner));
+    return alternatives.front().grid;
 }
 
 Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner& planner) {
@@ -215,14 +286,12 @@ Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner
     if (problem.ranks == 1 && problem.real_boxes.empty() && problem.spectrum_boxes.empty()) {
         return error(Code::unsupported, "pencil is for several ranks");
     }
-    SPANFFT_ASSIGN(const auto best, choose(problem, planner));
-    const Extents grid = best->problem.grid;
-    SPANFFT_ASSIGN(const Route route, find_route(problem, grid));
-    SPANFFT_ASSIGN(auto plan, plan_route(problem, route, best->problem.exchange, planner, "pencil"));
-    plan->problem.grid = grid;
-    for (const auto& note : best->notes) {
-        if (std::find(plan->notes.begin(), plan->notes.end(), note) == plan->notes.end()) plan->notes.push_back(note);
-    }
+    SPANFFT_ASSIGN(auto alternatives, choose(problem, planner));
+    const Alternative& best = alternatives.front();
+    SPANFFT_ASSIGN(const Route route, find_route(problem, best.grid));
+    SPANFFT_ASSIGN(auto plan, plan_route(problem, route, best.exchange, planner, "pencil"));
+    plan->problem.grid = best.grid;
+    plan->alternatives = std::move(alternatives);
     return plan;
 }
 

@@ -118,8 +118,7 @@ Status applies(const Problem& problem, const Planner& planner) {
         return error(Code::unsupported, "shared takes no other exchange than shared");
     if (!problem.real_boxes.empty() || !problem.spectrum_boxes.empty())
         return error(Code::unsupported, "shared divides arrays by a grid, not by given boxes");
-    const auto& nodes = planner.machine().nodes;
-    if (std::any_of(nodes.begin(), nodes.end(), [](int node) { return node != 0; }))
+    if (planner.machine().topology.nodes(problem.ranks) > 1)
         return error(Code::unsupported, "shared is for ranks of one node");
     return Status();
 }

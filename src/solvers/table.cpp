@@ -3,14 +3,24 @@
 
 namespace spanfft {
 
+namespace {
+
+bool in_memory_alone(const Problem& p) { return p.memory_bytes == 0 && p.ranks == 1; }
+bool in_memory_on_ranks(const Problem& p) {
+    return p.memory_bytes == 0 && (p.ranks > 1 || !p.real_boxes.empty() || !p.spectrum_boxes.empty());
+}
+bool from_file(const Problem& p) { return p.memory_bytes > 0; }
+
+}  // namespace
+
 const std::vector<Solver>& solver_table() {
     static const std::vector<Solver> table = {
-        {"local", "spanfft", solve_local},
-        {"pencil", "P4", solve_pencil},
-        {"shared", "spanfft", solve_shared},
-        {"file_in_memory", "spanfft", solve_file_in_memory},
-        {"axis_passes", "spanfft", solve_axis_passes},
-        {"two_pass", "spanfft, after P1", solve_two_pass},
+        {"local", "spanfft", solve_local, Division::block, in_memory_alone},
+        {"pencil", "P4", solve_pencil, Division::block, in_memory_on_ranks},
+        {"shared", "spanfft", solve_shared, Division::block, in_memory_on_ranks},
+        {"file_in_memory", "spanfft", solve_file_in_memory, Division::block, from_file},
+        {"axis_passes", "spanfft", solve_axis_passes, Division::block, from_file},
+        {"two_pass", "spanfft, after P1", solve_two_pass, Division::block, from_file},
         {"cyclic", "Koopman & Bisseling 2023 (FFTU)", solve_cyclic, Division::cyclic},
     };
     return table;

@@ -7,8 +7,11 @@ hangs ends its process after its time limit (by a thread, as a signal would wait
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -21,6 +24,10 @@ os.environ.setdefault("MPIR_CVAR_POLLS_BEFORE_YIELD", "1")
 from mpi4py import MPI
 
 WORLD = MPI.COMM_WORLD
+# Tests never see, nor change, what the user has tuned or probed. Only rank 0 reads and writes it.
+os.environ["SPANFFT_HOME"] = WORLD.bcast(tempfile.mkdtemp(prefix="spanfft-home-") if WORLD.rank == 0 else None)
+if WORLD.rank == 0:
+    atexit.register(shutil.rmtree, os.environ["SPANFFT_HOME"], ignore_errors=True)
 TIME_LIMIT_S = 60
 
 

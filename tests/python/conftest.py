@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.fft
 from hypothesis import settings
+
+# Tests never see, nor change, what the user has tuned or probed.
+os.environ["SPANFFT_HOME"] = tempfile.mkdtemp(prefix="spanfft-home-")
+atexit.register(shutil.rmtree, os.environ["SPANFFT_HOME"], ignore_errors=True)
 
 # A failure prints the lines that reproduce it; the seed goes into the header.
 settings.register_profile("spanfft", max_examples=60, deadline=None, print_blob=True)

@@ -329,8 +329,7 @@ struct RankBody {
 PlanRun run_on_threads(const Problem& problem, const Wides& input, int times, int ranks_per_node) {
     PlanRun run;
     Machine machine = this_machine();
-    for (int rank = 0; ranks_per_node > 0 && rank < problem.ranks; ++rank)
-        machine.nodes.push_back(rank / ranks_per_node);
+    machine.topology.ranks_per_node = ranks_per_node;
     auto planned = Planner(machine).plan(problem);
     if (!planned.ok()) {
         run.status = planned.status();

@@ -53,11 +53,34 @@ TEST(Agree, OnTextNamesTheFirstRankThatDiffers) {
         world, 4, [](int rank, Comm& comm) { return agree_on_text(comm, "shape", rank == 2 ? "8x8" : "8x80"); });
     for (const auto& status : all) {
         EXPECT_EQ(status.code(), Code::mpi_error);
-        EXPECT_NE(status.message().find(
-                      "rank 2: all ranks must agree on the shape, but this rank has '8x8' and rank 0 has '8x80'"),
-                  std::string::npos)
+        EXPECT_NE(
+            status.message().find("all ranks must agree on the shape, but rank 2 has '8x8' and rank 0 has '8x80'"),
+            std::string::npos)
             << status.message();
     }
+}
+
+TEST(Agree, OnTextComparesHashesAndSendsTextsOnlyWhenTheyDiffer) {
+    for (const bool differ : {false, true}) {
+        ThreadWorld world(4);
+        on_ranks(world, 4, [&](int rank, Comm& comm) {
+            return agree_on_text(comm, "shape", differ && rank == 3 ? "9x9" : std::string(1000, 'x'));
+        });
+        for (int rank = 0; rank < 4; ++rank) {
+            EXPECT_EQ(world.calls(rank, CommCall::allgather), 1);
+            EXPECT_EQ(world.calls(rank, CommCall::broadcast), differ ? 4 : 0);
+        }
+    }
+}
+
+TEST(Agree, BroadcastTextGivesAllRanksThatOfRankZero) {
+    ThreadWorld world(3);
+    on_ranks(world, 3, [](int rank, Comm& comm) {
+        std::string text = rank == 0 ? "the text" : cat("rank ", rank);
+        const Status status = broadcast_text(comm, text);
+        EXPECT_EQ(text, "the text");
+        return status;
+    });
 }
 
 TEST(Agree, OnTextTakesEmptyTextsToo) {

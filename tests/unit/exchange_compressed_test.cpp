@@ -269,7 +269,7 @@ TEST(CompressedPlan, TransformsHaveAtMostTheErrorsOfTheirExchanges) {
 
 TEST(CompressedPlan, IsNeverChosenUnasked) {
     Machine machine = this_machine();
-    machine.exchanges["compressed"] = {0, 0};
+    machine.exchanges["compressed"] = {{0, 0, {}}, {0, 0, {}}, false};
     const Problem problem = Problem::parse("c2c 64x64x64 ranks=4 threads=1").value();
     EXPECT_EQ(Planner(machine).plan(problem).value()->problem.exchange.find("compressed"), std::string::npos);
 }

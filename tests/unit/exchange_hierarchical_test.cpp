@@ -182,11 +182,11 @@ std::string chosen(const Machine& machine) {
 
 TEST(HierarchicalPlan, IsATriedCandidateOnSeveralNodesOnly) {
     Machine machine = this_machine();
-    for (const auto& strategy : exchange_table()) machine.exchanges[strategy.name] = {1, 1};
-    machine.exchanges["hierarchical"] = {0, 0};  // as if it were free
-    machine.nodes = {0, 1, 2, 3};
+    for (const auto& strategy : exchange_table()) machine.exchanges[strategy.name] = {{1, 1, {}}, {1, 1, {}}, false};
+    machine.exchanges["hierarchical"] = {{0, 0, {}}, {0, 0, {}}, false};  // as if it were free
+    machine.topology.node_of_rank = std::make_shared<const std::vector<int>>(std::vector<int>{0, 1, 2, 3});
     EXPECT_EQ(chosen(machine), "hierarchical");
-    machine.nodes = {0, 0, 0, 0};
+    machine.topology.node_of_rank = std::make_shared<const std::vector<int>>(std::vector<int>{0, 0, 0, 0});
     EXPECT_NE(chosen(machine), "hierarchical");
 }
 

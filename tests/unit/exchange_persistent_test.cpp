@@ -55,13 +55,13 @@ TEST(ExchangePersistent, PacksBothSidesAlways) {
 
 TEST(ExchangePersistent, IsSkippedByThePlannerWhereTheLibraryHasNone) {
     Machine machine = this_machine();
-    for (const auto& strategy : exchange_table()) machine.exchanges[strategy.name] = {1, 1};
-    machine.exchanges["persistent"] = {0, 0};
+    for (const auto& strategy : exchange_table()) machine.exchanges[strategy.name] = {{1, 1, {}}, {1, 1, {}}, false};
+    machine.exchanges["persistent"] = {{0, 0, {}}, {0, 0, {}}, false};
     // Given boxes leave no solver but pencil.
     Random random(61);
     Problem problem = Problem::parse("c2c 16x16x16 ranks=4 threads=1").value();
     problem.real_boxes = random_tiling(random, problem.shape, problem.ranks);
-    machine.nodes = {0, 1, 2, 3};
+    machine.topology.node_of_rank = std::make_shared<const std::vector<int>>(std::vector<int>{0, 1, 2, 3});
     EXPECT_EQ(Planner(machine).plan(problem).value()->problem.exchange, "persistent");
     machine.persistent_collectives = false;
     EXPECT_NE(Planner(machine).plan(problem).value()->problem.exchange, "persistent");

@@ -35,6 +35,18 @@ class MpiComm final : public Comm {
         int level = MPI_THREAD_SINGLE;
         return MPI_Query_thread(&level) == MPI_SUCCESS && level >= MPI_THREAD_SERIALIZED;
     }
+    std::string library() const override {
+        char text[MPI_MAX_LIBRARY_VERSION_STRING];
+        int length = 0;
+        if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "an MPI library";
+        // The first line up to a comma, blanks joined: "MPICH Version: 5.0.2", "Open MPI v4.1.4".
+        std::string name;
+        for (int i = 0; i < length && text[i] != ',' && text[i] != '\n'; ++i) {
+            const char c = text[i] == '\t' ? ' ' : text[i];
+            if (c != ' ' || (!name.empty() && name.back() != ' ')) name += c;
+        }
+        return name;
+    }
     Result<std::unique_ptr<Comm>> split(int color, int key) override {
         MPI_Comm made = MPI_COMM_NULL;
         SPANFFT_MPI_TRY(MPI_Comm_split(comm_, color, key, &made));

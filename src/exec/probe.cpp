@@ -1,0 +1,330 @@
+// Measuring this machine; see probe.hpp.
+#include "exec/probe.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "engine/engine.hpp"
+#include "engine/rates.hpp"
+#include "engine/spec.hpp"
+#include "exchange/exchange.hpp"
+#include "exec/executor.hpp"
+#include "plan/planner.hpp"
+#include "plan/topology.hpp"
+#include "plan/user_files.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr index_t kMostLocalBytes = index_t{128} << 20;  // of an array in an exchange's measurement
+constexpr int kMostRuns = 40;
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+// One size of one strategy along one way.
+struct Sample {
+    double message_bytes = 0, messages = 0, bytes = 0, seconds = 0;
+};
+
+class Probe {
+  public:
+    Probe(Comm& comm, const ProbeOptions& options) : comm_(comm), options_(options), start_(Clock::now()) {}
+
+    Result<Machine> run() {
+        machine_ = this_machine();
+        SPANFFT_TRY(find_topology(comm_, machine_));
+        machine_.name = machine_identity();
+        machine_.library = comm_.library();
+        machine_.measured_ranks = comm_.size();
+        SPANFFT_TRY(measure_memory());
+        if (!options_.quick) SPANFFT_TRY(measure_engines());
+        if (comm_.size() > 1) SPANFFT_TRY(measure_exchanges());
+        machine_.measured = utc_now();
+        // Rank 0's clock is as good as any other, but it must be one.
+        machine_.measured.resize(20);
+        SPANFFT_TRY(comm_.broadcast(machine_.measured.data(), 20, 0));
+        SPANFFT_TRY(broadcast_text(comm_, machine_.name));
+        return machine_;
+    }
+
+  private:
+    Result<double> slowest(double mine) {
+        std::vector<double> all(static_cast<size_t>(comm_.size()));
+        SPANFFT_TRY(comm_.allgather(&mine, sizeof mine, all.data()));
+        return *std::max_element(all.begin(), all.end());
+    }
+
+    Result<bool> time_is_left(double until_seconds) {
+        int left = since(start_) < until_seconds;
+        SPANFFT_TRY(comm_.broadcast(&left, sizeof left, 0));
+        return left != 0;
+    }
+
+    // --- memory ---------------------------------------------------------------------------------------------------
+
+    Status measure_memory() {
+        const size_t bytes = size_t{options_.quick ? 16u : 64u} << 20;
+        Buffer from, to;
+        const auto allocate = [&]() -> Status {
+            SPANFFT_ASSIGN(from, Buffer::allocate(bytes));
+            SPANFFT_ASSIGN(to, Buffer::allocate(bytes));
+            std::memset(from.data(), 1, bytes);
+            std::memset(to.data(), 2, bytes);
+            return Status();
+        };
+        SPANFFT_TRY(agree(comm_, allocate()));
+        const auto copy_seconds = [&] {
+            std::vector<double> seconds;
+            for (int run = 0; run < 5; ++run) {
+                const auto start = Clock::now();
+                std::memcpy(to.data(), from.data(), bytes);
+                seconds.push_back(since(start));
+            }
+            return median(seconds);
+        };
+        // First rank 0 while the others wait, then all together.
+        double alone = comm_.rank() == 0 ? copy_seconds() : 0;
+        SPANFFT_TRY(comm_.broadcast(&alone, sizeof alone, 0));
+        SPANFFT_TRY(comm_.barrier());
+        SPANFFT_ASSIGN(const double together, slowest(copy_seconds()));
+        machine_.memory_bytes_per_second = static_cast<double>(bytes) / alone;
+        machine_.shared_memory_bytes_per_second = static_cast<double>(bytes) / together;
+        return Status();
+    }
+
+    // --- engines --------------------------------------------------------------------------------------------------
+
+    // A batch of double c2c transforms out of place.
+    static LocalSpec engine_spec(RateShape shape, index_t n, int threads) {
+        LocalSpec spec;
+        spec.kernel = Kernel::c2c_forward;
+        spec.precision = Precision::dbl;
+        spec.threads = threads;
+        if (shape == RateShape::several) {  // a cube of n points
+            const auto edge = static_cast<index_t>(std::llround(std::cbrt(static_cast<double>(n))));
+            spec.transform = {{edge, edge * edge, edge * edge}, {edge, edge, edge}, {edge, 1, 1}};
+        } else if (shape == RateShape::strided) {  // the columns of n rows of 1024
+            spec.transform = {{n, 1024, 1024}};
+            spec.batch = {{1024, 1, 1}};
+        } else {  // as many lines as half a MiB holds
+            spec.transform = {{n, 1, 1}};
+            const index_t lines = std::max<index_t>(1, (index_t{1} << 15) / n);
+            if (lines > 1) spec.batch = {{lines, n, n}};
+        }
+        return spec;
+    }
+
+    Status measure_engines() {
+        struct Work {
+            RateShape shape;
+            index_t n;
+        };
+        constexpr Work works[] = {{RateShape::line, 1 << 10},
+                                  {RateShape::line, 1 << 16},
+                                  {RateShape::line, 1 << 20},
+                                  {RateShape::strided, 256},
+                                  {RateShape::several, 1 << 21}};
+        std::string names = engine_names();  // rank 0's: what the others lack is left out
+        SPANFFT_TRY(broadcast_text(comm_, names));
+        std::istringstream list(names);
+        const int most_threads = std::min(2, machine_.threads_for(comm_.size()));
+        for (std::string name; std::getline(list >> std::ws, name, ',');) {
+            for (int threads = 1; threads <= most_threads; ++threads) {
+                for (const Work& work : works) {
+                    SPANFFT_ASSIGN(const bool left, time_is_left(0.35 * options_.cap_seconds));
+                    if (!left) return Status();
+                    SPANFFT_TRY(measure_engine(name, work.shape, work.n, threads));
+                }
+            }
+        }
+        return Status();
+    }
+
+    Status measure_engine(const std::string& name, RateShape shape, index_t n, int threads) {
+        const LocalSpec spec = engine_spec(shape, n, threads);
+        double seconds = INFINITY;
+        SPANFFT_TRY(comm_.barrier());
+        const Engine* engine = find_engine(name);
+        if (engine && engine->supports(spec).ok()) {
+            auto fft = engine->plan(spec);
+            const auto measured = fft.ok() ? measure_seconds(*fft.value(), spec, 0.12) : Result<double>(fft.status());
+            if (measured.ok()) seconds = measured.value();
+        }
+        SPANFFT_ASSIGN(const double all, slowest(seconds));
+        if (!std::isfinite(all) || all <= 0) return Status();
+        machine_.engine_rates.push_back(
+            {name, Precision::dbl, shape, threads, static_cast<double>(n), spec_flops(spec) / all / 1e9});
+        return Status();
+    }
+
+    // --- exchanges ------------------------------------------------------------------------------------------------
+
+    std::vector<index_t> message_sizes() const {
+        if (options_.quick) return {256, 65536};
+        return {256, 4096, 65536, 524288, 4194304, 33554432};
+    }
+
+    Status measure_exchanges() {
+        const int nodes = machine_.topology.nodes(comm_.size());
+        const int mine = machine_.topology.node_of(comm_.rank());
+        int place = 0;  // on this rank's node
+        for (int rank = 0; rank < comm_.rank(); ++rank) place += machine_.topology.node_of(rank) == mine;
+        const bool near = machine_.topology.most_ranks_on_a_node(comm_.size()) > 1, far = nodes > 1;
+        ways_ = near + far;
+        machine_.exchanges.clear();
+        if (near) {
+            SPANFFT_ASSIGN(auto group, comm_.split(mine, comm_.rank()));
+            SPANFFT_TRY(measure_way(*group, &ExchangeFigures::near));
+        }
+        if (far) {
+            SPANFFT_ASSIGN(auto group, comm_.split(place, comm_.rank()));
+            SPANFFT_TRY(measure_way(*group, &ExchangeFigures::far));
+        }
+        return Status();
+    }
+
+    // On all groups at once; groups may differ in size, so everything that decides is shared by all ranks.
+    Status measure_way(Comm& group, WireFigures ExchangeFigures::* way) {
+        for (const auto& strategy : exchange_table()) {
+            std::vector<Sample> samples;
+            for (const index_t bytes : message_sizes()) {
+                SPANFFT_ASSIGN(const bool left, time_is_left(options_.cap_seconds));
+                if (!left) break;
+                Sample sample;
+                const Status status = agree(comm_, measure_exchange(group, strategy.name, bytes, sample));
+                if (!status.ok()) break;  // the strategy does not work here, or memory is short
+                SPANFFT_ASSIGN(sample.seconds, slowest(sample.seconds));
+                if (sample.bytes > 0) samples.push_back(sample);
+            }
+            // All ranks fit the samples of rank 0's group.
+            auto count = static_cast<index_t>(samples.size());
+            SPANFFT_TRY(comm_.broadcast(&count, sizeof count, 0));
+            samples.resize(static_cast<size_t>(count));
+            SPANFFT_TRY(comm_.broadcast(samples.data(), samples.size() * sizeof(Sample), 0));
+            if (samples.empty()) continue;
+            ExchangeFigures& figures = machine_.exchanges[strategy.name];
+            figures.includes_copies = true;
+            figures.*way = fitted(samples);
+        }
+        return Status();
+    }
+
+    // What the smallest messages take is the latency, unless larger ones were faster (on a disturbed machine); what the
+    // others take beyond it is the curve. A byte is never cheaper than a tenth of a copied one.
+    WireFigures fitted(const std::vector<Sample>& samples) const {
+        WireFigures wire;
+        wire.latency_seconds = INFINITY;
+        for (const Sample& s : samples)
+            wire.latency_seconds = std::min(wire.latency_seconds, s.seconds / std::max(s.messages, 1.0));
+        for (const Sample& s : samples) {
+            const double rest = s.seconds - std::max(s.messages, 1.0) * wire.latency_seconds;
+            wire.curve.push_back({s.bytes / std::max(s.messages, 1.0),
+                                  std::max(rest / s.bytes, 0.1 / machine_.shared_memory_bytes_per_second)});
+        }
+        std::sort(wire.curve.begin(), wire.curve.end(),
+                  [](const RatePoint& a, const RatePoint& b) { return a.message_bytes < b.message_bytes; });
+        wire.seconds_per_byte = wire.curve.back().seconds_per_byte;
+        return wire;
+    }
+
+    // Messages of 16 k bytes between ranks of a group: an array of P a x P b x c elements with a b c == k.
+    static Problem exchange_problem(int ranks, const std::string& exchange, index_t message_bytes) {
+        int bits = 0;
+        while ((index_t{32} << bits) <= message_bytes) ++bits;
+        const int a = bits / 3, b = (bits - a) / 2, c = bits - a - b;
+        Problem problem;
+        problem.shape = {ranks * (index_t{1} << a), ranks * (index_t{1} << b), index_t{1} << c};
+        problem.axes = {0, 2};
+        problem.kinds = {AxisKind::c2c, AxisKind::c2c};
+        problem.ranks = ranks;
+        problem.grid = {ranks};
+        problem.output = SpectrumOrder::exchanged;
+        problem.exchange = exchange;
+        problem.threads = 1;
+        return problem;
+    }
+
+    // Other solvers have no exchange to measure.
+    Result<std::unique_ptr<Plan>> solved_by_pencil(const Problem& problem) const {
+        for (const Solver& solver : solver_table()) {
+            if (std::string(solver.name) == "pencil") return solver.solve(problem, Planner(machine_));
+        }
+        return error(Code::internal, "there is no solver pencil");
+    }
+
+    Status measure_exchange(Comm& group, const std::string& exchange, index_t message_bytes, Sample& sample) {
+        sample = Sample();
+        if (group.size() == 1 || message_bytes * group.size() > kMostLocalBytes) return Status();
+        const Problem problem = exchange_problem(group.size(), exchange, message_bytes);
+        auto planned = solved_by_pencil(problem);
+        SPANFFT_TRY(agree(group, planned.status()));
+        const std::shared_ptr<const Plan> plan = std::move(planned).value();
+        SPANFFT_ASSIGN(auto copy, group.duplicate());
+        SPANFFT_ASSIGN(const auto executor, Executor::make(plan, std::move(copy)));
+        const auto in_bytes = static_cast<size_t>(plan->input.local_bytes(group.rank()));
+        const auto out_bytes = static_cast<size_t>(plan->output.local_bytes(group.rank()));
+        auto in = Buffer::allocate(in_bytes), out = Buffer::allocate(out_bytes);
+        SPANFFT_TRY(agree(group, in.ok() ? out.status() : in.status()));
+        std::memset(in.value().data(), 0, in_bytes);
+        std::memset(out.value().data(), 0, out_bytes);
+        const auto began = Clock::now();
+        const double share =
+            0.6 * options_.cap_seconds / static_cast<double>(exchange_table().size() * message_sizes().size() * ways_);
+        std::vector<double> seconds;
+        for (int run = -1; run < (options_.quick ? 3 : kMostRuns); ++run) {
+            SPANFFT_ASSIGN(const double once, run_once(group, *executor, in.value(), out.value()));
+            if (run >= 0) seconds.push_back(once);  // the first one warms up
+            int enough = run >= 0 && since(began) > share;
+            SPANFFT_TRY(group.broadcast(&enough, sizeof enough, 0));
+            if (enough) break;
+        }
+        // Disturbances only ever add: of many runs the fast quarter tells what the machine can do.
+        std::sort(seconds.begin(), seconds.end());
+        sample.seconds = seconds[seconds.size() / 4];
+        for (const auto& step : plan->steps) {
+            const Counts counts = step->predict(0);
+            sample.messages += static_cast<double>(counts.messages);
+        }
+        const index_t local = plan->input.local_bytes(0);
+        sample.bytes = static_cast<double>(local) * (group.size() - 1) / group.size();
+        sample.message_bytes = static_cast<double>(message_bytes);
+        return Status();
+    }
+
+    // Seconds of what was not a transform, of this group's slowest rank.
+    Result<double> run_once(Comm& group, Executor& executor, const Buffer& in, const Buffer& out) {
+        SPANFFT_TRY(group.barrier());
+        const auto start = Clock::now();
+        SPANFFT_TRY(agree(group, executor.execute(in.data(), out.data())));
+        double mine = since(start);
+        const auto& steps = executor.plan().steps;
+        for (size_t i = 0; i < steps.size(); ++i) {
+            if (std::string(steps[i]->type()) == "Transform") mine -= (*executor.counted())[i].seconds;
+        }
+        std::vector<double> all(static_cast<size_t>(group.size()));
+        SPANFFT_TRY(group.allgather(&mine, sizeof mine, all.data()));
+        return std::max(*std::max_element(all.begin(), all.end()), 1e-9);
+    }
+
+    Comm& comm_;
+    ProbeOptions options_;
+    Clock::time_point start_;
+    Machine machine_;
+    size_t ways_ = 1;
+};
+
+}  // namespace
+
+Result<Machine> probe(Comm& comm, const ProbeOptions& options) { return Probe(comm, options).run(); }
+
+}  // namespace spanfft

@@ -1,0 +1,24 @@
+// Probe: measures this machine's figures: memory, local engines, and each exchange strategy over message sizes.
+//
+// Method: an exchange is measured as a plan does it: a c2c transform of axes 0 and 2 of an array divided along axis 0,
+// left divided along axis 1, has one exchange between two transforms; what these took is taken off. Sizes double from a
+// few elements a message (which gives the latency) to tens of MiB (which give the curve). Inside nodes all nodes
+// measure at once, between nodes all ranks of equal place on their node do, so that what is shared is loaded as it will
+// be. A time is the slowest rank's, a figure of the median of some runs. Invariant: all ranks return the same figures
+// and the same status.
+#pragma once
+
+#include "comm/comm.hpp"
+#include "plan/machine.hpp"
+
+namespace spanfft {
+
+struct ProbeOptions {
+    double cap_seconds = 40;  // about the most that it takes
+    bool quick = false;       // two sizes, few runs, no engines
+};
+
+// Collective.
+Result<Machine> probe(Comm& comm, const ProbeOptions& options);
+
+}  // namespace spanfft

@@ -1,0 +1,109 @@
+// Naming alternatives and their reasons; see alternative.hpp.
+#include "plan/alternative.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+
+#include "plan/plan.hpp"
+
+namespace spanfft {
+
+namespace {
+
+std::string digits(double value, int significant) {
+    const int before = value > 0 ? static_cast<int>(std::floor(std::log10(value))) + 1 : 1;
+    char text[64];
+    std::snprintf(text, sizeof text, "%.*f", std::clamp(significant - before, 0, 6), value);
+    return text;
+}
+
+}  // namespace
+
+std::string milliseconds_text(double seconds) { return digits(seconds * 1e3, 3) + " ms"; }
+
+std::string Alternative::name() const {
+    const std::string by = solver.empty() || solver == "pencil" ? "" : "solver " + solver;
+    if (grid.empty()) return by.empty() ? exchange : by;
+    return cat("grid ", shape_string(grid), !by.empty() ? " by " + by : exchange.empty() ? "" : " with " + exchange);
+}
+
+Problem Alternative::apply(Problem problem) const {
+    problem.grid = grid;
+    problem.exchange = exchange;
+    return problem;
+}
+
+Alternative alternative_of(const Plan& plan, const Machine& machine) {
+    Alternative a;
+    a.solver = plan.solver;
+    a.grid = plan.problem.grid;
+    a.exchange = plan.problem.exchange;
+    const bool even = plan.input.layout.has_grid() && plan.output.layout.has_grid();  // then rank 0 is the slowest
+    const ExchangeFigures figures = machine.exchange(a.exchange.substr(0, a.exchange.find(':')));
+    for (const auto& step : plan.steps) {
+        const Counts counts = step->predict(0);
+        a.seconds += counts.seconds;
+        const std::string type = step->type();
+        if (counts.disk_reads + counts.disk_writes > 0) {
+            a.disk_seconds += counts.seconds;
+            continue;
+        }
+        if (type != "Exchange") {
+            a.local_seconds += counts.seconds;
+            continue;
+        }
+        const double copies = figures.includes_copies ? 0
+                                                      : static_cast<double>(counts.memory_bytes) / 2 /
+                                                            machine.copy_bytes_per_second(plan.problem.ranks);
+        a.copy_seconds += copies;
+        a.wire_seconds += counts.seconds - copies;
+        a.messages += counts.messages;
+        ++a.exchanges;
+    }
+    if (!even) a.seconds = plan.predicted_seconds();
+    return a;
+}
+
+std::vector<std::string> runners_up(const std::vector<Alternative>& ranked) {
+    constexpr size_t kNoted = 4;
+    const auto family = [](const Alternative& a) {
+        return cat(a.solver, " ", shape_string(a.grid), " ", a.exchange.substr(0, a.exchange.find(':')));
+    };
+    std::vector<std::string> notes, seen;
+    for (const Alternative& a : ranked) {
+        if (notes.size() == kNoted) break;
+        if (std::find(seen.begin(), seen.end(), family(a)) != seen.end()) continue;
+        seen.push_back(family(a));
+        if (seen.size() > 1) notes.push_back("not chosen: " + why_lost(a, ranked[0]));
+    }
+    return notes;
+}
+
+std::string why_lost(const Alternative& loser, const Alternative& winner) {
+    std::string text = cat(loser.name(), ": ", milliseconds_text(loser.seconds), " predicted, ",
+                           digits(loser.seconds / std::max(winner.seconds, 1e-12), 3), "x: ");
+    if (loser.seconds <= winner.seconds * 1.001) return text + "as good, and later in the list";
+    // The part that costs most more, and what is behind it.
+    struct Excess {
+        double seconds;
+        std::string reason;
+    };
+    std::string wire = "slower messages";
+    if (loser.exchanges > winner.exchanges) {
+        const int more = loser.exchanges - winner.exchanges;
+        wire = more == 1 ? "one more exchange" : cat(more, " more exchanges");
+    } else if (loser.messages > winner.messages) {
+        wire = cat(loser.messages, " messages instead of ", winner.messages);
+    }
+    const Excess parts[] = {{loser.wire_seconds - winner.wire_seconds, wire},
+                            {loser.copy_seconds - winner.copy_seconds, "more copying through memory"},
+                            {loser.local_seconds - winner.local_seconds, "slower local transforms"},
+                            {loser.disk_seconds - winner.disk_seconds, "more time on the disk"}};
+    const Excess& most = *std::max_element(std::begin(parts), std::end(parts),
+                                           [](const Excess& a, const Excess& b) { return a.seconds < b.seconds; });
+    return text + most.reason + " (+" + milliseconds_text(most.seconds) + ")";
+}
+
+}  // namespace spanfft

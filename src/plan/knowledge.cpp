@@ -1,0 +1,88 @@
+// Reading, sharing and using what is known; see knowledge.hpp.
+#include "plan/knowledge.hpp"
+
+#include "engine/rates.hpp"
+#include "plan/machine_file.hpp"
+#include "plan/topology.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr int kImaginedRanksPerNode = 128;  // of a machine that is not there
+
+// What rank 0 tells the others: the record's line (or nothing), then the machine's text (or nothing).
+std::string known_here(const TuningKey& key, const Problem& problem) {
+    const auto store = read_tuning();
+    const Tuned* tuned = store.ok() ? store.value().find(key, problem) : nullptr;
+    return (tuned ? tuned->print() : "") + "\n" + stored_machine_text(key.library, key.ranks);
+}
+
+void take_in(Knowledge& knowledge, const std::string& text) {
+    const size_t end = text.find('\n');
+    knowledge.tuned = Tuned::parse(text.substr(0, end));
+    auto machine = parse_machine(text.substr(end + 1), knowledge.machine);
+    if (!machine.ok()) return;  // none is stored
+    // Figures are the probe's; where the ranks are and what they may use is today's.
+    machine.value().cores = knowledge.machine.cores;
+    machine.value().topology = knowledge.machine.topology;
+    knowledge.machine = std::move(machine).value();
+}
+
+// The engine layer's rates are the process's; each planning sets those that it plans by.
+void use_rates(const Machine& machine) {
+    constexpr const char* kProbe = "probe of ";
+    if (machine.measured.empty()) {
+        if (current_rates().source.rfind(kProbe, 0) == 0) set_rates({});
+        return;
+    }
+    const std::string source = cat(kProbe, machine.measured, " with ", machine.measured_ranks);
+    if (current_rates().source != source) set_rates({source, machine.engine_rates});
+}
+
+}  // namespace
+
+Result<Knowledge> gather_knowledge(Comm& comm, const Problem& problem) {
+    Knowledge knowledge;
+    knowledge.machine = this_machine();
+    if (comm.size() > 1) SPANFFT_TRY(find_topology(comm, knowledge.machine));
+    knowledge.machine.persistent_collectives = comm.persistent_collectives();
+    knowledge.key = {machine_identity(), comm.library(), comm.size(), knowledge.machine.topology.nodes(comm.size())};
+    std::string text = comm.rank() == 0 ? known_here(knowledge.key, problem) : "";
+    SPANFFT_TRY(broadcast_text(comm, text));
+    take_in(knowledge, text);
+    return knowledge;
+}
+
+Knowledge imagined_knowledge(const Problem& problem) {
+    Knowledge knowledge;
+    knowledge.machine = this_machine();
+    knowledge.machine.topology.ranks_per_node = kImaginedRanksPerNode;
+    knowledge.key = {machine_identity(), "", problem.ranks, knowledge.machine.topology.nodes(problem.ranks)};
+    take_in(knowledge, known_here(knowledge.key, problem));
+    return knowledge;
+}
+
+Result<std::unique_ptr<Plan>> plan_knowing(const Knowledge& knowledge, const Problem& problem) {
+    use_rates(knowledge.machine);
+    const Planner planner(knowledge.machine);
+    std::string lost;
+    if (knowledge.tuned) {
+        const Tuned& tuned = *knowledge.tuned;
+        auto plan = planner.plan(tuned.apply(problem));
+        if (plan.ok()) {
+            plan.value()->notes.insert(plan.value()->notes.begin(),
+                                       cat("tuned: ", tuned.choice(), " took ", milliseconds_text(tuned.seconds),
+                                           " when it was measured on ", tuned.date));
+            plan.value()->notes.push_back(knowledge.machine.figures_note());
+            return plan;
+        }
+        lost = cat("the tuned choice ", tuned.choice(), " can't be used: ", plan.status().message());
+    }
+    SPANFFT_ASSIGN(auto plan, planner.plan(problem));
+    if (!lost.empty()) plan->notes.push_back(lost);
+    plan->notes.push_back(knowledge.machine.figures_note());
+    return plan;
+}
+
+}  // namespace spanfft

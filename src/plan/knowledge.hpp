@@ -1,0 +1,30 @@
+// What is known before planning: the machine's figures, where the ranks are, and whether the problem was tuned.
+//
+// Method: only rank 0 reads the user's files; what it found goes to all ranks as text, so that all plan from the same
+// numbers. Without stored figures the built-in ones serve; a tuned choice that can't be planned any more (an engine
+// that has gone) is left aside with a note.
+#pragma once
+
+#include <optional>
+
+#include "comm/comm.hpp"
+#include "plan/planner.hpp"
+#include "plan/tuning_store.hpp"
+
+namespace spanfft {
+
+struct Knowledge {
+    Machine machine;
+    TuningKey key;
+    std::optional<Tuned> tuned;
+};
+
+// Collective. For a problem that all ranks have alike.
+Result<Knowledge> gather_knowledge(Comm& comm, const Problem& problem);
+// For ranks that are not there: figures of any MPI library.
+Knowledge imagined_knowledge(const Problem& problem);
+
+// The tuned choice where there is one, else the planner's; notes say which figures and which record were used.
+Result<std::unique_ptr<Plan>> plan_knowing(const Knowledge& knowledge, const Problem& problem);
+
+}  // namespace spanfft

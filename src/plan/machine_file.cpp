@@ -1,0 +1,219 @@
+// Machines to and from text and files; see machine_file.hpp.
+#include "plan/machine_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <sstream>
+
+#include "core/hash.hpp"
+#include "plan/user_files.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr const char* kHeader = "spanfft-machine 1";
+constexpr const char* kShapes[] = {"line", "strided", "several"};
+
+// The lines that hold one number.
+struct Field {
+    const char* name;
+    std::function<void(Machine&, double)> set;
+    std::function<double(const Machine&)> get;
+};
+
+template <class Number>
+Field field(const char* name, Number Machine::* member) {
+    return {name, [member](Machine& m, double value) { m.*member = static_cast<Number>(value); },
+            [member](const Machine& m) { return static_cast<double>(m.*member); }};
+}
+
+const std::vector<Field>& fields() {
+    static const std::vector<Field> all = {
+        field("measured_ranks", &Machine::measured_ranks),
+        field("cores", &Machine::cores),
+        {"ranks_per_node", [](Machine& m, double value) { m.topology.ranks_per_node = static_cast<int>(value); },
+         [](const Machine& m) { return m.topology.ranks_per_node; }},
+        field("memory_bytes_per_second", &Machine::memory_bytes_per_second),
+        field("shared_memory_bytes_per_second", &Machine::shared_memory_bytes_per_second),
+        field("disk_read_bytes_per_second", &Machine::disk_read_bytes_per_second),
+        field("disk_write_bytes_per_second", &Machine::disk_write_bytes_per_second),
+        field("disk_request_seconds", &Machine::disk_request_seconds),
+        field("disk_queue_depth", &Machine::disk_queue_depth),
+    };
+    return all;
+}
+
+void print_wire(std::ostringstream& out, const std::string& strategy, const char* way, const WireFigures& wire) {
+    const std::string start = "exchange " + strategy + " " + way + " ";
+    out << start << "latency_seconds " << wire.latency_seconds << '\n';
+    out << start << "seconds_per_byte " << wire.seconds_per_byte << '\n';
+    for (const RatePoint& point : wire.curve)
+        out << start << "point " << point.message_bytes << ' ' << point.seconds_per_byte << '\n';
+}
+
+bool parse_exchange(std::istringstream& words, Machine& machine, std::vector<std::string>& seen) {
+    std::string strategy, way, what;
+    double value = 0;
+    if (!(words >> strategy >> way)) return false;
+    ExchangeFigures& figures = machine.exchanges[strategy];
+    if (std::find(seen.begin(), seen.end(), strategy) == seen.end()) {  // its curves replace those of the base
+        seen.push_back(strategy);
+        figures = ExchangeFigures();
+    }
+    if (way == "whole") {
+        figures.includes_copies = true;
+        return true;
+    }
+    if ((way != "near" && way != "far") || !(words >> what >> value) || !(value >= 0)) return false;
+    WireFigures& wire = way == "near" ? figures.near : figures.far;
+    if (what == "latency_seconds") wire.latency_seconds = value;
+    if (what == "seconds_per_byte") wire.seconds_per_byte = value;
+    double rate = 0;
+    if (what == "point") {
+        if (!(words >> rate) || !(rate >= 0) || !(value > 0)) return false;
+        wire.curve.push_back({value, rate});
+        std::sort(wire.curve.begin(), wire.curve.end(),
+                  [](const RatePoint& a, const RatePoint& b) { return a.message_bytes < b.message_bytes; });
+    }
+    return true;
+}
+
+bool parse_engine(std::istringstream& words, Machine& machine) {
+    RateRow row;
+    std::string precision, shape;
+    if (!(words >> row.engine >> precision >> shape >> row.threads >> row.n >> row.gflops) || !(row.gflops > 0))
+        return false;
+    for (Precision p : {Precision::single, Precision::dbl, Precision::extended}) {
+        if (precision == precision_name(p)) row.precision = p;
+    }
+    for (size_t i = 0; i < std::size(kShapes); ++i) {
+        if (shape == kShapes[i]) row.shape = static_cast<RateShape>(i);
+    }
+    machine.engine_rates.push_back(row);
+    return true;
+}
+
+std::string rest_of(std::istringstream& words) {
+    std::string rest;
+    std::getline(words >> std::ws, rest);
+    return rest;
+}
+
+bool parse_line(const std::string& line, Machine& machine, std::vector<std::string>& seen) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    if (name == "name") {
+        machine.name = rest_of(words);
+    } else if (name == "library") {
+        machine.library = rest_of(words);
+    } else if (name == "measured") {
+        machine.measured = rest_of(words);
+    } else if (name == "exchange") {
+        return parse_exchange(words, machine, seen);
+    } else if (name == "engine") {
+        return parse_engine(words, machine);
+    } else {
+        for (const Field& each : fields()) {
+            double value = 0;
+            if (name != each.name) continue;
+            if (!(words >> value) || !(value >= 0) || value > 1e18) return false;
+            each.set(machine, value);
+        }
+    }
+    return true;
+}
+
+std::string folder() { return user_folder() + "/machines"; }
+
+}  // namespace
+
+std::string print_machine(const Machine& machine) {
+    std::ostringstream out;
+    out.precision(6);
+    out << kHeader << "\nname " << machine.name << '\n';
+    if (!machine.library.empty()) out << "library " << machine.library << '\n';
+    if (!machine.measured.empty()) out << "measured " << machine.measured << '\n';
+    for (const Field& each : fields()) out << each.name << ' ' << each.get(machine) << '\n';
+    for (const auto& [strategy, figures] : machine.exchanges) {
+        print_wire(out, strategy, "near", figures.near);
+        print_wire(out, strategy, "far", figures.far);
+        if (figures.includes_copies) out << "exchange " << strategy << " whole\n";
+    }
+    for (const RateRow& row : machine.engine_rates) {
+        out << "engine " << row.engine << ' ' << precision_name(row.precision) << ' '
+            << kShapes[static_cast<size_t>(row.shape)] << ' ' << row.threads << ' ' << row.n << ' ' << row.gflops
+            << '\n';
+    }
+    return out.str();
+}
+
+Result<Machine> parse_machine(const std::string& text, const Machine& base) {
+    std::istringstream lines(text);
+    std::string line;
+    if (!std::getline(lines, line) || line != kHeader)
+        return error(Code::corrupt_data, "a machine file starts with '", kHeader, "', this one with '", line, "'");
+    Machine machine = base;
+    std::vector<std::string> seen;
+    for (int number = 2; std::getline(lines, line); ++number) {
+        if (!parse_line(line, machine, seen))
+            return error(Code::corrupt_data, "line ", number, " of the machine file, '", line, "', can't be read");
+    }
+    return machine;
+}
+
+std::string stored_machine_text(const std::string& library, int ranks) {
+    // Kept for as long as the folder does not change, for planning asks each time.
+    struct Kept {
+        std::string text;
+        Machine machine;
+    };
+    static std::mutex mutex;
+    static uint64_t stamp = 0;
+    static std::string read_folder;
+    static std::vector<Kept> kept;
+    const std::lock_guard lock(mutex);
+    const std::string here = folder();
+    const uint64_t now = file_stamp(here);
+    if (now != stamp || here != read_folder) {
+        kept.clear();
+        std::error_code problem;
+        for (const auto& entry : std::filesystem::directory_iterator(here, problem)) {
+            if (entry.path().extension() != ".txt") continue;
+            const auto text = read_text(entry.path().string());
+            if (!text.ok()) continue;
+            auto machine = parse_machine(text.value(), Machine());
+            if (machine.ok()) kept.push_back({text.value(), std::move(machine).value()});
+        }
+        stamp = now;
+        read_folder = here;
+    }
+    const std::string mine = machine_identity();
+    const auto distance = [&](const Kept& k) {
+        return std::abs(std::log2(static_cast<double>(std::max(k.machine.measured_ranks, 1)) / ranks));
+    };
+    const Kept* best = nullptr;
+    for (const Kept& k : kept) {
+        if (k.machine.name != mine || (!library.empty() && k.machine.library != library && ranks > 1)) continue;
+        if (ranks > 1 && k.machine.measured_ranks < 2) continue;  // knows nothing of exchanges
+        const bool nearer = best && distance(k) < distance(*best);
+        const bool newer = best && distance(k) == distance(*best) && k.machine.measured > best->machine.measured;
+        if (!best || nearer || newer) best = &k;
+    }
+    return best ? best->text : "";
+}
+
+Status store_machine(const Machine& machine, int ranks, int nodes) {
+    if (user_folder().empty())
+        return error(Code::io_error, "there is no folder for the figures; set SPANFFT_HOME (or HOME)");
+    std::ostringstream name;
+    name << std::hex << hash_text(cat(machine.name, "|", machine.library, "|", ranks, "|", nodes));
+    return write_text(cat(folder(), "/", name.str(), ".txt"), print_machine(machine));
+}
+
+}  // namespace spanfft

@@ -1,0 +1,221 @@
+"""The tuning store and the probe: what is kept, what concurrent and killed writers do to it, the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import spanfft
+from conftest import cli, cli_environment, cli_on_ranks
+from spanfft._native import core
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPANFFT_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def record(problem: str, seconds: float = 0.5, exchange: str = "alltoallv") -> str:
+    fields = ("tuned", "a processor", "an MPI", "2", "1", problem, f"grid=2 exchange={exchange} threads=1",
+              f"{seconds:g}", "2026-11-22T00:00:00Z")  # fmt: skip
+    return "\t".join(fields)
+
+
+def test_the_store_is_where_the_user_says(home):
+    assert spanfft.tuning_store() == str(home / "tuning.txt")
+    assert spanfft.tuning_records() == []
+
+
+def test_tune_stores_and_later_plans_use_it(home):
+    found = spanfft.tune("c2c 24x20", seconds=0.3)
+    assert found["seconds"] > 0
+    assert any(note.startswith("measured, chosen") for note in found["notes"])
+    (kept,) = spanfft.tuning_records()
+    assert kept["problem"] == "c2c 24x20 forward double"
+    plan = spanfft.Plan((24, 20))
+    assert any(note.startswith(f"tuned: {kept['choice']}") for note in plan.report()["notes"])
+    assert "tuned: " in plan.explain()
+    plan = spanfft.Plan((24, 20), engine="ducc0", threads=1)
+    assert "engine=ducc0" in plan.problem
+    assert spanfft.forget_tuning("c2c 24x20 norm=ortho") == 1  # the same key
+    assert not any(note.startswith("tuned:") for note in spanfft.Plan((24, 20)).report()["notes"])
+
+
+def test_measure_uses_the_store_and_tune_measures_again(home):
+    first = spanfft.Plan((30, 8), effort="measure", measure_seconds=0.2)
+    assert any(note.startswith("measured") for note in first.report()["notes"])
+    second = spanfft.Plan((30, 8), effort="measure", measure_seconds=0.2)
+    assert not any(note.startswith("measured") for note in second.report()["notes"])
+    assert any(note.startswith("tuned:") for note in second.report()["notes"])
+    third = spanfft.Plan((30, 8), effort="tune", measure_seconds=0.2)
+    assert any(note.startswith("measured") for note in third.report()["notes"])
+
+
+def test_a_forced_exchange_wins_over_the_store(home):
+    spanfft.tune("c2c 4x4", seconds=0.1)
+    machine = spanfft.tuning_records()[0]["machine"]
+    line = record("c2c 64x64 forward double ranks=2", exchange="alltoallw").replace("a processor", str(machine))
+    assert core.tuning_import(line) == 1
+    assert "exchange=alltoallw" in core.imagine("c2c 64x64 ranks=2").problem
+    assert "exchange=alltoallv" in core.imagine("c2c 64x64 ranks=2 exchange=alltoallv").problem
+
+
+@pytest.mark.parametrize("value", [-1, float("nan"), "soon", 1e9])
+def test_bad_caps_are_refused(home, value):
+    with pytest.raises(spanfft.InvalidArgument, match="measure_seconds"):
+        spanfft.Plan((4, 4), effort="tune", measure_seconds=value)
+
+
+WRITER = """
+import sys
+from spanfft._native import core
+who, count = sys.argv[1], int(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(count):
+    problem = f"c2c {who}x{i + 1} forward double ranks=2"
+    core.tuning_import("\\t".join(["tuned", "a processor", "an MPI", "2", "1", problem,
+                                  "grid=2 exchange=alltoallv threads=1", "0.5", "2026-11-22T00:00:00Z"]))
+"""
+
+
+def start_writers(home, count: int, records: int) -> list[subprocess.Popen]:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(1000 + who), str(records)], text=True,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=cli_environment(SPANFFT_HOME=str(home)))
+        for who in range(count)
+    ]  # fmt: skip
+    for writer in writers:
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    return writers
+
+
+def test_concurrent_writers_lose_nothing(home):
+    writers = start_writers(home, 8, 40)
+    for writer in writers:
+        assert writer.wait(timeout=90) == 0
+    kept = {str(r["problem"]) for r in spanfft.tuning_records()}
+    assert kept == {f"c2c {1000 + who}x{i + 1} forward double ranks=2" for who in range(8) for i in range(40)}
+
+
+def test_a_killed_writer_leaves_a_readable_store(home):
+    (home).mkdir()
+    core.tuning_import(record("c2c 7x7 forward double ranks=2"))
+    for attempt in range(3):
+        victims = start_writers(home, 2, 100000)
+        time.sleep(0.2 + 0.05 * attempt)
+        for victim in victims:
+            os.kill(victim.pid, signal.SIGKILL)
+            victim.wait()
+        before = {str(r["problem"]) for r in spanfft.tuning_records()}
+        assert "c2c 7x7 forward double ranks=2" in before
+        assert len(before) > 1
+        # Nobody holds the lock, and what was there stays.
+        assert core.tuning_import(record(f"c2c 5x{attempt + 1} forward double ranks=2")) == 1
+        assert before < {str(r["problem"]) for r in spanfft.tuning_records()}
+        for line in (home / "tuning.txt").read_text().splitlines()[1:]:
+            assert len(line.split("\t")) == 9
+
+
+def test_export_and_import_round_trip(home, tmp_path):
+    core.tuning_import(record("c2c 7x7 forward double ranks=2") + "\n" + record("c2c 8x8 forward double ranks=2"))
+    done = cli("tune", "--export", tmp_path / "out.txt", SPANFFT_HOME=str(home))
+    assert (done.returncode, done.stderr) == (0, "")
+    other = str(tmp_path / "other")
+    done = cli("tune", "--import", tmp_path / "out.txt", "--list", SPANFFT_HOME=other)
+    assert "2 new results" in done.stdout
+    assert "c2c 8x8" in done.stdout
+    assert (tmp_path / "other" / "tuning.txt").read_text() == (home / "tuning.txt").read_text()
+    done = cli("tune", "--import", tmp_path / "out.txt", SPANFFT_HOME=other)
+    assert "0 new results" in done.stdout
+    done = cli("tune", "--forget", "all", SPANFFT_HOME=other)
+    assert "2 results forgotten" in done.stdout
+
+
+def test_without_a_folder_results_live_as_long_as_the_process():
+    script = """
+import spanfft
+assert spanfft.tuning_store() == ""
+spanfft.tune("c2c 12x10", seconds=0.1)
+assert any(n.startswith("tuned:") for n in spanfft.Plan((12, 10)).report()["notes"])
+"""
+    env = {k: v for k, v in cli_environment().items() if k not in ("SPANFFT_HOME", "XDG_CACHE_HOME", "HOME")}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
+def test_tune_on_the_command_line(home):
+    done = cli("tune", "c2c 16x12", "r2c 16x12 float", "--cap", "0.2", "--json", "--list", SPANFFT_HOME=str(home))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [len(found["tuned"]), len(found["stored"])] == [2, 2]
+    done = cli("tune", SPANFFT_HOME=str(home))
+    assert done.returncode == 2
+    done = cli("tune", "--import", home / "nothing", SPANFFT_HOME=str(home))
+    assert done.returncode == 5
+    done = cli("tune", "c2q 8", SPANFFT_HOME=str(home))
+    assert done.returncode == 2
+
+
+def test_probe_alone_measures_memory_and_plans_say_so(home, tmp_path):
+    done = cli("probe", "--quick", "--output", tmp_path / "machine.txt", "--json", SPANFFT_HOME=str(home))
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["numbers"]["memory_bytes_per_second"] > 1e8
+    assert spanfft.read_machine((tmp_path / "machine.txt").read_text())["name"] == figures["name"]
+    notes = spanfft.Plan((6, 6)).report()["notes"]
+    assert f"figures: measured by probe on {figures['measured']} with 1 rank" in notes
+    spanfft.probe(quick=True, store=False)
+    assert notes == spanfft.Plan((6, 6)).report()["notes"]
+
+
+def test_probe_with_engines(home):
+    figures = spanfft.read_machine(spanfft.probe(seconds=3))
+    assert {row["engine"] for row in figures["engines"]} <= {"fftw", "mkl", "ducc0"}
+    assert all(float(str(row["gflops"])) > 0 for row in figures["engines"])
+
+
+def test_probe_on_ranks_measures_every_strategy(home, monkeypatch):
+    done = cli_on_ranks(2, "probe", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert {"alltoallv", "alltoallw"} <= set(figures["exchanges"])
+    for ways in figures["exchanges"].values():
+        assert ways["near"]["latency_seconds"] > 0
+        assert all(rate > 0 for _, rate in ways["near"]["points"])
+    done = cli_on_ranks(2, "tune", "c2c 16x16x16", "--cap", "0.5", "--list")
+    assert done.returncode == 0, done.stderr
+    assert "grid=2" in done.stdout
+    assert "c2c 16x16x16 forward double ranks=2" in done.stdout
+    assert "figures: measured by probe" in core.imagine("c2c 64x64 ranks=2").explain()
+
+
+def test_plans_for_a_machine_that_is_described(tmp_path):
+    text = "spanfft-machine 1\nname a cluster\nranks_per_node 4\ncores 8\nmemory_bytes_per_second 1e10\n"
+    (tmp_path / "cluster.txt").write_text(text)
+    done = cli("plan", "c2c 64x64x64 ranks=16", "--machine", tmp_path / "cluster.txt", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "threads=2" in json.loads(done.stdout)["problem"]
+    (tmp_path / "wrong.txt").write_text("no machine")
+    assert cli("plan", "c2c 8x8", "--machine", tmp_path / "wrong.txt").returncode == 7
+
+
+@pytest.mark.parametrize("problem", ["c2c 512x512x512 ranks=64", "c2c 512x512x512 ranks=1024",
+                                     "r2c 2048x2048x2048 float ranks=4096"])  # fmt: skip
+def test_estimated_plans_say_why_the_runners_up_lost(problem):
+    plan = core.imagine(problem)
+    lost = [note for note in plan.notes if note.startswith("not chosen: ")]
+    assert lost
+    for note in lost:
+        assert " ms predicted, " in note
+        assert "x: " in note
+    assert any(note.startswith("figures: ") for note in plan.notes)

@@ -1,0 +1,124 @@
+// Tuning and probing on simulated ranks: everyone keeps the same winner, what fails is dropped, figures agree.
+#include "exec/tune.hpp"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+
+#include "exec/probe.hpp"
+#include "plan/machine_file.hpp"
+#include "support/thread_comm.hpp"
+
+namespace spanfft::test {
+namespace {
+
+struct Kept {
+    std::string problem;
+    size_t trials = 0, dropped = 0;
+    Status status;
+};
+
+std::vector<Kept> tune_on(ThreadWorld& world, int ranks, const std::string& text) {
+    std::vector<Kept> all(static_cast<size_t>(ranks));
+    world.run([&](int rank, Comm& comm) {
+        const Problem problem = Problem::parse(cat(text, " ranks=", ranks)).value();
+        Kept& kept = all[static_cast<size_t>(rank)];
+        const auto known = gather_knowledge(comm, problem);
+        if (!known.ok()) {
+            kept.status = known.status();
+            return;
+        }
+        auto tuned = tune(problem, known.value(), comm);
+        kept.status = tuned.status();
+        if (!tuned.ok()) return;
+        kept.problem = tuned.value().plan->problem.print();
+        kept.trials = tuned.value().trials.size();
+        for (const auto& trial : tuned.value().trials) kept.dropped += !trial.dropped.empty();
+    });
+    return all;
+}
+
+TEST(Tune, AllRanksKeepTheSameWinner) {
+    for (int ranks = 1; ranks <= 8; ++ranks) {
+        ThreadWorld world(ranks);
+        const auto all = tune_on(world, ranks, "c2c 9x8x7 effort=tune measure_seconds=0.2");
+        for (const auto& kept : all) {
+            ASSERT_TRUE(kept.status.ok()) << kept.status.message();
+            EXPECT_EQ(kept.problem, all[0].problem);
+            EXPECT_EQ(kept.trials, all[0].trials);
+            EXPECT_GE(kept.trials, 1u);
+        }
+        EXPECT_EQ(world.open_comms(), 0);
+    }
+}
+
+TEST(Tune, KeepsToWhatIsForced) {
+    ThreadWorld world(4);
+    for (const auto& kept :
+         tune_on(world, 4,
+                 "r2c 8x8x8 grid=2x2 exchange=alltoallw engine=ducc0 threads=1 effort=tune measure_seconds=0.1")) {
+        ASSERT_TRUE(kept.status.ok());
+        EXPECT_EQ(kept.problem,
+                  "r2c 8x8x8 forward double ranks=4 grid=2x2 threads=1 engine=ducc0 exchange=alltoallw effort=tune "
+                  "measure_seconds=0.1");
+        EXPECT_EQ(kept.trials, 1u);
+    }
+}
+
+TEST(Tune, TimesAtLeastOneCandidateWhateverTheCap) {
+    ThreadWorld world(3);
+    for (const auto& kept : tune_on(world, 3, "c2c 16x16 in_place effort=tune measure_seconds=1e-9")) {
+        ASSERT_TRUE(kept.status.ok());
+        EXPECT_EQ(kept.trials, 1u);
+    }
+}
+
+TEST(Tune, ACandidateThatCanNotBeBoundOnOneRankIsDroppedOnAll) {
+    ThreadWorld world(4);
+    world.fail(2, CommCall::make_transfer, 1);
+    const auto all = tune_on(world, 4, "c2c 8x8x8 grid=2x2 effort=tune measure_seconds=2");
+    EXPECT_TRUE(world.fault_was_hit());
+    for (const auto& kept : all) {
+        ASSERT_TRUE(kept.status.ok()) << kept.status.message();
+        EXPECT_EQ(kept.problem, all[0].problem);
+        EXPECT_EQ(kept.dropped, 1u);
+    }
+}
+
+TEST(Tune, ProblemsThatNoOneTakesFailAlike) {
+    ThreadWorld world(3);
+    for (const auto& kept : tune_on(world, 3, "c2c 64 grid=3 axes=0 effort=tune")) {
+        EXPECT_FALSE(kept.status.ok());
+        EXPECT_FALSE(kept.status.message().empty());
+    }
+}
+
+TEST(Probe, AllRanksHaveTheSameFigures) {
+    for (int ranks : {1, 2, 3, 5}) {
+        ThreadWorld world(ranks);
+        std::mutex mutex;
+        std::set<std::string> texts;
+        world.run([&](int, Comm& comm) {
+            ProbeOptions options;
+            options.quick = true;
+            options.cap_seconds = 2;
+            const auto machine = probe(comm, options);
+            ASSERT_TRUE(machine.ok()) << machine.status().message();
+            EXPECT_GT(machine.value().memory_bytes_per_second, 0);
+            EXPECT_EQ(machine.value().measured_ranks, comm.size());
+            if (comm.size() > 1) {
+                const ExchangeFigures figures = machine.value().exchange("alltoallv");
+                EXPECT_TRUE(figures.includes_copies);
+                EXPECT_GT(figures.near.latency_seconds, 0);
+                EXPECT_FALSE(figures.near.curve.empty());
+            }
+            const std::lock_guard lock(mutex);
+            texts.insert(print_machine(machine.value()));
+        });
+        EXPECT_EQ(texts.size(), 1u);
+    }
+}
+
+}  // namespace
+}  // namespace spanfft::test
