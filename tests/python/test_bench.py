@@ -23,8 +23,8 @@ from cases import MIN_REPEATS, Case, all_cases  # noqa: E402
 from peers import PEERS  # noqa: E402
 
 MPIEXEC = os.environ.get("SPANFFT_MPIEXEC") or shutil.which("mpiexec")
-# Both kinds, one and two ranks, one axis, a file. The others differ from these in size and list of peers only.
-SMALL = ["c2c-256-1", "r2c-256-2", "c2c-1d-1", "disk-c2c-1d"]
+# Both kinds, one, two and four ranks, one axis, a file. The others differ from these in size and list of peers only.
+SMALL = ["c2c-256-1", "r2c-256-2", "c2c-256-4", "c2c-1d-1", "disk-c2c-1d"]
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -94,14 +94,15 @@ def test_summary_decides_targets() -> None:
 
 
 def test_every_case_names_known_peers_and_fits_its_small_form() -> None:
-    assert len(all_cases()) == 10
+    assert len(all_cases()) == 13
     for case in all_cases().values():
         assert set(case.peers) <= set(PEERS)
         assert case.repeats >= MIN_REPEATS
         assert case.small().input_bytes <= 2**25
         assert case.small().on_disk == case.on_disk
-        if case.target:
-            assert {case.target.peer, case.target.against} <= {*case.peers, "limit"}
+        for target in case.targets:
+            assert target.peer in case.peers
+            assert set(target.rivals) <= {*all_cases()[target.of_case or case.name].peers, "limit"}
 
 
 @pytest.mark.parametrize("name", SMALL)
