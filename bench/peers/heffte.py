@@ -73,8 +73,9 @@ def build() -> Path:
     if not cmake:
         raise Absent("no cmake, so heFFTe's driver can't be compiled")
     folder.mkdir(parents=True, exist_ok=True)
-    configure = [cmake, "-S", str(_SOURCE), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", f"-DHeffte_ROOT={installed}"]
-    for command in ([*configure, f"-DMPI_CXX_COMPILER={_mpicxx()}"], [cmake, "--build", str(folder)]):
+    configure = [cmake, "-S", str(_SOURCE), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release"]
+    configure += [f"-DHeffte_ROOT={installed}", f"-DMPI_CXX_COMPILER={_mpicxx()}"]
+    for command in (configure, [cmake, "--build", str(folder)]):
         with open(folder / "build.log", "a") as log:
             if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log).returncode:
                 shown = (folder / "build.log").relative_to(_ROOT)
