@@ -29,7 +29,7 @@ import machine
 import plot
 import rows
 import summary
-from cases import MIN_REPEATS, Case, all_cases
+from cases import HEFFTE, MIN_REPEATS, Case, all_cases
 from peers import PEERS, Absent
 
 HERE = Path(__file__).resolve().parent
@@ -72,6 +72,13 @@ def build_peers(cases: list[Case], only: list[str] | None) -> None:
             say(f"-- FFTW-MPI: {fftw_mpi.build().parent.name}")
         except Absent as reason:
             say(f"-- FFTW-MPI: absent: {reason}")
+    if wanted & set(HEFFTE):
+        from peers import heffte
+
+        try:
+            say(f"-- heFFTe: {heffte.build().parent.name}")
+        except Absent as reason:
+            say(f"-- heFFTe: absent: {reason}")
 
 
 def finish(folder: Path) -> None:
@@ -93,7 +100,7 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="toy sizes: does it run?")
     parser.add_argument("--repeats", type=int, help=f"turns, at least {MIN_REPEATS}; default: the case's own")
     parser.add_argument("--output", type=Path, help="folder for rows, table and plots")
-    parser.add_argument("--no-build", action="store_true", help="don't compile FFTW-MPI")
+    parser.add_argument("--no-build", action="store_true", help="don't compile FFTW-MPI and heFFTe's driver")
     options = parser.parse_args()
     if options.action == "list":
         for case in cases.values():

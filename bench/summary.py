@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cases import all_cases
+from cases import Target, all_cases
 from rows import Row
 
 
@@ -45,6 +45,42 @@ def _why(row: Row) -> str:
     return text + (f", and messages of {sent / 2**20:.0f} MiB" if sent else "")
 
 
+def _against(target: Target, rival: str, judged: Row, rows: list[Row]) -> float | None:
+    """The judged row's time over the rival's."""
+    if rival == "limit":
+        return float(judged["factor_from_limit"])
+    if not target.of_case:
+        found: float | None = judged["ratios"].get(rival)
+        return found
+    other = _find(rows, target.of_case, rival)
+    return judged["median"] / other["median"] if other and not other["small"] else None
+
+
+def _verdict(target: Target, case: str, rows: list[Row]) -> str:
+    """Met or missed, with the figure; not decided where a peer is absent or its planner was stopped."""
+    judged = _find(rows, case, target.peer)
+    where = f"{case}: medians, against those of {target.of_case}" if target.of_case else case
+    if judged is None:
+        return f"- not decided: {target.text} ({where}: {target.peer} is absent)"
+    values = {rival: _against(target, rival, judged, rows) for rival in target.rivals}
+    missing = [rival for rival, value in values.items() if value is None]
+    if missing:
+        return f"- not decided: {target.text} ({where}: {', '.join(missing)} is absent)"
+    value, rival = max((value, rival) for rival, value in values.items() if value is not None)
+    best = f" (best of {len(values)})" if len(values) > 1 else ""
+    theirs = _find(rows, target.of_case or case, rival)
+    figures = f"{target.peer} / {rival}{best} = {value:.2f}, target at most {target.factor:.3g} ({where})"
+    if theirs and theirs.get("starved"):
+        return f"- not decided: {target.text}: {figures}: the planner of {rival} was stopped by its time limit"
+    return f"- {'met' if value <= target.factor else 'MISSED'}: {target.text}: {figures}"
+
+
+def _first_of_ours(rows: list[Row], case: str) -> Row | None:
+    """`spanfft`, or where a case compares a special way of it, that."""
+    names = [row["peer"] for row in rows if row["peer"].startswith("spanfft") and not row["absent"]]
+    return _find(rows, case, "spanfft") or next((_find(rows, case, name) for name in names), None)
+
+
 def summary(rows: list[Row]) -> str:
     if not rows:
         return "No rows.\n"
@@ -54,7 +90,8 @@ def summary(rows: list[Row]) -> str:
         f"{machine['cores']} cores, {machine['memory_gib']} GiB, Linux {machine['kernel']}, {machine['compiler']}, "
         f"Python {machine['python']}{', virtual' if machine['virtual'] else ''}. Times are medians of a forward and a "
         f"backward transform (of one command for files) of peers that took turns; spread is between the quartiles; "
-        f"ratio is spanfft's time over the peer's, turn by turn, so below 1 spanfft is faster; limit is how many times "
+        f"ratio is the time of the table's first spanfft over the peer's, turn by turn, so below 1 spanfft is faster; "
+        f"limit is how many times "
         f"the machine's least time was taken.",
         "",
     ]
@@ -72,7 +109,7 @@ def summary(rows: list[Row]) -> str:
             "| peer | ranks x threads | order | engine, effort | median | spread | ratio | limit |",
             "|---|---|---|---|---|---|---|---|",
         ]
-        ours = _find(mine, name, "spanfft")
+        ours = _first_of_ours(mine, name)
         for row in mine:
             if row["absent"]:
                 lines.append(f"| {row['peer']} | | | absent: {row['absent'].replace('|', '/')} | | | | |")
@@ -87,23 +124,10 @@ def summary(rows: list[Row]) -> str:
         lines.append("")
         if ours:
             lines += [
-                f"Limit: {ours['limit']}, {_time(ours['limit_seconds'])}; spanfft takes "
+                f"Limit: {ours['limit']}, {_time(ours['limit_seconds'])}; {ours['peer']} takes "
                 f"{ours['factor_from_limit']:.2f} times that: {_why(ours)}.",
                 "",
             ]
-        target = cases[name].target if name in cases else None
-        if target and not first["small"]:
-            judged = _find(mine, name, target.peer)
-            value = None
-            if judged:
-                by_limit = target.against == "limit"
-                value = judged["factor_from_limit"] if by_limit else judged["ratios"].get(target.against)
-            if value is None:
-                verdicts.append(f"- not decided: {target.text} ({name}: {target.peer} or {target.against} is absent)")
-            else:
-                word = "met" if value <= target.factor else "MISSED"
-                verdicts.append(
-                    f"- {word}: {target.text}: {target.peer} / {target.against} = {value:.2f}, "
-                    f"target at most {target.factor:g} ({name})"
-                )
+        if name in cases and not first["small"]:
+            verdicts += [_verdict(target, name, rows) for target in cases[name].targets]
     return "\n".join(lines + (["### Targets", "", *verdicts, ""] if verdicts else []))

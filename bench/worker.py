@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import limits
 from cases import Case, all_cases
-from peers import PEERS, Absent, Array, Pool, Run, World, cores, preload, slab
+from peers import PEERS, Absent, Array, Pool, Run, World, block, cores, preload
 
 _TILE = 1 << 16
 _TOLERANCE = 1e-12
@@ -53,11 +53,19 @@ class Input:
         self.size = math.sqrt(total)  # of a spectrum's value, for its relative error
 
     def fill(self, part: Array, start: tuple[int, ...]) -> None:
-        """Writes this rank's slab; axes but the first are whole."""
+        """Writes this rank's block; axes but the first two are whole."""
         if part.size == 0:
             return
-        n = self.case.shape[-1]
-        offset = start[0] * math.prod(self.case.shape[1:]) % self.period
+        inner = [math.prod(self.case.shape[axis + 1 :]) for axis in range(len(self.case.shape))]
+        if part.ndim > 1 and part.shape[1] != self.case.shape[1] and part.ndim > 2:  # pencils: slab by slab
+            for i, slab in enumerate(part):
+                self._fill_piece(slab, (start[0] + i) * inner[0] + start[1] * inner[1])
+        else:
+            self._fill_piece(part, start[0] * inner[0])
+
+    def _fill_piece(self, part: Array, first: int) -> None:
+        """What follows one another in the global array too, from element `first` on."""
+        n, offset = self.case.shape[-1], first % self.period
         if part.ndim == 1:
             for begin in range(0, part.size, self.period):
                 part[begin : begin + self.period] = np.roll(self.tile, -offset)[: part.size - begin]
@@ -84,11 +92,11 @@ class Input:
         if result.size == 0:
             return forward, 0.0
         sample = (slice(None, None, max(1, result.shape[0] // 7)), *[slice(None)] * (result.ndim - 1))
-        n, inner = self.case.shape[-1], math.prod(self.case.shape[1:])
-        rows = np.arange(result.shape[0])[sample[0]]
-        index = ((run.input_start[0] + rows)[:, None] * inner + np.arange(inner)[None, :]) % self.period
-        wanted = self.tile[index].reshape(len(rows), *self.case.shape[1:])
-        assert n == result.shape[-1]
+        index: Array = np.zeros((), np.int64)
+        for axis, (start, n) in enumerate(zip(run.input_start, result.shape, strict=True)):
+            along = (start + np.arange(n))[sample[axis]] * math.prod(self.case.shape[axis + 1 :])
+            index = np.add.outer(index, along)
+        wanted = self.tile[index % self.period]
         return forward, float(np.abs(result[sample] / run.pair_scale - wanted).max())
 
 
@@ -191,8 +199,7 @@ class Runner:
 
 def reserve(case: Case, world: World, names: tuple[str, ...]) -> None:
     """part_*: this rank's share, with room for FFTW-MPI's padding. whole_*: all of it, where local peers run."""
-    row = max(case.input_bytes, case.spectrum_shape[-1] * 16 * math.prod(case.shape[:-1])) / case.shape[0]
-    share = int(slab(case, world)[1] * row) + (1 << 20)
+    share = 16 * math.prod(block(case, world, case.spectrum_shape)[1]) + (1 << 20)
     share = max(share, case.output_bytes // world.size + case.output_bytes // case.shape[0] + (1 << 20))
     alone = world.size == 1
     for letter in "ab":

@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass, replace
 
 MIN_REPEATS = 5
+# heFFTe's four modes of exchange: a statement against heFFTe is one against the best of them.
+HEFFTE = ("heffte-mkl-alltoall", "heffte-mkl-alltoallv", "heffte-mkl-p2p", "heffte-mkl-p2p-plined")
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,13 @@ class Target:
 
     text: str
     peer: str
-    against: str  # a peer, or "limit"
+    against: str | tuple[str, ...]  # a peer, "limit", or peers: all of them must be there, and the best one counts
     factor: float
+    of_case: str = ""  # `against` was timed in that case: medians are compared, not turns
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        return (self.against,) if isinstance(self.against, str) else self.against
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,8 @@ class Case:
     repeats: int = 7
     plan_limit_seconds: float = 300.0  # for each of FFTW's plans
     memory_bytes: int = 0  # > 0: the array is in a file, and this is what a process may use
-    target: Target | None = None
+    grid: tuple[int, ...] = ()  # how real space is divided; (): slabs along axis 0, or the planner's choice
+    targets: tuple[Target, ...] = ()
     is_small: bool = False
 
     @property
@@ -43,6 +51,8 @@ class Case:
         words = [self.kind, "x".join(map(str, self.shape)), "forward double"]
         if self.ranks > 1:
             words.append(f"ranks={self.ranks}")
+        if self.grid:
+            words.append("grid=" + "x".join(map(str, self.grid)))
         if self.memory_bytes:
             words.append(f"memory={self.memory_bytes // 2**20}MiB")
         return " ".join(words)

@@ -23,6 +23,6 @@ CASES = [
         (2**21,),
         repeats=5,
         memory_bytes=2**29,
-        target=_TWO_SWEEPS,
+        targets=(_TWO_SWEEPS,),
     )
 ]

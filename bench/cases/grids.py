@@ -1,19 +1,21 @@
-"""256^3 and 512^3, complex and real, on one rank with all cores and on two ranks with one core each.
+"""256^3 and 512^3, complex and real, on one rank with all cores, on two ranks with one core each, on four that share.
 
 On two ranks the local peers (FFTW, MKL and SciPy with two threads) run on rank 0 while rank 1 sleeps: the same
 cores without MPI. mpi4py-fft leaves its spectrum divided along another axis than its input, so what is like for
 like is spanfft with the same engine and output=exchanged; its natural order is timed as well.
-512^3 complex is 2 GiB an array, so fewer peers fit there (the shared arrays, spanfft's work space and mpi4py-fft's take
-18 GiB), and FFTW's planner gets 150 s a plan.
+512^3 complex is 2 GiB an array, so not all peers fit at once: those whose times are compared share a launch,
+c2c-512-2, c2c-512-2-mpi4py or c2c-512-2-mkl, each of which takes 16 to 18 GiB.
+c2c-256-4 has more ranks than cores: what a pencil decomposition costs, against the two ranks of c2c-256-2.
 """
 
 from __future__ import annotations
 
-from . import Case, Target
+from . import HEFFTE, Case, Target
 
 _LOCAL = ("spanfft", "spanfft-fftw", "fftw", "mkl", "scipy", "mpi4py-fft")
-_RANKS = ("spanfft", "spanfft-exchanged", "spanfft-fftw", "spanfft-fftw-exchanged", "mpi4py-fft", "fftw-mpi",
-          "fftw-mpi-transposed", "fftw", "mkl", "scipy")  # fmt: skip
+_SHARED = ("spanfft-shared", "spanfft-shared-mkl", "spanfft-shared-foreign")
+_RANKS = ("spanfft", "spanfft-exchanged", "spanfft-fftw", "spanfft-fftw-exchanged", *_SHARED, "mpi4py-fft", "fftw-mpi",
+          "fftw-mpi-transposed", *HEFFTE, "fftw", "mkl", "scipy")  # fmt: skip
 _LOCAL_BIG = ("spanfft", "fftw", "mkl", "scipy")
 _RANKS_BIG = ("spanfft", "mpi4py-fft", "fftw-mpi-transposed")
 _NOT_SLOWER = Target(
@@ -22,6 +24,28 @@ _NOT_SLOWER = Target(
     "mpi4py-fft",
     1.0,
 )
+_AS_THREADS = "natural order on 2 ranks within 1.05x of the same engine with 2 threads"
+_THREADS_FFTW = Target(f"{_AS_THREADS}, FFTW", "spanfft-shared", "fftw", 1.05)
+_THREADS_MKL = Target(f"{_AS_THREADS}, MKL", "spanfft-shared-mkl", "mkl", 1.05)
+_FFTW_MPI = Target("2.5x faster than FFTW-MPI, natural order", "spanfft-shared", "fftw-mpi", 1 / 2.5)
+_MPI4PY_FFT = Target("2.5x faster than mpi4py-fft, slabs", "spanfft-shared", "mpi4py-fft", 1 / 2.5)
+_HEFFTE = Target("2.2x faster than heFFTe with MKL, its best mode", "spanfft-shared-mkl", HEFFTE, 1 / 2.2)
+_OF_REAL = (
+    Target("real pair 2x faster than mpi4py-fft", "spanfft-shared", "mpi4py-fft", 1 / 2),
+    Target("real pair 2x faster than FFTW-MPI, natural order", "spanfft-shared", "fftw-mpi", 1 / 2),
+)
+_FOUR_RANKS = Target(
+    "4 ranks on 2 cores, pencils, within 1.3x of 2 ranks", "spanfft-shared", "spanfft-shared", 1.3, of_case="c2c-256-2"
+)
+_TARGETS = {
+    "c2c-256-2": (_NOT_SLOWER, _THREADS_FFTW, _THREADS_MKL, _FFTW_MPI, _MPI4PY_FFT, _HEFFTE),
+    "r2c-256-2": (_NOT_SLOWER, *_OF_REAL),
+}
+
+
+def _of_512(name: str, peers: tuple[str, ...], targets: tuple[Target, ...]) -> Case:
+    return Case(name, "c2c", (512,) * 3, 2, peers, (32,) * 3, repeats=5, plan_limit_seconds=150, targets=targets)
+
 
 CASES = [
     Case(
@@ -33,7 +57,7 @@ CASES = [
         small_shape=(32, 32, 32),
         repeats=repeats,
         plan_limit_seconds=limit,
-        target=_NOT_SLOWER if n == 256 and ranks == 2 else None,
+        targets=_TARGETS.get(f"{kind}-{n}-{ranks}", ()),
     )
     for n, ranks, peers, repeats, limit in (
         (256, 1, _LOCAL, 9, 300),
@@ -42,4 +66,24 @@ CASES = [
         (512, 2, _RANKS_BIG, 5, 150),
     )
     for kind in ("c2c", "r2c")
+    if (kind, n, ranks) != ("c2c", 512, 2)
+] + [
+    _of_512(
+        "c2c-512-2",
+        ("spanfft", "spanfft-shared", "fftw-mpi", "fftw-mpi-transposed", "fftw"),
+        (_THREADS_FFTW, _FFTW_MPI),
+    ),
+    _of_512("c2c-512-2-mpi4py", ("spanfft-shared", "mpi4py-fft"), (_MPI4PY_FFT,)),
+    _of_512("c2c-512-2-mkl", ("spanfft-shared-mkl", *HEFFTE, "mkl"), (_THREADS_MKL, _HEFFTE)),
+    Case(
+        "c2c-256-4",
+        "c2c",
+        (256,) * 3,
+        4,
+        ("spanfft-shared", "mpi4py-fft"),
+        small_shape=(32,) * 3,
+        repeats=9,
+        grid=(2, 2),
+        targets=(_FOUR_RANKS,),
+    ),
 ]

@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
-from cases import Case
+from cases import HEFFTE, Case
 
 Array = npt.NDArray[Any]
 
@@ -119,16 +119,24 @@ class Peer:
 
 
 _FFTW = {"engine": "fftw", "effort": "measure"}
+_SHARED = {"exchange": "shared", "own_output": True}
 
 PEERS: dict[str, Peer] = {
-    "spanfft": Peer("spanfft_plan", "ranks", {}, "spanfft, the planner's own choice"),
+    "spanfft": Peer("spanfft_plan", "ranks", {}, "spanfft, the planner's own choice, into the caller's arrays"),
     "spanfft-exchanged": Peer("spanfft_plan", "ranks", {"output": "exchanged"}, "the same, spectrum left exchanged"),
     "spanfft-fftw": Peer("spanfft_plan", "ranks", _FFTW, "spanfft on FFTW"),
     "spanfft-fftw-exchanged": Peer("spanfft_plan", "ranks", {**_FFTW, "output": "exchanged"},
                                    "the same, spectrum left exchanged"),
-    "mpi4py-fft": Peer("mpi4py_fft_slab", "ranks", {}, "mpi4py-fft, slabs, FFTW"),
+    "spanfft-shared": Peer("spanfft_plan", "ranks", {**_FFTW, **_SHARED},
+                           "spanfft on FFTW, shared windows, into the plan's own arrays"),
+    "spanfft-shared-mkl": Peer("spanfft_plan", "ranks", {**_SHARED, "engine": "mkl"}, "the same on MKL"),
+    "spanfft-shared-foreign": Peer("spanfft_plan", "ranks", {**_FFTW, "exchange": "shared"},
+                                   "spanfft on FFTW, shared windows, into the caller's arrays"),
+    "mpi4py-fft": Peer("mpi4py_fft_slab", "ranks", {}, "mpi4py-fft, slabs (pencils where the case has a grid), FFTW"),
     "fftw-mpi": Peer("fftw_mpi", "ranks", {}, "FFTW's own MPI transforms, natural order"),
     "fftw-mpi-transposed": Peer("fftw_mpi", "ranks", {"transposed": True}, "the same, spectrum left transposed"),
+    **{name: Peer("heffte", "ranks", {"mode": name.removeprefix("heffte-mkl-").replace("-", "_")},
+                  "heFFTe on MKL, natural order, this mode of exchange") for name in HEFFTE},
     "fftw": Peer("fftw", "local", {}, "FFTW with threads, no MPI"),
     "mkl": Peer("mkl", "local", {}, "MKL with threads, no MPI"),
     "scipy": Peer("scipy_fft", "local", {}, "scipy.fft with workers, no MPI"),
@@ -144,6 +152,18 @@ def require_memory(case: Case, copies: float) -> None:
         free = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
     if wanted > free - 2**30:
         raise Absent(f"needs {wanted / 2**30:.1f} GiB besides the other peers' arrays, {free / 2**30:.1f} are free")
+
+
+def block(case: Case, world: World, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """First indices and extents of this rank's balanced block of an array: of the case's grid, or a slab.
+
+    Ranks go through the grid with the last axis fastest: of 4 in 2x2, rank 1 is at (0, 1)."""
+    grid = (*case.grid, 1, 1, 1)[: len(shape)] if case.grid else (world.size, *(1,) * (len(shape) - 1))
+    parts = []
+    for place, blocks, n in zip(np.unravel_index(world.rank, grid), grid, shape, strict=True):
+        base, more = divmod(n, blocks)
+        parts.append((int(place) * base + min(int(place), more), base + (int(place) < more)))
+    return tuple(first for first, _ in parts), tuple(count for _, count in parts)
 
 
 def slab(case: Case, world: World) -> tuple[int, int]:

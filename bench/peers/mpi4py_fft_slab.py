@@ -1,5 +1,6 @@
-"""mpi4py-fft in slabs on FFTW with FFTW_MEASURE, at its fastest: its own work arrays, no copies in or out, axes that
-are whole transformed by one call (collapse), no normalisation. Its spectrum stays divided along another axis."""
+"""mpi4py-fft in slabs, or in pencils where the case has a grid, on FFTW with FFTW_MEASURE, at its fastest: its own work
+arrays, no copies in or out, axes that are whole transformed by one call (collapse), no normalisation. Its spectrum
+stays divided along another axis."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """spanfft's Plan: out of place, in natural or exchanged order, with the planner's engine or a given one.
 
+By default into arrays of the caller, as it is called by default; with own_output into the plan's own, as FFTW-MPI and
+mpi4py-fft ask for, and then backward takes forward's result where it is.
 Alone it gets all cores as threads to choose from; on ranks one thread each. Backward carries the factor 1/N.
 """
 
@@ -39,15 +41,20 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
     threads = 1 if world.size > 1 else world.cores
     start = time.perf_counter()
     try:
-        plan = spanfft.Plan(case.shape, case.real_dtype, kind=case.kind, comm=comm, threads=threads, **options)
+        plan = spanfft.Plan(
+            case.shape, case.real_dtype, kind=case.kind, comm=comm, threads=threads, grid=case.grid or None, **options
+        )
         # Real space is divided as planned; the spectrum too.
         a = world.pool.take("part_a", plan.input_shape, case.real_dtype)
-        b = world.pool.take("part_b", plan.output_shape, "complex128")
+        owned = bool(options.get("own_output"))
+        b = None if owned else world.pool.take("part_b", plan.output_shape, "complex128")
+        target = None if owned else a
         planned = time.perf_counter() - start
-        plan.forward(a, b)
+        spectrum = plan.forward(a, b)
         start = time.perf_counter()
         plan.report("backward")  # plans it
         planned += time.perf_counter() - start
+        result = plan.backward(spectrum, target)
     except spanfft.Error as error:
         raise Absent(f"{type(error).__name__}: {error}") from None
 
@@ -64,18 +71,18 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
 
     return Run(
         forward=lambda: plan.forward(a, b),
-        backward=lambda: plan.backward(b, a),
+        backward=lambda: plan.backward(spectrum, target),
         input=a,
         input_start=tuple(s.start for s in plan.input_slices),
-        spectrum=lambda: b,
+        spectrum=lambda: spectrum,
         spectrum_start=tuple(s.start for s in plan.output_slices),
-        result=lambda: a,
+        result=lambda: result,
         engine=plan.engines,
         effort=options.get("effort", "estimate"),
         threads=threads,
         layout=options.get("output", "natural"),
         planning_seconds=planned,
-        notes=["backward multiplies by 1/N"],
+        notes=["backward multiplies by 1/N", f"results in {'the plan' if owned else 'the caller'}'s arrays"],
         versions=versions,
         details=details,
         close=plan.free,

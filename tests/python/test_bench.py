@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,12 @@ sys.path.insert(0, str(BENCH))
 
 import rows  # noqa: E402
 import summary  # noqa: E402
-from cases import MIN_REPEATS, Case, all_cases  # noqa: E402
-from peers import PEERS  # noqa: E402
+from cases import MIN_REPEATS, Case, Target, all_cases  # noqa: E402
+from peers import PEERS, Pool, World, block  # noqa: E402
 
 MPIEXEC = os.environ.get("SPANFFT_MPIEXEC") or shutil.which("mpiexec")
-# Both kinds, one and two ranks, one axis, a file. The others differ from these in size and list of peers only.
-SMALL = ["c2c-256-1", "r2c-256-2", "c2c-1d-1", "disk-c2c-1d"]
+# Both kinds, one, two and four ranks, one axis, a file. The others differ from these in size and list of peers only.
+SMALL = ["c2c-256-1", "r2c-256-2", "c2c-256-4", "c2c-1d-1", "disk-c2c-1d"]
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -93,15 +94,58 @@ def test_summary_decides_targets() -> None:
     assert "absent: not installed" in text
 
 
+def row(peer: str, median: float, ratios: dict[str, float], starved: bool = False) -> rows.Row:
+    """Of what a verdict is drawn from."""
+    return {"case": "c", "peer": peer, "absent": None, "small": False, "median": median, "ratios": ratios,
+            "starved": starved, "factor_from_limit": 2.0}  # fmt: skip
+
+
+def test_a_target_against_several_peers_counts_the_best_of_them() -> None:
+    target = Target("2x faster", "ours", ("slow", "fast"), 0.5)
+    ours = row("ours", 1.0, {"slow": 0.25, "fast": 0.625})
+    rivals = [row("slow", 4.0, {}), row("fast", 1.6, {})]
+    assert summary._verdict(target, "c", [ours, *rivals]) == (
+        "- MISSED: 2x faster: ours / fast (best of 2) = 0.62, target at most 0.5 (c)"
+    )
+    del ours["ratios"]["slow"]
+    assert summary._verdict(target, "c", [ours, *rivals]) == "- not decided: 2x faster (c: slow is absent)"
+
+
+def test_a_target_against_another_case_compares_medians() -> None:
+    target = Target("within 1.3x", "ours", "ours", 1.3, of_case="other")
+    mine = row("ours", 1.25, {})
+    text = summary._verdict(target, "c", [mine, row("ours", 1.0, {}) | {"case": "other"}])
+    assert text.startswith("- met: within 1.3x: ours / ours = 1.25, target at most 1.3 (c: medians")
+    assert "ours is absent" in summary._verdict(target, "c", [mine])
+
+
+def test_a_target_is_not_decided_against_a_planner_that_was_stopped() -> None:
+    target = Target("faster", "ours", "theirs", 1.0)
+    text = summary._verdict(target, "c", [row("ours", 1.0, {"theirs": 0.5}), row("theirs", 2.0, {}, starved=True)])
+    assert text == (
+        "- not decided: faster: ours / theirs = 0.50, target at most 1 (c): "
+        "the planner of theirs was stopped by its time limit"
+    )
+
+
+def test_blocks_of_a_grid_tile_the_array() -> None:
+    case = replace(all_cases()["c2c-256-4"], shape=(5, 7, 3))
+    worlds = [World(None, rank, 4, 2, Pool()) for rank in range(4)]
+    assert [block(case, world, case.shape) for world in worlds] == [
+        ((0, 0, 0), (3, 4, 3)), ((0, 4, 0), (3, 3, 3)), ((3, 0, 0), (2, 4, 3)), ((3, 4, 0), (2, 3, 3))
+    ]  # fmt: skip
+
+
 def test_every_case_names_known_peers_and_fits_its_small_form() -> None:
-    assert len(all_cases()) == 10
+    assert len(all_cases()) == 13
     for case in all_cases().values():
         assert set(case.peers) <= set(PEERS)
         assert case.repeats >= MIN_REPEATS
         assert case.small().input_bytes <= 2**25
         assert case.small().on_disk == case.on_disk
-        if case.target:
-            assert {case.target.peer, case.target.against} <= {*case.peers, "limit"}
+        for target in case.targets:
+            assert target.peer in case.peers
+            assert set(target.rivals) <= {*all_cases()[target.of_case or case.name].peers, "limit"}
 
 
 @pytest.mark.parametrize("name", SMALL)
