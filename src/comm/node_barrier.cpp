@@ -1,6 +1,7 @@
 // Arriving, looking, sleeping; see node_barrier.hpp.
 #include "comm/node_barrier.hpp"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -9,6 +10,8 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstdio>
+#include <cstring>
 
 namespace spanfft {
 
@@ -21,6 +24,22 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "a fu
 
 long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value, const timespec* timeout) {
     return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(word), operation, value, timeout, nullptr, 0);
+}
+
+// No such process, or one that only waits for its parent to notice (state Z in /proc/PID/stat, after the name in
+// brackets).
+bool is_gone(std::int32_t pid) {
+    if (kill(pid, 0) != 0) return errno == ESRCH;
+    char path[32], text[512];
+    std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    const ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    if (length <= 0) return false;
+    text[length] = '\0';
+    const char* name_end = std::strrchr(text, ')');
+    return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
 }
 
 void relax() {
@@ -58,7 +77,7 @@ Status NodeBarrier::sleep_until_next(std::uint32_t generation) {
         if (futex(&state_->generation, FUTEX_WAIT, generation, &timeout) == 0 || errno != ETIMEDOUT) continue;
         for (int rank = 0; rank < size_; ++rank) {
             const std::int32_t pid = state_->pids[rank].load();
-            if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH) {
+            if (pid > 0 && is_gone(pid)) {
                 return error(Code::mpi_error, "rank ", rank, " (process ", pid,
                              ") of this node is gone; the transform can't be finished");
             }

@@ -167,17 +167,18 @@ class HierarchicalExchange final : public Exchange {
     Status start(int, const void* source, void* target) override {
         target_ = target;
         for (const Lane& lane : outgoing_) copy_strided(lane.array, source, lane.window, window_->part(lane.owner));
-        SPANFFT_TRY(window_->barrier());
-        SPANFFT_TRY(messages_->start(own_part_, own_part_));
+        // After a failure too: ranks of this node wait at the barriers, those of others for the messages.
+        const Status together = window_->barrier();
+        const Status sent = messages_->start(own_part_, own_part_);
         copy_strided(self_source_, source, self_target_, target);
         read(near_);
-        return Status();
+        return together.ok() ? sent : together;
     }
     Status finish(int) override {
-        SPANFFT_TRY(messages_->finish());
-        SPANFFT_TRY(window_->barrier());
+        const Status received = messages_->finish();
+        const Status together = window_->barrier();
         read(far_);
-        return Status();
+        return received.ok() ? together : received;
     }
     index_t memory_bytes() const override {
         return 2 * (lane_bytes(outgoing_) + lane_bytes(near_) + lane_bytes(far_) + self_source_.bytes());

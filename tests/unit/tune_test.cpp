@@ -62,7 +62,8 @@ TEST(Tune, KeepsToWhatIsForced) {
         EXPECT_EQ(kept.problem,
                   "r2c 8x8x8 forward double ranks=4 grid=2x2 threads=1 engine=ducc0 exchange=alltoallw effort=tune "
                   "measure_seconds=0.1");
-        EXPECT_EQ(kept.trials, 1u);
+        EXPECT_GE(kept.trials, 1u);  // and, if time is left, the same with measured engine plans
+        EXPECT_LE(kept.trials, 2u);
     }
 }
 
