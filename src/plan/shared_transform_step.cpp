@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "core/stream_copy.hpp"
 #include "core/threads.hpp"
 #include "engine/tile.hpp"
 #include "plan/transform_step.hpp"
@@ -149,9 +150,10 @@ void scaled_copy(void* target, const void* source, size_t bytes, Real factor) {
     for (size_t i = 0; i < bytes / sizeof(Real); ++i) to[i] = from[i] * factor;
 }
 
-void copy_run(Precision precision, long double scale, void* target, const void* source, size_t bytes) {
+// `stream`: the target is not in the cache and not wanted there.
+void copy_run(Precision precision, long double scale, bool stream, void* target, const void* source, size_t bytes) {
     if (scale == 1) {
-        std::memcpy(target, source, bytes);
+        stream ? stream_copy(target, source, bytes) : static_cast<void>(std::memcpy(target, source, bytes));
         return;
     }
     switch (precision) {
@@ -220,7 +222,8 @@ class SharedTransformTask final : public Task {
           regions_(regions_of(spec, binding.comm.rank())),
           elem_bytes_(static_cast<index_t>(spec.elem.bytes())),
           from_window_(spec.from.shared ? binding.window(spec.from.slot) : nullptr),
-          to_window_(spec.to.shared ? binding.window(spec.to.slot) : nullptr) {}
+          to_window_(spec.to.shared ? binding.window(spec.to.slot) : nullptr),
+          stream_(!spec.to.shared) {}
 
     Status barrier() { return (from_window_ ? from_window_ : to_window_)->barrier(); }
 
@@ -253,6 +256,7 @@ class SharedTransformTask final : public Task {
             row = move_piece<false>(region, piece, b / lane_blocks, first, width, row,
                                     base(piece, to_window_, spec_.to.slot, context));
         }
+        if (stream_) stream_fence();
     }
 
     static char* base(const Piece1d& piece, SharedWindow* window, Slot slot, RunContext& context) {
@@ -275,7 +279,7 @@ class SharedTransformTask final : public Task {
                 if (kIn)
                     std::memcpy(row, array, bytes);
                 else
-                    copy_run(spec_.elem.precision, spec_.scale, array, row, bytes);
+                    copy_run(spec_.elem.precision, spec_.scale, stream_, array, row, bytes);
                 continue;
             }
             for (index_t j = 0; j < width; ++j) {
@@ -283,7 +287,7 @@ class SharedTransformTask final : public Task {
                 if (kIn)
                     std::memcpy(row + j * elem_bytes_, elem, static_cast<size_t>(elem_bytes_));
                 else
-                    copy_run(spec_.elem.precision, spec_.scale, elem, row + j * elem_bytes_,
+                    copy_run(spec_.elem.precision, spec_.scale, false, elem, row + j * elem_bytes_,
                              static_cast<size_t>(elem_bytes_));
             }
         }
@@ -294,6 +298,8 @@ class SharedTransformTask final : public Task {
     std::vector<Region> regions_;
     index_t elem_bytes_ = 0, pitch_bytes_ = 0;
     SharedWindow *from_window_, *to_window_;
+    // Out of the window: the tile's lines were read elsewhere, so the target is not in the cache.
+    bool stream_;
     TileSpec tile_;
     std::vector<Tile> tiles_;
     std::unique_ptr<ThreadTeam> team_;
