@@ -104,7 +104,7 @@ typedef struct spanfft_problem {
     const spanfft_box* spectrum_box; /* this rank's part of the spectrum; likewise */
     int32_t threads;                 /* inside each rank; 0: the planner chooses */
     const char* engine;              /* "fftw", "mkl", "ducc0"; NULL: the planner chooses */
-    const char* exchange;            /* "alltoallw", "alltoallv"; NULL: the planner chooses */
+    const char* exchange;            /* "shared", "overlap:4", ... (docs/strategies.md); NULL: the planner chooses */
     int32_t effort;                  /* SPANFFT_ESTIMATE, _MEASURE or _TUNE */
     int32_t in_place;                /* spanfft_execute will be called with in == out */
     int64_t memory_bytes;            /* > 0: for files; each process's budget, see spanfft_transform_file */

@@ -114,7 +114,7 @@ class Plan:
     engine
         "fftw", "mkl" or "ducc0"; None: the planner chooses.
     exchange
-        "alltoallw" or "alltoallv"; None: the planner chooses.
+        "shared", "alltoallv", "overlap:4", ... (docs/strategies.md); None: the planner chooses.
     effort
         "estimate" (predicted costs, or what was tuned before; milliseconds), "measure" (what was tuned before, else
         times the best candidates and stores the winner), "tune" (times them in any case).
