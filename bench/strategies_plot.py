@@ -93,10 +93,12 @@ def plot_planes(pyplot: Any, rows: list[Row], path: Path) -> Path | None:
         axes.plot(*zip(*points, strict=True), style, marker="o", ms=4, color=colours[case], label=f"{name}, {case}")
     axes.axhline(1.0, color=_LIMIT, lw=1)
     axes.set_xscale("log", base=2)
+    ticks = sorted({planes for points in lines.values() for planes, _ in points})
+    axes.set_xticks(ticks, [str(planes) for planes in ticks])
     axes.set_xlabel("planes a message", fontsize=8)
     axes.set_ylabel("time over that of one all-to-all of all planes", fontsize=8)
     axes.set_title("Planes a message, 4 hosts of one rank", fontsize=9, loc="left")
-    axes.legend(fontsize=7, frameon=False)
+    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     _plain(axes)
     return _save(pyplot, figure, path)
 
