@@ -56,7 +56,7 @@ def plot_case(pyplot: Any, rows: list[Row], path: Path) -> Path | None:
         axes.axvline(min(wires) * 1e3, color=_LIMIT, lw=1.2)
     axes.set_yticks(places, [row["candidate"] + (" (lossy)" if row["lossy"] else "") for row in done], fontsize=8)
     for label, row in zip(axes.get_yticklabels(), done, strict=True):
-        if row["candidate"] == "planner":
+        if row["candidate"].startswith("planner"):
             label.set_color(_PLANNER)
     axes.invert_yaxis()
     text = (

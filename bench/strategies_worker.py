@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -129,6 +130,7 @@ def main() -> int:
     errors: dict[str, tuple[float, float]] = {}
     for candidate in job["candidates"]:
         name = candidate["name"]
+        os.environ["SPANFFT_HOME"] = candidate["home"]  # where figures and tuned plans of this machine are kept
         try:
             prepared = Prepared(shape, candidate["options"], x)
         except spanfft.Error as reason:  # the same on all ranks
