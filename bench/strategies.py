@@ -266,7 +266,9 @@ def case_table(rows: list[Row]) -> list[str]:
         )
     for row in rows:
         if row["absent"]:
-            lines.append(f"| {row['candidate']} | absent: {row['absent'].replace('|', '/')} | | | | | | |")
+            lines.append(
+                f"| {row['candidate']} | absent: {' '.join(row['absent'].replace('|', '/').split())} | | | | | | |"
+            )
     return [*lines, ""]
 
 
@@ -318,7 +320,8 @@ def summary(rows: list[Row]) -> str:
              f"{here['kernel']}{', virtual' if here['virtual'] else ''}; {rows[0]['versions']['mpi']}. Times are "
              f"medians of a forward and a backward transform of double c2c data whose spectrum is left exchanged; all "
              f"candidates of a case took turns in one launch. `over best` compares with the fastest forced candidate, "
-             f"turn by turn. Communication is what steps other than transforms took.", ""]  # fmt: skip
+             f"turn by turn. Communication is what steps other than transforms took; where an "
+             f"exchange and a transform are one step, its transform is in it.", ""]  # fmt: skip
     lines += planner_table(rows) + speedup_table(rows)
     for name in dict.fromkeys(row["case"] for row in rows):
         lines += case_table([row for row in rows if row["case"] == name])
