@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import shutil
 import statistics
 import sys
@@ -250,6 +251,7 @@ def _time(seconds: float) -> str:
 def chosen(row: Row) -> str:
     """What a plan does, in the words of its problem string."""
     words = [word for word in row["planned_problem"].split() if word.startswith(("exchange=", "grid="))]
+    words = [re.sub(r"^(grid=\d+(?:x\d+)*?)(?:x1)+$", r"\1", word) for word in words]  # 4x1x1 is 4x1 is 4
     return " ".join(words) or "one rank"
 
 
