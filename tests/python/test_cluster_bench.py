@@ -67,7 +67,7 @@ def test_planes_a_message_go_from_one_to_all() -> None:
 
 def test_summary_and_plots_follow_from_rows(tmp_path: Path) -> None:
     text = strategies.summary(rows())
-    assert "| c2c-64-4x1-100mbit | planner | grid=4x1 exchange=x | alltoallv | 1.100 | 1.000 |" in text
+    assert "| c2c-64-4x1-100mbit | planner | grid=4 exchange=x | alltoallv | 1.100 | 1.000 |" in text
     assert "| phased | absent: not known |" in text
     pytest.importorskip("matplotlib")
     names = {path.name for path in strategies_plot.plot(rows(), tmp_path)}
