@@ -5,6 +5,7 @@
     ./spanfft-dev bench --case c2c-256-2       one case (may be repeated)
     ./spanfft-dev bench --small                all of it at toy size, into .spanfft/bench: does it run?
     ./spanfft-dev bench summary | plot         anew from the committed rows
+    ./spanfft-dev bench cluster ...            exchange strategies on an emulated cluster: strategies.py
 
 Every case is one launch in which all its peers are prepared first and then take turns. Give it a quiet machine:
 the load before each case is in its rows.
@@ -28,6 +29,7 @@ import file_runs
 import machine
 import plot
 import rows
+import strategies
 import summary
 from cases import HEFFTE, MIN_REPEATS, Case, all_cases
 from peers import PEERS, Absent
@@ -90,6 +92,8 @@ def finish(folder: Path) -> None:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["cluster"]:
+        return strategies.main(sys.argv[2:])
     cases = all_cases()
     raw = argparse.RawDescriptionHelpFormatter
     first, _, rest = (__doc__ or "").partition("\n\n")
