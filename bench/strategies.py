@@ -1,15 +1,17 @@
-"""Exchange strategies against each other on an emulated cluster: P3's and P5's comparisons with today's numbers.
+"""Exchange strategies against each other, on an emulated cluster and on this machine: P3's and P5's comparisons with
+today's numbers.
 
     ./spanfft-dev bench cluster                     every case, into bench/results/MACHINE/CLUSTER.json and plots
     ./spanfft-dev bench cluster list | summary      what there is; table and plots anew from the committed rows
     ./spanfft-dev bench cluster --case NAME         one case (may be repeated)
     ./spanfft-dev bench cluster --small             toy size, into .spanfft/bench/cluster: does it run?
 
-A case is a shape, hosts, ranks a host and a rate. All candidates are planned in one launch and then take turns. As in
-the papers, a strategy is forced on slabs (N/P planes a rank) and the spectrum is left exchanged; `pencil` is a strategy
-on a two-dimensional grid. `planner` is what the planner chooses when nothing is forced, after `spanfft probe` has run
-on the same cluster; `planner unprobed` chooses by built-in figures, `planner measure` times its best few. What the
-library refuses is a row that says why. A launch fails unless the links counted every byte that the plans say they sent.
+A case is a shape, hosts, ranks a host and a rate; `memory` for a rate is this machine itself, without a cluster. All
+candidates are planned in one launch and then take turns. As in the papers, a strategy is forced on slabs (N/P planes a
+rank) and the spectrum is left exchanged; `pencil` is a strategy on a two-dimensional grid. `planner` is what the
+planner chooses when nothing is forced, after `spanfft probe` has run on the same cluster; `planner unprobed` chooses by
+built-in figures, `planner measure` times its best few. What the library refuses is a row that says why. A launch fails
+unless the links counted every byte that the plans say they sent.
 """
 
 from __future__ import annotations
@@ -17,11 +19,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import re
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +34,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import machine
-from cluster import EXIT_ABSENT, Absent, Cluster, Failed, bits_per_second
+from cluster import EXIT_ABSENT, Absent, Cluster, Failed, Job, bits_per_second, find_mpiexec
 
 HERE = Path(__file__).resolve().parent
 STATE = HERE.parent / ".spanfft" / "bench" / "cluster"
@@ -44,6 +49,9 @@ BY_PLANES = ("overlap", "oneplane")
 BLOCKS = (2, 4, 8)
 PENCIL = ("alltoallv", "alltoallw", "overlap", "hierarchical")
 SOME = ("alltoallv", "overlap", "phased")
+
+
+HERE_ITSELF = "memory"  # instead of a link's rate: this machine's ranks, no cluster
 
 
 @dataclass(frozen=True)
@@ -127,6 +135,8 @@ def all_cases() -> dict[str, Case]:
         for n in (64, 128):
             found += [Case(n, 1, 1, rate), Case(n, 2, 1, rate, "some")]
             found += [Case(n, 4, 1, rate), Case(n, 2, 2, rate, "each")]
+    for n in (32, 64, 128):
+        found += [Case(n, 1, 2, HERE_ITSELF, "each"), Case(n, 1, 4, HERE_ITSELF, "each")]
     return {case.name: case for case in found}
 
 
@@ -137,7 +147,28 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _PROBE_SECONDS = 20
 
 
-def probe(cluster: Cluster, case: Case, home: Path) -> None:
+class ThisMachine:
+    """Stands where a cluster stands, for ranks of this machine."""
+
+    def __enter__(self) -> ThisMachine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def run(self, ranks: int, command: Sequence[object], env: Mapping[str, str], timeout: float) -> Job:
+        launch = [find_mpiexec(), "-n", str(ranks), *map(str, command)]
+        done = subprocess.run(launch, env={**os.environ, **env}, capture_output=True, text=True, timeout=timeout)
+        if done.returncode:
+            raise Failed(f"{' '.join(launch)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
+        return Job(done.stdout, done.stderr, 0.0, (0,), (0,))
+
+
+def place(case: Case) -> Cluster | ThisMachine:
+    return ThisMachine() if case.rate == HERE_ITSELF else Cluster(case.hosts, case.rate)
+
+
+def probe(cluster: Cluster | ThisMachine, case: Case, home: Path) -> None:
     """Stores this cluster's figures in `home`, once for all shapes."""
     if not home.exists():
         command = [sys.executable, "-m", "spanfft", "probe"]
@@ -147,7 +178,7 @@ def probe(cluster: Cluster, case: Case, home: Path) -> None:
 
 def measure(case: Case, repeats: int, homes: Path) -> dict[str, Any]:
     """`homes` keeps what was probed on other cases' clusters of the same make; the user's own figures are not seen."""
-    with tempfile.TemporaryDirectory() as folder, Cluster(case.hosts, case.rate) as cluster:
+    with tempfile.TemporaryDirectory() as folder, place(case) as cluster:
         job, output, empty, measured = (Path(folder) / name for name in ("job.json", "found.json", "empty", "measured"))
         probed = homes / f"{case.hosts}x{case.ranks_per_host}-{case.rate}"
         if case.ranks > 1:
@@ -221,7 +252,7 @@ def check(row: Row) -> None:
     if not math.isclose(row["median"], statistics.median(row["seconds"])):
         raise ValueError(f"{where}: the median does not follow from seconds")
     # Each direction may begin with a burst of 64 KiB that the links allow besides.
-    burst = 2 * 2 * 8 * 65536 / bits_per_second(row["rate"])
+    burst = 2 * 2 * 8 * 65536 / bits_per_second(row["rate"]) if row["wire_seconds"] is not None else 0
     if row["wire_seconds"] is not None and row["min"] < 0.99 * (row["wire_seconds"] - burst):
         raise ValueError(f"{where}: {row['min']:.4f} s, but its bytes take {row['wire_seconds']:.4f} s on the links")
 
@@ -255,10 +286,33 @@ def chosen(row: Row) -> str:
     return " ".join(words) or "one rank"
 
 
+def where(row: Row) -> str:
+    if row["rate"] == HERE_ITSELF:
+        return f"{row['ranks_per_host']} ranks of this machine"
+    return f"{row['hosts']} hosts of {row['ranks_per_host']} ranks, links of {row['rate']}"
+
+
+def winners_table(rows: list[Row]) -> list[str]:
+    lines = ["### The fastest by size", "",
+             "Forced candidates that keep the data exact; how much longer the next ones took.", "",
+             "| shape | where | fastest | second | third |", "|---|---|---|---|---|"]  # fmt: skip
+    for name in dict.fromkeys(row["case"] for row in rows):
+        forced = [row for row in rows if row["case"] == name and not row["absent"] and not row["lossy"]
+                  and not row["candidate"].startswith("planner")]  # fmt: skip
+        if not forced:
+            continue
+        ranked = sorted(forced, key=lambda row: row["median"])[:3]
+        first = ranked[0]
+        cells = [f"{first['candidate']}, {_time(first['median'])}"]
+        cells += [f"{row['candidate']}, {row['median'] / first['median']:.2f}" for row in ranked[1:]]
+        lines.append(f"| {first['n']}^3 | {where(first)} | " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
 def case_table(rows: list[Row]) -> list[str]:
     first = rows[0]
     lines = [f"### {first['case']}: `{first['problem']}`", "",
-             f"{first['hosts']} hosts of {first['ranks_per_host']} ranks, links of {first['rate']}; commit "
+             f"{where(first)}; commit "
              f"{first['commit']}, {first['date']}, load before {first['load_before']:.1f}"
              + (", small form" if first["small"] else ""), "",
              "| candidate | median | spread | communication | over best | at least on links | messages | bytes |",
@@ -337,7 +391,7 @@ def summary(rows: list[Row]) -> str:
              f"candidates of a case took turns in one launch. `over best` compares with the fastest forced candidate, "
              f"turn by turn. Communication is what steps other than transforms took; where an "
              f"exchange and a transform are one step, its transform is in it.", ""]  # fmt: skip
-    lines += planner_table(rows) + speedup_table(rows)
+    lines += winners_table(rows) + planner_table(rows) + speedup_table(rows)
     for name in dict.fromkeys(row["case"] for row in rows):
         lines += case_table([row for row in rows if row["case"] == name])
     return "\n".join(lines)
