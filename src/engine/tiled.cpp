@@ -65,6 +65,31 @@ class AxisByTiles {
         return made;
     }
 
+    // For a plane that is scratch memory and lies in the cache: its lines are transformed where they are, and go from
+    // there past the cache to the output. One thread.
+    static Result<std::unique_ptr<AxisByTiles>> make_in_plane(const Engine& engine, Kernel kernel, Precision precision,
+                                                              bool measure, AxisWork work, int threads) {
+        auto made = std::unique_ptr<AxisByTiles>(new AxisByTiles(std::move(work), precision));
+        const index_t lanes = made->tile_.lanes, last = made->work_.lanes % lanes;
+        LocalSpec lines;
+        lines.kernel = kernel;
+        lines.precision = precision;
+        lines.transform = {{made->work_.axis.n, made->work_.axis.in_stride, made->work_.axis.in_stride}};
+        lines.in_place = true;
+        lines.measure = measure;
+        for (int i = 0; i < threads; ++i) {
+            InPlane in_plane;
+            lines.batch = {{lanes, 1, 1}};
+            SPANFFT_ASSIGN(in_plane.full, engine.plan(lines));
+            lines.batch = {{last, 1, 1}};
+            if (last) {
+                SPANFFT_ASSIGN(in_plane.last, engine.plan(lines));
+            }
+            made->in_planes_.push_back(std::move(in_plane));
+        }
+        return made;
+    }
+
     index_t blocks() const { return ceil_div(work_.lanes, tile_.lanes) * work_.loop_count(); }
 
     // Block i of blocks(), by thread `member`.
@@ -78,6 +103,7 @@ class AxisByTiles {
             in_offset += at * work_.loops[l].in_stride;
             out_offset += at * work_.loops[l].out_stride;
         }
+        if (!in_planes_.empty()) return run_in_plane(first, width, member, in, out_offset, out);
         const Tile& tile = tiles_[static_cast<size_t>(member)];
         const auto elem = static_cast<index_t>(tile_.elem.bytes());
         const auto run_bytes = static_cast<size_t>(width * elem);
@@ -86,19 +112,27 @@ class AxisByTiles {
         for (index_t p = 0; p < work_.axis.n; ++p)
             std::memcpy(tile.rows() + p * pitch_bytes_, from + p * work_.axis.in_stride * elem, run_bytes);
         tile.transform();
-        for (index_t p = 0; p < work_.axis.n; ++p) {
-            char* target = to + p * work_.axis.out_stride * elem;
-            if (stream_)
-                stream_copy(target, tile.rows() + p * pitch_bytes_, run_bytes);
-            else
-                std::memcpy(target, tile.rows() + p * pitch_bytes_, run_bytes);
-        }
-        if (stream_) stream_fence();
+        for (index_t p = 0; p < work_.axis.n; ++p)
+            std::memcpy(to + p * work_.axis.out_stride * elem, tile.rows() + p * pitch_bytes_, run_bytes);
     }
-    // The output is large and not read again soon.
-    void set_stream() { stream_ = true; }
 
   private:
+    struct InPlane {
+        std::unique_ptr<LocalFft> full, last;  // last: of a narrower last block
+    };
+    void run_in_plane(index_t first, index_t width, int member, const void* plane, index_t out_offset,
+                      void* out) const {
+        const auto elem = static_cast<index_t>(tile_.elem.bytes());
+        char* lines = static_cast<char*>(const_cast<void*>(plane)) + first * elem;
+        char* to = static_cast<char*>(out) + out_offset * elem;
+        const InPlane& fft = in_planes_[static_cast<size_t>(member)];
+        (width == tile_.lanes ? fft.full : fft.last)->execute(lines, lines);
+        for (index_t p = 0; p < work_.axis.n; ++p) {
+            stream_copy(to + p * work_.axis.out_stride * elem, lines + p * work_.axis.in_stride * elem,
+                        static_cast<size_t>(width * elem));
+        }
+        stream_fence();
+    }
     AxisByTiles(AxisWork work, Precision precision) : work_(std::move(work)) {
         tile_.elem = {precision, true};
         tile_.points = work_.axis.n;
@@ -109,8 +143,8 @@ class AxisByTiles {
     AxisWork work_;
     TileSpec tile_;
     index_t pitch_bytes_ = 0;
-    bool stream_ = false;
-    std::vector<Tile> tiles_;
+    std::vector<Tile> tiles_;         // one for each thread, unless
+    std::vector<InPlane> in_planes_;  // the lines are transformed where they lie
 };
 
 // A stage: one axis, by the engine itself or by tiles; on the input, across, or on the output.
@@ -319,7 +353,6 @@ Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Orde
                          index_t pitch) {
     Order step = asked;
     LoopDim axis = on_side(spec.transform[step.axis], step.on);
-    const bool stream = pitch > 0 && !step.by_engine;
     if (pitch > 0 && step.by_engine) {
         step.on = Stage::On::into_plane;
         step.loops[0].out_stride = pitch;
@@ -330,9 +363,9 @@ Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Orde
     Stage stage;
     stage.on = step.on;
     if (!step.by_engine) {
-        SPANFFT_ASSIGN(stage.tiles, AxisByTiles::make(engine, kernel_of_stage(spec, step), spec.precision, spec.measure,
-                                                      *axis_work(axis, step.loops), members));
-        if (stream) stage.tiles->set_stream();
+        const auto make = step.on == Stage::On::from_plane ? AxisByTiles::make_in_plane : AxisByTiles::make;
+        SPANFFT_ASSIGN(stage.tiles, make(engine, kernel_of_stage(spec, step), spec.precision, spec.measure,
+                                         *axis_work(axis, step.loops), members));
         return stage;
     }
     LocalSpec part = spec;

@@ -162,7 +162,7 @@ class ThreadTransfer final : public Transfer {
         if (!bound_) target_ = target;
         if (bound_) source = source_;
         if (in_place_) {
-            std::memcpy(kept_.data(), target, kept_.size());
+            if (!kept_.empty()) std::memcpy(kept_.data(), target, kept_.size());
             source = kept_.data();
         }
         board_->sources[static_cast<size_t>(rank_)] = source;  // read by the others only after they met in finish

@@ -76,7 +76,7 @@ class MpiWindow final : public SharedWindow {
         if (bytes > 0 && address % kPage == 0)
             (void)madvise(own, static_cast<size_t>(whole_pages(bytes)), MADV_HUGEPAGE);
         if (rank == 0) std::memset(static_cast<void*>(state_), 0, sizeof *state_);
-        std::memset(own, 0, static_cast<size_t>(bytes));
+        if (bytes > 0) std::memset(own, 0, static_cast<size_t>(bytes));
         SPANFFT_MPI_TRY(MPI_Win_sync(window_));
         SPANFFT_MPI_TRY(MPI_Barrier(comm));
         SPANFFT_MPI_TRY(MPI_Win_sync(window_));
