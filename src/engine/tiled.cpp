@@ -112,9 +112,17 @@ class AxisByTiles {
         for (index_t p = 0; p < work_.axis.n; ++p)
             std::memcpy(tile.rows() + p * pitch_bytes_, from + p * work_.axis.in_stride * elem, run_bytes);
         tile.transform();
-        for (index_t p = 0; p < work_.axis.n; ++p)
-            std::memcpy(to + p * work_.axis.out_stride * elem, tile.rows() + p * pitch_bytes_, run_bytes);
+        for (index_t p = 0; p < work_.axis.n; ++p) {
+            char* target = to + p * work_.axis.out_stride * elem;
+            if (stream_)
+                stream_copy(target, tile.rows() + p * pitch_bytes_, run_bytes);
+            else
+                std::memcpy(target, tile.rows() + p * pitch_bytes_, run_bytes);
+        }
+        if (stream_) stream_fence();
     }
+    // The output is another array than the input, and too large for the cache.
+    void set_stream() { stream_ = true; }
 
   private:
     struct InPlane {
@@ -143,6 +151,7 @@ class AxisByTiles {
     AxisWork work_;
     TileSpec tile_;
     index_t pitch_bytes_ = 0;
+    bool stream_ = false;
     std::vector<Tile> tiles_;         // one for each thread, unless
     std::vector<InPlane> in_planes_;  // the lines are transformed where they lie
 };
@@ -366,6 +375,8 @@ Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Orde
         const auto make = step.on == Stage::On::from_plane ? AxisByTiles::make_in_plane : AxisByTiles::make;
         SPANFFT_ASSIGN(stage.tiles, make(engine, kernel_of_stage(spec, step), spec.precision, spec.measure,
                                          *axis_work(axis, step.loops), members));
+        const auto elem = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
+        if (step.on == Stage::On::across && spec_elems(spec) * elem >= kStreamWorthBytes) stage.tiles->set_stream();
         return stage;
     }
     LocalSpec part = spec;
