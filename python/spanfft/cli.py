@@ -102,7 +102,10 @@ def _parser() -> argparse.ArgumentParser:
                    help="for c2r: length of the last axis of the result; default: the even one")  # fmt: skip
     t.add_argument("--threads", type=int, default=0, metavar="T", help="in each process; default: chosen")
     t.add_argument("--engine", help="fftw, mkl or ducc0; default: chosen")
-    t.add_argument("--exchange", help="between ranks: alltoallw or alltoallv; default: chosen")
+    t.add_argument(
+        "--exchange",
+        help="between ranks, as docs/strategies.md lists them: shared, alltoallv, overlap:4, ...; default: chosen",
+    )
     t.add_argument("--grid", type=_integers, metavar="PxQ", help="blocks of each axis on ranks; default: chosen")
     t.add_argument("--explain", action="store_true", help="print the plan afterwards, predicted beside counted")
     t.add_argument("--trace", metavar="FILE", help="record what each rank does when, as Perfetto JSON")
