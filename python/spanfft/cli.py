@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--engine", help="fftw, mkl or ducc0; default: chosen")
     t.add_argument(
         "--exchange",
-        help="between ranks, as docs/strategies.md lists them: shared, alltoallv, overlap:4, ...; default: chosen",
+        help="between ranks: shared, alltoallv, overlap:4, ...; default: chosen",
     )
     t.add_argument("--grid", type=_integers, metavar="PxQ", help="blocks of each axis on ranks; default: chosen")
     t.add_argument("--explain", action="store_true", help="print the plan afterwards, predicted beside counted")
