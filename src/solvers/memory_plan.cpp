@@ -62,8 +62,6 @@ void transform_whole_axes(Route& route, ArrayState& state, std::vector<PendingAx
     }
 }
 
-namespace {
-
 Route reversed(const Route& forward) {
     Route route;
     for (auto op = forward.rbegin(); op != forward.rend(); ++op) {
@@ -71,6 +69,8 @@ Route reversed(const Route& forward) {
     }
     return route;
 }
+
+namespace {
 
 // True if `state` fits where `area` does, on every rank.
 bool fits(const ArrayState& state, const ArrayState& area) {

@@ -33,6 +33,9 @@ struct PendingAxis {
 void transform_whole_axes(Route& route, ArrayState& state, std::vector<PendingAxis>& pending);
 std::vector<PendingAxis> pending_axes(const Problem& problem);
 
+// The same route undone: from its end to its start, each operation by its inverse.
+Route reversed(const Route& forward);
+
 // Threads inside each rank: as asked for, else what a node's cores give each of its ranks, at least one.
 int threads_of(const Problem& problem, const Machine& machine);
 

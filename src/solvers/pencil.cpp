@@ -18,10 +18,6 @@
 
 namespace spanfft {
 
-namespace {
-
-// The axis that grid dimension `dim` should divide instead: whole now, not needed soon, and long enough that no rank
-// goes empty; the slowest such axis, because its pieces are the longest contiguous runs.
 int axis_to_divide(const Layout& layout, const std::vector<PendingAxis>& pending, int first_axis, index_t parts) {
     int best = -1;
     auto rank_axis = [&](int axis) {
@@ -37,6 +33,8 @@ int axis_to_divide(const Layout& layout, const std::vector<PendingAxis>& pending
     }
     return best;
 }
+
+namespace {
 
 void exchange_to(Route& route, ArrayState& state, Layout layout) {
     if (layout == state.layout) return;

@@ -5,6 +5,11 @@
 
 namespace spanfft {
 
+// The axis that a grid dimension of so many parts should divide instead of its own: whole now, not among `pending`, and
+// long enough that no rank goes empty; the slowest such axis, because its pieces are the longest contiguous runs. -1:
+// none.
+int axis_to_divide(const Layout& layout, const std::vector<PendingAxis>& pending, int first_axis, index_t parts);
+
 // The forward route on a given grid: its first layout is the input's, its last the spectrum's.
 Result<Route> find_route(const Problem& problem, const Extents& grid);
 

@@ -5,8 +5,8 @@
 // for which the ranks share the lines out. So natural order costs nothing, and a slab transform is two sweeps over
 // memory, as many as one process with threads would make; every further divided axis is one more. The user's arrays are
 // foreign to the other ranks: the first step reads the input into the window or the last one writes the output; where
-// that is not free (natural order) a copy of this rank's part is made, unless the plan owns the arrays (own_arrays) and
-// they are the window. Order: DCT/DST and c2c axes commute, so the local axes go first in both directions; the halved
+// that is not free (natural order) a copy of this rank's part is made, unless the plan owns the output (own_output) and
+// it is the window. Order: DCT/DST and c2c axes commute, so the local axes go first in both directions; the halved
 // axis of r2c must be first forward and last backward.
 #include <algorithm>
 #include <utility>
@@ -98,8 +98,7 @@ struct Axes {
     ArrayState real, spectrum;  // both divided by the grid
 };
 
-Result<Axes> divide_axes(const Problem& problem, const Extents& grid) {
-    SPANFFT_ASSIGN(const Route route, find_route(problem, grid));
+Axes divide_axes(const Problem& problem, const Route& route) {
     Axes axes;
     axes.real = route.front().from;
     ArrayState state = axes.real;
@@ -133,30 +132,14 @@ Status applies_to_axes(const Problem& problem, const Axes& axes) {
     return Status();
 }
 
-// An axis to divide instead of `axis` among the same ranks, so that the lines along `axis` are shared out.
+// The lines along `axis`, shared out among the ranks that divide it now.
 Result<Layout> share_of_lines(const Layout& layout, int axis, int first_axis) {
     const auto& grid = layout.grid();
-    for (size_t dim = 0; dim < grid.size(); ++dim) {
-        if (grid[dim].axis != axis) continue;
-        int best = -1;
-        for (int other = first_axis; other < layout.ndim(); ++other) {
-            const bool divided =
-                std::any_of(grid.begin(), grid.end(), [&](const GridDim& d) { return d.axis == other; });
-            const auto enough = [&](int a) {
-                return std::min(layout.shape()[static_cast<size_t>(a)], grid[dim].parts);
-            };
-            if (!divided && (best < 0 || enough(other) > enough(best))) best = other;
-        }
-        if (best >= 0) return layout.with_division(static_cast<int>(dim), best);
-    }
-    return error(Code::unsupported, "shared finds no axis by which to share out the lines along axis ", axis);
-}
-
-Route undone(const Route& forward) {
-    Route route;
-    for (auto op = forward.rbegin(); op != forward.rend(); ++op)
-        route.push_back({op->type, op->to, op->from, inverse_kernel(op->kernel), op->axes});
-    return route;
+    const auto dim = std::find_if(grid.begin(), grid.end(), [&](const GridDim& d) { return d.axis == axis; });
+    const int other = axis_to_divide(layout, {}, first_axis, dim->parts);
+    if (other < 0)
+        return error(Code::unsupported, "shared finds no axis by which to share out the lines along axis ", axis);
+    return layout.with_division(static_cast<int>(dim - grid.begin()), other);
 }
 
 // The same operations in forward order, each backward: c2c and DCT/DST axes commute.
@@ -170,16 +153,14 @@ RouteOp copy_of(const ArrayState& state) { return {RouteOp::Type::copy, state, s
 struct Slots {
     Slot input, output;  // the user's
     Slot window;         // where the array is seen by all
-    bool window_is_input = false, window_is_output = false;
 };
 
 // Local steps on the way into the window (from the input) or, when `into` is false, out of it (to the output). Only one
 // of them moves; the others stay in the window.
 Status local_steps(Builder& builder, Route route, const Slots& slots, bool into, const ArrayState& state) {
     const Slot outside = into ? slots.input : slots.output;
-    const bool same = into ? slots.window_is_input : slots.window_is_output;
     if (route.empty()) {
-        if (same) return Status();
+        if (outside == slots.window) return Status();
         return into ? builder.local(copy_of(state), outside, slots.window)
                     : builder.local(copy_of(state), slots.window, outside);
     }
@@ -192,8 +173,8 @@ Status local_steps(Builder& builder, Route route, const Slots& slots, bool into,
     return Status();
 }
 
-// All divided axes in the window; with `last_out` (or `first_in`) the last (first) of them leaves it for (enters it
-// from) this rank's own array, which is divided as `exchanged`.
+// All divided axes in the window; with `exchanged` (else nullptr) the last of them forward leaves it for this rank's
+// own array, which is divided so, and backward the first enters it from there.
 Status shared_steps(Builder& builder, const Problem& problem, const Axes& axes, const Slots& slots,
                     const Layout* exchanged) {
     const bool forward = problem.forward();
@@ -223,11 +204,11 @@ Result<std::unique_ptr<Plan>> solve_shared(const Problem& asked, const Planner& 
     SPANFFT_TRY(applies(asked, planner));
     Problem problem = asked;
     SPANFFT_ASSIGN(problem.grid, choose_grid(asked, planner));
-    SPANFFT_ASSIGN(const Axes axes, divide_axes(problem, problem.grid));
+    SPANFFT_ASSIGN(const Route route, find_route(problem, problem.grid));
+    const Axes axes = divide_axes(problem, route);
     SPANFFT_TRY(applies_to_axes(problem, axes));
     if (axes.divided.empty())
         return error(Code::unsupported, "shared has nothing to do: no divided axis is transformed");
-    SPANFFT_ASSIGN(const Route route, find_route(problem, problem.grid));
     const Layout spectrum_layout = route.back().to.layout;
     const bool natural = problem.output == SpectrumOrder::natural;
     const Layout* exchanged = natural ? nullptr : &spectrum_layout;
@@ -238,22 +219,20 @@ Result<std::unique_ptr<Plan>> solve_shared(const Problem& asked, const Planner& 
             return error(Code::unsupported, "shared does not end with axis ", axis, " divided");
     }
     const ArrayState spectrum{spectrum_layout, axes.spectrum.elem};
-    Slots slots{problem.in_place ? Slot::output : Slot::input, Slot::output, Slot::work0, false, false};
-    if (problem.own_output && natural && !(problem.halves() && !problem.forward())) {
+    Slots slots{problem.in_place ? Slot::output : Slot::input, Slot::output, Slot::work0};
+    if (problem.own_output && natural && !(problem.halves() && !problem.forward()))
         slots.window = Slot::output;  // seen by all: nothing is left to copy
-        slots.window_is_output = true;
-    }
 
     Builder builder(problem, planner);
     if (problem.forward() || (natural && !problem.halves())) {
-        SPANFFT_TRY(
-            local_steps(builder, problem.forward() ? axes.local : each_undone(axes.local), slots, true, axes.spectrum));
+        SPANFFT_TRY(local_steps(builder, problem.forward() ? axes.local : each_undone(axes.local), slots, true,
+                                axes.spectrum));
         SPANFFT_TRY(shared_steps(builder, problem, axes, slots, exchanged));
         if (natural) SPANFFT_TRY(local_steps(builder, {}, slots, false, axes.spectrum));
     } else {
         if (natural) SPANFFT_TRY(local_steps(builder, {}, slots, true, axes.spectrum));
         SPANFFT_TRY(shared_steps(builder, problem, axes, slots, exchanged));
-        SPANFFT_TRY(local_steps(builder, undone(axes.local), slots, false, axes.real));
+        SPANFFT_TRY(local_steps(builder, reversed(axes.local), slots, false, axes.real));
     }
     return problem.forward() ? builder.finish(axes.real, spectrum) : builder.finish(spectrum, axes.real);
 }
