@@ -30,6 +30,32 @@ AxisRange rows_of_planes(const ExchangeSpec& spec, int rank, int chunk);
 std::vector<std::string> planes_candidates(const ExchangeSpec& spec);  // one plane, an eighth, a quarter, all
 extern const char* const kPlanesHelp;
 
+// A row of the table for a strategy that sends so many planes at a time and differs from the others in what carries
+// them.
+template <Carrier kCarrier>
+ExchangeStrategy strategy_by_planes(const char* name, const char* source, const char* how) {
+    ExchangeStrategy row;
+    row.name = name;
+    row.source = source;
+    row.how = how;
+    row.parameter = kPlanesHelp;
+    row.bind = [](const ExchangeBinding& binding) {
+        return bind_chunked(binding, chunks_of_planes(binding.spec, binding.rank), kCarrier);
+    };
+    row.predict = [](const ExchangeSpec& spec, int rank) {
+        return predict_chunked(spec, rank, chunks_of_planes(spec, rank), kCarrier);
+    };
+    row.buffer_bytes = [](const ExchangeSpec& spec, int rank) {
+        return chunked_buffer_bytes(spec, rank, chunks_of_planes(spec, rank), kCarrier);
+    };
+    row.check = check_planes;
+    row.candidates = planes_candidates;
+    row.chunks = count_planes_chunks;
+    row.rows = rows_of_planes;
+    row.overlaps = kCarrier == Carrier::pairs_later;
+    return row;
+}
+
 // Peers in the order in which pairs meet: in each round everyone has one partner, whoever is its own has none.
 // Worked numbers: 4 ranks; rank 0 meets (round - 0) mod 4 = 0, 1, 2, 3 and rank 1 meets 3, 0, 1, 2: each other in
 // round 1.

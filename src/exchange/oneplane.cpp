@@ -10,25 +10,8 @@
 namespace spanfft {
 
 ExchangeStrategy oneplane_strategy() {
-    ExchangeStrategy row;
-    row.name = "oneplane";
-    row.source = "P3 Oneplane";
-    row.how = "a blocking collective for each group of planes";
-    row.parameter = kPlanesHelp;
-    row.bind = [](const ExchangeBinding& binding) {
-        return bind_chunked(binding, chunks_of_planes(binding.spec, binding.rank), Carrier::collective);
-    };
-    row.predict = [](const ExchangeSpec& spec, int rank) {
-        return predict_chunked(spec, rank, chunks_of_planes(spec, rank), Carrier::collective);
-    };
-    row.buffer_bytes = [](const ExchangeSpec& spec, int rank) {
-        return chunked_buffer_bytes(spec, rank, chunks_of_planes(spec, rank), Carrier::collective);
-    };
-    row.check = check_planes;
-    row.candidates = planes_candidates;
-    row.chunks = count_planes_chunks;
-    row.rows = rows_of_planes;
-    return row;
+    return strategy_by_planes<Carrier::collective>("oneplane", "P3 Oneplane",
+                                                   "a blocking collective for each group of planes");
 }
 
 }  // namespace spanfft

@@ -12,26 +12,8 @@
 namespace spanfft {
 
 ExchangeStrategy overlap_strategy() {
-    ExchangeStrategy row;
-    row.name = "overlap";
-    row.source = "P3 Overlap, P5";
-    row.how = "non-blocking pairs for each group of planes";
-    row.parameter = kPlanesHelp;
-    row.bind = [](const ExchangeBinding& binding) {
-        return bind_chunked(binding, chunks_of_planes(binding.spec, binding.rank), Carrier::pairs_later);
-    };
-    row.predict = [](const ExchangeSpec& spec, int rank) {
-        return predict_chunked(spec, rank, chunks_of_planes(spec, rank), Carrier::pairs_later);
-    };
-    row.buffer_bytes = [](const ExchangeSpec& spec, int rank) {
-        return chunked_buffer_bytes(spec, rank, chunks_of_planes(spec, rank), Carrier::pairs_later);
-    };
-    row.check = check_planes;
-    row.candidates = planes_candidates;
-    row.chunks = count_planes_chunks;
-    row.rows = rows_of_planes;
-    row.overlaps = true;
-    return row;
+    return strategy_by_planes<Carrier::pairs_later>("overlap", "P3 Overlap, P5",
+                                                    "non-blocking pairs for each group of planes");
 }
 
 }  // namespace spanfft

@@ -6,86 +6,16 @@
 // known only when it runs.
 // Cost: two buffers as large as what travels, each read and written once: a copy more than alltoallv where one side is
 // contiguous. It can win where parts are short and the same plan runs often.
-// Invariant: the transfer is destroyed before the buffers that it is bound to.
 #include "exchange/persistent.hpp"
 
 #include <algorithm>
 #include <climits>
 
-#include "comm/strided_copy.hpp"
-#include "core/buffer.hpp"
-#include "exchange/packing.hpp"
+#include "exchange/packed.hpp"
 
 namespace spanfft {
 
 namespace {
-
-PackedSide send_side(const ExchangeSpec& spec, int rank) {
-    return make_side(pieces_to_send(spec.from, spec.to, rank), spec.from.patch(rank), spec.elem_bytes, rank,
-                     Packing::always);
-}
-
-PackedSide receive_side(const ExchangeSpec& spec, int rank) {
-    return make_side(pieces_to_receive(spec.from, spec.to, rank), spec.to.patch(rank), spec.elem_bytes, rank,
-                     Packing::always);
-}
-
-class PersistentExchange final : public Exchange {
-  public:
-    static Result<std::unique_ptr<Exchange>> make(const ExchangeBinding& binding) {
-        auto exchange = std::unique_ptr<PersistentExchange>(new PersistentExchange);
-        exchange->send_ = send_side(binding.spec, binding.rank);
-        exchange->receive_ = receive_side(binding.spec, binding.rank);
-        exchange->self_ = static_cast<size_t>(binding.comm.rank());
-        SPANFFT_TRY(agree(binding.comm, exchange->allocate()));
-        SPANFFT_ASSIGN(exchange->transfer_, binding.comm.make_persistent_alltoallv(
-                                                exchange->send_buffer_.data(), exchange->send_.wire,
-                                                exchange->receive_buffer_.data(), exchange->receive_.wire));
-        return std::unique_ptr<Exchange>(std::move(exchange));
-    }
-    int chunks() const override { return 1; }
-    Status start(int, const void* source, void* target) override {
-        target_ = target;
-        pack(send_, source, send_buffer_.data());
-        SPANFFT_TRY(transfer_->start(send_buffer_.data(), receive_buffer_.data()));
-        copy_strided(send_.parts[self_], source, receive_.parts[self_], target);  // while messages travel
-        return Status();
-    }
-    Status finish(int) override {
-        SPANFFT_TRY(transfer_->finish());
-        unpack(receive_, receive_buffer_.data(), target_);
-        return Status();
-    }
-    index_t memory_bytes() const override {
-        return 2 * (send_.buffer_bytes + receive_.buffer_bytes + send_.parts[self_].bytes());
-    }
-
-  private:
-    PersistentExchange() = default;
-    Status allocate() {
-        SPANFFT_ASSIGN(send_buffer_, Buffer::allocate(static_cast<size_t>(send_.buffer_bytes)));
-        SPANFFT_ASSIGN(receive_buffer_, Buffer::allocate(static_cast<size_t>(receive_.buffer_bytes)));
-        return Status();
-    }
-
-    PackedSide send_, receive_;
-    Buffer send_buffer_, receive_buffer_;
-    size_t self_ = 0;  // position of this rank in the group
-    std::unique_ptr<Transfer> transfer_;
-    void* target_ = nullptr;
-};
-
-index_t buffer_bytes(const ExchangeSpec& spec, int rank) {
-    return send_side(spec, rank).buffer_bytes + receive_side(spec, rank).buffer_bytes;
-}
-
-Counts predict(const ExchangeSpec& spec, int rank) {
-    const auto pieces = pieces_to_send(spec.from, spec.to, rank);
-    Counts counts = count_pieces(spec, rank);
-    counts.calls = 1;
-    counts.memory_bytes = 2 * (buffer_bytes(spec, rank) + kept_bytes(send_side(spec, rank), pieces, rank));
-    return counts;
-}
 
 Status check(const ExchangeSpec& spec) {
     SPANFFT_TRY(takes_no_parameter(spec));
@@ -110,9 +40,22 @@ ExchangeStrategy persistent_strategy() {
     row.name = "persistent";
     row.source = "spanfft, MPI-4";
     row.how = "packed, one collective that is set up once";
-    row.bind = PersistentExchange::make;
-    row.predict = predict;
-    row.buffer_bytes = buffer_bytes;
+    row.bind = [](const ExchangeBinding& binding) {
+        return PackedCollective::make(binding, Packing::always,
+                                      [](Comm& comm, const PackedSide& send, Buffer& send_buffer,
+                                         const PackedSide& receive, Buffer& receive_buffer) {
+                                          return comm.make_persistent_alltoallv(send_buffer.data(), send.wire,
+                                                                                receive_buffer.data(), receive.wire);
+                                      });
+    };
+    row.predict = [](const ExchangeSpec& spec, int rank) {
+        Counts counts = predict_packed(spec, rank, Packing::always);
+        counts.calls = 1;
+        return counts;
+    };
+    row.buffer_bytes = [](const ExchangeSpec& spec, int rank) {
+        return packed_buffer_bytes(spec, rank, Packing::always);
+    };
     row.check = check;
     return row;
 }

@@ -14,9 +14,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "comm/strided_copy.hpp"
-#include "core/buffer.hpp"
-#include "exchange/packing.hpp"
+#include "exchange/packed.hpp"
 
 namespace spanfft {
 
@@ -108,37 +106,25 @@ int place_of(const std::vector<int>& members, int rank) {
     return static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
 }
 
-PackedSide send_side(const ExchangeSpec& spec, int rank) {
-    return make_side(pieces_to_send(spec.from, spec.to, rank), spec.from.patch(rank), spec.elem_bytes, rank);
-}
-
-PackedSide receive_side(const ExchangeSpec& spec, int rank) {
-    return make_side(pieces_to_receive(spec.from, spec.to, rank), spec.to.patch(rank), spec.elem_bytes, rank);
-}
-
-class PhasedExchange final : public Exchange {
+class PhasedExchange final : public PackedExchange {
   public:
-    explicit PhasedExchange(Comm& comm) : comm_(comm), self_(static_cast<size_t>(comm.rank())) {}
+    explicit PhasedExchange(const ExchangeBinding& binding)
+        : PackedExchange(binding, Packing::where_needed), comm_(binding.comm) {}
 
     static Result<std::unique_ptr<Exchange>> make(const ExchangeBinding& binding) {
-        auto exchange = std::make_unique<PhasedExchange>(binding.comm);
-        exchange->send_ = send_side(binding.spec, binding.rank);
-        exchange->receive_ = receive_side(binding.spec, binding.rank);
-        SPANFFT_TRY(agree(binding.comm, exchange->allocate()));
+        auto exchange = std::make_unique<PhasedExchange>(binding);
+        SPANFFT_TRY(exchange->allocate(binding.comm));
         SPANFFT_TRY(exchange->make_groups(binding));
         return std::unique_ptr<Exchange>(std::move(exchange));
     }
-    int chunks() const override { return 1; }
-    Status start(int, const void* source, void* target) override {
-        target_ = target;
-        pack(send_, source, send_buffer_.data());
-        from_ = send_.packed ? send_buffer_.data() : source;
-        to_ = receive_.packed ? receive_buffer_.data() : target;
-        if (!groups_.empty()) SPANFFT_TRY(groups_.front()->start(from_, to_));
-        copy_strided(send_.parts[self_], source, receive_.parts[self_], target);  // while messages travel
-        return Status();
+
+  private:
+    Status begin(const void* from, void* to) override {
+        from_ = from;
+        to_ = to;
+        return groups_.empty() ? Status() : groups_.front()->start(from_, to_);
     }
-    Status finish(int) override {
+    Status complete() override {
         for (size_t group = 0; group < groups_.size(); ++group) {
             if (group > 0) {
                 SPANFFT_TRY(comm_.barrier());
@@ -146,17 +132,6 @@ class PhasedExchange final : public Exchange {
             }
             SPANFFT_TRY(groups_[group]->finish());
         }
-        unpack(receive_, receive_buffer_.data(), target_);
-        return Status();
-    }
-    index_t memory_bytes() const override {
-        return 2 * (send_.buffer_bytes + receive_.buffer_bytes + send_.parts[self_].bytes());
-    }
-
-  private:
-    Status allocate() {
-        SPANFFT_ASSIGN(send_buffer_, Buffer::allocate(static_cast<size_t>(send_.buffer_bytes)));
-        SPANFFT_ASSIGN(receive_buffer_, Buffer::allocate(static_cast<size_t>(receive_.buffer_bytes)));
         return Status();
     }
     // One transfer for all phases of a group: its messages are started in the order of the phases. A failure is kept
@@ -185,25 +160,20 @@ class PhasedExchange final : public Exchange {
     }
 
     Comm& comm_;
-    PackedSide send_, receive_;
-    Buffer send_buffer_, receive_buffer_;
-    size_t self_;  // position of this rank in the group
     std::vector<std::unique_ptr<Transfer>> groups_;
     const void* from_ = nullptr;
-    void *to_ = nullptr, *target_ = nullptr;
+    void* to_ = nullptr;
 };
 
 index_t buffer_bytes(const ExchangeSpec& spec, int rank) {
-    return send_side(spec, rank).buffer_bytes + receive_side(spec, rank).buffer_bytes;
+    return packed_buffer_bytes(spec, rank, Packing::where_needed);
 }
 
 Counts predict(const ExchangeSpec& spec, int rank) {
-    const auto pieces = pieces_to_send(spec.from, spec.to, rank);
-    Counts counts = count_pieces(spec, rank);
+    Counts counts = predict_packed(spec, rank, Packing::where_needed);
     counts.calls = counts.messages;
     for (const Piece& piece : pieces_to_receive(spec.from, spec.to, rank))
         counts.calls += piece.peer != rank && piece.elems() > 0;
-    counts.memory_bytes = 2 * (buffer_bytes(spec, rank) + kept_bytes(send_side(spec, rank), pieces, rank));
     return counts;
 }
 

@@ -11,25 +11,8 @@
 namespace spanfft {
 
 ExchangeStrategy replace_strategy() {
-    ExchangeStrategy row;
-    row.name = "replace";
-    row.source = "P3 Replace";
-    row.how = "one call a pair that sends a buffer and receives into it";
-    row.parameter = kPlanesHelp;
-    row.bind = [](const ExchangeBinding& binding) {
-        return bind_chunked(binding, chunks_of_planes(binding.spec, binding.rank), Carrier::pairs_replace);
-    };
-    row.predict = [](const ExchangeSpec& spec, int rank) {
-        return predict_chunked(spec, rank, chunks_of_planes(spec, rank), Carrier::pairs_replace);
-    };
-    row.buffer_bytes = [](const ExchangeSpec& spec, int rank) {
-        return chunked_buffer_bytes(spec, rank, chunks_of_planes(spec, rank), Carrier::pairs_replace);
-    };
-    row.check = check_planes;
-    row.candidates = planes_candidates;
-    row.chunks = count_planes_chunks;
-    row.rows = rows_of_planes;
-    return row;
+    return strategy_by_planes<Carrier::pairs_replace>("replace", "P3 Replace",
+                                                      "one call a pair that sends a buffer and receives into it");
 }
 
 }  // namespace spanfft

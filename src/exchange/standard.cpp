@@ -10,25 +10,8 @@
 namespace spanfft {
 
 ExchangeStrategy standard_strategy() {
-    ExchangeStrategy row;
-    row.name = "standard";
-    row.source = "P3 Standard";
-    row.how = "blocking send and receive in pairs, some planes at a time";
-    row.parameter = kPlanesHelp;
-    row.bind = [](const ExchangeBinding& binding) {
-        return bind_chunked(binding, chunks_of_planes(binding.spec, binding.rank), Carrier::pairs);
-    };
-    row.predict = [](const ExchangeSpec& spec, int rank) {
-        return predict_chunked(spec, rank, chunks_of_planes(spec, rank), Carrier::pairs);
-    };
-    row.buffer_bytes = [](const ExchangeSpec& spec, int rank) {
-        return chunked_buffer_bytes(spec, rank, chunks_of_planes(spec, rank), Carrier::pairs);
-    };
-    row.check = check_planes;
-    row.candidates = planes_candidates;
-    row.chunks = count_planes_chunks;
-    row.rows = rows_of_planes;
-    return row;
+    return strategy_by_planes<Carrier::pairs>("standard", "P3 Standard",
+                                              "blocking send and receive in pairs, some planes at a time");
 }
 
 }  // namespace spanfft

@@ -225,8 +225,8 @@ Result<std::unique_ptr<Plan>> solve_shared(const Problem& asked, const Planner& 
 
     Builder builder(problem, planner);
     if (problem.forward() || (natural && !problem.halves())) {
-        SPANFFT_TRY(local_steps(builder, problem.forward() ? axes.local : each_undone(axes.local), slots, true,
-                                axes.spectrum));
+        SPANFFT_TRY(
+            local_steps(builder, problem.forward() ? axes.local : each_undone(axes.local), slots, true, axes.spectrum));
         SPANFFT_TRY(shared_steps(builder, problem, axes, slots, exchanged));
         if (natural) SPANFFT_TRY(local_steps(builder, {}, slots, false, axes.spectrum));
     } else {
