@@ -357,7 +357,7 @@ class FftwInterfaceEngine : public Engine {
         const LocalSpec spec = canonical(asked);
         SPANFFT_TRY(supports(spec));
         if (is_empty(spec) || spec.transform.empty()) return make_copy(spec);
-        if (!library_->spec.is_mkl && worth_tiling(spec)) {
+        if (worth_tiling(spec) && !(library_->spec.is_mkl && spec.kernel == Kernel::r2c)) {
             auto tiled = plan_tiled(*this, spec);
             if (tiled.ok()) return tiled;
         }

@@ -142,28 +142,10 @@ std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
     return regions;
 }
 
-// target[i] = source[i] * factor over reals.
-template <class Real>
-void scaled_copy(void* target, const void* source, size_t bytes, Real factor) {
-    const auto* from = static_cast<const Real*>(source);
-    auto* to = static_cast<Real*>(target);
-    for (size_t i = 0; i < bytes / sizeof(Real); ++i) to[i] = from[i] * factor;
-}
-
-// `stream`: the target is not in the cache and not wanted there.
-void copy_run(Precision precision, long double scale, bool stream, void* target, const void* source, size_t bytes) {
-    if (scale == 1) {
-        stream ? stream_copy(target, source, bytes) : static_cast<void>(std::memcpy(target, source, bytes));
-        return;
-    }
-    switch (precision) {
-        case Precision::single:
-            return scaled_copy<float>(target, source, bytes, static_cast<float>(scale));
-        case Precision::dbl:
-            return scaled_copy<double>(target, source, bytes, static_cast<double>(scale));
-        case Precision::extended:
-            return scaled_copy<long double>(target, source, bytes, scale);
-    }
+// Out of a tile, whose run may be changed. `stream`: the target is not in the cache and not wanted there.
+void copy_out(Precision precision, long double scale, bool stream, void* target, void* run, size_t bytes) {
+    if (scale != 1) scale_reals(precision, run, static_cast<index_t>(bytes / real_bytes(precision)), scale);
+    stream ? stream_copy(target, run, bytes) : static_cast<void>(std::memcpy(target, run, bytes));
 }
 
 // What transforming so many lines costs, in time aside.
@@ -276,10 +258,11 @@ class SharedTransformTask final : public Task {
         for (index_t p = 0; p < piece.points; ++p, row += pitch_bytes_, array += piece.point_stride_bytes) {
             if (adjacent) {
                 const auto bytes = static_cast<size_t>(width * elem_bytes_);
-                if (kIn)
+                if (kIn) {
+                    prefetch(array + kTileAhead * piece.point_stride_bytes, bytes);
                     std::memcpy(row, array, bytes);
-                else
-                    copy_run(spec_.elem.precision, spec_.scale, stream_, array, row, bytes);
+                } else
+                    copy_out(spec_.elem.precision, spec_.scale, stream_, array, row, bytes);
                 continue;
             }
             for (index_t j = 0; j < width; ++j) {
@@ -287,7 +270,7 @@ class SharedTransformTask final : public Task {
                 if (kIn)
                     std::memcpy(row + j * elem_bytes_, elem, static_cast<size_t>(elem_bytes_));
                 else
-                    copy_run(spec_.elem.precision, spec_.scale, false, elem, row + j * elem_bytes_,
+                    copy_out(spec_.elem.precision, spec_.scale, false, elem, row + j * elem_bytes_,
                              static_cast<size_t>(elem_bytes_));
             }
         }

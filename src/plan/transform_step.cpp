@@ -111,6 +111,8 @@ void scale_reals(void* data, index_t count, long double factor) {
     for (index_t i = 0; i < count; ++i) x[i] *= f;
 }
 
+}  // namespace
+
 void scale_reals(Precision precision, void* data, index_t count, long double factor) {
     switch (precision) {
         case Precision::single:
@@ -121,6 +123,8 @@ void scale_reals(Precision precision, void* data, index_t count, long double fac
             return scale_reals<long double>(data, count, factor);
     }
 }
+
+namespace {
 
 // scipy's orthogonalize: which points are scaled before and after, relative to 1/sqrt(logical length).
 // DCT-I: first and last by sqrt(2) before, 1/sqrt(2) after. DCT-II: first by 1/sqrt(2) after; DCT-III: first by

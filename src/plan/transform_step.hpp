@@ -64,6 +64,8 @@ class RowsTransform {
     index_t planes_ = 1, planes_inner_ = 1;             // the transformed axis, where it is one of the outer loops
 };
 
+void scale_reals(Precision precision, void* data, index_t count, long double factor);  // data[i] *= factor
+
 // 5 n log2 n for a complex axis, half of it for real data; for all of the local array.
 double transform_flops(const LocalSpec& spec);
 
