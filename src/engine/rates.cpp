@@ -52,18 +52,18 @@ constexpr Prior kXeon[] = {
 
 // EPYC: one thread by processor seconds, for the machine was shared; two by the clock, while it was quiet. Equal rates
 // mean that the library uses one thread there. ducc0 as the build compiles it, for any x86-64; compiled for AVX2 it
-// reaches 1.3 to 1.6 times as much. FFTW's strided and several-axes rates are with our tiles (tiled.hpp); its own
-// estimated plans reach 1.6 and 1.9.
+// reaches 1.3 to 1.6 times as much. FFTW's and MKL's strided and several-axes rates are with our tiles (tiled.hpp);
+// FFTW's own estimated plans reach 1.6 and 1.9.
 constexpr Prior kEpyc[] = {
     {"fftw", RateShape::line, 1 << 10, 20.0, 37.9},     {"fftw", RateShape::line, 1 << 16, 13.3, 20.4},
     {"fftw", RateShape::line, 1 << 20, 7.7, 16.7},      {"fftw", RateShape::line, 1 << 24, 6.8, 12.8},
-    {"fftw", RateShape::several, 1 << 24, 15.0, 18.3},  {"fftw", RateShape::strided, 256, 12.4, 12.2},
+    {"fftw", RateShape::several, 1 << 24, 21.0, 37.6},  {"fftw", RateShape::strided, 256, 14.1, 28.4},
     {"mkl", RateShape::line, 1 << 10, 13.7, 27.2},      {"mkl", RateShape::line, 1 << 16, 21.3, 21.6},
     {"mkl", RateShape::line, 1 << 20, 12.8, 12.9},      {"mkl", RateShape::line, 1 << 24, 12.0, 12.0},
-    {"mkl", RateShape::several, 1 << 24, 12.3, 23.8},   {"mkl", RateShape::strided, 256, 10.3, 19.9},
+    {"mkl", RateShape::several, 1 << 24, 18.8, 33.3},   {"mkl", RateShape::strided, 256, 14.0, 25.7},
     {"ducc0", RateShape::line, 1 << 10, 12.8, 24.7},    {"ducc0", RateShape::line, 1 << 16, 7.9, 8.1},
     {"ducc0", RateShape::line, 1 << 20, 9.4, 18.5},     {"ducc0", RateShape::line, 1 << 24, 7.4, 11.9},
-    {"ducc0", RateShape::several, 1 << 24, 11.9, 22.0}, {"ducc0", RateShape::strided, 256, 10.0, 18.9},
+    {"ducc0", RateShape::several, 1 << 24, 13.6, 22.0}, {"ducc0", RateShape::strided, 256, 11.6, 23.0},
 };
 
 template <size_t N>
