@@ -87,7 +87,7 @@ typedef struct spanfft_part {
 
 /* What to transform. Fill it with spanfft_problem_init, then set what differs. */
 typedef struct spanfft_problem {
-    size_t size;                     /* sizeof(spanfft_problem); set by spanfft_problem_init */
+    size_t size;                     /* sizeof(spanfft_problem) of the caller; set by spanfft_problem_init */
     int32_t ndim;                    /* 1 to 6 */
     int64_t shape[SPANFFT_MAX_NDIM]; /* global, in real space, slowest axis first */
     int32_t naxes;                   /* transformed axes; 0: all of them */
@@ -190,8 +190,15 @@ SPANFFT_API const char* spanfft_last_error(void);
 /* The version of the library, "0.1.0". */
 SPANFFT_API const char* spanfft_version(void);
 
-/* Sets size and defaults: c2c on all axes, forward, double, norm backward, one array, natural order. */
-SPANFFT_API void spanfft_problem_init(spanfft_problem* problem, int ndim, const int64_t* shape);
+/* Sets size and defaults of a struct that is struct_bytes long for the caller: c2c on all axes, forward, double, norm
+ * backward, one array, natural order. Nothing behind struct_bytes is touched, whatever the library's own struct holds:
+ * so a program that was built against an older header is safe. From C and C++ call spanfft_problem_init. */
+SPANFFT_API void spanfft_problem_init_bytes(spanfft_problem* problem, size_t struct_bytes, int ndim,
+                                            const int64_t* shape);
+/* The same for the struct of this header. */
+static inline void spanfft_problem_init(spanfft_problem* problem, int ndim, const int64_t* shape) {
+    spanfft_problem_init_bytes(problem, sizeof(spanfft_problem), ndim, shape);
+}
 /* The one-line problem string of `problem`; free with spanfft_free. ranks is written into it. */
 SPANFFT_API int spanfft_problem_print(const spanfft_problem* problem, int ranks, char** text);
 /* Parses `text` and prints it in canonical form; an error names the word that was not understood. */
