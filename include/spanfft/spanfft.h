@@ -146,13 +146,14 @@ enum {
     SPANFFT_TRACE_WAIT = 4,
     SPANFFT_TRACE_DISK = 5
 };
-/* Where it happened: events of TRACK_STEPS nest and don't cross; the other tracks are what goes on behind it, where
- * events may overlap. */
+/* Where it happened: events of TRACK_STEPS nest and don't cross, and so do those of TRACK_CALLS; the other tracks are
+ * what goes on behind them, where events may overlap. Only ever appended to. */
 enum {
     SPANFFT_TRACK_STEPS = 0,
     SPANFFT_TRACK_MESSAGES = 1, /* messages under way */
     SPANFFT_TRACK_READS = 2,    /* groups of disk reads under way */
-    SPANFFT_TRACK_WRITES = 3    /* groups of disk writes under way */
+    SPANFFT_TRACK_WRITES = 3,   /* groups of disk writes under way */
+    SPANFFT_TRACK_CALLS = 4     /* what a communication thread does */
 };
 
 /* One event of a trace. */
@@ -165,6 +166,7 @@ typedef struct spanfft_trace_event {
     int64_t start_ns; /* of rank 0's monotonic clock */
     int64_t end_ns;   /* likewise */
     int64_t bytes;    /* to other ranks, to or from a disk, or through memory; -1: not said */
+    int32_t chunk;    /* of an exchange that goes chunk by chunk, from 0; -1: of none, or not said */
 } spanfft_trace_event;
 
 /* What this rank has recorded. */

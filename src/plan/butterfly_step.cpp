@@ -290,6 +290,8 @@ class ButterflyTask final : public Task {
     Status run(RunContext& context) override {
         counts_ = Counts();
         if (shape_.elems() == 0) return Status();
+        const TraceScope scope(context.trace, "butterfly", TraceCategory::compute,
+                               2 * shape_.elems() * static_cast<index_t>(spec_.state.elem.bytes()));
         with_real(spec_.state.elem.precision, [&](auto real) {
             using T = decltype(real);
             Work<T> work{shape_,

@@ -93,8 +93,8 @@ Result<BoundExchange> bind_exchange(const ExchangeSpec& spec, const ExchangeStra
     SPANFFT_TRY(agree(binding.comm, made.status()));
     const GroupComm group = std::move(made).value();
     BoundExchange bound;
-    SPANFFT_ASSIGN(bound.exchange,
-                   strategy.bind({*group.comm, spec, rank, spec.in_window ? binding.window(source) : nullptr}));
+    SPANFFT_ASSIGN(bound.exchange, strategy.bind({*group.comm, spec, rank,
+                                                  spec.in_window ? binding.window(source) : nullptr, binding.trace}));
     bound.wire = group.counts;
     return bound;
 }

@@ -162,7 +162,8 @@ static void traces(void) {
     int64_t i;
     int runs = 0, steps = 0;
 
-    CHECK(SPANFFT_TRACE_RUN == 0 && SPANFFT_TRACE_DISK == 5 && SPANFFT_TRACK_STEPS == 0 && SPANFFT_TRACK_WRITES == 3);
+    CHECK(SPANFFT_TRACE_RUN == 0 && SPANFFT_TRACE_DISK == 5 && SPANFFT_TRACK_STEPS == 0 && SPANFFT_TRACK_WRITES == 3 &&
+          SPANFFT_TRACK_CALLS == 4);
     info.size = sizeof info;
     event.size = sizeof event;
     CHECK(spanfft_plan_trace_start(NULL, 0) == SPANFFT_INVALID_ARGUMENT);
