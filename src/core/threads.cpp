@@ -56,7 +56,7 @@ void* ThreadTeam::body(void* member) {
 void ThreadTeam::serve(int index) {
     std::uint64_t seen = 0;
     for (;;) {
-        const std::function<void(int)>* job = nullptr;
+        JobRef job;
         {
             std::unique_lock lock(mutex_);
             wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
@@ -64,7 +64,7 @@ void ThreadTeam::serve(int index) {
             seen = generation_;
             job = job_;
         }
-        (*job)(index);
+        job(index);
         {
             std::lock_guard lock(mutex_);
             if (--running_ == 0) finished_.notify_one();
@@ -72,11 +72,11 @@ void ThreadTeam::serve(int index) {
     }
 }
 
-void ThreadTeam::run(const std::function<void(int)>& job) {
+void ThreadTeam::run_job(const JobRef& job) {
     if (members_.empty()) return job(0);
     {
         std::lock_guard lock(mutex_);
-        job_ = &job;
+        job_ = job;
         running_ = static_cast<int>(members_.size());
         ++generation_;
     }

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <mutex>
 
 #include <pthread.h>
@@ -34,7 +33,11 @@ class ThreadTeam {
 
     int size() const { return static_cast<int>(members_.size()) + 1; }
     // Calls job(member) once on every member, the caller included.
-    void run(const std::function<void(int)>& job);
+    // Allocates nothing, whatever the job refers to.
+    template <class Job>
+    void run(const Job& job) {
+        run_job({[](const void* body, int member) { (*static_cast<const Job*>(body))(member); }, &job});
+    }
 
   private:
     struct Member {
@@ -42,13 +45,20 @@ class ThreadTeam {
         int index = 0;
         pthread_t thread{};
     };
+    struct JobRef {
+        void (*call)(const void* body, int member) = nullptr;
+        const void* body = nullptr;
+        void operator()(int member) const { call(body, member); }
+    };
     static void* body(void* member);
+    void run_job(const JobRef& job);
     void serve(int index);
+    static void place(const Member& member);
 
     std::vector<Member> members_;
     std::mutex mutex_;
     std::condition_variable wake_, finished_;
-    const std::function<void(int)>* job_ = nullptr;
+    JobRef job_;
     std::uint64_t generation_ = 0;
     int running_ = 0;
     bool stop_ = false;

@@ -302,7 +302,7 @@ class ButterflyTask final : public Task {
                          static_cast<Pair<T>*>(context.at(spec_.target))};
             work.end = work.tiles();
             if (!team_) return run_sweep(work);
-            team_->run([&work, this](int member) {  // two pointers: std::function holds them without allocating
+            team_->run([&](int member) {
                 Work<T> share = work;
                 share.begin = work.end * member / team_->size();
                 share.end = work.end * (member + 1) / team_->size();
