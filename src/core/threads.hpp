@@ -2,7 +2,8 @@
 //
 // Method: the caller is member 0; the others sleep on a condition variable between jobs, so that a job costs a few
 // microseconds and nothing is created or allocated while a plan runs. Work inside a job is shared out by the job
-// itself, usually with next_index().
+// itself, usually with next_index(). Members run where TeamCpus says when the team is made; the caller moves to its
+// CPU for a job, if at all, and back, so that threads that it makes between jobs don't crowd there.
 // Invariant: run() returns when every member has returned; one job at a time; stacks are small and fixed.
 #pragma once
 
@@ -14,6 +15,7 @@
 
 #include <vector>
 
+#include "core/cpus.hpp"
 #include "core/extents.hpp"
 #include "core/status.hpp"
 
@@ -62,6 +64,8 @@ class ThreadTeam {
     std::uint64_t generation_ = 0;
     int running_ = 0;
     bool stop_ = false;
+    bool moves_caller_ = false;
+    cpu_set_t caller_cpus_{};  // if it moves
 };
 
 }  // namespace spanfft

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "comm/counted_comm.hpp"
+#include "comm/rank_cpus.hpp"
 #include "disk/output_file.hpp"
 
 namespace spanfft {
@@ -23,6 +24,8 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
     std::unique_ptr<Executor> executor(new Executor(std::move(plan), std::move(comm)));
     SPANFFT_TRY(agree(*executor->comm_, executor->allocate()));
     SPANFFT_TRY(executor->make_windows());
+    std::optional<TeamCpus> team_cpus;
+    SPANFFT_TRY(executor->place_teams(team_cpus));
     for (const auto& step : executor->plan_->steps) {
         auto task = step->bind(executor->binding_);
         SPANFFT_TRY(agree(*executor->comm_, task.status()));
@@ -58,6 +61,19 @@ Status Executor::make_windows() {
         binding_.windows[slot] = make_traced_window(std::move(window).value(), binding_.trace);
         memory_[slot] = binding_.windows[slot]->part(rank());
     }
+    return Status();
+}
+
+// Collective where ranks have threads of their own.
+Status Executor::place_teams(std::optional<TeamCpus>& place) const {
+    if (plan_->problem.threads <= 1) return Status();
+    const auto pinning = pinning_asked_for();
+    SPANFFT_TRY(agree(*comm_, pinning.status()));
+    const auto nodes = comm_->nodes();
+    SPANFFT_TRY(agree(*comm_, nodes.status()));
+    const auto cpus = cpus_of_rank(*comm_, nodes.value());
+    SPANFFT_TRY(agree(*comm_, cpus.status()));
+    place.emplace(pinning.value(), cpus.value().own, cpus.value().divided);
     return Status();
 }
 

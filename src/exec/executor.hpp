@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/cpus.hpp"
 #include "exec/clock_alignment.hpp"
 #include "plan/plan.hpp"
 
@@ -59,6 +60,7 @@ class Executor {
     std::array<index_t, kSlots> slot_bytes() const;
     Status allocate();
     Status make_windows();
+    Status place_teams(std::optional<TeamCpus>& place) const;
     Status check_pointers(const void* in, void* out) const;
     RunContext make_context();
     Status agree_traced(RunContext& context, const Status& mine);
