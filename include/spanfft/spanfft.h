@@ -244,7 +244,8 @@ SPANFFT_API int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* o
 
 /* Runs the plan. Collective. in and out hold this rank's boxes in C order, batch arrays one after the other;
  * lengths by spanfft_plan_input_part and _output_part. in is left as it was unless the plan is in place.
- * Empty boxes may have NULL pointers. */
+ * Empty boxes may have NULL pointers. An MPI call that fails on one rank in the middle is that rank's error now, and
+ * all ranks' at the next execution, which does nothing else. */
 SPANFFT_API int spanfft_execute(spanfft_plan* plan, const void* in, void* out);
 
 /* This rank's box of the input array (ndim axes, without the batch). SPANFFT_UNSUPPORTED for plans with the cyclic

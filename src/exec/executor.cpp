@@ -110,7 +110,10 @@ index_t moved_bytes(const Counts& counts) {
 
 }  // namespace
 
+// Where steps are not agreed on, a rank whose step failed goes on to the end: the others are in the steps that are left
+// and would wait for it.
 Status Executor::run_steps(RunContext& context, bool agree_each) {
+    Status first;
     if (counted_) spare_counts_ = std::move(*counted_);  // its memory is used again: nothing is allocated here
     counted_.reset();
     std::vector<Counts> counted = std::move(spare_counts_);
@@ -122,17 +125,19 @@ Status Executor::run_steps(RunContext& context, bool agree_each) {
         const auto start = std::chrono::steady_clock::now();
         Status status = task->run(context);
         if (agree_each) status = agree_traced(context, status);
-        if (!status.ok()) {
-            spare_counts_ = std::move(counted);
-            return status;
-        }
+        keep_first(first, std::move(status));
+        if (!first.ok() && agree_each) break;
         counted.push_back(task->counted());
         scope.moved(moved_bytes(counted.back()));
         counted.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
     if (context.trace) context.trace->enter_step(-1);
-    counted_ = std::move(counted);
-    return Status();
+    if (first.ok()) {
+        counted_ = std::move(counted);
+    } else {
+        spare_counts_ = std::move(counted);
+    }
+    return first;
 }
 
 // A context for one run, with tracing on or off for all that records.
@@ -168,13 +173,20 @@ Status Executor::execute(const void* in, void* out) {
         status = error(Code::invalid_argument,
                        "this plan was made with memory= for files; use transform_file, or plan without memory=");
     } else {
-        status = check_pointers(in, out);
+        status = failed_run_.ok() ? check_pointers(in, out) : failed_run_;
     }
+    failed_run_ = Status();
     SPANFFT_TRY(agree_traced(context, status));
     // Slots are written only if they are the target of a step, which Slot::input never is.
     context.slots[static_cast<size_t>(Slot::input)] = const_cast<void*>(in);
     context.slots[static_cast<size_t>(Slot::output)] = out;
-    return run_steps(context, false);
+    const Status ran = run_steps(context, false);
+    if (!ran.ok() && comm_->size() > 1) {
+        failed_run_ =
+            error(ran.code(), "the execution before this one failed, and its output is not to be used on any ",
+                  "rank: ", ran.message());
+    }
+    return ran;
 }
 
 namespace {

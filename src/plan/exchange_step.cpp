@@ -16,13 +16,13 @@ class ExchangeTask final : public Task {
         : exchange_(std::move(exchange)), source_(source), target_(target), wire_(std::move(wire)) {}
     Status run(RunContext& context) override {
         const Counts before = *wire_;
-        SPANFFT_TRY(exchange_->run(context.at(source_), context.at(target_), context.trace));
+        const Status status = exchange_->run(context.at(source_), context.at(target_), context.trace);
         counts_ = Counts();
         counts_.messages = wire_->messages - before.messages;
         counts_.sent_bytes = wire_->sent_bytes - before.sent_bytes;
         counts_.calls = wire_->calls - before.calls;
         counts_.memory_bytes = exchange_->memory_bytes();
-        return Status();
+        return status;
     }
     Counts counted() const override { return counts_; }
 

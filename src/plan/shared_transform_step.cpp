@@ -207,7 +207,7 @@ class SharedTransformTask final : public Task {
 
     Status run(RunContext& context) override {
         counts_ = Counts();
-        SPANFFT_TRY(barrier());
+        Status first = barrier();  // after a failure too: the others come to the second one
         index_t lines = 0;
         {
             const TraceScope scope(context.trace, "transform", TraceCategory::compute);

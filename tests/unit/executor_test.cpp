@@ -368,6 +368,48 @@ TEST(Executor, RunsAgainAfterAnError) {
     });
 }
 
+// Transports that fail on one rank in the middle of a run: nobody waits for it, it has the error, and at the next
+// execution, before anything is moved, all have it; then the plan works again.
+TEST(Executor, AFailureInTheMiddleOfARunLeavesNobodyWaiting) {
+    std::vector<std::string> texts{"c2c 12x8x6 ranks=4 grid=2x2 threads=1 engine=ducc0 layout=block exchange=alltoallv",
+                                   "c2c 16x16x6 ranks=4 grid=2x2 threads=1 engine=ducc0 layout=cyclic"};
+    for (const ExchangeStrategy& strategy : exchange_table())
+        texts.push_back(cat("c2c 12x8x6 ranks=4 grid=4 threads=1 engine=ducc0 exchange=", strategy.name));
+    texts.push_back("c2c 12x8x6 ranks=4 grid=4 threads=1 engine=ducc0 exchange=blockvector:2,thread");
+    texts.push_back("c2c 12x8x6 ranks=4 grid=4 threads=1 engine=ducc0 exchange=phased:/1");
+    for (const std::string& text : texts) {
+        const auto shared = plan(text);
+        ASSERT_TRUE(shared) << text;
+        int hits = 0;
+        for (const CommCall call : {CommCall::start, CommCall::finish, CommCall::barrier}) {
+            for (int nth = 1; nth <= 3; ++nth) {
+                SCOPED_TRACE(cat(text, ": ", call_name(call), " number ", nth));
+                ThreadWorld world(4);
+                world.fail(2, call, nth);
+                std::vector<Status> first(4), second(4), third(4);
+                world.run([&](int rank, Comm& comm) {
+                    auto executor = Executor::make(shared, comm.duplicate().value());
+                    ASSERT_TRUE(executor.ok()) << executor.status().message();
+                    LocalArray in(shared->input.local_bytes(rank), 8), out(shared->output.local_bytes(rank), 8);
+                    const auto i = static_cast<size_t>(rank);
+                    first[i] = executor.value()->execute(in.data(), out.data());
+                    EXPECT_EQ(executor.value()->counted().has_value(), first[i].ok());
+                    second[i] = executor.value()->execute(in.data(), out.data());
+                    third[i] = executor.value()->execute(in.data(), out.data());
+                });
+                if (!world.fault_was_hit() || first[2].ok()) break;  // that late only in the runs after it
+                ++hits;
+                for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(first[static_cast<size_t>(rank)].ok(), rank != 2);
+                EXPECT_EQ(first[2].code(), Code::mpi_error);
+                expect_all(second, Code::mpi_error, {"rank 2", "injected", "the execution before this one failed"});
+                expect_all(third, Code::ok, {});
+                if (HasFailure()) return;
+            }
+        }
+        EXPECT_GE(hits, 1) << text;
+    }
+}
+
 TEST(Executor, ManyAtOnceKeepOutOfEachOthersWay) {
     const auto forward = plan("c2c 6x5x4 ranks=3 grid=3 threads=1"),
                backward = plan("c2c 6x5x4 backward ranks=3 grid=3 threads=1");
