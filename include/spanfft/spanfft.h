@@ -87,7 +87,7 @@ typedef struct spanfft_part {
 
 /* What to transform. Fill it with spanfft_problem_init, then set what differs. */
 typedef struct spanfft_problem {
-    size_t size;                     /* sizeof(spanfft_problem); set by spanfft_problem_init */
+    size_t size;                     /* sizeof(spanfft_problem) of the caller; set by spanfft_problem_init */
     int32_t ndim;                    /* 1 to 6 */
     int64_t shape[SPANFFT_MAX_NDIM]; /* global, in real space, slowest axis first */
     int32_t naxes;                   /* transformed axes; 0: all of them */
@@ -146,13 +146,14 @@ enum {
     SPANFFT_TRACE_WAIT = 4,
     SPANFFT_TRACE_DISK = 5
 };
-/* Where it happened: events of TRACK_STEPS nest and don't cross; the other tracks are what goes on behind it, where
- * events may overlap. */
+/* Where it happened: events of TRACK_STEPS nest and don't cross, and so do those of TRACK_CALLS; the other tracks are
+ * what goes on behind them, where events may overlap. Only ever appended to. */
 enum {
     SPANFFT_TRACK_STEPS = 0,
     SPANFFT_TRACK_MESSAGES = 1, /* messages under way */
     SPANFFT_TRACK_READS = 2,    /* groups of disk reads under way */
-    SPANFFT_TRACK_WRITES = 3    /* groups of disk writes under way */
+    SPANFFT_TRACK_WRITES = 3,   /* groups of disk writes under way */
+    SPANFFT_TRACK_CALLS = 4     /* what a communication thread does */
 };
 
 /* One event of a trace. */
@@ -165,6 +166,7 @@ typedef struct spanfft_trace_event {
     int64_t start_ns; /* of rank 0's monotonic clock */
     int64_t end_ns;   /* likewise */
     int64_t bytes;    /* to other ranks, to or from a disk, or through memory; -1: not said */
+    int32_t chunk;    /* of an exchange that goes chunk by chunk, from 0; -1: of none, or not said */
 } spanfft_trace_event;
 
 /* What this rank has recorded. */
@@ -190,8 +192,15 @@ SPANFFT_API const char* spanfft_last_error(void);
 /* The version of the library, "0.1.0". */
 SPANFFT_API const char* spanfft_version(void);
 
-/* Sets size and defaults: c2c on all axes, forward, double, norm backward, one array, natural order. */
-SPANFFT_API void spanfft_problem_init(spanfft_problem* problem, int ndim, const int64_t* shape);
+/* Sets size and defaults of a struct that is struct_bytes long for the caller: c2c on all axes, forward, double, norm
+ * backward, one array, natural order. Nothing behind struct_bytes is touched, whatever the library's own struct holds:
+ * so a program that was built against an older header is safe. From C and C++ call spanfft_problem_init. */
+SPANFFT_API void spanfft_problem_init_bytes(spanfft_problem* problem, size_t struct_bytes, int ndim,
+                                            const int64_t* shape);
+/* The same for the struct of this header. */
+static inline void spanfft_problem_init(spanfft_problem* problem, int ndim, const int64_t* shape) {
+    spanfft_problem_init_bytes(problem, sizeof(spanfft_problem), ndim, shape);
+}
 /* The one-line problem string of `problem`; free with spanfft_free. ranks is written into it. */
 SPANFFT_API int spanfft_problem_print(const spanfft_problem* problem, int ranks, char** text);
 /* Parses `text` and prints it in canonical form; an error names the word that was not understood. */
@@ -235,7 +244,8 @@ SPANFFT_API int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* o
 
 /* Runs the plan. Collective. in and out hold this rank's boxes in C order, batch arrays one after the other;
  * lengths by spanfft_plan_input_part and _output_part. in is left as it was unless the plan is in place.
- * Empty boxes may have NULL pointers. */
+ * Empty boxes may have NULL pointers. An MPI call that fails on one rank in the middle is that rank's error now, and
+ * all ranks' at the next execution, which does nothing else. */
 SPANFFT_API int spanfft_execute(spanfft_plan* plan, const void* in, void* out);
 
 /* This rank's box of the input array (ndim axes, without the batch). SPANFFT_UNSUPPORTED for plans with the cyclic

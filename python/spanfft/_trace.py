@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["TraceEvent", "TraceFile", "capture", "check_target", "read_trace", "write_captures", "write_trace"]
 
 CATEGORIES = ("run", "step", "compute", "communication", "wait", "disk")
-TRACKS = ("steps", "messages", "reads", "writes")
+TRACKS = ("steps", "messages", "reads", "writes", "calls")
 SHARES = ("compute", "communication", "wait", "disk", "other")
 """What `TraceFile.shares` divides a rank's time into; other: in runs and steps but in no phase of theirs."""
 
@@ -41,7 +41,7 @@ class TraceEvent(NamedTuple):
     category: str
     """"run", "step", or of a phase "compute", "communication", "wait" (for other ranks) or "disk"."""
     track: str
-    """"steps", or "messages", "reads", "writes": what goes on behind the steps."""
+    """"steps"; "calls": a communication thread's; or "messages", "reads", "writes": what goes on behind them."""
     step: int | None
     """Index of the step in its plan; None outside of steps."""
     start_ns: int
@@ -52,6 +52,8 @@ class TraceEvent(NamedTuple):
     """Sent to other ranks, read or written, or else moved through memory; None where it isn't said."""
     description: str
     """Of the step, or of the run: the problem string."""
+    chunk: int | None = None
+    """Of an exchange that goes chunk by chunk, from 0: what was transformed, packed, sent, waited for or unpacked."""
 
 
 class _Capture(NamedTuple):
@@ -79,8 +81,9 @@ def capture(plan: CorePlan) -> _Capture:
             end_ns,
             None if moved_bytes < 0 else moved_bytes,
             problem if step < 0 else steps[step],
+            None if chunk < 0 else chunk,
         )
-        for name, category, track, step, start_ns, end_ns, moved_bytes in plan.trace_events()
+        for name, category, track, step, start_ns, end_ns, moved_bytes, chunk in plan.trace_events()
     ]
     return _Capture(plan.rank, problem, events, info["dropped"], info["clock_accuracy_ns"])
 
@@ -202,12 +205,14 @@ def _process(rank: int, events: Sequence[TraceEvent], first_ns: int) -> list[dic
         arguments: dict[str, Any] = {"description": event.description}
         if event.step is not None:
             arguments["step"] = event.step
+        if event.chunk is not None:
+            arguments["chunk"] = event.chunk
         if event.bytes is not None:
             arguments["bytes"] = event.bytes
         written.append({
             "ph": "X",
             "name": event.name,
-            "cat": event.category if event.track == "steps" else event.track,
+            "cat": _written_category(event),
             "pid": process,
             "tid": tracks[lane],
             "ts": (event.start_ns - first_ns) / 1000,
@@ -217,17 +222,30 @@ def _process(rank: int, events: Sequence[TraceEvent], first_ns: int) -> list[dic
     return written
 
 
+def _written_category(event: TraceEvent) -> str:
+    """What the file says for category and track: "wait", "messages", "calls,wait"."""
+    if event.track == "steps":
+        return event.category
+    return f"calls,{event.category}" if event.track == "calls" else event.track
+
+
 def _about(what: str, process: int, track: int, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"ph": "M", "name": what, "pid": process, "tid": track, "args": arguments}
 
 
 def _lanes(events: Iterable[TraceEvent]) -> list[str]:
-    """The track of each event, which are sorted by start. What overlaps in the background gets one more track."""
+    """The track of each event, which are sorted by start. What overlaps in the background gets one more track.
+
+    On each track events nest: categories do as all steps do, and so does a communication thread.
+    """
     busy_until: dict[str, int] = {}
     lanes = []
     for event in events:
         if event.track == "steps":
             lanes.append("steps" if event.category in ("run", "step") else event.category)
+            continue
+        if event.track == "calls":
+            lanes.append("communication thread")
             continue
         number = 1
         while busy_until.get(lane := f"{event.track} {number}", event.start_ns) > event.start_ns:
@@ -353,18 +371,20 @@ def read_trace(path: str | os.PathLike[str]) -> TraceFile:
 
 
 def _read_event(event: dict[str, Any]) -> TraceEvent:
-    kind, arguments = event["cat"], event["args"]
+    kind, arguments = event["cat"].removeprefix("calls,"), event["args"]
     background = kind in TRACKS
+    track = "calls" if kind != event["cat"] else kind if background else "steps"
     start_ns, length_ns = round(event["ts"] * 1000), round(event["dur"] * 1000)
     return TraceEvent(
         event["name"],
         ("communication" if kind == "messages" else "disk") if background else kind,
-        kind if background else "steps",
+        track,
         arguments.get("step"),
         start_ns,
         start_ns + length_ns,
         arguments.get("bytes"),
         arguments["description"],
+        arguments.get("chunk"),
     )
 
 

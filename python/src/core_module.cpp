@@ -283,7 +283,7 @@ class PyPlan {
         d["clock_accuracy_ns"] = info.clock_accuracy_ns;
         return d;
     }
-    // (name, category, track, step, start_ns, end_ns, bytes), in the order in which they ended.
+    // (name, category, track, step, start_ns, end_ns, bytes, chunk), in the order in which they ended.
     nb::list trace_events() const {
         spanfft_trace_info info{};
         info.size = sizeof info;
@@ -293,7 +293,7 @@ class PyPlan {
             spanfft_trace_event e{};
             e.size = sizeof e;
             check(spanfft_plan_trace_event(get(), i, &e));
-            events.append(nb::make_tuple(e.name, e.category, e.track, e.step, e.start_ns, e.end_ns, e.bytes));
+            events.append(nb::make_tuple(e.name, e.category, e.track, e.step, e.start_ns, e.end_ns, e.bytes, e.chunk));
         }
         return events;
     }

@@ -94,14 +94,18 @@ char* copy_text(const std::string& text) {
 
 }  // namespace spanfft
 
-void spanfft_problem_init(spanfft_problem* problem, int ndim, const int64_t* shape) {
+// Made here and copied as far as the caller's struct goes. What a newer program has behind our end is zero: its
+// default.
+void spanfft_problem_init_bytes(spanfft_problem* problem, size_t struct_bytes, int ndim, const int64_t* shape) {
     if (!problem) return;
-    std::memset(problem, 0, sizeof *problem);
-    problem->size = sizeof *problem;
-    problem->ndim = ndim;
-    for (int i = 0; shape && i < std::min(ndim, SPANFFT_MAX_NDIM); ++i) problem->shape[i] = shape[i];
-    problem->precision = SPANFFT_DOUBLE;
-    problem->batch = 1;
+    spanfft_problem made = {};
+    made.size = struct_bytes;
+    made.ndim = ndim;
+    for (int i = 0; shape && i < std::min(ndim, SPANFFT_MAX_NDIM); ++i) made.shape[i] = shape[i];
+    made.precision = SPANFFT_DOUBLE;
+    made.batch = 1;
+    std::memset(static_cast<void*>(problem), 0, struct_bytes);
+    std::memcpy(static_cast<void*>(problem), &made, std::min(struct_bytes, sizeof made));
 }
 
 int spanfft_problem_print(const spanfft_problem* problem, int ranks, char** text) {

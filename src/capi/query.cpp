@@ -194,7 +194,7 @@ int spanfft_plan_trace_event(const spanfft_plan* plan, int64_t index, spanfft_tr
         const int64_t offset = plan->executor->clock().offset_ns;
         return give(spanfft_trace_event{sizeof(spanfft_trace_event), e.name, static_cast<int32_t>(e.category),
                                         static_cast<int32_t>(e.track), e.step, e.start_ns + offset, e.end_ns + offset,
-                                        e.moved_bytes},
+                                        e.moved_bytes, e.chunk},
                     event);
     });
 }

@@ -10,7 +10,7 @@ namespace spanfft {
 Status agree(Comm& comm, const Status& mine) {
     if (comm.size() == 1) return mine;
     const int code = static_cast<int>(mine.code());
-    std::vector<int> codes(static_cast<size_t>(comm.size()));
+    std::vector<int>& codes = comm.codes();
     SPANFFT_TRY(comm.allgather(&code, sizeof code, codes.data()));
     int worst = 0;
     for (int rank = 1; rank < comm.size(); ++rank) {

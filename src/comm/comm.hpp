@@ -113,6 +113,16 @@ class Comm {
     // Collective. A window with `bytes` of this rank (0 is allowed); Code::unsupported when the ranks are on several
     // nodes.
     virtual Result<std::unique_ptr<SharedWindow>> make_window(index_t bytes) = 0;
+
+    // An int for each rank, for agree(): made at the first call, so that later ones, while a plan runs, allocate
+    // nothing.
+    std::vector<int>& codes() {
+        codes_.resize(static_cast<size_t>(size()));
+        return codes_;
+    }
+
+  private:
+    std::vector<int> codes_;
 };
 
 // One process: everything is a local copy.

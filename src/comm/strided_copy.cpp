@@ -2,6 +2,7 @@
 #include "comm/strided_copy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 
@@ -32,32 +33,61 @@ void copy_runs(char* to, index_t to_stride, const char* from, index_t from_strid
     }
 }
 
-// Walks the outer loops of both sides together; the innermost loop is copy_runs.
-void copy_loops(const std::vector<StridedDim>& from_dims, const std::vector<StridedDim>& to_dims, size_t level,
-                const char* from, char* to, index_t run_bytes) {
-    if (level == from_dims.size()) {
-        std::memcpy(to, from, static_cast<size_t>(run_bytes));
-    } else if (level + 1 == from_dims.size()) {
-        copy_runs(to, to_dims[level].stride_bytes, from, from_dims[level].stride_bytes, from_dims[level].count,
-                  run_bytes);
-    } else {
-        for (index_t i = 0; i < from_dims[level].count; ++i) {
-            copy_loops(from_dims, to_dims, level + 1, from + i * from_dims[level].stride_bytes,
-                       to + i * to_dims[level].stride_bytes, run_bytes);
+// The loops of a copy, both sides walked together, innermost first. Of a fixed size, as copies are made while a plan
+// runs and nothing is allocated then.
+class Loops {
+  public:
+    explicit Loops(index_t elem_bytes) : run_bytes_(elem_bytes) {}
+
+    // The next one outwards. Joined with those inside it where both sides are contiguous, so that the innermost run is
+    // as long as it can be.
+    void add(index_t count, index_t from_stride, index_t to_stride) {
+        if (count == 1) return;
+        if (size_ == 0 && from_stride == run_bytes_ && to_stride == run_bytes_) {
+            run_bytes_ *= count;
+            return;
+        }
+        if (size_ > 0) {
+            Loop& last = loops_[size_ - 1];
+            if (from_stride == last.from_stride * last.count && to_stride == last.to_stride * last.count) {
+                last.count *= count;
+                return;
+            }
+        }
+        assert(size_ < loops_.size());
+        loops_[size_++] = {count, from_stride, to_stride};
+    }
+
+    void copy(const char* from, char* to) const { copy_level(size_, from, to); }
+
+    StridedPart as_part(index_t offset_bytes) const {
+        StridedPart part{offset_bytes, {}, run_bytes_};
+        for (size_t i = size_; i-- > 0;) part.dims.push_back({loops_[i].count, loops_[i].from_stride});
+        return part;
+    }
+
+  private:
+    struct Loop {
+        index_t count, from_stride, to_stride;
+    };
+    void copy_level(size_t level, const char* from, char* to) const {
+        if (level == 0) {
+            std::memcpy(to, from, static_cast<size_t>(run_bytes_));
+            return;
+        }
+        const Loop& loop = loops_[level - 1];
+        if (level == 1) return copy_runs(to, loop.to_stride, from, loop.from_stride, loop.count, run_bytes_);
+        for (index_t i = 0; i < loop.count; ++i) {
+            copy_level(level - 1, from, to);
+            from += loop.from_stride;
+            to += loop.to_stride;
         }
     }
-}
 
-// Dims of a contiguous part that is walked in the order of `like`.
-std::vector<StridedDim> contiguous_like(const StridedPart& like) {
-    auto dims = like.dims;
-    index_t stride = like.elem_bytes;
-    for (size_t i = dims.size(); i-- > 0;) {
-        dims[i].stride_bytes = stride;
-        stride *= dims[i].count;
-    }
-    return dims;
-}
+    std::array<Loop, kMaxStridedDims> loops_;
+    size_t size_ = 0;
+    index_t run_bytes_;
+};
 
 bool is_contiguous(const StridedPart& part) {
     index_t stride = part.elem_bytes;
@@ -68,28 +98,34 @@ bool is_contiguous(const StridedPart& part) {
     return true;
 }
 
-// Joins loops that are contiguous on both sides, so that the innermost run is as long as it can be.
-void join(std::vector<StridedDim>& a, std::vector<StridedDim>& b, index_t& run_bytes) {
-    for (size_t i = a.size(); i-- > 0;) {
-        if (a[i].count == 1) {
-            a.erase(a.begin() + static_cast<std::ptrdiff_t>(i));
-            b.erase(b.begin() + static_cast<std::ptrdiff_t>(i));
-        }
+bool have_one_shape(const StridedPart& a, const StridedPart& b) {
+    return a.elem_bytes == b.elem_bytes &&
+           std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(),
+                      [](const StridedDim& x, const StridedDim& y) { return x.count == y.count; });
+}
+
+// The loops of `part`; the other side is contiguous, so it is walked in the same order in steps of its own.
+Loops loops_beside_a_run(const StridedPart& part, bool part_is_source) {
+    Loops loops(part.elem_bytes);
+    index_t run = part.elem_bytes;
+    for (size_t i = part.dims.size(); i-- > 0;) {
+        const StridedDim& dim = part.dims[i];
+        loops.add(dim.count, part_is_source ? dim.stride_bytes : run, part_is_source ? run : dim.stride_bytes);
+        run *= dim.count;
     }
-    while (!a.empty() && a.back().stride_bytes == run_bytes && b.back().stride_bytes == run_bytes) {
-        run_bytes *= a.back().count;
-        a.pop_back();
-        b.pop_back();
+    return loops;
+}
+
+Loops loops_of(const StridedPart& source, const StridedPart& target) {
+    if (!have_one_shape(source, target)) {
+        const bool to_run = is_contiguous(target);
+        assert(to_run || is_contiguous(source));
+        return loops_beside_a_run(to_run ? source : target, to_run);
     }
-    for (size_t i = a.size(); i-- > 1;) {
-        if (a[i - 1].stride_bytes == a[i].stride_bytes * a[i].count &&
-            b[i - 1].stride_bytes == b[i].stride_bytes * b[i].count) {
-            a[i - 1] = {a[i - 1].count * a[i].count, a[i].stride_bytes};
-            b[i - 1] = {b[i - 1].count * b[i].count, b[i].stride_bytes};
-            a.erase(a.begin() + static_cast<std::ptrdiff_t>(i));
-            b.erase(b.begin() + static_cast<std::ptrdiff_t>(i));
-        }
-    }
+    Loops loops(source.elem_bytes);
+    for (size_t i = source.dims.size(); i-- > 0;)
+        loops.add(source.dims[i].count, source.dims[i].stride_bytes, target.dims[i].stride_bytes);
+    return loops;
 }
 
 }  // namespace
@@ -97,31 +133,23 @@ void join(std::vector<StridedDim>& a, std::vector<StridedDim>& b, index_t& run_b
 void copy_strided(const StridedPart& source_part, const void* source, const StridedPart& target_part, void* target) {
     assert(source_part.bytes() == target_part.bytes());
     if (source_part.bytes() == 0) return;
-    index_t run_bytes = source_part.elem_bytes;
-    auto from_dims = source_part.dims;
-    auto to_dims = target_part.dims;
-    const bool same_shape = from_dims.size() == to_dims.size() && source_part.elem_bytes == target_part.elem_bytes &&
-                            std::equal(from_dims.begin(), from_dims.end(), to_dims.begin(),
-                                       [](const StridedDim& a, const StridedDim& b) { return a.count == b.count; });
-    if (!same_shape) {
-        if (is_contiguous(target_part)) {
-            to_dims = contiguous_like(source_part);
-        } else {
-            assert(is_contiguous(source_part));
-            from_dims = contiguous_like(target_part);
-            run_bytes = target_part.elem_bytes;
-        }
-    }
-    join(from_dims, to_dims, run_bytes);
-    copy_loops(from_dims, to_dims, 0, static_cast<const char*>(source) + source_part.offset_bytes,
-               static_cast<char*>(target) + target_part.offset_bytes, run_bytes);
+    loops_of(source_part, target_part)
+        .copy(static_cast<const char*>(source) + source_part.offset_bytes,
+              static_cast<char*>(target) + target_part.offset_bytes);
 }
 
-StridedPart merged(const StridedPart& part) {
-    StridedPart result = part;
-    auto twin = result.dims;
-    join(result.dims, twin, result.elem_bytes);
-    return result;
+void gather_strided(const StridedPart& source_part, const void* source, void* run) {
+    if (source_part.bytes() == 0) return;
+    loops_beside_a_run(source_part, true)
+        .copy(static_cast<const char*>(source) + source_part.offset_bytes, static_cast<char*>(run));
 }
+
+void scatter_strided(const void* run, const StridedPart& target_part, void* target) {
+    if (target_part.bytes() == 0) return;
+    loops_beside_a_run(target_part, false)
+        .copy(static_cast<const char*>(run), static_cast<char*>(target) + target_part.offset_bytes);
+}
+
+StridedPart merged(const StridedPart& part) { return loops_of(part, part).as_part(part.offset_bytes); }
 
 }  // namespace spanfft

@@ -43,6 +43,11 @@ class [[nodiscard]] Status {
     std::string message_;
 };
 
+// For work that goes on after a failure, as other ranks take part in what is left: the first failure stays.
+inline void keep_first(Status& first, Status next) {
+    if (first.ok()) first = std::move(next);
+}
+
 // Joins its arguments as a stream would: cat("axis ", 3, " of ", 2).
 template <class... Args>
 std::string cat(const Args&... args) {

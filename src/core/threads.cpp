@@ -1,8 +1,6 @@
 // Persistent threads; see threads.hpp.
 #include "core/threads.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 
 namespace spanfft {
@@ -21,9 +19,7 @@ Status start_thread(pthread_t& thread, void* (*body)(void*), void* argument, siz
 }
 
 int available_cores() {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+    const cpu_set_t cores = allowed_cpus();
     return std::max(1, CPU_COUNT(&cores));
 }
 
@@ -32,10 +28,22 @@ ThreadTeam::ThreadTeam(int threads) {
     for (size_t i = 0; i < members_.size(); ++i) {
         members_[i].team = this;
         members_[i].index = static_cast<int>(i) + 1;
-        if (start_thread(members_[i].thread, &ThreadTeam::body, &members_[i], size_t{8} << 20).ok()) continue;
-        members_.resize(i);  // no growth, so the members that run keep their addresses
-        break;
+        if (!start_thread(members_[i].thread, &ThreadTeam::body, &members_[i], size_t{8} << 20).ok()) {
+            members_.resize(i);  // no growth, so the members that run keep their addresses
+            break;
+        }
+        place(members_[i]);
     }
+    if (members_.empty() || !TeamCpus::now() || !TeamCpus::now()->moves_caller()) return;
+    moves_caller_ = true;
+    caller_cpus_ = TeamCpus::now()->of_member(0);
+}
+
+// A CPU that went away meanwhile (a container's limits changed) leaves the thread where it may run.
+void ThreadTeam::place(const Member& member) {
+    if (!TeamCpus::now()) return;
+    const cpu_set_t cpus = TeamCpus::now()->of_member(member.index);
+    if (CPU_COUNT(&cpus) > 0) (void)pthread_setaffinity_np(member.thread, sizeof cpus, &cpus);
 }
 
 ThreadTeam::~ThreadTeam() {
@@ -56,7 +64,7 @@ void* ThreadTeam::body(void* member) {
 void ThreadTeam::serve(int index) {
     std::uint64_t seen = 0;
     for (;;) {
-        const std::function<void(int)>* job = nullptr;
+        JobRef job;
         {
             std::unique_lock lock(mutex_);
             wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
@@ -64,7 +72,7 @@ void ThreadTeam::serve(int index) {
             seen = generation_;
             job = job_;
         }
-        (*job)(index);
+        job(index);
         {
             std::lock_guard lock(mutex_);
             if (--running_ == 0) finished_.notify_one();
@@ -72,16 +80,20 @@ void ThreadTeam::serve(int index) {
     }
 }
 
-void ThreadTeam::run(const std::function<void(int)>& job) {
+void ThreadTeam::run_job(const JobRef& job) {
     if (members_.empty()) return job(0);
     {
         std::lock_guard lock(mutex_);
-        job_ = &job;
+        job_ = job;
         running_ = static_cast<int>(members_.size());
         ++generation_;
     }
     wake_.notify_all();
+    cpu_set_t before;
+    const bool moved = moves_caller_ && sched_getaffinity(0, sizeof before, &before) == 0 &&
+                       sched_setaffinity(0, sizeof caller_cpus_, &caller_cpus_) == 0;
     job(0);
+    if (moved) (void)sched_setaffinity(0, sizeof before, &before);
     std::unique_lock lock(mutex_);
     finished_.wait(lock, [&] { return running_ == 0; });
 }

@@ -2,19 +2,20 @@
 //
 // Method: the caller is member 0; the others sleep on a condition variable between jobs, so that a job costs a few
 // microseconds and nothing is created or allocated while a plan runs. Work inside a job is shared out by the job
-// itself, usually with next_index().
+// itself, usually with next_index(). Members run where TeamCpus says when the team is made; the caller moves to its
+// CPU for a job, if at all, and back, so that threads that it makes between jobs don't crowd there.
 // Invariant: run() returns when every member has returned; one job at a time; stacks are small and fixed.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <mutex>
 
 #include <pthread.h>
 
 #include <vector>
 
+#include "core/cpus.hpp"
 #include "core/extents.hpp"
 #include "core/status.hpp"
 
@@ -34,7 +35,11 @@ class ThreadTeam {
 
     int size() const { return static_cast<int>(members_.size()) + 1; }
     // Calls job(member) once on every member, the caller included.
-    void run(const std::function<void(int)>& job);
+    // Allocates nothing, whatever the job refers to.
+    template <class Job>
+    void run(const Job& job) {
+        run_job({[](const void* body, int member) { (*static_cast<const Job*>(body))(member); }, &job});
+    }
 
   private:
     struct Member {
@@ -42,16 +47,25 @@ class ThreadTeam {
         int index = 0;
         pthread_t thread{};
     };
+    struct JobRef {
+        void (*call)(const void* body, int member) = nullptr;
+        const void* body = nullptr;
+        void operator()(int member) const { call(body, member); }
+    };
     static void* body(void* member);
+    void run_job(const JobRef& job);
     void serve(int index);
+    static void place(const Member& member);
 
     std::vector<Member> members_;
     std::mutex mutex_;
     std::condition_variable wake_, finished_;
-    const std::function<void(int)>* job_ = nullptr;
+    JobRef job_;
     std::uint64_t generation_ = 0;
     int running_ = 0;
     bool stop_ = false;
+    bool moves_caller_ = false;
+    cpu_set_t caller_cpus_{};  // if it moves
 };
 
 }  // namespace spanfft

@@ -33,9 +33,12 @@ Result<std::unique_ptr<Trace>> Trace::make(index_t max_events) {
 }
 
 void Trace::record(TraceEvent event) {
-    event.step = event.category == TraceCategory::run ? -1 : step_;
-    if (event.track == TraceTrack::steps && std::this_thread::get_id() != runner_) event.track = TraceTrack::messages;
     const bool phase = event.category != TraceCategory::run && event.category != TraceCategory::step;
+    event.step = event.category == TraceCategory::run ? -1 : step_;
+    // chunk_ is the runner's: another thread may be in an earlier chunk.
+    const bool by_runner = std::this_thread::get_id() == runner_;
+    event.chunk = by_runner && phase ? chunk_ : -1;
+    if (event.track == TraceTrack::steps && !by_runner) event.track = TraceTrack::calls;
     // Threads that pass this test together may take a few entries behind phase_limit_, never one behind capacity_.
     if (used_.load(std::memory_order_relaxed) < (phase ? phase_limit_ : capacity_)) {
         const index_t at = used_.fetch_add(1, std::memory_order_relaxed);

@@ -21,11 +21,12 @@ namespace spanfft {
 
 // The values are part of the C ABI (SPANFFT_TRACE_*): append only. A run holds steps, a step holds phases, which have
 // the other categories; wait is waiting for other ranks, and waiting for a disk is disk.
-enum class TraceCategory : int { run = 0, step = 1, compute = 2, communication = 3, wait = 4, disk = 5 };
+enum class TraceCategory : std::int8_t { run = 0, step = 1, compute = 2, communication = 3, wait = 4, disk = 5 };
 
-// Events of the first track nest and never cross. The others are what goes on behind it: messages under way, batches
-// of reads, batches of writes; these may overlap one another.
-enum class TraceTrack : int { steps = 0, messages = 1, reads = 2, writes = 3 };
+// Events of the first track nest and never cross; so do those of the last, which are what a communication thread does.
+// The others are what goes on behind both: messages under way, batches of reads, batches of writes; these may overlap
+// one another.
+enum class TraceTrack : std::int8_t { steps = 0, messages = 1, reads = 2, writes = 3, calls = 4 };
 
 struct TraceEvent {
     const char* name = "";  // static, or as long-lived as the plan
@@ -35,7 +36,9 @@ struct TraceEvent {
     int64_t start_ns = 0;      // of this process's clock; the Executor knows how far rank 0's is from it
     int64_t end_ns = 0;        // likewise
     index_t moved_bytes = -1;  // to other ranks, to or from the disk, or through memory; -1: not said
+    int chunk = -1;            // of the step's exchange; -1: of none, or a communication thread's
 };
+static_assert(sizeof(TraceEvent) == 48, "the documented size");
 
 int64_t trace_clock_ns();  // CLOCK_MONOTONIC
 
@@ -47,14 +50,19 @@ class Trace {
 
     void stop() { recording_ = false; }  // keeps the events
     bool recording() const { return recording_; }
-    // The thread that calls this runs the steps. What other threads put on the first track (a communication thread,
-    // say) would not nest there, and goes to the track of the messages.
+    // The thread that calls this runs the steps. What a communication thread puts on the first track would not nest
+    // there, and goes to its own; there is one such thread at a time, as an exchange has one and steps follow one
+    // another.
     void begin_run() {
         runner_ = std::this_thread::get_id();
         step_ = -1;
     }
-    void enter_step(int step) { step_ = step; }  // of the events that follow
-    // By any thread, while it is recording; event.step is set here.
+    void enter_step(int step) {  // of the events that follow
+        step_ = step;
+        chunk_ = -1;
+    }
+    void enter_chunk(int chunk) { chunk_ = chunk; }  // likewise; until the step ends
+    // By any thread, while it is recording; event.step and event.chunk are set here.
     void record(TraceEvent event);
 
     index_t size() const;
@@ -66,7 +74,7 @@ class Trace {
     Buffer events_;
     index_t capacity_ = 0, phase_limit_ = 0;
     std::atomic<index_t> used_{0}, dropped_{0};
-    int step_ = -1;
+    int step_ = -1, chunk_ = -1;
     std::thread::id runner_ = std::this_thread::get_id();
     bool recording_ = true;
 };

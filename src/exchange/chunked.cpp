@@ -79,7 +79,7 @@ index_t copied_bytes(const Sides& sides) {
 class ChunkedExchange final : public Exchange {
   public:
     ChunkedExchange(const ExchangeBinding& binding, const Chunking& chunking, Carrier carrier)
-        : carrier_(carrier), self_(static_cast<size_t>(binding.comm.rank())) {
+        : carrier_(carrier), self_(static_cast<size_t>(binding.comm.rank())), trace_(binding.trace) {
         const bool own_buffers = returns_at_once(carrier);
         for (int chunk = 0; chunk < chunking.chunks; ++chunk) {
             chunks_.push_back(sides_of(binding.spec, binding.rank, chunking, carrier, chunk,
@@ -141,7 +141,7 @@ class ChunkedExchange final : public Exchange {
     Status finish(int chunk) override {
         if (!returns_at_once(carrier_)) return Status();
         const auto i = static_cast<size_t>(chunk);
-        const Status status = thread_ ? thread_->wait(chunk) : transfers_[i]->finish();
+        const Status status = thread_ ? wait_for_thread(chunk) : transfers_[i]->finish();
         unpack(chunks_[i].receive, received(), target_);
         return status;
     }
@@ -162,6 +162,10 @@ class ChunkedExchange final : public Exchange {
                                                                      : Pairing::nonblocking;
         return comm.make_pairs(pairs_of(sides, carrier_, static_cast<int>(self_)), pairing);
     }
+    Status wait_for_thread(int chunk) {
+        const TraceScope scope(trace_ ? trace_->now : nullptr, "wait for thread", TraceCategory::wait);
+        return thread_->wait(chunk);
+    }
     const void* received() const {
         return carrier_ == Carrier::pairs_replace ? send_buffer_.data() : receive_buffer_.data();
     }
@@ -178,6 +182,7 @@ class ChunkedExchange final : public Exchange {
 
     Carrier carrier_;
     size_t self_;  // position of this rank in the group
+    std::shared_ptr<TraceSwitch> trace_;
     std::vector<Sides> chunks_;
     index_t send_bytes_ = 0, receive_bytes_ = 0, memory_bytes_ = 0;
     Buffer send_buffer_, receive_buffer_;

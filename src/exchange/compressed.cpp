@@ -60,8 +60,6 @@ void cut(const StridedPart& part, std::vector<StridedPart>& slabs) {
     }
 }
 
-StridedPart run_of(index_t offset_bytes, index_t bytes) { return {offset_bytes, {{bytes, 1}}, 1}; }
-
 // The part for, or from, one peer.
 struct CodedPart {
     StridedPart whole;               // in the array
@@ -124,7 +122,7 @@ class Coder {
                           coded);
         index_t held = 0, left = part.reals;
         for (const StridedPart& slab : part.slabs) {
-            copy_strided(slab, array, run_of(held * real_bytes_, slab.bytes()), stage_);
+            gather_strided(slab, array, stage_ + held * real_bytes_);
             held += slab.bytes() / real_bytes_;
             const index_t ready = held == left ? held : held / kBlockReals * kBlockReals;
             encode(coding_, precision_, ready, stage_, coded);
@@ -145,7 +143,7 @@ class Coder {
             coded += coded_bytes(coding_, more);
             left -= more;
             held += more - needed;
-            copy_strided(run_of(0, slab.bytes()), stage_, slab, array);
+            scatter_strided(stage_, slab, array);
             keep_rest(needed, held);
         }
     }

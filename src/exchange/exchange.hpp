@@ -42,12 +42,14 @@ class Exchange {
 
 // What a strategy is bound to. Collective over comm, which holds exactly exchange_group(spec, rank) in that order;
 // `rank` is in the layouts' numbering. `window` (may be nullptr) holds the local sources of all ranks, numbered as in
-// the layouts: whoever runs the exchange on that window's memory saves a copy.
+// the layouts: whoever runs the exchange on that window's memory saves a copy. `trace` (may be nullptr) is for waits
+// that are no transfer's.
 struct ExchangeBinding {
     Comm& comm;
     const ExchangeSpec& spec;
     int rank = 0;
     SharedWindow* window = nullptr;
+    std::shared_ptr<TraceSwitch> trace{};
 };
 
 // Defaults for rows of the table.

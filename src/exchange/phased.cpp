@@ -125,14 +125,15 @@ class PhasedExchange final : public PackedExchange {
         return groups_.empty() ? Status() : groups_.front()->start(from_, to_);
     }
     Status complete() override {
+        Status first;  // after a failure too: the others wait at the barriers that are left
         for (size_t group = 0; group < groups_.size(); ++group) {
             if (group > 0) {
-                SPANFFT_TRY(comm_.barrier());
-                SPANFFT_TRY(groups_[group]->start(from_, to_));
+                keep_first(first, comm_.barrier());
+                keep_first(first, groups_[group]->start(from_, to_));
             }
-            SPANFFT_TRY(groups_[group]->finish());
+            keep_first(first, groups_[group]->finish());
         }
-        return Status();
+        return first;
     }
     // One transfer for all phases of a group: its messages are started in the order of the phases. A failure is kept
     // until all are made, as the others make theirs.

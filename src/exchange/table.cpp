@@ -77,16 +77,14 @@ Counts count_pieces(const ExchangeSpec& spec, int rank) {
 Status Exchange::run(const void* source, void* target, Trace* trace) {
     // After a failure too: the other ranks are in the chunks that are left, and would wait for this one.
     Status first;
-    const auto keep = [&](Status status) {
-        if (first.ok()) first = std::move(status);
-    };
     for (int chunk = 0; chunk < chunks(); ++chunk) {
+        if (trace) trace->enter_chunk(chunk);
         {
             const TraceScope scope(trace, "pack", TraceCategory::communication);
-            keep(start(chunk, source, target));
+            keep_first(first, start(chunk, source, target));
         }
         const TraceScope scope(trace, "unpack", TraceCategory::communication);
-        keep(finish(chunk));
+        keep_first(first, finish(chunk));
     }
     return first;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "comm/counted_comm.hpp"
+#include "comm/rank_cpus.hpp"
 #include "disk/output_file.hpp"
 
 namespace spanfft {
@@ -23,6 +24,8 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
     std::unique_ptr<Executor> executor(new Executor(std::move(plan), std::move(comm)));
     SPANFFT_TRY(agree(*executor->comm_, executor->allocate()));
     SPANFFT_TRY(executor->make_windows());
+    std::optional<TeamCpus> team_cpus;
+    SPANFFT_TRY(executor->place_teams(team_cpus));
     for (const auto& step : executor->plan_->steps) {
         auto task = step->bind(executor->binding_);
         SPANFFT_TRY(agree(*executor->comm_, task.status()));
@@ -61,6 +64,19 @@ Status Executor::make_windows() {
     return Status();
 }
 
+// Collective where ranks have threads of their own.
+Status Executor::place_teams(std::optional<TeamCpus>& place) const {
+    if (plan_->problem.threads <= 1) return Status();
+    const auto pinning = pinning_asked_for();
+    SPANFFT_TRY(agree(*comm_, pinning.status()));
+    const auto nodes = comm_->nodes();
+    SPANFFT_TRY(agree(*comm_, nodes.status()));
+    const auto cpus = cpus_of_rank(*comm_, nodes.value());
+    SPANFFT_TRY(agree(*comm_, cpus.status()));
+    place.emplace(pinning.value(), cpus.value().own, cpus.value().divided);
+    return Status();
+}
+
 Status Executor::check_pointers(const void* in, void* out) const {
     const index_t in_bytes = in_bytes_, out_bytes = out_bytes_;
     if (in_bytes && !in)
@@ -94,7 +110,10 @@ index_t moved_bytes(const Counts& counts) {
 
 }  // namespace
 
+// Where steps are not agreed on, a rank whose step failed goes on to the end: the others are in the steps that are left
+// and would wait for it.
 Status Executor::run_steps(RunContext& context, bool agree_each) {
+    Status first;
     if (counted_) spare_counts_ = std::move(*counted_);  // its memory is used again: nothing is allocated here
     counted_.reset();
     std::vector<Counts> counted = std::move(spare_counts_);
@@ -106,17 +125,19 @@ Status Executor::run_steps(RunContext& context, bool agree_each) {
         const auto start = std::chrono::steady_clock::now();
         Status status = task->run(context);
         if (agree_each) status = agree_traced(context, status);
-        if (!status.ok()) {
-            spare_counts_ = std::move(counted);
-            return status;
-        }
+        keep_first(first, std::move(status));
+        if (!first.ok() && agree_each) break;
         counted.push_back(task->counted());
         scope.moved(moved_bytes(counted.back()));
         counted.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
     if (context.trace) context.trace->enter_step(-1);
-    counted_ = std::move(counted);
-    return Status();
+    if (first.ok()) {
+        counted_ = std::move(counted);
+    } else {
+        spare_counts_ = std::move(counted);
+    }
+    return first;
 }
 
 // A context for one run, with tracing on or off for all that records.
@@ -152,13 +173,20 @@ Status Executor::execute(const void* in, void* out) {
         status = error(Code::invalid_argument,
                        "this plan was made with memory= for files; use transform_file, or plan without memory=");
     } else {
-        status = check_pointers(in, out);
+        status = failed_run_.ok() ? check_pointers(in, out) : failed_run_;
     }
+    failed_run_ = Status();
     SPANFFT_TRY(agree_traced(context, status));
     // Slots are written only if they are the target of a step, which Slot::input never is.
     context.slots[static_cast<size_t>(Slot::input)] = const_cast<void*>(in);
     context.slots[static_cast<size_t>(Slot::output)] = out;
-    return run_steps(context, false);
+    const Status ran = run_steps(context, false);
+    if (!ran.ok() && comm_->size() > 1) {
+        failed_run_ =
+            error(ran.code(), "the execution before this one failed, and its output is not to be used on any ",
+                  "rank: ", ran.message());
+    }
+    return ran;
 }
 
 namespace {

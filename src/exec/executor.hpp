@@ -2,7 +2,8 @@
 //
 // Method: construction allocates every buffer and binds every step; running only moves data. Measured counts are kept
 // for each step beside the prediction.
-// Invariant: nothing is allocated while a plan runs; all ranks return the same status from every collective method.
+// Invariant: nothing is allocated while a plan runs; all ranks return the same status from every collective method, but
+// for an MPI call that fails on one rank in the middle of execute(): that rank returns it, the others at the next call.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/cpus.hpp"
 #include "exec/clock_alignment.hpp"
 #include "plan/plan.hpp"
 
@@ -59,6 +61,7 @@ class Executor {
     std::array<index_t, kSlots> slot_bytes() const;
     Status allocate();
     Status make_windows();
+    Status place_teams(std::optional<TeamCpus>& place) const;
     Status check_pointers(const void* in, void* out) const;
     RunContext make_context();
     Status agree_traced(RunContext& context, const Status& mine);
@@ -75,6 +78,7 @@ class Executor {
     std::vector<std::unique_ptr<Task>> tasks_;
     std::optional<std::vector<Counts>> counted_;
     std::vector<Counts> spare_counts_;  // memory for the next run's counted_
+    Status failed_run_;                 // of this rank, which the others have not heard of
     std::unique_ptr<Trace> trace_;
     ClockAlignment clock_;
 };

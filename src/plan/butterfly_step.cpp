@@ -290,6 +290,8 @@ class ButterflyTask final : public Task {
     Status run(RunContext& context) override {
         counts_ = Counts();
         if (shape_.elems() == 0) return Status();
+        const TraceScope scope(context.trace, "butterfly", TraceCategory::compute,
+                               2 * shape_.elems() * static_cast<index_t>(spec_.state.elem.bytes()));
         with_real(spec_.state.elem.precision, [&](auto real) {
             using T = decltype(real);
             Work<T> work{shape_,
@@ -300,7 +302,7 @@ class ButterflyTask final : public Task {
                          static_cast<Pair<T>*>(context.at(spec_.target))};
             work.end = work.tiles();
             if (!team_) return run_sweep(work);
-            team_->run([&work, this](int member) {  // two pointers: std::function holds them without allocating
+            team_->run([&](int member) {
                 Work<T> share = work;
                 share.begin = work.end * member / team_->size();
                 share.end = work.end * (member + 1) / team_->size();

@@ -16,13 +16,13 @@ class ExchangeTask final : public Task {
         : exchange_(std::move(exchange)), source_(source), target_(target), wire_(std::move(wire)) {}
     Status run(RunContext& context) override {
         const Counts before = *wire_;
-        SPANFFT_TRY(exchange_->run(context.at(source_), context.at(target_), context.trace));
+        const Status status = exchange_->run(context.at(source_), context.at(target_), context.trace);
         counts_ = Counts();
         counts_.messages = wire_->messages - before.messages;
         counts_.sent_bytes = wire_->sent_bytes - before.sent_bytes;
         counts_.calls = wire_->calls - before.calls;
         counts_.memory_bytes = exchange_->memory_bytes();
-        return Status();
+        return status;
     }
     Counts counted() const override { return counts_; }
 
@@ -93,8 +93,8 @@ Result<BoundExchange> bind_exchange(const ExchangeSpec& spec, const ExchangeStra
     SPANFFT_TRY(agree(binding.comm, made.status()));
     const GroupComm group = std::move(made).value();
     BoundExchange bound;
-    SPANFFT_ASSIGN(bound.exchange,
-                   strategy.bind({*group.comm, spec, rank, spec.in_window ? binding.window(source) : nullptr}));
+    SPANFFT_ASSIGN(bound.exchange, strategy.bind({*group.comm, spec, rank,
+                                                  spec.in_window ? binding.window(source) : nullptr, binding.trace}));
     bound.wire = group.counts;
     return bound;
 }

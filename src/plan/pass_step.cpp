@@ -365,7 +365,7 @@ Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
         return {};
     }
     std::atomic<index_t> next{0};
-    const std::function<void(int)> job = [&](int member) {
+    const auto job = [&](int member) {
         for (index_t i = next.fetch_add(spec_.lanes); i < where.count; i = next.fetch_add(spec_.lanes)) {
             compute_columns(where, lanes_[static_cast<size_t>(member)], where.first + i,
                             std::min(spec_.lanes, where.count - i));
@@ -515,7 +515,7 @@ void PassTask<T>::compute_slabs(const Where& where) {
         const T scale = static_cast<T>(spec_.scale);
         for (index_t i = 0; i < bytes / static_cast<index_t>(sizeof(T)); ++i) reals[i] *= scale;
     };
-    const std::function<void(int)> job = [&](int member) {
+    const auto job = [&](int member) {
         Lane& lane = lanes_[static_cast<size_t>(member)];
         for (index_t call = next.fetch_add(1); call < calls; call = next.fetch_add(1)) {
             const index_t first = call * spec_.lanes, count = std::min(spec_.lanes, slabs - first);

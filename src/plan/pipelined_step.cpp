@@ -36,21 +36,23 @@ class PipelinedTask final : public Task {
         const Counts before = *bound_.wire;
         counts_ = Counts();
         Status first;
-        const auto keep = [&](Status status) {
-            if (first.ok()) first = std::move(status);
+        const auto enter_chunk = [&](size_t i) {
+            if (context.trace) context.trace->enter_chunk(static_cast<int>(i));
         };
         for (size_t i = 0; i < chunks_.size(); ++i) {
+            enter_chunk(i);
             if (chunks_[i].transform) {
                 chunks_[i].transform->run(context.at(source_), context.at(middle_), chunks_[i].first_row,
                                           context.trace);
                 counts_ += chunks_[i].transform->counts();
             }
             const TraceScope scope(context.trace, "pack", TraceCategory::communication);
-            keep(bound_.exchange->start(static_cast<int>(i), context.at(middle_), context.at(target_)));
+            keep_first(first, bound_.exchange->start(static_cast<int>(i), context.at(middle_), context.at(target_)));
         }
         for (size_t i = 0; i < chunks_.size(); ++i) {
+            enter_chunk(i);
             const TraceScope scope(context.trace, "unpack", TraceCategory::communication);
-            keep(bound_.exchange->finish(static_cast<int>(i)));
+            keep_first(first, bound_.exchange->finish(static_cast<int>(i)));
         }
         counts_.messages = bound_.wire->messages - before.messages;
         counts_.sent_bytes = bound_.wire->sent_bytes - before.sent_bytes;

@@ -148,12 +148,17 @@ void copy_out(Precision precision, long double scale, bool stream, void* target,
     stream ? stream_copy(target, run, bytes) : static_cast<void>(std::memcpy(target, run, bytes));
 }
 
+double line_flops(const SharedTransformSpec& spec) {
+    const index_t points = spec.share.shape()[static_cast<size_t>(spec.axis)];
+    return transform_flops(tile_lines({spec.kernel, spec.elem, points, 1, false}));
+}
+
 // What transforming so many lines costs, in time aside.
-Counts line_counts(const SharedTransformSpec& spec, index_t lines) {
+Counts line_counts(const SharedTransformSpec& spec, double flops_a_line, index_t lines) {
     const index_t points = spec.share.shape()[static_cast<size_t>(spec.axis)];
     Counts counts;
     counts.memory_bytes = 2 * lines * points * static_cast<index_t>(spec.elem.bytes());
-    counts.flops = transform_flops(tile_lines({spec.kernel, spec.elem, points, lines, false}));
+    counts.flops = static_cast<double>(lines) * flops_a_line;
     return counts;
 }
 
@@ -184,7 +189,7 @@ class SharedTransformTask final : public Task {
 
     Status run(RunContext& context) override {
         counts_ = Counts();
-        SPANFFT_TRY(barrier());
+        Status first = barrier();  // after a failure too: the others come to the second one
         index_t lines = 0;
         {
             const TraceScope scope(context.trace, "transform", TraceCategory::compute);
@@ -193,8 +198,9 @@ class SharedTransformTask final : public Task {
                 lines += region.lines();
             }
         }
-        if (lines > 0) counts_ = line_counts(spec_, lines);
-        return barrier();
+        if (lines > 0) counts_ = line_counts(spec_, flops_a_line_, lines);
+        keep_first(first, barrier());
+        return first;
     }
     Counts counted() const override { return counts_; }
 
@@ -203,6 +209,7 @@ class SharedTransformTask final : public Task {
         : spec_(spec),
           regions_(regions_of(spec, binding.comm.rank())),
           elem_bytes_(static_cast<index_t>(spec.elem.bytes())),
+          flops_a_line_(line_flops(spec)),
           from_window_(spec.from.shared ? binding.window(spec.from.slot) : nullptr),
           to_window_(spec.to.shared ? binding.window(spec.to.slot) : nullptr),
           stream_(!spec.to.shared) {}
@@ -280,6 +287,7 @@ class SharedTransformTask final : public Task {
     SharedTransformSpec spec_;
     std::vector<Region> regions_;
     index_t elem_bytes_ = 0, pitch_bytes_ = 0;
+    double flops_a_line_ = 0;
     SharedWindow *from_window_, *to_window_;
     // Out of the window: the tile's lines were read elsewhere, so the target is not in the cache.
     bool stream_;
@@ -309,7 +317,7 @@ class SharedTransformStep final : public Step {
         const index_t points = spec_.share.shape()[static_cast<size_t>(spec_.axis)];
         const index_t lines = points ? spec_.share.local_elems(rank) / points : 0;
         if (lines == 0) return Counts();
-        Counts counts = line_counts(spec_, lines);
+        Counts counts = line_counts(spec_, line_flops(spec_), lines);
         const index_t most = spec_.share.local_elems(0);
         counts.seconds = most ? seconds_of_rank0_ * static_cast<double>(lines * points) / static_cast<double>(most) : 0;
         return counts;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 
 namespace spanfft {
 
@@ -25,6 +26,25 @@ Cores my_cores() {
     return cores;
 }
 
+int count(const Cores& cores) {
+    int n = 0;
+    for (uint64_t word : cores) n += __builtin_popcountll(word);
+    return n;
+}
+
+// Cores of the rank that has fewest, where ranks of a node that have the same ones divide them; 0: not known.
+int smallest_share(const std::vector<Cores>& all, const std::vector<int>& nodes) {
+    std::map<std::pair<int, Cores>, int> sharers;
+    for (size_t rank = 0; rank < all.size(); ++rank) ++sharers[{nodes[rank], all[rank]}];
+    int smallest = 0;
+    for (const auto& [set, ranks] : sharers) {
+        if (count(set.second) == 0) return 0;
+        const int share = std::max(1, count(set.second) / ranks);
+        smallest = smallest == 0 ? share : std::min(smallest, share);
+    }
+    return smallest;
+}
+
 }  // namespace
 
 Status find_topology(Comm& comm, Machine& machine) {
@@ -42,11 +62,13 @@ Status find_topology(Comm& comm, Machine& machine) {
     machine.topology.node_of_rank = std::make_shared<const std::vector<int>>(std::move(node_of_rank));
     int fewest = 0;
     for (const Cores& node : nodes) {
-        int cores = 0;
-        for (uint64_t word : node) cores += __builtin_popcountll(word);
+        const int cores = count(node);
         if (cores > 0 && (fewest == 0 || cores < fewest)) fewest = cores;
     }
     if (fewest > 0) machine.cores = fewest;
+    const int most_ranks = machine.topology.most_ranks_on_a_node(comm.size());
+    const int share = smallest_share(all, *machine.topology.node_of_rank);
+    if (share > 0 && machine.cores / most_ranks > share) machine.cores = share * most_ranks;  // bound, but not alike
     return Status();
 }
 

@@ -125,6 +125,8 @@ class TwiddleTask final : public Task {
     Status run(RunContext& context) override {
         counts_ = Counts();
         if (elems_ == 0 || (levels_.empty() && spec_.scale == 1)) return Status();
+        const TraceScope scope(context.trace, "twiddle", TraceCategory::compute,
+                               2 * elems_ * static_cast<index_t>(spec_.state.elem.bytes()));
         switch (spec_.state.elem.precision) {
             case Precision::single:
                 sweep<float>(context.at(spec_.slot));

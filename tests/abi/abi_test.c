@@ -1,6 +1,7 @@
 /* The C interface as a plain C11 program sees it: sizes, defaults, shorter structs of older headers, every error code
  * that can be had in one process, and a 3-D round trip. Prints each check that fails; exits with their number. */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ static void sizes_and_defaults(void) {
     CHECK(p.threads == 0 && !p.engine && !p.exchange && p.effort == SPANFFT_ESTIMATE && !p.in_place &&
           p.memory_bytes == 0 && p.layout == SPANFFT_LAYOUT_BLOCK);
     spanfft_problem_init(NULL, 3, shape);
+    spanfft_problem_init_bytes(NULL, sizeof p, 3, shape);
     spanfft_problem_init(&p, 2, NULL);
     CHECK(p.ndim == 2 && p.shape[0] == 0);
     CHECK(sizeof(spanfft_box) == 2 * SPANFFT_MAX_NDIM * sizeof(int64_t));
@@ -86,6 +88,23 @@ static void older_structs(void) {
     p.size = offsetof(spanfft_problem, layout);
     p.layout = 77; /* likewise */
     CHECK(spanfft_plan_create(&p, NULL, &plan) == SPANFFT_OK);
+
+    /* Its struct is initialised up to its own end, and not behind it. */
+    union {
+        spanfft_problem problem;
+        unsigned char bytes[sizeof(spanfft_problem) + 64];
+    } shorter;
+    for (size_t own = offsetof(spanfft_problem, memory_bytes); own <= sizeof shorter; own += 8) {
+        memset(&shorter, 0x5A, sizeof shorter);
+        spanfft_problem_init_bytes(&shorter.problem, own, 1, shape);
+        CHECK(shorter.problem.size == own && shorter.problem.ndim == 1 && shorter.problem.shape[0] == 8);
+        CHECK(shorter.problem.batch == 1 && shorter.problem.precision == SPANFFT_DOUBLE && !shorter.problem.exchange);
+        for (size_t i = offsetof(spanfft_problem, memory_bytes); i < sizeof shorter; ++i)
+            CHECK(shorter.bytes[i] == (i < own ? 0 : 0x5A));
+        spanfft_plan_free(plan);
+        plan = NULL;
+        CHECK(spanfft_plan_create(&shorter.problem, NULL, &plan) == SPANFFT_OK && plan);
+    }
 
     struct {
         spanfft_counts counts;
@@ -143,7 +162,8 @@ static void traces(void) {
     int64_t i;
     int runs = 0, steps = 0;
 
-    CHECK(SPANFFT_TRACE_RUN == 0 && SPANFFT_TRACE_DISK == 5 && SPANFFT_TRACK_STEPS == 0 && SPANFFT_TRACK_WRITES == 3);
+    CHECK(SPANFFT_TRACE_RUN == 0 && SPANFFT_TRACE_DISK == 5 && SPANFFT_TRACK_STEPS == 0 && SPANFFT_TRACK_WRITES == 3 &&
+          SPANFFT_TRACK_CALLS == 4);
     info.size = sizeof info;
     event.size = sizeof event;
     CHECK(spanfft_plan_trace_start(NULL, 0) == SPANFFT_INVALID_ARGUMENT);

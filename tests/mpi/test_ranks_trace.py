@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import spanfft
-from ranks_support import agrees, numbers
+from ranks_support import agrees, exchange_names, numbers
 from spanfft import Plan, read_trace, write_trace
 
 
@@ -51,6 +53,64 @@ def test_file_of_all_ranks(exchange, shape, comm, rng, folder):
         assert sent == counted[direction]["sent_bytes"]
     for _, communicating, waiting in trace.profile():
         assert 0 <= communicating + waiting <= comm.size
+
+
+STRATEGIES = [*exchange_names(), "oneplane:2", "overlap:2", "blockvector:3", "blockvector:2,thread"]
+
+
+def check_tracks(path):
+    """On each track of each rank, as a viewer has them, events nest; what goes on behind the steps does not overlap."""
+    tracks = {}
+    names = {}
+    for event in json.loads(path.read_text())["traceEvents"]:
+        if event["name"] == "thread_name":
+            names[event["pid"], event["tid"]] = event["args"]["name"]
+        if event["ph"] == "X":
+            start = round(event["ts"] * 1000)
+            at = spanfft.TraceEvent(event["name"], "", "", None, start, start + round(event["dur"] * 1000), None, "")
+            tracks.setdefault((event["pid"], event["tid"]), []).append(at)
+    assert tracks.keys() == names.keys()
+    for events in tracks.values():
+        assert nested(sorted(events, key=lambda e: (e.start_ns, -e.end_ns)))
+    return set(names.values())
+
+
+@pytest.mark.parametrize("exchange", STRATEGIES)
+def test_every_strategy_nests_and_shows_its_chunks(exchange, comm, rng, folder):
+    path = folder / "trace.json"
+    try:
+        plan = Plan((24, 20, 6), comm=comm, exchange=exchange, grid=(comm.size, 1, 1), engine="ducc0")
+    except spanfft.Unsupported as error:
+        if comm.size > 1 and exchange not in ("persistent", "blockvector:2,thread"):  # what an MPI may lack
+            raise
+        pytest.skip(str(error))
+    with plan:
+        u = numbers(rng, plan.input_shape, plan.dtype)
+        with plan.trace():
+            plan.forward(u)
+        steps = plan.report()["steps"]
+        write_trace(path, plan)
+    names = check_tracks(path)
+    trace = read_trace(path)
+    events = trace.ranks[comm.rank]
+    (run,) = [event for event in events if event.category == "run"]
+    assert sum(trace.shares()[comm.rank].values()) == run.end_ns - run.start_ns
+    calls = [event for event in events if event.track == "calls"]
+    by_thread = exchange.endswith("thread") and comm.size > 1
+    assert bool(calls) == by_thread
+    assert ("communication thread" in names) == by_thread
+    assert nested(calls)
+    for index, step in enumerate(line for line in steps if line["depth"] == 0):
+        if step["type"] != "TransformExchange":
+            continue
+        chunks = int(step["description"].split(" in ")[1].split()[0])
+        for name in ("pack", "unpack"):
+            assert [e.chunk for e in events if e.step == index and e.name == name] == list(range(chunks))
+        transformed = [e.chunk for e in events if e.step == index and e.name == "transform"]
+        assert transformed == sorted(set(transformed))
+        assert set(transformed) <= set(range(chunks))
+        if comm.size in (2, 4):  # as many rows on all ranks
+            assert len(transformed) == chunks
 
 
 def test_errors_are_everybodys(comm, folder):

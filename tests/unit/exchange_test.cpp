@@ -423,6 +423,12 @@ TEST(StridedCopy, OfAnyTwoShapesIsTheOrderOfLoops) {
         for (size_t k = 0; k < at.size(); ++k) wanted[static_cast<size_t>(put[k])] = source[static_cast<size_t>(at[k])];
         copy_strided(a, source.data(), b, target.data());
         ASSERT_TRUE(target == wanted) << "case " << i;
+        std::vector<unsigned char> run(at.size());
+        gather_strided(a, source.data(), run.data());
+        for (size_t k = 0; k < at.size(); ++k) ASSERT_EQ(run[k], source[static_cast<size_t>(at[k])]) << "case " << i;
+        std::fill(target.begin(), target.end(), static_cast<unsigned char>(0xEE));
+        scatter_strided(run.data(), b, target.data());
+        ASSERT_TRUE(target == wanted) << "case " << i;
         ASSERT_EQ(merged(a).bytes(), a.bytes());
         ASSERT_EQ(offsets(merged(a)), at) << "merged() changed the order, case " << i;
     }

@@ -1,16 +1,19 @@
 // Traces: what is recorded, where it lies, that it adds up to what the steps counted, and that clocks are aligned.
 //
-// Oracle: the events of the first track of a rank must nest like brackets, runs around steps around phases; the bytes
-// of the transfers of a step must be those that its task counted; offsets of simulated clocks are known. No time is
-// judged.
+// Oracle: the events of the first track of a rank must nest like brackets, runs around steps around phases, and so must
+// those of a communication thread; the bytes of the transfers of a step must be those that its task counted; each chunk
+// of a step is there once; what the categories take can't be more than the run. Offsets of simulated clocks are known.
 #include "core/trace.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <map>
 #include <mutex>
 #include <thread>
 
+#include "exchange/exchange.hpp"
 #include "exec/executor.hpp"
 #include "plan/planner.hpp"
 #include "support/oracle.hpp"
@@ -55,7 +58,7 @@ TEST(Trace, ScopesWriteOnceWhenTheyEndAndNothingWithoutATrace) {
     EXPECT_LE(inner.end_ns, outer.end_ns);
 }
 
-TEST(Trace, WhatAnotherThreadDoesLiesBehindTheSteps) {
+TEST(Trace, WhatAnotherThreadDoesHasATrackOfItsOwn) {
     auto trace = std::move(Trace::make(0)).value();
     std::thread([&] { const TraceScope scope(trace.get(), "wait", TraceCategory::wait); }).join();
     {
@@ -65,9 +68,23 @@ TEST(Trace, WhatAnotherThreadDoesLiesBehindTheSteps) {
         trace->begin_run();
         const TraceScope scope(trace.get(), "wait", TraceCategory::wait);
     }).join();
-    EXPECT_EQ(trace->at(0).track, TraceTrack::messages);
+    EXPECT_EQ(trace->at(0).track, TraceTrack::calls);
     EXPECT_EQ(trace->at(1).track, TraceTrack::steps);
     EXPECT_EQ(trace->at(2).track, TraceTrack::steps);
+}
+
+TEST(Trace, PhasesKnowTheChunkThatTheirThreadIsIn) {
+    auto trace = std::move(Trace::make(0)).value();
+    trace->enter_step(1);
+    trace->record({"before", TraceCategory::compute});
+    trace->enter_chunk(4);
+    trace->record({"inside", TraceCategory::compute});
+    trace->record({"step", TraceCategory::step});
+    std::thread([&] { trace->record({"call", TraceCategory::communication}); }).join();
+    trace->enter_step(2);
+    trace->record({"after", TraceCategory::compute});
+    for (const auto& [at, chunk] : {std::pair{0, -1}, {1, 4}, {2, -1}, {3, -1}, {4, -1}})
+        EXPECT_EQ(trace->at(at).chunk, chunk) << trace->at(at).name;
 }
 
 TEST(Trace, RefusesSizesThatCanOnlyBeMistakes) {
@@ -129,13 +146,13 @@ bool inside(const TraceEvent& inner, const TraceEvent& outer) {
     return outer.start_ns <= inner.start_ns && inner.end_ns <= outer.end_ns;
 }
 
-// Events of the first track end in the order in which they are recorded: an event's insides are before it and end
-// before it does; everything else before it ended before it began.
-void expect_nested(const std::vector<TraceEvent>& events) {
+// Events of one thread end in the order in which they are recorded: an event's insides are before it and end before it
+// does; everything else before it ended before it began. Returns what is in no other.
+std::vector<TraceEvent> expect_nested(const std::vector<TraceEvent>& events, TraceTrack track) {
     std::vector<TraceEvent> open;
     for (const auto& event : events) {
         EXPECT_LE(event.start_ns, event.end_ns) << event.name;
-        if (event.track != TraceTrack::steps) continue;
+        if (event.track != track) continue;
         while (!open.empty() && open.back().start_ns >= event.start_ns) {
             EXPECT_TRUE(inside(open.back(), event)) << open.back().name << " in " << event.name;
             open.pop_back();
@@ -145,7 +162,59 @@ void expect_nested(const std::vector<TraceEvent>& events) {
         }
         open.push_back(event);
     }
-    for (const auto& event : open) EXPECT_EQ(event.category, TraceCategory::run) << event.name;
+    return open;
+}
+
+// Of nested events, what each category takes by itself is its events' time less that of the events inside them.
+void expect_shares_within(const std::vector<TraceEvent>& events, TraceTrack track, int64_t wall_ns) {
+    std::map<TraceCategory, int64_t> share_ns;
+    for (const auto& event : events) {
+        if (event.track != track) continue;
+        share_ns[event.category] += event.end_ns - event.start_ns;
+        const TraceEvent* around = nullptr;  // the shortest one that was recorded later and holds it
+        for (const TraceEvent* other = &event + 1; other != events.data() + events.size(); ++other) {
+            if (other->track == track && inside(event, *other) && !around) around = other;
+        }
+        if (around) share_ns[around->category] -= event.end_ns - event.start_ns;
+    }
+    int64_t sum_ns = 0;
+    for (const auto& [category, ns] : share_ns) {
+        EXPECT_GE(ns, 0) << static_cast<int>(category);
+        sum_ns += ns;
+    }
+    EXPECT_LE(sum_ns, wall_ns);
+}
+
+// Chunks of a step, by what explain says; 0: it has none.
+int chunks_of(const Step& step) {
+    int chunks = 0;
+    const std::string text = step.describe();
+    const size_t at = text.find(" in ");
+    return std::string(step.type()) == "TransformExchange" &&
+                   std::sscanf(text.c_str() + at, " in %d chunks", &chunks) == 1
+               ? chunks
+               : 0;
+}
+
+// Every chunk of every step is transformed (where this rank has rows of it), packed and unpacked once in each run.
+void expect_chunks(const std::vector<TraceEvent>& events, const Plan& plan, int runs, bool all_have_rows) {
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        const int chunks = chunks_of(*plan.steps[i]);
+        for (const char* phase : {"transform", "pack", "unpack"}) {
+            std::map<int, int> times;
+            for (const auto& event : events) {
+                if (event.step == static_cast<int>(i) && event.name == std::string(phase)) ++times[event.chunk];
+            }
+            if (chunks == 0) continue;
+            if (all_have_rows || phase != std::string("transform")) {
+                EXPECT_EQ(static_cast<int>(times.size()), chunks) << phase;
+            }
+            for (const auto& [chunk, n] : times) {
+                EXPECT_TRUE(chunk >= 0 && chunk < chunks) << phase << " of chunk " << chunk;
+                EXPECT_EQ(n, runs) << phase << " of chunk " << chunk;
+            }
+        }
+    }
 }
 
 const TraceEvent* run_around(const std::vector<TraceEvent>& events, const TraceEvent& event) {
@@ -190,6 +259,45 @@ void expect_whole(const std::vector<TraceEvent>& events, const Executor& executo
     }
 }
 
+void expect_good_trace(const std::string& text, bool all_have_rows) {
+    SCOPED_TRACE(text);
+    auto planned = Planner(this_machine()).plan(Problem::parse(text).value());
+    ASSERT_TRUE(planned.ok()) << planned.status().message();
+    const std::shared_ptr<const Plan> plan = std::move(planned).value();
+    ThreadWorld world(plan->problem.ranks);
+    std::mutex mutex;
+    world.run([&](int rank, Comm& comm) {
+        auto executor = Executor::make(plan, comm.duplicate().value());
+        ASSERT_TRUE(executor.ok()) << executor.status().message();
+        LocalArray in(plan->input.local_bytes(rank), 8), out(plan->output.local_bytes(rank), 8);
+        const auto execute = [&] { ASSERT_TRUE(executor.value()->execute(in.data(), out.data()).ok()); };
+        execute();
+        EXPECT_EQ(executor.value()->trace(), nullptr);
+        ASSERT_TRUE(executor.value()->start_trace(0).ok());
+        execute();
+        execute();
+        executor.value()->stop_trace();
+        execute();
+        const std::lock_guard lock(mutex);
+        const Trace& trace = *executor.value()->trace();
+        EXPECT_EQ(trace.dropped(), 0);
+        const auto events = events_of(trace);
+        int64_t wall_ns = 0;
+        for (const auto& event : expect_nested(events, TraceTrack::steps)) {
+            EXPECT_EQ(event.category, TraceCategory::run) << event.name;
+            wall_ns += event.end_ns - event.start_ns;
+        }
+        expect_nested(events, TraceTrack::calls);
+        expect_shares_within(events, TraceTrack::steps, wall_ns);
+        expect_shares_within(events, TraceTrack::calls, wall_ns);
+        expect_whole(events, *executor.value(), 2);
+        expect_chunks(events, *plan, 2, all_have_rows);
+        const bool by_thread = text.ends_with("thread");
+        EXPECT_EQ(by_thread, std::any_of(events.begin(), events.end(),
+                                         [](const TraceEvent& e) { return e.track == TraceTrack::calls; }));
+    });
+}
+
 TEST(ExecutorTrace, EveryStepOfEveryRunIsThereOnceAndHoldsItsPhases) {
     for (const char* text : {
              "c2c 12x10x8 threads=1 engine=ducc0",
@@ -198,31 +306,29 @@ TEST(ExecutorTrace, EveryStepOfEveryRunIsThereOnceAndHoldsItsPhases) {
              "r2c 13x11x6 ranks=6 grid=3x2 threads=1 engine=ducc0 exchange=alltoallv output=exchanged",
              "c2c 9x6x10 ranks=3 threads=1 engine=ducc0 exchange=shared",
              "c2c 3x5x2 ranks=8 grid=8 threads=1 engine=ducc0 exchange=alltoallw backward",
-         }) {
+             "c2c 36x36x6 ranks=6 grid=3x2 threads=1 engine=ducc0 exchange=alltoallv layout=cyclic",
+         })
+        expect_good_trace(text, false);
+}
+
+TEST(ExecutorTrace, EveryStrategyShowsWhatItDoesChunkByChunk) {
+    std::vector<std::string> exchanges{"overlap:3",  "oneplane:2",    "standard:all",         "replace:2",
+                                       "phased:2x2", "blockvector:3", "blockvector:4,thread", "blockvector:thread"};
+    for (const ExchangeStrategy& strategy : exchange_table()) exchanges.emplace_back(strategy.name);
+    for (const std::string& exchange : exchanges) {
+        expect_good_trace(cat("c2c 16x16x6 ranks=4 grid=4 threads=1 engine=ducc0 exchange=", exchange), true);
+        expect_good_trace(cat("r2c 7x5x6 ranks=4 grid=4 threads=1 engine=ducc0 backward exchange=", exchange), false);
+    }
+}
+
+TEST(ExecutorTrace, TransformsBetweenTheChunksOfAnExchangeAreChunks) {
+    for (const std::string exchange : {"overlap:2", "oneplane", "blockvector:4", "blockvector:4,thread"}) {
+        const auto text = cat("c2c 16x16x6 ranks=4 grid=4 threads=1 engine=ducc0 exchange=", exchange);
         auto planned = Planner(this_machine()).plan(Problem::parse(text).value());
         ASSERT_TRUE(planned.ok()) << planned.status().message();
-        const std::shared_ptr<const Plan> plan = std::move(planned).value();
-        ThreadWorld world(plan->problem.ranks);
-        std::mutex mutex;
-        world.run([&](int rank, Comm& comm) {
-            auto executor = Executor::make(plan, comm.duplicate().value());
-            ASSERT_TRUE(executor.ok());
-            LocalArray in(plan->input.local_bytes(rank), 8), out(plan->output.local_bytes(rank), 8);
-            const auto execute = [&] { ASSERT_TRUE(executor.value()->execute(in.data(), out.data()).ok()); };
-            execute();
-            EXPECT_EQ(executor.value()->trace(), nullptr);
-            ASSERT_TRUE(executor.value()->start_trace(0).ok());
-            execute();
-            execute();
-            executor.value()->stop_trace();
-            execute();
-            const std::lock_guard lock(mutex);
-            const Trace& trace = *executor.value()->trace();
-            EXPECT_EQ(trace.dropped(), 0);
-            const auto events = events_of(trace);
-            expect_nested(events);
-            expect_whole(events, *executor.value(), 2);
-        });
+        int chunks = 0;
+        for (const auto& step : planned.value()->steps) chunks = std::max(chunks, chunks_of(*step));
+        EXPECT_GT(chunks, 1) << text;
     }
 }
 

@@ -249,39 +249,45 @@ class PairTransfer final : public Transfer {
     }
     // The lower rank of a pair sends first, so that a send that waits for its receive finds it.
     Status in_order(const void* source, void* target) {
+        Status first;  // after a failure too: the peers that are left wait for this rank
         for (const Pair& pair : pairs_) {
-            if (rank_ < pair.peer) SPANFFT_TRY(send(pair, source));
-            SPANFFT_TRY(receive(pair, target));
-            if (rank_ > pair.peer) SPANFFT_TRY(send(pair, source));
+            if (rank_ < pair.peer) keep_first(first, send(pair, source));
+            keep_first(first, receive(pair, target));
+            if (rank_ > pair.peer) keep_first(first, send(pair, source));
         }
-        return Status();
+        return first;
     }
     Status replace(void* target) {
+        Status first;
         for (const Pair& pair : pairs_) {
             if (!pair.send.count) continue;
-            SPANFFT_MPI_TRY(MPI_Sendrecv_replace(static_cast<char*>(target) + pair.send.offset_bytes, pair.send.count,
-                                                 pair.send.type, pair.peer, kTag, pair.peer, kTag, comm_,
-                                                 MPI_STATUS_IGNORE));
+            const int code =
+                MPI_Sendrecv_replace(static_cast<char*>(target) + pair.send.offset_bytes, pair.send.count,
+                                     pair.send.type, pair.peer, kTag, pair.peer, kTag, comm_, MPI_STATUS_IGNORE);
+            keep_first(first, mpi_status(code, "MPI_Sendrecv_replace"));
         }
-        return Status();
+        return first;
     }
     // Receives first: a message that finds its receive waiting needs no copy inside MPI.
     Status all_at_once(const void* source, void* target) {
         used_ = 0;
+        Status first;
         for (const Pair& pair : pairs_) {
             if (!pair.receive.count) continue;
-            SPANFFT_MPI_TRY(MPI_Irecv(static_cast<char*>(target) + pair.receive.offset_bytes, pair.receive.count,
-                                      pair.receive.type, pair.peer, kTag, comm_,
-                                      &requests_[static_cast<size_t>(used_)]));
-            ++used_;
+            const int code =
+                MPI_Irecv(static_cast<char*>(target) + pair.receive.offset_bytes, pair.receive.count, pair.receive.type,
+                          pair.peer, kTag, comm_, &requests_[static_cast<size_t>(used_)]);
+            used_ += code == MPI_SUCCESS;
+            keep_first(first, mpi_status(code, "MPI_Irecv"));
         }
         for (const Pair& pair : pairs_) {
             if (!pair.send.count) continue;
-            SPANFFT_MPI_TRY(MPI_Isend(static_cast<const char*>(source) + pair.send.offset_bytes, pair.send.count,
-                                      pair.send.type, pair.peer, kTag, comm_, &requests_[static_cast<size_t>(used_)]));
-            ++used_;
+            const int code = MPI_Isend(static_cast<const char*>(source) + pair.send.offset_bytes, pair.send.count,
+                                       pair.send.type, pair.peer, kTag, comm_, &requests_[static_cast<size_t>(used_)]);
+            used_ += code == MPI_SUCCESS;
+            keep_first(first, mpi_status(code, "MPI_Isend"));
         }
-        return Status();
+        return first;
     }
 
     MPI_Comm comm_;
