@@ -199,20 +199,31 @@ struct Kind {
     index_t times = 0;
 };
 
-std::vector<Kind> kinds_of_chunks(const ExchangeSpec& spec, int rank, const Chunking& chunking) {
+// The different numbers of rows that ranks of the group have.
+std::vector<index_t> row_counts(const ExchangeSpec& spec, int rank, const Chunking& chunking) {
     const auto axis = static_cast<size_t>(chunking.axis);
-    bool alike = true;
-    std::map<index_t, int> rows;  // of ranks of the group, and a rank that has so many
-    for (int peer : exchange_group(spec.from, spec.to, rank)) {
-        rows.emplace(spec.from.patch(peer)[axis].count, peer);
-        const Patch target = spec.to.patch(peer);
-        alike = alike && (target[axis].count == spec.to.shape()[axis] || patch_elems(target) == 0);
+    std::vector<index_t> counts;
+    const auto add = [&](int peer) {
+        const index_t count = spec.from.patch(peer)[axis].count;
+        if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
+    };
+    if (spec.from.has_grid() && spec.to.has_grid()) {
+        const RankClasses classes({&spec.from});
+        for (int like : classes.representatives()) add(like);
+    } else {
+        for (int peer : exchange_group(spec.from, spec.to, rank)) add(peer);
     }
+    return counts;
+}
+
+std::vector<Kind> kinds_of_chunks(const ExchangeSpec& spec, int rank, const Chunking& chunking) {
+    const bool alike = spec.to.is_whole(chunking.axis);
+    const auto rows = row_counts(spec, rank, chunking);
     std::vector<Kind> kinds;
     std::map<std::vector<index_t>, size_t> seen;
     for (int chunk = 0; chunk < chunking.chunks; ++chunk) {
         std::vector<index_t> counts;
-        for (const auto& [count, peer] : rows) counts.push_back(chunk_row_count(chunking, count, chunk));
+        for (const index_t count : rows) counts.push_back(chunk_row_count(chunking, count, chunk));
         const auto [at, is_new] = seen.emplace(counts, kinds.size());
         if (is_new || !alike) {
             kinds.push_back({chunk, 1});
@@ -221,6 +232,14 @@ std::vector<Kind> kinds_of_chunks(const ExchangeSpec& spec, int rank, const Chun
         }
     }
     return kinds;
+}
+
+PartSums sum_chunk(const ExchangeSpec& spec, int rank, const Chunking& chunking, Carrier carrier, int chunk) {
+    const Packing packing = carrier == Carrier::pairs_replace ? Packing::always : Packing::where_needed;
+    const int apart = spec.to.is_whole(chunking.axis) ? -1 : chunking.axis;
+    return sum_parts(
+        spec, rank, packing, chunk_patch(chunking, spec, rank, chunk),
+        [&](int peer) { return chunk_patch(chunking, spec, peer, chunk); }, apart);
 }
 
 }  // namespace
@@ -234,23 +253,17 @@ Result<std::unique_ptr<Exchange>> bind_chunked(const ExchangeBinding& binding, c
 }
 
 Counts predict_chunked(const ExchangeSpec& spec, int rank, const Chunking& chunking, Carrier carrier) {
-    const auto group = exchange_group(spec.from, spec.to, rank);
-    const int me = static_cast<int>(std::find(group.begin(), group.end(), rank) - group.begin());
     Counts total;
     for (const Kind& kind : kinds_of_chunks(spec, rank, chunking)) {
-        const Sides sides = sides_of(spec, rank, chunking, carrier, kind.chunk);
-        Counts each;
-        for (const PairParts& pair : pairs_of(sides, carrier, me)) {
-            each.messages += pair.send.bytes > 0;
-            each.sent_bytes += pair.send.bytes;
-            const bool one_call = carrier == Carrier::pairs_replace;
-            each.calls += one_call ? 1 : (pair.send.bytes > 0) + (pair.receive.bytes > 0);
-        }
-        if (!in_pairs(carrier)) each.calls = 1;
-        total.messages += kind.times * each.messages;
-        total.sent_bytes += kind.times * each.sent_bytes;
-        total.calls += kind.times * each.calls;
-        total.memory_bytes += kind.times * copied_bytes(sides);
+        const PartSums sums = sum_chunk(spec, rank, chunking, carrier, kind.chunk);
+        const bool replaces = carrier == Carrier::pairs_replace;
+        const index_t calls = !in_pairs(carrier) ? 1
+                              : replaces         ? sums.pairs
+                                                 : sums.send.messages + sums.receive.messages;
+        total.messages += kind.times * (replaces ? sums.pairs : sums.send.messages);
+        total.sent_bytes += kind.times * (replaces ? sums.larger_bytes : sums.send.bytes);
+        total.calls += kind.times * calls;
+        total.memory_bytes += kind.times * sums.copied_bytes();
     }
     return total;
 }
@@ -258,14 +271,12 @@ Counts predict_chunked(const ExchangeSpec& spec, int rank, const Chunking& chunk
 index_t chunked_buffer_bytes(const ExchangeSpec& spec, int rank, const Chunking& chunking, Carrier carrier) {
     index_t send = 0, receive = 0;
     for (const Kind& kind : kinds_of_chunks(spec, rank, chunking)) {
-        const Sides sides = sides_of(spec, rank, chunking, carrier, kind.chunk);
-        if (returns_at_once(carrier)) {
-            send += kind.times * sides.send.buffer_bytes;
-            receive += kind.times * sides.receive.buffer_bytes;
-        } else {
-            send = std::max(send, sides.send.buffer_bytes);
-            receive = std::max(receive, sides.receive.buffer_bytes);
-        }
+        const PartSums sums = sum_chunk(spec, rank, chunking, carrier, kind.chunk);
+        const bool replaces = carrier == Carrier::pairs_replace;
+        const index_t sent = replaces ? sums.larger_bytes : sums.send.buffer_bytes();
+        const index_t received = replaces ? 0 : sums.receive.buffer_bytes();
+        send = returns_at_once(carrier) ? send + kind.times * sent : std::max(send, sent);
+        receive = returns_at_once(carrier) ? receive + kind.times * received : std::max(receive, received);
     }
     return send + receive;
 }

@@ -24,6 +24,8 @@ index_t rows_of(const ExchangeSpec& spec, int axis, int rank) {
 
 index_t most_rows(const ExchangeSpec& spec, int axis, int rank) {
     index_t most = 1;
+    // Where a grid divides the axis, all coordinates of that dimension are in the group: the first has most rows.
+    if (spec.from.has_grid() && axis == chunk_axis(spec.from, spec.to)) return std::max(most, rows_of(spec, axis, 0));
     for (int peer : exchange_group(spec.from, spec.to, rank)) most = std::max(most, rows_of(spec, axis, peer));
     return most;
 }
@@ -31,13 +33,6 @@ index_t most_rows(const ExchangeSpec& spec, int axis, int rank) {
 // Indices a .. a+count-1 of a progression.
 AxisRange part_of(const AxisRange& range, const AxisRange& rows) {
     return {range.at(rows.start), rows.count, range.step};
-}
-
-Patch chunk_patch(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
-    Patch patch = spec.from.patch(rank);
-    AxisRange& range = patch[static_cast<size_t>(chunking.axis)];
-    range = part_of(range, chunk_rows(chunking, spec, rank, chunk));
-    return patch;
 }
 
 }  // namespace
@@ -72,6 +67,13 @@ index_t chunk_row_count(const Chunking& chunking, index_t rows, int chunk) {
 
 AxisRange chunk_rows(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
     return rows_in_chunk(chunking, rows_of(spec, chunking.axis, rank), chunk);
+}
+
+Patch chunk_patch(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
+    Patch patch = spec.from.patch(rank);
+    AxisRange& range = patch[static_cast<size_t>(chunking.axis)];
+    range = part_of(range, rows_in_chunk(chunking, range.count, chunk));
+    return patch;
 }
 
 std::vector<Piece> chunk_to_send(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {

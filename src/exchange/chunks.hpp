@@ -27,6 +27,9 @@ Chunking chunks_in_all(const ExchangeSpec& spec, int rank, int chunks);         
 index_t chunk_row_count(const Chunking& chunking, index_t rows, int chunk);  // of a rank that has `rows` in all
 AxisRange chunk_rows(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk);
 
+// What this rank sends with a chunk, in global indices.
+Patch chunk_patch(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk);
+
 // As pieces_to_send and pieces_to_receive (layout/meet.hpp), of one chunk.
 std::vector<Piece> chunk_to_send(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk);
 std::vector<Piece> chunk_to_receive(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk);

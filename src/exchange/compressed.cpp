@@ -211,23 +211,55 @@ class CompressedExchange final : public Exchange {
     void* target_ = nullptr;
 };
 
+// Bytes of all parts that a rank sends, or receives: as they are, and coded.
+struct CodedSums {
+    index_t raw_bytes = 0, coded_bytes = 0;
+};
+
+void add_to(CodedSums& sums, index_t raw, index_t times, const ExchangeSpec& spec, const Coding& coding) {
+    sums.raw_bytes += times * raw;
+    sums.coded_bytes += times * coded_bytes(coding, raw / static_cast<index_t>(real_bytes(spec.precision)));
+}
+
+struct Forecast {
+    CodedSums send, receive;
+    index_t messages = 0, kept_bytes = 0;
+};
+
+Forecast forecast(const ExchangeSpec& spec, int rank, const Coding& coding) {
+    const Patch source = spec.from.patch(rank), target = spec.to.patch(rank);
+    Forecast sums;
+    for (const PeerKind& kind : peer_kinds(spec.from, spec.to, rank)) {
+        const index_t given = patch_elems(intersect(source, spec.to.patch(kind.peer))) * spec.elem_bytes;
+        const index_t taken = patch_elems(intersect(target, spec.from.patch(kind.peer))) * spec.elem_bytes;
+        if (kind.peer == rank) {
+            sums.kept_bytes = given;
+            continue;
+        }
+        sums.messages += given > 0 ? kind.times : 0;
+        add_to(sums.send, given, kind.times, spec, coding);
+        add_to(sums.receive, taken, kind.times, spec, coding);
+    }
+    return sums;
+}
+
 index_t buffer_bytes(const ExchangeSpec& spec, int rank) {
     const auto coding = coding_of(spec);
     if (!coding.ok()) return 0;
-    return send_side(spec, rank, coding.value()).coded_bytes + receive_side(spec, rank, coding.value()).coded_bytes +
-           kStageBytes;
+    const Forecast sums = forecast(spec, rank, coding.value());
+    return sums.send.coded_bytes + sums.receive.coded_bytes + kStageBytes;
 }
 
 Counts predict(const ExchangeSpec& spec, int rank) {
     Counts counts;
     const auto coding = coding_of(spec);
     if (!coding.ok()) return counts;
-    const CodedSide send = send_side(spec, rank, coding.value()), receive = receive_side(spec, rank, coding.value());
-    counts.messages = count_pieces(spec, rank).messages;
-    counts.sent_bytes = send.coded_bytes;
+    const Forecast sums = forecast(spec, rank, coding.value());
+    counts.messages = sums.messages;
+    counts.sent_bytes = sums.send.coded_bytes;
     counts.calls = 1;
-    counts.memory_bytes =
-        send.raw_bytes + send.coded_bytes + receive.raw_bytes + receive.coded_bytes + 2 * send.kept.bytes();
+    counts.memory_bytes = sums.send.raw_bytes + sums.send.coded_bytes + sums.receive.raw_bytes +
+                          sums.receive.coded_bytes + 2 * sums.kept_bytes;
     return counts;
 }
 

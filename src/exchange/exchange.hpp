@@ -12,6 +12,7 @@
 #include "comm/comm.hpp"
 #include "core/counts.hpp"
 #include "core/dtype.hpp"
+#include "core/nodes.hpp"
 #include "core/trace.hpp"
 #include "layout/meet.hpp"
 
@@ -22,7 +23,7 @@ struct ExchangeSpec {
     index_t elem_bytes = 0;
     Precision precision = Precision::dbl;  // of the reals that an element consists of
     std::string parameter{};               // of the strategy; "": its default
-    std::vector<int> nodes{};              // the node of each rank of the layouts; empty: all on one
+    Topology topology{};                   // of the ranks of the layouts
     bool in_window = false;                // the sources of all ranks lie in a window that all see
     bool persistent_collectives = true;    // whether the ranks' library has them
 };

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "comm/strided_copy.hpp"
 
@@ -32,23 +33,24 @@ struct Team {
 class Teams {
   public:
     Teams(const ExchangeSpec& spec, int rank) : spec_(spec), members_(exchange_group(spec.from, spec.to, rank)) {
-        std::vector<int> seen;
+        std::map<int, int> number_of;  // the team of a node
+        int last_node = -1, team = 0;  // neighbours mostly share a node
         for (size_t place = 0; place < members_.size(); ++place) {
-            const int node = spec.nodes.empty() ? 0 : spec.nodes[static_cast<size_t>(members_[place])];
-            const auto at = std::find(seen.begin(), seen.end(), node) - seen.begin();
-            if (at == static_cast<std::ptrdiff_t>(seen.size())) {
-                seen.push_back(node);
-                teams_.emplace_back();
+            const int node = spec.topology.node_of(members_[place]);
+            if (node != last_node) {
+                team = number_of.emplace(node, count()).first->second;
+                if (team == count()) teams_.emplace_back();
+                last_node = node;
             }
             if (members_[place] == rank) {
-                mine_ = static_cast<int>(at);
-                local_ = teams_[static_cast<size_t>(at)].size();
+                mine_ = team;
+                local_ = teams_[static_cast<size_t>(team)].size();
                 place_ = static_cast<int>(place);
             }
-            teams_[static_cast<size_t>(at)].places.push_back(static_cast<int>(place));
-            from_.push_back(spec.from.patch(members_[place]));
-            to_.push_back(spec.to.patch(members_[place]));
+            teams_[static_cast<size_t>(team)].places.push_back(static_cast<int>(place));
         }
+        from_.resize(members_.size());
+        to_.resize(members_.size());
     }
     int count() const { return static_cast<int>(teams_.size()); }
     int mine() const { return mine_; }    // this rank's team
@@ -62,8 +64,11 @@ class Teams {
     int gateway_place(int a, int b) const { return team(a).places[static_cast<size_t>(gateway(a, b))]; }
 
     index_t bytes(int from_place, int to_place) const {
-        return patch_elems(intersect(from_[static_cast<size_t>(from_place)], to_[static_cast<size_t>(to_place)])) *
-               spec_.elem_bytes;
+        const Patch &given = patch(spec_.from, from_, from_place), &taken = patch(spec_.to, to_, to_place);
+        index_t bytes = spec_.elem_bytes;
+        for (size_t axis = 0; axis < given.size() && bytes > 0; ++axis)
+            bytes *= intersect(given[axis], taken[axis]).count;
+        return bytes;
     }
     // What team a has for a place; the first members of it only, if told so.
     index_t bytes_for(int a, int to_place, int members = std::numeric_limits<int>::max()) const {
@@ -80,20 +85,28 @@ class Teams {
         return total;
     }
     // Where a piece of this rank's source or target lies in it.
-    StridedPart source_part(int to_place) const { return part(from_, to_, to_place); }
-    StridedPart target_part(int from_place) const { return part(to_, from_, from_place); }
+    StridedPart source_part(int to_place) const {
+        return part(patch(spec_.from, from_, place_), patch(spec_.to, to_, to_place), to_place);
+    }
+    StridedPart target_part(int from_place) const {
+        return part(patch(spec_.to, to_, place_), patch(spec_.from, from_, from_place), from_place);
+    }
 
   private:
-    StridedPart part(const std::vector<Patch>& mine, const std::vector<Patch>& theirs, int other) const {
-        const Patch& patch = mine[static_cast<size_t>(place_)];
-        return strided_part(make_piece(other, patch, theirs[static_cast<size_t>(other)]), patch_shape(patch),
-                            spec_.elem_bytes);
+    // Few are asked for where thousands are in the group.
+    const Patch& patch(const Layout& layout, std::vector<Patch>& known, int place) const {
+        Patch& patch = known[static_cast<size_t>(place)];
+        if (patch.empty()) patch = layout.patch(members_[static_cast<size_t>(place)]);
+        return patch;
+    }
+    StridedPart part(const Patch& mine, const Patch& theirs, int other) const {
+        return strided_part(make_piece(other, mine, theirs), patch_shape(mine), spec_.elem_bytes);
     }
 
     const ExchangeSpec& spec_;
     std::vector<int> members_;  // of the group, in the layouts' numbering
     std::vector<Team> teams_;
-    std::vector<Patch> from_, to_;  // by place
+    mutable std::vector<Patch> from_, to_;  // by place, once asked for
     int mine_ = 0, local_ = 0, place_ = 0;
 };
 
@@ -284,7 +297,7 @@ Counts predict(const ExchangeSpec& spec, int rank) {
 
 // On one node `shared` does the same with half the copies.
 std::vector<std::string> candidates(const ExchangeSpec& spec) {
-    const bool several = std::any_of(spec.nodes.begin(), spec.nodes.end(), [](int node) { return node > 0; });
+    const bool several = spec.topology.nodes(spec.from.nranks()) > 1;
     return several ? std::vector<std::string>{""} : std::vector<std::string>{};
 }
 

@@ -59,14 +59,16 @@ Result<std::unique_ptr<Exchange>> PackedCollective::make(const ExchangeBinding& 
 }
 
 index_t packed_buffer_bytes(const ExchangeSpec& spec, int rank, Packing packing) {
-    return send_side(spec, rank, packing).buffer_bytes + receive_side(spec, rank, packing).buffer_bytes;
+    const PartSums sums = sum_parts(spec, rank, packing);
+    return sums.send.buffer_bytes() + sums.receive.buffer_bytes();
 }
 
 Counts predict_packed(const ExchangeSpec& spec, int rank, Packing packing) {
-    const auto pieces = pieces_to_send(spec.from, spec.to, rank);
-    Counts counts = count_pieces(spec, rank);
-    counts.memory_bytes =
-        2 * (packed_buffer_bytes(spec, rank, packing) + kept_bytes(send_side(spec, rank, packing), pieces, rank));
+    const PartSums sums = sum_parts(spec, rank, packing);
+    Counts counts;
+    counts.messages = sums.send.messages;
+    counts.sent_bytes = sums.send.bytes;
+    counts.memory_bytes = sums.copied_bytes();
     return counts;
 }
 

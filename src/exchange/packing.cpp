@@ -1,6 +1,8 @@
 // Where parts lie in buffers; see packing.hpp.
 #include "exchange/packing.hpp"
 
+#include <algorithm>
+
 #include "comm/strided_copy.hpp"
 
 namespace spanfft {
@@ -24,6 +26,46 @@ PackedSide make_side(const std::vector<Piece>& pieces, const Patch& mine, index_
         }
     }
     return side;
+}
+
+namespace {
+
+// A part of one of `times` peers.
+void add(SideSums& side, const StridedPart& part, index_t times) {
+    if (part.bytes() == 0) return;
+    side.messages += times;
+    side.bytes += times * part.bytes();
+    side.packed = side.packed || !is_contiguous(part);
+}
+
+}  // namespace
+
+PartSums sum_parts(const ExchangeSpec& spec, int rank, Packing packing, const Patch& sent,
+                   const std::function<Patch(int)>& sent_by, int apart) {
+    const Patch source = spec.from.patch(rank), target = spec.to.patch(rank);
+    const auto part_of = [&](const Patch& mine, const Patch& some, const Patch& theirs) {
+        return strided_part(make_piece(0, mine, intersect(some, theirs)), patch_shape(mine), spec.elem_bytes);
+    };
+    PartSums sums;
+    sums.send.packed = sums.receive.packed = packing == Packing::always;
+    for (const PeerKind& kind : peer_kinds(spec.from, spec.to, rank, sent, apart)) {
+        const StridedPart given = part_of(source, sent, spec.to.patch(kind.peer));
+        if (kind.peer == rank) {
+            sums.kept_bytes = given.bytes();
+            continue;
+        }
+        const StridedPart taken = part_of(target, target, sent_by(kind.peer));
+        add(sums.send, given, kind.times);
+        add(sums.receive, taken, kind.times);
+        const index_t larger = std::max(given.bytes(), taken.bytes());
+        sums.pairs += larger > 0 ? kind.times : 0;
+        sums.larger_bytes += kind.times * larger;
+    }
+    return sums;
+}
+
+PartSums sum_parts(const ExchangeSpec& spec, int rank, Packing packing) {
+    return sum_parts(spec, rank, packing, spec.from.patch(rank), [&](int peer) { return spec.from.patch(peer); }, -1);
 }
 
 void pack(const PackedSide& side, const void* array, void* buffer) {

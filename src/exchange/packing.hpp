@@ -5,6 +5,8 @@
 // the buffer: it is copied from array to array.
 #pragma once
 
+#include <functional>
+
 #include "exchange/exchange.hpp"
 
 namespace spanfft {
@@ -25,6 +27,26 @@ PackedSide make_side(const std::vector<Piece>& pieces, const Patch& mine, index_
 
 void pack(const PackedSide& side, const void* array, void* buffer);    // nothing unless side.packed
 void unpack(const PackedSide& side, const void* buffer, void* array);  // likewise
+
+// What make_side would make of both sides, in sums and from kinds of peers alone: for predictions.
+struct SideSums {
+    index_t messages = 0;  // parts that are not empty; the own rank's is none
+    index_t bytes = 0;     // of these
+    bool packed = false;
+    index_t buffer_bytes() const { return packed ? bytes : 0; }
+};
+struct PartSums {
+    SideSums send, receive;
+    index_t pairs = 0, larger_bytes = 0;  // peers with a part either way, and the larger of the two, summed
+    index_t kept_bytes = 0;
+    // Moved through memory: both sides where they are packed, and what stays.
+    index_t copied_bytes() const { return 2 * (send.buffer_bytes() + receive.buffer_bytes() + kept_bytes); }
+};
+// Of the whole exchange, and of one in which `rank` sends `sent` of its part and each member what `sent_by` says, along
+// axis `apart` by its own rows (as in peer_kinds).
+PartSums sum_parts(const ExchangeSpec& spec, int rank, Packing packing);
+PartSums sum_parts(const ExchangeSpec& spec, int rank, Packing packing, const Patch& sent,
+                   const std::function<Patch(int)>& sent_by, int apart);
 
 // The bytes of the part that stays, and of all that travels.
 index_t kept_bytes(const PackedSide& side, const std::vector<Piece>& pieces, int rank);

@@ -172,9 +172,7 @@ index_t buffer_bytes(const ExchangeSpec& spec, int rank) {
 
 Counts predict(const ExchangeSpec& spec, int rank) {
     Counts counts = predict_packed(spec, rank, Packing::where_needed);
-    counts.calls = counts.messages;
-    for (const Piece& piece : pieces_to_receive(spec.from, spec.to, rank))
-        counts.calls += piece.peer != rank && piece.elems() > 0;
+    counts.calls = counts.messages + sum_parts(spec, rank, Packing::where_needed).receive.messages;
     return counts;
 }
 

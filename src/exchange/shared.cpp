@@ -82,13 +82,13 @@ class SharedExchange final : public Exchange {
 
 Status check(const ExchangeSpec& spec) {
     SPANFFT_TRY(takes_no_parameter(spec));
-    if (spec.nodes.empty()) return Status();
+    const Topology& topology = spec.topology;
+    if (topology.nodes(spec.from.nranks()) == 1) return Status();
     for (int rank = 0; rank < spec.from.nranks(); ++rank) {
-        for (int peer : exchange_group(spec.from, spec.to, rank)) {
-            if (spec.nodes[static_cast<size_t>(peer)] != spec.nodes[static_cast<size_t>(rank)]) {
-                return error(Code::unsupported, "exchange shared needs all ranks of a group on one node, but ranks ",
-                             rank, " and ", peer, " are on two; use hierarchical or alltoallv");
-            }
+        const int first = first_of_group(spec.from, spec.to, rank);
+        if (topology.node_of(first) != topology.node_of(rank)) {
+            return error(Code::unsupported, "exchange shared needs all ranks of a group on one node, but ranks ", first,
+                         " and ", rank, " are on two; use hierarchical or alltoallv");
         }
     }
     return Status();

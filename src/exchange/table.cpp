@@ -10,6 +10,7 @@
 #include "exchange/hierarchical.hpp"
 #include "exchange/oneplane.hpp"
 #include "exchange/overlap.hpp"
+#include "exchange/packing.hpp"
 #include "exchange/persistent.hpp"
 #include "exchange/phased.hpp"
 #include "exchange/replace.hpp"
@@ -65,12 +66,10 @@ int one_chunk(const ExchangeSpec&, int) { return 1; }
 index_t no_buffers(const ExchangeSpec&, int) { return 0; }
 
 Counts count_pieces(const ExchangeSpec& spec, int rank) {
+    const PartSums sums = sum_parts(spec, rank, Packing::where_needed);
     Counts counts;
-    for (const auto& piece : pieces_to_send(spec.from, spec.to, rank)) {
-        if (piece.peer == rank || piece.elems() == 0) continue;
-        ++counts.messages;
-        counts.sent_bytes += piece.elems() * spec.elem_bytes;
-    }
+    counts.messages = sums.send.messages;
+    counts.sent_bytes = sums.send.bytes;
     return counts;
 }
 

@@ -33,6 +33,7 @@ AxisRange intersect(const AxisRange& a, const AxisRange& b) {
     const index_t low = std::max(a.start, b.start);
     const index_t high = std::min(a.at(a.count - 1), b.at(b.count - 1));
     if (low > high) return {0, 0, 1};
+    if (step_a == 1 && step_b == 1) return {low, high - low + 1, 1};  // mostly, and plans ask very often
     index_t x = 0, y = 0;
     const index_t g = extended_gcd(step_a, step_b, x, y);
     if ((b.start - a.start) % g != 0) return {0, 0, 1};

@@ -1,6 +1,7 @@
 // Intersections of two layouts; see meet.hpp.
 #include "layout/meet.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <numeric>
 
@@ -101,12 +102,136 @@ std::vector<int> exchange_group(const Layout& from, const Layout& to, int rank) 
     return group;
 }
 
+int first_of_group(const Layout& from, const Layout& to, int rank) {
+    if (!same_grid(from, to)) return 0;
+    index_t first = 0, stride = 1, rest = rank;
+    for (size_t dim = from.grid().size(); dim-- > 0;) {
+        const index_t parts = from.grid()[dim].parts;
+        if (from.grid()[dim] == to.grid()[dim]) first += rest % parts * stride;
+        rest /= parts;
+        stride *= parts;
+    }
+    return static_cast<int>(first);
+}
+
 std::vector<Piece> pieces_to_send(const Layout& from, const Layout& to, int rank) {
     return pieces(from, to, exchange_group(from, to, rank), rank);
 }
 
 std::vector<Piece> pieces_to_receive(const Layout& from, const Layout& to, int rank) {
     return pieces(to, from, exchange_group(from, to, rank), rank);
+}
+
+namespace {
+
+// Coordinates of one grid dimension that meet a rank alike.
+struct Run {
+    index_t coord = 0, times = 0;
+    index_t sent = 0, received = 0;  // indices in common along the axis that the dimension divides after, and before
+    bool own = false;                // the rank's own coordinate
+};
+
+AxisRange range_of(const Layout& layout, const GridDim& dim, index_t coord) {
+    const index_t n = layout.shape()[static_cast<size_t>(dim.axis)];
+    return dim.division == Division::block ? block_range(n, dim.parts, coord) : cyclic_range(n, dim.parts, coord);
+}
+
+index_t in_common(const Layout& layout, const GridDim& dim, const Patch& patch, index_t coord) {
+    if (dim.axis < 0) return 1;
+    return intersect(patch[static_cast<size_t>(dim.axis)], range_of(layout, dim, coord)).count;
+}
+
+// Where the number of indices in common may change, coordinate by coordinate. False: anywhere.
+bool add_changes(const Layout& layout, const GridDim& dim, const Patch& patch, std::vector<index_t>& changes) {
+    if (dim.axis < 0) return true;
+    const AxisRange& range = patch[static_cast<size_t>(dim.axis)];
+    if (range.count == 0) return true;
+    if (range.step != 1) return false;
+    const index_t n = layout.shape()[static_cast<size_t>(dim.axis)], last = range.start + range.count - 1;
+    if (dim.division == Division::cyclic) {
+        changes.insert(changes.end(), {range.start % dim.parts, (last + 1) % dim.parts});
+        return true;
+    }
+    const index_t low = block_part(n, dim.parts, range.start), high = block_part(n, dim.parts, last);
+    changes.insert(changes.end(), {low, low + 1, high, high + 1, n % dim.parts});  // in this order: see runs_of
+    return true;
+}
+
+std::vector<Run> runs_of(const Layout& from, const Layout& to, size_t dim, const Patch& sent, const Patch& mine,
+                         index_t own, int apart) {
+    const GridDim &before = from.grid()[dim], &after = to.grid()[dim];
+    if (before == after) return {{own, 1, 1, 1, true}};
+    std::vector<index_t> begins{0, own, own + 1}, met;
+    const bool few = add_changes(to, after, sent, begins) && add_changes(from, before, mine, met);
+    const bool each = apart >= 0 && before.axis == apart;
+    begins.insert(begins.end(), met.begin(), met.end());
+    if (!few || (each && before.division != Division::block)) {
+        begins.resize(static_cast<size_t>(before.parts));
+        std::iota(begins.begin(), begins.end(), 0);
+    } else if (each && !met.empty()) {  // beyond those that are met nothing is received, and nobody is apart
+        for (index_t coord = met[0]; coord < met[3]; ++coord) begins.push_back(coord);  // low, ..., high + 1
+    }
+    std::sort(begins.begin(), begins.end());
+    begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+    std::vector<Run> runs;
+    for (size_t i = 0; i < begins.size() && begins[i] < before.parts; ++i) {
+        const index_t end = i + 1 < begins.size() ? std::min(begins[i + 1], before.parts) : before.parts;
+        Run run{begins[i], end - begins[i], in_common(to, after, sent, begins[i]),
+                in_common(from, before, mine, begins[i]), begins[i] == own};
+        if (run.sent == 0 && run.received == 0) continue;
+        const auto like = std::find_if(runs.begin(), runs.end(), [&](const Run& other) {
+            return !run.own && !other.own && other.sent == run.sent && other.received == run.received &&
+                   (!each || run.received == 0);
+        });
+        if (like == runs.end()) {
+            runs.push_back(run);
+        } else {
+            like->times += run.times;
+        }
+    }
+    return runs;
+}
+
+}  // namespace
+
+std::vector<PeerKind> peer_kinds(const Layout& from, const Layout& to, int rank, const Patch& sent, int apart) {
+    const Patch mine = to.patch(rank);
+    const bool sends = patch_elems(sent) > 0, receives = patch_elems(mine) > 0;
+    std::vector<PeerKind> kinds;
+    if (!same_grid(from, to)) {
+        for (int peer : exchange_group(from, to, rank)) {
+            const bool meets = (sends && patch_elems(intersect(sent, to.patch(peer))) > 0) ||
+                               (receives && patch_elems(intersect(mine, from.patch(peer))) > 0);
+            if (meets) kinds.push_back({peer, 1});
+        }
+        return kinds;
+    }
+    // An axis is divided by one grid dimension at most, so what a member has in common with the rank along it depends
+    // on one coordinate: kinds are products of runs of coordinates.
+    struct Found {
+        index_t peer, times;
+        bool sends, receives;
+    };
+    std::vector<Found> found{{0, 1, sends, receives}};
+    const Extents coords = from.grid_coords(rank);
+    for (size_t dim = 0; dim < coords.size(); ++dim) {
+        const auto runs = runs_of(from, to, dim, sent, mine, coords[dim], apart);
+        std::vector<Found> next;
+        for (const Found& prefix : found) {
+            for (const Run& run : runs) {
+                Found longer{prefix.peer * from.grid()[dim].parts + run.coord, prefix.times * run.times,
+                             prefix.sends && run.sent > 0, prefix.receives && run.received > 0};
+                if (longer.sends || longer.receives) next.push_back(longer);
+            }
+        }
+        found = std::move(next);
+    }
+    for (const Found& each : found) kinds.push_back({static_cast<int>(each.peer), each.times});
+    return kinds;
+}
+
+std::vector<PeerKind> peer_kinds(const Layout& from, const Layout& to, int rank) {
+    return peer_kinds(from, to, rank, from.patch(rank));
 }
 
 }  // namespace spanfft

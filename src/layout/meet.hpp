@@ -24,9 +24,24 @@ Piece make_piece(int peer, const Patch& mine, const Patch& theirs);
 
 // The ranks that `rank` exchanges with, itself included, in rising order; the same list on each of them.
 std::vector<int> exchange_group(const Layout& from, const Layout& to, int rank);
+int first_of_group(const Layout& from, const Layout& to, int rank);  // its lowest member
 
 // One piece for each member of exchange_group (empty ones included, so that lists line up with the group).
 std::vector<Piece> pieces_to_send(const Layout& from, const Layout& to, int rank);
 std::vector<Piece> pieces_to_receive(const Layout& from, const Layout& to, int rank);
+
+// Members of a rank's group by what they have in common with it: those of a kind get pieces of one shape from it and
+// give it pieces of one shape. Between divisions of one process grid thousands of members are a few kinds, so that an
+// exchange is predicted without looking at each of them.
+struct PeerKind {
+    int peer = 0;       // one of them
+    index_t times = 0;  // how many they are
+};
+
+// The kinds of those with whom anything is exchanged when `rank` sends only `sent` of its part (in global indices);
+// `rank` itself, if it keeps anything, is a kind of its own. Members whose parts of `from` differ along the axis
+// `apart` are never of one kind (for callers that cut members' parts along it).
+std::vector<PeerKind> peer_kinds(const Layout& from, const Layout& to, int rank, const Patch& sent, int apart = -1);
+std::vector<PeerKind> peer_kinds(const Layout& from, const Layout& to, int rank);  // of the whole part
 
 }  // namespace spanfft

@@ -35,6 +35,27 @@ Problem Alternative::apply(Problem problem) const {
     return problem;
 }
 
+namespace {
+
+// The exchange that a step is, or has inside beside a transform (TransformExchange); nullptr: none.
+const Step* exchange_in(const Step& step) {
+    if (std::string(step.type()) == "Exchange") return &step;
+    for (const Step* child : step.children()) {
+        if (std::string(child->type()) == "Exchange") return child;
+    }
+    return nullptr;
+}
+
+double seconds_beside(const Step& step, const Step& exchange) {
+    double seconds = 0;
+    for (const Step* child : step.children()) {
+        if (child != &exchange) seconds += child->predict(0).seconds;
+    }
+    return seconds;
+}
+
+}  // namespace
+
 Alternative alternative_of(const Plan& plan, const Machine& machine) {
     Alternative a;
     a.solver = plan.solver;
@@ -45,21 +66,27 @@ Alternative alternative_of(const Plan& plan, const Machine& machine) {
     for (const auto& step : plan.steps) {
         const Counts counts = step->predict(0);
         a.seconds += counts.seconds;
-        const std::string type = step->type();
         if (counts.disk_reads + counts.disk_writes > 0) {
             a.disk_seconds += counts.seconds;
             continue;
         }
-        if (type != "Exchange") {
+        const Step* exchange = exchange_in(*step);
+        if (!exchange) {
             a.local_seconds += counts.seconds;
             continue;
         }
-        const double copies = figures.includes_copies ? 0
-                                                      : static_cast<double>(counts.memory_bytes) / 2 /
-                                                            machine.copy_bytes_per_second(plan.problem.ranks);
+        // Where the two go on at once, it is the exchange that is hidden, copies last.
+        const Counts moved = exchange->predict(0);
+        const double local = std::min(seconds_beside(*step, *exchange), counts.seconds),
+                     visible = counts.seconds - local;
+        const double copies = figures.includes_copies
+                                  ? 0
+                                  : std::min(visible, static_cast<double>(moved.memory_bytes) / 2 /
+                                                          machine.copy_bytes_per_second(plan.problem.ranks));
+        a.local_seconds += local;
         a.copy_seconds += copies;
-        a.wire_seconds += counts.seconds - copies;
-        a.messages += counts.messages;
+        a.wire_seconds += visible - copies;
+        a.messages += moved.messages;
         ++a.exchanges;
     }
     if (!even) a.seconds = plan.predicted_seconds();

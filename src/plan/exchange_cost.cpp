@@ -23,12 +23,8 @@ ExchangeLoad load_by_pieces(const ExchangeSpec& spec, int rank, const Topology& 
     return load;
 }
 
-bool is_block_grid(const Layout& layout) {
-    return layout.has_grid() && std::all_of(layout.grid().begin(), layout.grid().end(),
-                                            [](const GridDim& dim) { return dim.division == Division::block; });
-}
-
 bool same_parts(const Layout& a, const Layout& b) {
+    if (!a.has_grid() || !b.has_grid()) return false;
     return std::equal(a.grid().begin(), a.grid().end(), b.grid().begin(), b.grid().end(),
                       [](const GridDim& x, const GridDim& y) { return x.parts == y.parts; });
 }
@@ -42,8 +38,7 @@ struct Meeting {
 }  // namespace
 
 ExchangeLoad exchange_load(const ExchangeSpec& spec, int rank, const Topology& topology) {
-    if (!is_block_grid(spec.from) || !is_block_grid(spec.to) || !same_parts(spec.from, spec.to))
-        return load_by_pieces(spec, rank, topology);
+    if (!same_parts(spec.from, spec.to)) return load_by_pieces(spec, rank, topology);
     const Patch mine = spec.from.patch(rank);
     if (patch_elems(mine) == 0) return {};
     const Extents coords = spec.from.grid_coords(rank);
@@ -58,8 +53,13 @@ ExchangeLoad exchange_load(const ExchangeSpec& spec, int rank, const Topology& t
         const AxisRange& range = mine[static_cast<size_t>(grid[dim].axis)];
         const index_t n = spec.to.shape()[static_cast<size_t>(grid[dim].axis)], parts = grid[dim].parts;
         base_bytes /= range.count;
-        for (index_t c = block_part(n, parts, range.start); c <= block_part(n, parts, range.at(range.count - 1)); ++c)
-            meetings[dim].push_back({c, intersect(range, block_range(n, parts, c)).count});
+        const bool block = grid[dim].division == Division::block;
+        const index_t first = block ? block_part(n, parts, range.start) : 0;
+        const index_t last = block ? block_part(n, parts, range.at(range.count - 1)) : parts - 1;
+        for (index_t c = first; c <= last; ++c) {
+            const index_t count = intersect(range, block ? block_range(n, parts, c) : cyclic_range(n, parts, c)).count;
+            if (count > 0) meetings[dim].push_back({c, count});
+        }
     }
     ExchangeLoad load;
     const int my_node = topology.node_of(rank);

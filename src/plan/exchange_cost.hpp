@@ -1,7 +1,8 @@
 // What an exchange costs one rank: who it sends how much to, from the layouts alone, and how long that takes.
 //
-// Method: between block divisions of one process grid, the parts that a rank's box meets along an axis are a range, so
-// the peers are a product of ranges and nothing is asked of the ranks that are not met (4096 ranks take microseconds).
+// Method: between divisions of one process grid, the parts that a rank's box meets along an axis are found axis by axis
+// (in blocks they are a range), so the peers are a product and nothing is asked of the ranks that are not met (4096
+// ranks take microseconds).
 // Invariant: peers and bytes are those of pieces_to_send; a test compares them.
 #pragma once
 

@@ -1,8 +1,6 @@
 // Exchange as a plan step; see exchange_step.hpp.
 #include "plan/exchange_step.hpp"
 
-#include <algorithm>
-
 #include "layout/meet.hpp"
 #include "plan/exchange_cost.hpp"
 
@@ -41,11 +39,11 @@ class ExchangeStep final : public Step {
           target_(target),
           strategy_(strategy),
           figures_(machine.exchange(strategy.name)),
-          topology_(machine.topology),
           copy_bytes_per_second_(machine.copy_bytes_per_second(spec_.from.nranks())) {
         const bool owned = source_ == Slot::work0 || source_ == Slot::work1;
-        const bool one_node = std::all_of(spec_.nodes.begin(), spec_.nodes.end(), [](int node) { return node == 0; });
+        const bool one_node = spec_.topology.nodes(spec_.from.nranks()) == 1;
         spec_.in_window = strategy_.uses_window && owned && one_node;
+        rank0_ = forecast(0);
     }
     const char* type() const override { return "Exchange"; }
 
@@ -55,12 +53,7 @@ class ExchangeStep final : public Step {
                    spec_.to.describe(), ", ", slot_name(source_), " -> ", slot_name(target_));
     }
 
-    Counts predict(int rank) const override {
-        Counts counts = strategy_.predict(spec_, rank);
-        counts.seconds =
-            exchange_seconds(exchange_load(spec_, rank, topology_), counts, figures_, copy_bytes_per_second_);
-        return counts;
-    }
+    Counts predict(int rank) const override { return rank == 0 ? rank0_ : forecast(rank); }
 
     index_t own_memory_bytes(int rank) const override { return strategy_.buffer_bytes(spec_, rank); }
 
@@ -75,12 +68,19 @@ class ExchangeStep final : public Step {
     }
 
   private:
+    Counts forecast(int rank) const {
+        Counts counts = strategy_.predict(spec_, rank);
+        counts.seconds =
+            exchange_seconds(exchange_load(spec_, rank, spec_.topology), counts, figures_, copy_bytes_per_second_);
+        return counts;
+    }
+
     ExchangeSpec spec_;
     Slot source_, target_;
     const ExchangeStrategy& strategy_;  // in the static table
     ExchangeFigures figures_;
-    Topology topology_;
     double copy_bytes_per_second_;
+    Counts rank0_;  // a planning asks for it several times
 };
 
 }  // namespace
@@ -111,7 +111,7 @@ bool may_propose(const ExchangeStrategy& strategy, const Machine& machine) {
 ExchangeSpec exchange_spec(const ArrayState& from, const ArrayState& to, const std::string& parameter,
                            const Machine& machine) {
     ExchangeSpec spec{from.layout,         to.layout, static_cast<index_t>(from.elem.bytes()),
-                      from.elem.precision, parameter, machine.topology.node_list(from.layout.nranks())};
+                      from.elem.precision, parameter, machine.topology};
     spec.persistent_collectives = machine.persistent_collectives;
     return spec;
 }

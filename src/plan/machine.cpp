@@ -20,6 +20,9 @@ double WireFigures::seconds_per_byte_at(double message_bytes) const {
     while (curve[above].message_bytes < message_bytes) ++above;
     const RatePoint &a = curve[above - 1], &b = curve[above];
     const double t = std::log(message_bytes / a.message_bytes) / std::log(b.message_bytes / a.message_bytes);
+    // In the logarithm of both, a message's time rises between two points wherever it does from one to the other.
+    if (a.seconds_per_byte > 0 && b.seconds_per_byte > 0)
+        return a.seconds_per_byte * std::pow(b.seconds_per_byte / a.seconds_per_byte, t);
     return a.seconds_per_byte + t * (b.seconds_per_byte - a.seconds_per_byte);
 }
 
@@ -35,26 +38,6 @@ bool WireFigures::operator==(const WireFigures& other) const {
                       [](const RatePoint& a, const RatePoint& b) {
                           return a.message_bytes == b.message_bytes && a.seconds_per_byte == b.seconds_per_byte;
                       });
-}
-
-int Topology::nodes(int ranks) const {
-    if (!node_of_rank) return ranks_per_node > 0 ? static_cast<int>(ceil_div(ranks, ranks_per_node)) : 1;
-    // Nodes are numbered as their first ranks are: the highest number is one less than how many there are.
-    return *std::max_element(node_of_rank->begin(), node_of_rank->end()) + 1;
-}
-
-int Topology::most_ranks_on_a_node(int ranks) const {
-    if (!node_of_rank) return ranks_per_node > 0 ? std::min(ranks, ranks_per_node) : ranks;
-    std::vector<int> count(static_cast<size_t>(nodes(ranks)));
-    for (int node : *node_of_rank) ++count[static_cast<size_t>(node)];
-    return *std::max_element(count.begin(), count.end());
-}
-
-std::vector<int> Topology::node_list(int ranks) const {
-    std::vector<int> list;
-    if (nodes(ranks) == 1) return list;
-    for (int rank = 0; rank < ranks; ++rank) list.push_back(node_of(rank));
-    return list;
 }
 
 int Machine::threads_for(int ranks) const {

@@ -1,17 +1,18 @@
 // Machine: the figures that turn counts into seconds, measured (spanfft probe) or imagined, and where the ranks are.
 //
 // Method: an exchange costs a latency a message and a time a byte that depends on the bytes a message, read off a
-// measured curve and interpolated in its logarithm; messages inside a node and between nodes have curves of their own.
+// measured curve (wire_fit.hpp), interpolated in the logarithm of both; messages inside a node and between nodes have
+// curves of their own.
 // The defaults are the medians that the project measured on a two-core Sapphire Rapids class machine (see
 // docs/cost-model.md); they rank alternatives and do not promise times. Its text form is in machine_file.hpp.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/extents.hpp"
+#include "core/nodes.hpp"
 #include "engine/rates.hpp"
 
 namespace spanfft {
@@ -36,19 +37,6 @@ struct ExchangeFigures {
     WireFigures far{20e-6, 1.0 / 1e9, {}};  // between nodes
     bool includes_copies = false;           // measured as a whole: the strategy's own packing is in the curve
     bool operator==(const ExchangeFigures&) const = default;
-};
-
-// Which node each rank is on. Cheap to copy: steps keep one.
-struct Topology {
-    int ranks_per_node = 0;                                // 0: all ranks are on one node
-    std::shared_ptr<const std::vector<int>> node_of_rank;  // of a communicator; null: by ranks_per_node
-    int node_of(int rank) const {
-        if (node_of_rank) return (*node_of_rank)[static_cast<size_t>(rank)];
-        return ranks_per_node > 0 ? rank / ranks_per_node : 0;
-    }
-    int nodes(int ranks) const;
-    int most_ranks_on_a_node(int ranks) const;
-    std::vector<int> node_list(int ranks) const;  // the node of each rank; empty: all on one
 };
 
 struct Machine {

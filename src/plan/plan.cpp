@@ -5,6 +5,13 @@
 
 namespace spanfft {
 
+std::array<index_t, kSlots> SlotBytes::operator[](size_t rank) const {
+    auto bytes = fixed_;
+    for (const auto& [slot, state] : held_)
+        at(bytes, slot) = std::max(at(bytes, slot), state.local_bytes(static_cast<int>(rank)));
+    return bytes;
+}
+
 Counts Plan::predict(int rank) const {
     Counts total;
     for (const auto& step : steps) total += step->predict(rank);

@@ -1,8 +1,10 @@
 // Plan: an immutable, printable tree of steps that solves a Problem, the same value on all ranks.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/alternative.hpp"
@@ -11,14 +13,26 @@
 
 namespace spanfft {
 
+// Executor-owned memory of each slot, in bytes: whatever was asked for it, the most. It is told rank by rank from the
+// layouts, so that a plan for thousands of ranks holds nothing for each of them.
+class SlotBytes {
+  public:
+    void fix(Slot slot, index_t bytes) { at(fixed_, slot) = std::max(at(fixed_, slot), bytes); }  // on every rank
+    void hold(Slot slot, ArrayState state) { held_.emplace_back(slot, std::move(state)); }        // each rank's part
+    std::array<index_t, kSlots> operator[](size_t rank) const;
+
+  private:
+    static index_t& at(std::array<index_t, kSlots>& bytes, Slot slot) { return bytes[static_cast<size_t>(slot)]; }
+    std::array<index_t, kSlots> fixed_{};
+    std::vector<std::pair<Slot, ArrayState>> held_;
+};
+
 struct Plan {
     Problem problem;     // with what the planner chose filled in (grid, exchange, threads)
     std::string solver;  // name in the solver table
     ArrayState input, output;
     std::vector<std::unique_ptr<Step>> steps;
-    // Executor-owned memory in elements of one byte, for each rank: input and output slots only where the plan
-    // reads and writes files; work0, work1 as the steps need them.
-    std::vector<std::array<index_t, kSlots>> slot_bytes;
+    SlotBytes slot_bytes;  // input and output only where the plan reads and writes files; work0, work1 as steps need
     index_t scratch_bytes = 0;       // of disk, all ranks together
     index_t output_file_bytes = 0;   // payload written under the output's name, for plans on disk
     int sweeps = 0;                  // reads (and writes) of the whole array on disk

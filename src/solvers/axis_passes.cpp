@@ -340,9 +340,7 @@ Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Pl
     plan->solver = "axis_passes";
     plan->input = {Layout(problem.forward() ? job.real_shape : job.spectrum_shape, {}), problem.input_elem()};
     plan->output = {Layout(problem.forward() ? job.spectrum_shape : job.real_shape, {}), problem.output_elem()};
-    plan->slot_bytes.resize(1);
-    plan->slot_bytes[0].fill(0);
-    plan->slot_bytes[0][static_cast<size_t>(Slot::work0)] = route->panel_bytes();
+    plan->slot_bytes.fix(Slot::work0, route->panel_bytes());
     plan->scratch_bytes =
         shrinks(job) && route->passes.size() > 1 ? product(job.spectrum_shape) * job.elem(job.spectrum_complex) : 0;
     plan->output_file_bytes = route->passes.back().out.payload_bytes();

@@ -334,13 +334,8 @@ Result<std::unique_ptr<Step>> make_step(const Op& op, const Plan& plan, const Sp
 }
 
 void set_slot_bytes(Plan& plan, const std::vector<Op>& ops) {
-    plan.slot_bytes.assign(static_cast<size_t>(plan.problem.ranks), {});
     for (const Op& op : ops) {
-        if (op.target != Slot::work0 && op.target != Slot::work1) continue;
-        for (int rank = 0; rank < plan.problem.ranks; ++rank) {
-            auto& bytes = plan.slot_bytes[static_cast<size_t>(rank)][static_cast<size_t>(op.target)];
-            bytes = std::max(bytes, op.to.local_bytes(rank));
-        }
+        if (op.target == Slot::work0 || op.target == Slot::work1) plan.slot_bytes.hold(op.target, op.to);
     }
 }
 

@@ -30,11 +30,8 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     plan->solver = std::string("file_in_memory + ") + plan->solver;
     plan->steps.insert(plan->steps.begin(), make_read_box_step(plan->input, Slot::input, planner.machine()));
     plan->steps.push_back(make_write_box_step(plan->output, Slot::output, planner.machine()));
-    for (int rank = 0; rank < problem.ranks; ++rank) {
-        auto& slots = plan->slot_bytes[static_cast<size_t>(rank)];
-        slots[static_cast<size_t>(Slot::input)] = plan->input.local_bytes(rank);
-        slots[static_cast<size_t>(Slot::output)] = plan->output.local_bytes(rank);
-    }
+    plan->slot_bytes.hold(Slot::input, plan->input);
+    plan->slot_bytes.hold(Slot::output, plan->output);
     plan->output_file_bytes = product(problem.output_shape()) * static_cast<index_t>(problem.output_elem().bytes());
     plan->sweeps = 1;
     return plan;

@@ -135,21 +135,10 @@ void make_in_place_possible(Route& route) {
 }
 
 void set_slot_bytes(Plan& plan, const Route& route, const std::vector<std::pair<Slot, Slot>>& slots) {
-    plan.slot_bytes.assign(static_cast<size_t>(plan.problem.ranks), {});
-    std::vector<const Layout*> layouts;
-    for (const RouteOp& op : route) layouts.push_back(&op.to.layout);
-    const RankClasses classes(layouts);
-    std::vector<std::array<index_t, kSlots>> needed;  // by a rank of each class
-    for (int rank : classes.representatives()) {
-        auto& bytes = needed.emplace_back();
-        for (size_t i = 0; i < route.size(); ++i) {
-            const auto slot = static_cast<size_t>(slots[i].second);
-            if (slots[i].second != Slot::work0 && slots[i].second != Slot::work1) continue;
-            bytes[slot] = std::max(bytes[slot], route[i].to.local_bytes(rank));
-        }
+    for (size_t i = 0; i < route.size(); ++i) {
+        const Slot slot = slots[i].second;
+        if (slot == Slot::work0 || slot == Slot::work1) plan.slot_bytes.hold(slot, route[i].to);
     }
-    for (int rank = 0; rank < plan.problem.ranks; ++rank)
-        plan.slot_bytes[static_cast<size_t>(rank)] = needed[classes.class_of(rank)];
 }
 
 }  // namespace

@@ -29,7 +29,6 @@ class Builder {
         plan_->solver = "shared";
         plan_->problem.exchange = "shared";
         plan_->problem.threads = threads_of(problem, planner.machine());
-        plan_->slot_bytes.assign(static_cast<size_t>(problem.ranks), {});
     }
 
     // A local transform (no axes: a copy); c2r and r2c change the state.
@@ -78,11 +77,7 @@ class Builder {
 
   private:
     void needs(Slot slot, const ArrayState& state) {
-        if (slot == Slot::input || slot == Slot::output) return;
-        for (int rank = 0; rank < problem_.ranks; ++rank) {
-            auto& bytes = plan_->slot_bytes[static_cast<size_t>(rank)][static_cast<size_t>(slot)];
-            bytes = std::max(bytes, state.local_bytes(rank));
-        }
+        if (slot != Slot::input && slot != Slot::output) plan_->slot_bytes.hold(slot, state);
     }
 
     const Problem& problem_;

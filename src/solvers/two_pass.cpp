@@ -352,9 +352,7 @@ Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Plann
     plan->solver = "two_pass";
     plan->input = {Layout(problem.input_shape(), {}), problem.input_elem()};
     plan->output = {Layout(problem.output_shape(), {}), problem.output_elem()};
-    plan->slot_bytes.resize(1);
-    plan->slot_bytes[0].fill(0);
-    plan->slot_bytes[0][static_cast<size_t>(Slot::work0)] = split->panel_bytes();
+    plan->slot_bytes.fix(Slot::work0, split->panel_bytes());
     plan->scratch_bytes = split->first.target == Place::scratch ? split->first.blocks.scratch_bytes() : 0;
     plan->output_file_bytes = split->second.out.payload_bytes();
     plan->sweeps = 2;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "plan/wire_fit.hpp"
 #include "support/random.hpp"
 
 namespace spanfft::test {
@@ -69,9 +71,44 @@ TEST(ExchangeCost, CurvesAreReadBetweenTheirPointsAndLevelBeyond) {
     WireFigures wire{1e-6, 9, {{1024, 4e-10}, {1048576, 2e-10}}};
     EXPECT_DOUBLE_EQ(wire.seconds_per_byte_at(10), 4e-10);
     EXPECT_DOUBLE_EQ(wire.seconds_per_byte_at(1 << 30), 2e-10);
-    EXPECT_DOUBLE_EQ(wire.seconds_per_byte_at(32768), 3e-10);  // the middle in log2: 2^10, 2^15, 2^20
+    // The middle in the logarithm of sizes (2^10, 2^15, 2^20) has the middle in the logarithm of times.
+    EXPECT_DOUBLE_EQ(wire.seconds_per_byte_at(32768), std::sqrt(4e-10 * 2e-10));
     EXPECT_DOUBLE_EQ(wire.seconds(3, 3 * 1048576), 3e-6 + 3 * 1048576 * 2e-10);
     EXPECT_EQ(wire.seconds(3, 0), 0);
+}
+
+TEST(WireFit, NeighboursThatContradictEachOtherArePooled) {
+    const auto fitted = never_falling({1, 4, 2, 9, 8, 7, 10});
+    const double pair = std::sqrt(8.0), three = std::cbrt(9.0 * 8 * 7);
+    const std::vector<double> expected{1, pair, pair, three, three, three, 10};
+    ASSERT_EQ(fitted.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(fitted[i], expected[i], 1e-12 * expected[i]) << i;
+}
+
+TEST(WireFit, WhatNeverFallsIsKept) {
+    const WireFigures wire = fit_wire({{1, 4096, 8e-6}, {1, 256, 5e-6}, {2, 131072, 60e-6}}, 1e-12);
+    EXPECT_DOUBLE_EQ(wire.latency_seconds, 5e-6);
+    EXPECT_NEAR(wire.seconds(1, 4096), 8e-6, 1e-15);
+    EXPECT_NEAR(wire.seconds(2, 131072), 60e-6, 1e-15);
+}
+
+TEST(WireFit, TimeNeverFallsWithBytesWhateverWasMeasured) {
+    Random random(79);
+    for (int i = 0; i < 300; ++i) {
+        std::vector<WireSample> samples;
+        for (uint64_t n = 1 + random.below(8); n > 0; --n) {
+            const double messages = 1 + static_cast<double>(random.below(64));
+            const double bytes = messages * static_cast<double>(index_t{64} << random.below(20));
+            samples.push_back({messages, bytes, 1e-6 * static_cast<double>(1 + random.below(100000))});
+        }
+        const WireFigures wire = fit_wire(samples, 1e-12);
+        double before = 0;
+        for (double bytes = 16; bytes < 1e9; bytes *= 1.07) {
+            const double now = wire.seconds(1, bytes);
+            ASSERT_GE(now, before * (1 - 1e-12)) << "case " << i << " at " << bytes << " bytes";
+            before = now;
+        }
+    }
 }
 
 TEST(ExchangeCost, MessagesBetweenNodesCostMore) {

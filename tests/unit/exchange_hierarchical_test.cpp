@@ -18,7 +18,7 @@ const ExchangeStrategy& hierarchical() { return *find_exchange("hierarchical").s
 
 ExchangeSpec on_nodes(Layout from, Layout to, int ranks_per_node) {
     ExchangeSpec spec{std::move(from), std::move(to), 8};
-    for (int rank = 0; rank < spec.from.nranks(); ++rank) spec.nodes.push_back(rank / ranks_per_node);
+    spec.topology.ranks_per_node = ranks_per_node;
     return spec;
 }
 
@@ -127,7 +127,7 @@ TEST(ExchangeHierarchical, SendsNothingWithinOneNode) {
     // 12 of 16 elements go to others, and lie in the window on the way.
     EXPECT_EQ(hierarchical().buffer_bytes(spec, 2), 12 * 16);
     EXPECT_TRUE(hierarchical().candidates(spec).empty());
-    spec.nodes = {0, 0, 1, 1};
+    spec.topology.ranks_per_node = 2;
     EXPECT_EQ(hierarchical().candidates(spec), std::vector<std::string>{""});
     // Gateway to the other node: 2x2 parts of 4 elements out and in, and one part for the neighbour.
     EXPECT_EQ(hierarchical().buffer_bytes(spec, 2), (4 * 4 + 4 * 4 + 4) * 16);

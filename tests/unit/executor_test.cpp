@@ -27,6 +27,30 @@ std::shared_ptr<const Plan> plan(const Problem& problem) {
 std::shared_ptr<const Plan> plan(const std::string& text) { return plan(Problem::parse(text).value()); }
 
 #if SPANFFT_COUNTS_ALLOCATIONS
+// Every rank that is looked at costs allocations (its part is a list of ranges), and every list of ranks bytes. So
+// these counts bound the work, which a limit on seconds would only do on an idle machine.
+TEST(Planning, DoesNotLookAtEachOfThousandsOfRanks) {
+    Machine machine = this_machine();
+    machine.topology.ranks_per_node = 128;
+    Machine probed = machine;
+    for (const auto& strategy : exchange_table()) probed.exchanges[strategy.name].includes_copies = true;
+    for (const char* text :
+         {"c2c 8192x8192x8192 ranks=65536", "r2c 8192x8192x8192 ranks=65536", "c2c 65536x65536 ranks=65536",
+          "c2c 64x64x64x64x64x64 ranks=65536", "c2c 4294967296 ranks=65536 layout=cyclic"}) {
+        const Problem problem = Problem::parse(text).value();
+        for (const Machine* known : {&machine, &probed}) {
+            const Planner planner(*known);
+            allocations = {};
+            allocations.on = true;
+            const auto planned = planner.plan(problem);
+            allocations.on = false;
+            ASSERT_TRUE(planned.ok()) << planned.status().message();
+            EXPECT_LT(allocations.count, 5 * problem.ranks) << text;
+            EXPECT_LT(allocations.bytes, size_t{2048} * static_cast<size_t>(problem.ranks)) << text;
+        }
+    }
+}
+
 TEST(Executor, AllocatesNothingInOneProcess) {
     for (const char* text : {"c2c 100x1 axes=1 engine=ducc0", "c2c 50x1 axes=1 in_place engine=ducc0 batch=2",
                              "c2c 64x1 axes=1 backward norm=ortho engine=ducc0", "dct3 200x1 axes=1 norm=ortho"}) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "support/oracle.hpp"
 #include "support/random.hpp"
@@ -96,6 +97,54 @@ TEST(Meet, BoxesAndGridsMoveEverythingOnce) {
         const Layout from = some(), to = some();
         expect_consistent(from, to);
     }
+}
+
+// What a rank sends to and receives from a member, as shapes.
+using Shapes = std::pair<Extents, Extents>;
+
+// The kinds of peers against the members themselves, one by one.
+void expect_kinds(const Layout& from, const Layout& to, int rank) {
+    const auto sends = pieces_to_send(from, to, rank), receives = pieces_to_receive(from, to, rank);
+    std::map<int, Shapes> of_peer;
+    std::map<Shapes, index_t> expected, found;
+    for (size_t i = 0; i < sends.size(); ++i) {
+        if (sends[i].elems() == 0 && receives[i].elems() == 0) continue;
+        const Shapes shapes{patch_shape(sends[i].local), patch_shape(receives[i].local)};
+        of_peer[sends[i].peer] = shapes;
+        ++expected[shapes];
+    }
+    for (const PeerKind& kind : peer_kinds(from, to, rank)) {
+        ASSERT_TRUE(of_peer.count(kind.peer)) << "rank " << rank << " has nothing to do with " << kind.peer;
+        ASSERT_TRUE(kind.peer == rank ? kind.times == 1 : kind.times >= 1);
+        found[of_peer[kind.peer]] += kind.times;
+    }
+    ASSERT_EQ(found, expected) << "rank " << rank;
+}
+
+TEST(Meet, KindsOfPeersStandForAllMembers) {
+    Random random(13);
+    SCOPED_TRACE(cat("seed ", random.seed()));
+    for (int i = 0; i < 800; ++i) {
+        const Extents shape = small_shape(random);
+        const int ranks = static_cast<int>(random.between(1, 12));
+        const auto some = [&] {
+            if (random.chance(0.9)) return random_grid_layout(random, shape, ranks, true);
+            return Layout::from_boxes(shape, random_tiling(random, shape, ranks)).value();
+        };
+        const Layout from = some(), to = some();
+        SCOPED_TRACE(from.describe() + " -> " + to.describe());
+        for (int rank = 0; rank < ranks; ++rank) expect_kinds(from, to, rank);
+    }
+}
+
+TEST(Meet, ThousandsOfPeersAreAFewKinds) {
+    // 1000 planes over 512 ranks are 488 times 2 and 24 times 1; rank 7 meets itself and those.
+    const Layout rows({1000, 1000}, {{512, 0, Division::block}}), columns({1000, 1000}, {{512, 1, Division::block}});
+    const auto kinds = peer_kinds(rows, columns, 7);
+    ASSERT_EQ(kinds.size(), 3u);
+    index_t ranks = 0;
+    for (const PeerKind& kind : kinds) ranks += kind.times;
+    EXPECT_EQ(ranks, 512);
 }
 
 TEST(Meet, OnlyRanksThatDifferInAChangedGridDimensionFormAGroup) {

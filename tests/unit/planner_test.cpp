@@ -144,6 +144,50 @@ TEST(Planner, WhatRanksSendIsWhatOtherRanksReceive) {
     EXPECT_EQ(sent, 960 * 16 / 2 + 960 * 16 * 2 / 3);
 }
 
+// The parts of a plan's seconds, where transforms and exchanges are one step.
+TEST(Alternative, PipelinedExchangesAreBookedAsExchanges) {
+    for (const double share : {0.0, 1.0}) {
+        Machine machine = this_machine();
+        machine.overlap_share = share;
+        machine.topology.ranks_per_node = 1;
+        const auto made = Planner(machine).plan(
+            Problem::parse("c2c 64x64x64 ranks=4 grid=4 exchange=overlap:4 output=exchanged").value());
+        ASSERT_TRUE(made.ok()) << made.status().message();
+        const Plan& chosen = *made.value();
+        double transforms = 0;
+        index_t messages = 0;
+        int exchanges = 0;
+        for (const auto& step : chosen.steps) {
+            const auto inside = step->children();
+            messages += step->predict(0).messages;
+            exchanges += step->type() == std::string("TransformExchange");
+            transforms += inside.empty() ? step->predict(0).seconds : inside.front()->predict(0).seconds;
+        }
+        ASSERT_EQ(exchanges, 1);
+        const Alternative a = alternative_of(chosen, machine);
+        EXPECT_EQ(a.exchanges, 1);
+        EXPECT_EQ(a.messages, messages);
+        EXPECT_EQ(a.messages, 3 * 4);  // to 3 peers, 16 planes by fours
+        EXPECT_NEAR(a.local_seconds, transforms, 1e-12);
+        EXPECT_GT(a.wire_seconds, 0);
+        EXPECT_NEAR(a.local_seconds + a.copy_seconds + a.wire_seconds, a.seconds, 1e-12);
+        EXPECT_NEAR(a.seconds, chosen.predicted_seconds(), 1e-12);
+    }
+}
+
+TEST(Alternative, APipelinedRunnerUpLosesByItsMessages) {
+    Machine machine = this_machine();
+    machine.topology.ranks_per_node = 1;
+    machine.exchanges["overlap"] = machine.exchanges["alltoallv"];
+    const auto text = [&](const std::string& exchange) {
+        const std::string problem = "c2c 64x64x64 ranks=4 grid=4 output=exchanged exchange=" + exchange;
+        const auto made = Planner(machine).plan(Problem::parse(problem).value());
+        return alternative_of(*made.value(), machine);
+    };
+    const std::string why = why_lost(text("overlap:1"), text("alltoallv"));
+    EXPECT_NE(why.find("48 messages instead of 3"), std::string::npos) << why;
+}
+
 TEST(SolverTable, NamesAreUniqueAndSourced) {
     std::set<std::string> names;
     for (const auto& solver : solver_table()) {
