@@ -188,8 +188,9 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
     output->payload_offset_bytes_ = header_bytes;
     SPANFFT_ASSIGN(const LockedFile file, create_locked(folder, name, kPartialSuffix));
     output->partial_path_ = file.path;  // from here on the destructor removes it
-    SPANFFT_ASSIGN(output->store_, FileStore::adopt(file.descriptor, file.path, bytes));
+    output->lock_ = file.descriptor;
     SPANFFT_TRY(reserve(file.descriptor, bytes, request.path));
+    SPANFFT_ASSIGN(output->store_, FileStore::open_output(file.path));
     if (request.scratch_bytes > 0) {
         SPANFFT_ASSIGN(output->scratch_, create_scratch(scratch_folder, name, request.scratch_bytes));
     }
@@ -208,6 +209,7 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
 
 OutputFile::~OutputFile() {
     if (!published_ && !partial_path_.empty()) (void)unlink(partial_path_.c_str());
+    if (lock_ >= 0) ::close(lock_);
 }
 
 Status OutputFile::publish() {

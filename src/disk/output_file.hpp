@@ -51,6 +51,8 @@ class OutputFile {
     OutputFile() = default;
     std::string path_, partial_path_;
     index_t payload_offset_bytes_ = 0;
+    // The lock has a descriptor of its own: what an io_uring was given stays open for a moment after its process died.
+    int lock_ = -1;
     std::unique_ptr<FileStore> store_, scratch_;
     bool published_ = false;
 };

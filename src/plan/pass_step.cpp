@@ -604,6 +604,8 @@ Status PassTask<T>::run(RunContext& context) {
     PipelineSpec pipeline;
     describe_pipeline(pipeline, context);
     pipeline.trace = context.trace;
+    pipeline.memory = base_;
+    pipeline.memory_bytes = spec_.panel_bytes();
     if (!base_ || !pipeline.source || !pipeline.target) {
         return error(Code::internal, "a disk pass was run without its stores or its work space");
     }
