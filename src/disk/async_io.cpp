@@ -5,18 +5,6 @@
 
 namespace spanfft {
 
-const char* io_backend_name(IoBackend backend) {
-    return backend == IoBackend::uring ? "uring" : backend == IoBackend::threads ? "threads" : "auto";
-}
-
-Result<IoBackend> parse_io_backend(const std::string& text) {
-    for (const IoBackend backend : {IoBackend::automatic, IoBackend::uring, IoBackend::threads}) {
-        if (text == io_backend_name(backend)) return backend;
-    }
-    if (text.empty()) return IoBackend::automatic;
-    return error(Code::invalid_argument, "io is '", text, "'; it can be auto, uring or threads");
-}
-
 namespace {
 
 Status asked_for(const Status& refused) {

@@ -12,14 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "disk/io_backend.hpp"
 #include "disk/io_queue.hpp"
 #include "disk/ring_worker.hpp"
 
 namespace spanfft {
-
-enum class IoBackend { automatic, uring, threads };
-const char* io_backend_name(IoBackend backend);
-Result<IoBackend> parse_io_backend(const std::string& text);  // "", "auto", "uring", "threads"
 
 struct IoChoice {
     IoBackend backend = IoBackend::automatic;
