@@ -19,10 +19,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import machine  # noqa: E402
-import numpy as np  # noqa: E402
-from cluster import Absent  # noqa: E402
-from loop_disks import LoopDisks  # noqa: E402
+import machine
+import numpy as np
+from cluster import Absent
+from loop_disks import LoopDisks
 
 MIB = 1 << 20
 DISKS = (1, 2, 3, 4)

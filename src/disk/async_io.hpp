@@ -4,8 +4,8 @@
 // direct; threads take the rest: simulated stores, requests through the page cache (whose copying one thread of a ring
 // would do alone), everything where the kernel refuses. Either can be asked for; then what stands against it is an
 // error. Measured on a virtual disk (512 MiB, direct): with 4 and 16 threads, 8 KiB runs read at 0.8 and 1.1 GB/s, 32
-// KiB at 1.5 and 2.1, 256 KiB at 2.7 and 2.6; io_uring beside it is in bench/results. Invariant: io_queue.hpp's,
-// whoever does the work; the counts of the stores and the bytes are the same.
+// KiB at 1.5 and 2.1, 256 KiB at 2.7 and 2.6; both kinds on limited disks: bench/results, DISKS.json. Invariant:
+// io_queue.hpp's, whoever does the work; the counts of the stores and the bytes are the same.
 #pragma once
 
 #include <memory>

@@ -10,7 +10,7 @@ namespace spanfft {
 
 // 1779033703 / 2^32 is sqrt(2) - 1 to nine places; from stripe 2^33 on the product wraps, and any turn will do. sqrt(2)
 // because its multiples keep away from whole numbers as well as any number's do; among the digit sums, hashes and other
-// roots tried it left the busiest of 2 to 16 disks the least to do, over 134 steps of up to 2^20 blocks.
+// roots tried it left the busiest of 2 to 16 disks the least to do, for steps of up to 2^20 blocks.
 index_t StripeGeometry::turn(index_t stripe) const {
     return static_cast<index_t>(static_cast<uint64_t>(stripe) * 1779033703U >> 32) % disks;
 }

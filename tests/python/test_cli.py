@@ -143,7 +143,7 @@ def test_plan_says_what_the_run_counts(array, tmp_path):
 def test_info():
     done = cli("info")
     assert done.returncode == 0, done.stderr
-    for word in ("spanfft", "python", "MPI", "engine", "ducc0", "processor", "memory"):
+    for word in ("spanfft", "python", "MPI", "engine", "ducc0", "processor", "memory", "disk I/O"):
         assert word in done.stdout
     found = json.loads(cli("info", "--json").stdout)
     assert found["version"] == spanfft.__version__

@@ -11,8 +11,8 @@ import spanfft
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
-from cluster import Absent  # noqa: E402
-from loop_disks import LoopDisks  # noqa: E402
+from cluster import Absent
+from loop_disks import LoopDisks
 
 MIB = 1 << 20
 
