@@ -111,6 +111,7 @@ typedef struct spanfft_problem {
     int32_t own_output;              /* the output is the plan's own array: spanfft_plan_output_array */
     int32_t layout;                  /* SPANFFT_LAYOUT_*; cyclic: one all-to-all, c2c, p*p divides a divided axis */
     double measure_seconds;          /* the cap of _MEASURE and _TUNE; 0: 5 seconds */
+    const char* io;                  /* "uring", "threads": who reads and writes files; NULL: SPANFFT_IO, else chosen */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -281,6 +282,16 @@ typedef int (*spanfft_progress)(int64_t done_bytes, int64_t total_bytes, void* u
 SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
                                        const char* output_path, const void* header, int64_t header_bytes,
                                        const char* scratch_folder, spanfft_progress progress, void* user);
+
+/* Puts the scratch of the file transforms that follow into several folders, a disk each ideally: it is striped over
+ * them. count 0 goes back to scratch_folder. Every folder must be there, once, and writable when a transform starts.
+ * Not collective; only rank 0's matters. */
+SPANFFT_API int spanfft_plan_set_scratch(spanfft_plan* plan, int count, const char* const* folders);
+/* Who did the reads and writes of this plan's disk sweeps on this rank, and why not an io_uring: "reads: io_uring,
+ * depth 64, ...; writes: ...". "" before the first. Free with spanfft_free. */
+SPANFFT_API int spanfft_plan_io(const spanfft_plan* plan, char** text);
+/* Who would do them here, as io= and the environment have it. Free with spanfft_free. */
+SPANFFT_API int spanfft_disk_io(const char* io, char** text);
 
 /* The plan in words: the tree, predicted beside counted (after a run). For this rank; not collective.
  * Free with spanfft_free. */

@@ -142,6 +142,10 @@ class Problem {
         exchange_ = std::move(name);
         return *this;
     }
+    Problem& io(std::string name) {  // "uring", "threads"
+        io_ = std::move(name);
+        return *this;
+    }
     Problem& measure() { return set(&spanfft_problem::effort, SPANFFT_MEASURE); }
     // The plan owns the output: see Plan::output_array.
     Problem& own_output() { return set(&spanfft_problem::own_output, 1); }
@@ -171,6 +175,7 @@ class Problem {
         copy.spectrum_box = has_spectrum_box_ ? &spectrum_box_ : nullptr;
         copy.engine = engine_.empty() ? nullptr : engine_.c_str();
         copy.exchange = exchange_.empty() ? nullptr : exchange_.c_str();
+        copy.io = io_.empty() ? nullptr : io_.c_str();
         return copy;
     }
     std::string print(int ranks = 1) const {
@@ -196,7 +201,7 @@ class Problem {
     int all_kinds_ = SPANFFT_C2C;
     spanfft_box real_box_{}, spectrum_box_{};
     bool has_real_box_ = false, has_spectrum_box_ = false;
-    std::string engine_, exchange_;
+    std::string engine_, exchange_, io_;
 };
 
 struct Step {
@@ -255,6 +260,16 @@ class Plan {
     template <class T>
     T* output_array() const {
         return static_cast<T*>(spanfft_plan_output_array(get()));
+    }
+
+    // Scratch of the transforms that follow is striped over these; see spanfft_plan_set_scratch.
+    void set_scratch(const std::vector<std::string>& folders) {
+        std::vector<const char*> names;
+        for (const std::string& folder : folders) names.push_back(folder.c_str());
+        detail::check(spanfft_plan_set_scratch(get(), static_cast<int>(names.size()), names.data()));
+    }
+    std::string io() const {
+        return detail::take_text([&](char** text) { return spanfft_plan_io(get(), text); });
     }
 
     // See spanfft_transform_file. progress: done and total bytes; false stops the run.

@@ -46,6 +46,7 @@ class Info(TypedDict):
     cores: int
     memory_bytes: int
     available_bytes: int
+    disk_io: str
     system: str
 
 
@@ -110,6 +111,7 @@ def info() -> Info:
         "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,
         "memory_bytes": total_bytes(),
         "available_bytes": available_bytes(),
+        "disk_io": core.disk_io(),
         "system": f"{platform.system()} {platform.release()}",
     }
 
@@ -131,6 +133,7 @@ def info_text(found: Info) -> str:
     lines += [
         f"processor  {found['processor']}, {found['cores']} cores for this process",
         f"memory     {memory}, {free} available",
+        f"disk I/O   {found['disk_io']}",
         f"system     {found['system']}",
     ]
     return "\n".join(lines)

@@ -194,7 +194,7 @@ def transform(
     axes: Sequence[int] | None = None,
     norm: str | None = "backward",
     memory: str | int | None = None,
-    scratch: str | os.PathLike[str] | None = None,
+    scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     dtype: object = None,
     shape: Sequence[int] | None = None,
     offset: int | None = None,
@@ -203,6 +203,7 @@ def transform(
     engine: str | None = None,
     exchange: str | None = None,
     grid: Sequence[int] | None = None,
+    io: str | None = None,
     comm: Comm | None = None,
     progress: Callable[[int, int], object] | None = None,
     trace: str | os.PathLike[str] | None = None,
@@ -231,13 +232,16 @@ def transform(
         What each process may use, such as "256MiB" or bytes; the program and its libraries come on top, up to
         64 MiB. Default: half of what is free.
     scratch
-        Folder for intermediate data. Default: the output's.
+        Folder for intermediate data, or several, a disk each ideally: the data is striped over them. Default: the
+        output's.
     dtype, shape, offset
         Of a raw input: element type, shape (default: one axis), bytes before the array.
     real_length
         For c2r: length of the last transformed axis of the result. Default: the even one.
     threads, engine, exchange, grid
         As for `Plan`.
+    io
+        Who reads and writes: "uring", "threads" or "auto". Default: the environment's SPANFFT_IO, else "auto".
     comm
         mpi4py communicator whose ranks share the work. All must call with the same arguments.
     progress
@@ -289,19 +293,28 @@ def transform(
         engine=engine,
         exchange=exchange,
         memory_bytes=memory_bytes,
+        io=io,
         comm=0 if ranks is None else ranks.handle,
     )
-    folder = None if scratch is None else os.fspath(scratch)
+    folders = _folders(scratch)
     try:
         if trace is not None:
             plan.trace_start()
-        plan.transform_file(task.source.path, task.source.offset_bytes, target, header, folder, progress)
+        plan.transform_file(task.source.path, task.source.offset_bytes, target, header, folders, progress)
         seconds = time.perf_counter() - start
         if trace is not None:
             write_captures(trace, [plan], ranks)
         return _result(task, target, memory_bytes, seconds, plan)
     finally:
         plan.free()
+
+
+def _folders(scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
+    if scratch is None:
+        return []
+    if isinstance(scratch, str | os.PathLike):
+        return [os.fspath(scratch)]
+    return [os.fspath(folder) for folder in scratch]
 
 
 def _check_trace(trace: str | os.PathLike[str], source: str, output: str | os.PathLike[str]) -> None:

@@ -71,6 +71,11 @@ def _memory(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _folders(text: str) -> list[str]:
+    """ "a,b" -> ["a", "b"], but a folder that has commas in its name is one."""
+    return [text] if os.path.isdir(text) else text.split(",")
+
+
 def _parser() -> argparse.ArgumentParser:
     codes = (__doc__ or "").split("\n\n")[1]
     formatter = argparse.RawDescriptionHelpFormatter
@@ -94,7 +99,9 @@ def _parser() -> argparse.ArgumentParser:
                    help="which direction carries 1/N (default: backward)")  # fmt: skip
     t.add_argument("--memory", type=_memory, metavar="M", help="what each process may use, such as 256MiB; default: "
                    "half of what is free")  # fmt: skip
-    t.add_argument("--scratch", metavar="DIR", help="folder for intermediate data; default: the output's")
+    t.add_argument("--scratch", type=_folders, metavar="DIR,DIR", help="folder for intermediate data, or several on "
+                   "different disks, over which it is striped; default: the output's")  # fmt: skip
+    t.add_argument("--io", choices=("auto", "uring", "threads"), help="who reads and writes; default: chosen")
     t.add_argument("--dtype", help="of a raw input: float32, float64, complex64, complex128, ...")
     t.add_argument("--shape", type=_integers, metavar="NxM", help="of a raw input; default: one axis")
     t.add_argument("--offset", type=int, metavar="BYTES", help="of the array in a raw input")
@@ -245,6 +252,7 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
             norm=options.norm,
             memory=options.memory,
             scratch=options.scratch,
+            io=options.io,
             dtype=options.dtype,
             shape=options.shape,
             offset=options.offset,

@@ -175,17 +175,22 @@ class PyPlan {
     }
 
     void transform_file(const std::string& input, int64_t offset_bytes, const std::string& output, nb::bytes header,
-                        const std::optional<std::string>& scratch, nb::object callable) {
+                        const std::vector<std::string>& scratch, nb::object callable) {
         spanfft_plan* plan = get();
+        std::vector<const char*> folders;
+        for (const std::string& folder : scratch) folders.push_back(folder.c_str());
         Progress progress{std::move(callable)};
         int code = SPANFFT_OK;
         std::string message;
         {
             nb::gil_scoped_release no_gil;
             const std::scoped_lock lock(mutex_);
-            code = spanfft_transform_file(plan, input.c_str(), offset_bytes, output.c_str(), header.c_str(),
-                                          static_cast<int64_t>(header.size()), scratch ? scratch->c_str() : nullptr,
-                                          &progress_callback, &progress);
+            code = spanfft_plan_set_scratch(plan, static_cast<int>(folders.size()), folders.data());
+            if (code == SPANFFT_OK) {
+                code =
+                    spanfft_transform_file(plan, input.c_str(), offset_bytes, output.c_str(), header.c_str(),
+                                           static_cast<int64_t>(header.size()), nullptr, &progress_callback, &progress);
+            }
             if (code != SPANFFT_OK) {
                 message = spanfft_last_error();
             }
@@ -334,7 +339,7 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
                   const std::optional<Box>& real_box, const std::optional<Box>& spectrum_box, int threads,
                   const std::optional<std::string>& engine, const std::optional<std::string>& exchange, int effort,
                   bool in_place, bool own_output, int64_t memory_bytes, int layout, double measure_seconds,
-                  uintptr_t comm) {
+                  const std::optional<std::string>& io, uintptr_t comm) {
     if (shape.size() > SPANFFT_MAX_NDIM || axes.size() > SPANFFT_MAX_NDIM || kinds.size() != axes.size()) {
         fail(SPANFFT_UNSUPPORTED, "an array of " + std::to_string(shape.size()) + " axes; spanfft has plans for 1 to " +
                                       std::to_string(SPANFFT_MAX_NDIM));
@@ -369,6 +374,7 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
     problem.memory_bytes = memory_bytes;
     problem.layout = layout;
     problem.measure_seconds = measure_seconds;
+    problem.io = io ? io->c_str() : nullptr;
     spanfft_plan* plan = nullptr;
     {
         nb::gil_scoped_release no_gil;
@@ -459,7 +465,7 @@ NB_MODULE(_core, m) {
     nb::class_<PyPlan>(m, "Plan")
         .def("execute", &PyPlan::execute, "input"_a.none(), "output"_a.none())
         .def("transform_file", &PyPlan::transform_file, "input_path"_a, "input_offset_bytes"_a, "output_path"_a,
-             "header"_a, "scratch"_a.none(), "progress"_a.none())
+             "header"_a, "scratch"_a, "progress"_a.none())
         .def("free", &PyPlan::free)
         .def_prop_ro("freed", &PyPlan::freed)
         .def_prop_ro("output_address", &PyPlan::output_address)
@@ -472,6 +478,7 @@ NB_MODULE(_core, m) {
         .def_prop_ro("problem", [](const PyPlan& p) { return p.text(&spanfft_plan_problem); })
         .def_prop_ro("solver", [](const PyPlan& p) { return std::string(spanfft_plan_solver(p.get())); })
         .def_prop_ro("engines", [](const PyPlan& p) { return std::string(spanfft_plan_engines(p.get())); })
+        .def_prop_ro("io", [](const PyPlan& p) { return p.text(&spanfft_plan_io); })
         .def_prop_ro("rank", [](const PyPlan& p) { return spanfft_plan_rank(p.get()); })
         .def_prop_ro("ranks", [](const PyPlan& p) { return spanfft_plan_ranks(p.get()); })
         .def_prop_ro("sweeps", [](const PyPlan& p) { return spanfft_plan_sweeps(p.get()); })
@@ -493,7 +500,8 @@ NB_MODULE(_core, m) {
           "direction"_a, "precision"_a, "norm"_a, "batch"_a = 1, "grid"_a = Extents{}, "output"_a = 0,
           "real_box"_a.none() = nb::none(), "spectrum_box"_a.none() = nb::none(), "threads"_a = 0,
           "engine"_a.none() = nb::none(), "exchange"_a.none() = nb::none(), "effort"_a = 0, "in_place"_a = false,
-          "own_output"_a = false, "memory_bytes"_a = 0, "layout"_a = 0, "measure_seconds"_a = 0.0, "comm"_a = 0);
+          "own_output"_a = false, "memory_bytes"_a = 0, "layout"_a = 0, "measure_seconds"_a = 0.0,
+          "io"_a.none() = nb::none(), "comm"_a = 0);
     m.def("parse", &parse_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0);
     m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a, "machine"_a.none() = nb::none());
     m.def("probe", &probe, nb::kw_only(), "comm"_a = 0, "seconds"_a = 0.0, "quick"_a = false, "store"_a = true);
@@ -524,6 +532,14 @@ NB_MODULE(_core, m) {
         },
         "problem"_a);
     m.def("engines", &engines);
+    m.def(
+        "disk_io",
+        [](const std::optional<std::string>& io) {
+            char* text = nullptr;
+            check(spanfft_disk_io(io ? io->c_str() : nullptr, &text));
+            return take(text);
+        },
+        "io"_a.none() = nb::none());
     m.def("engine_search", [](const std::string& folder) { check(spanfft_engine_search(folder.c_str())); }, "folder"_a);
     m.def("version", [] { return std::string(spanfft_version()); });
     m.def(

@@ -20,6 +20,7 @@ struct spanfft_plan {
     std::shared_ptr<const spanfft::Plan> plan;
     std::unique_ptr<spanfft::Executor> executor;  // nullptr for an imagined plan
     int rank = 0;
+    std::vector<std::string> scratch_folders;  // empty: what transform_file is given
     std::vector<spanfft::PlanLine> lines;
     std::vector<std::string> descriptions;  // of lines
 };

@@ -182,6 +182,18 @@ int spanfft_plan_trace_stop(spanfft_plan* plan) {
     });
 }
 
+int spanfft_plan_set_scratch(spanfft_plan* plan, int count, const char* const* folders) {
+    return report([&]() -> Status {
+        if (!plan) return error(Code::invalid_argument, "the plan is NULL");
+        if (count < 0 || (count > 0 && !folders))
+            return error(Code::invalid_argument, "the list of ", count, " scratch folders is not one");
+        std::vector<std::string> names;
+        for (int i = 0; i < count; ++i) names.emplace_back(folders[i] ? folders[i] : "");
+        plan->scratch_folders = std::move(names);
+        return Status();
+    });
+}
+
 int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
                            const char* output_path, const void* header, int64_t header_bytes,
                            const char* scratch_folder, spanfft_progress progress, void* user) {
@@ -194,7 +206,10 @@ int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t i
         request.output_path = output_path ? output_path : "";
         if (header && header_bytes > 0)
             request.header.assign(static_cast<const char*>(header), static_cast<size_t>(header_bytes));
-        request.scratch_folder = scratch_folder ? scratch_folder : "";
+        request.scratch_folders = plan->scratch_folders;
+        if (request.scratch_folders.empty() && scratch_folder && *scratch_folder) {
+            request.scratch_folders = {scratch_folder};
+        }
         if (progress) request.progress = [=](index_t done, index_t total) { return progress(done, total, user) != 0; };
         return plan->executor->transform_file(request);
     });

@@ -69,6 +69,7 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     p.memory_bytes = c.memory_bytes;
     SPANFFT_TRY(take_enum(c.layout, 2, "layout", p.layout));
     p.measure_seconds = c.measure_seconds;
+    p.io = c.io ? c.io : "";
     return p;
 }
 

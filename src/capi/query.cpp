@@ -5,6 +5,7 @@
 #include "capi/handles.hpp"
 #include "capi/problem.hpp"
 #include "engine/engine.hpp"
+#include "plan/pass_step.hpp"
 
 using namespace spanfft;
 
@@ -114,7 +115,9 @@ int spanfft_plan_output_shape(const spanfft_plan* plan, int64_t* shape) {
 int spanfft_plan_explain(const spanfft_plan* plan, char** text) {
     return report([&]() -> Status {
         if (!plan || !text) return error(Code::invalid_argument, "the plan or the text is NULL");
-        *text = copy_text(explain(*plan->plan, plan->rank, plan->executor ? plan->executor->counted() : std::nullopt));
+        const Executor* ran = plan->executor.get();
+        *text = copy_text(explain(*plan->plan, plan->rank, ran ? ran->counted() : std::nullopt,
+                                  ran ? ran->describe_io() : std::string()));
         return Status();
     });
 }
@@ -214,6 +217,23 @@ const char* spanfft_plan_note(const spanfft_plan* plan, int index) {
 }
 
 int spanfft_engine_count(void) { return static_cast<int>(engines().size()); }
+
+int spanfft_plan_io(const spanfft_plan* plan, char** text) {
+    return report([&]() -> Status {
+        if (!plan || !text) return error(Code::invalid_argument, "the plan or the text is NULL");
+        *text = copy_text(plan->executor ? plan->executor->describe_io() : std::string());
+        return *text ? Status() : error(Code::out_of_memory, "no memory for a text");
+    });
+}
+
+int spanfft_disk_io(const char* io, char** text) {
+    return report([&]() -> Status {
+        if (!text) return error(Code::invalid_argument, "the text is NULL");
+        SPANFFT_ASSIGN(const std::string described, describe_machine_io(io ? io : ""));
+        *text = copy_text(described);
+        return *text ? Status() : error(Code::out_of_memory, "no memory for a text");
+    });
+}
 
 int spanfft_engine_info(int index, spanfft_engine* info) {
     return report([&]() -> Status {

@@ -1,71 +1,70 @@
-// AsyncIo: many requests of one direction under way at once, by a few threads that call the Store.
+// AsyncIo: many requests of one direction under way at once, by an io_uring or by a few threads that call the Store.
 //
-// Method: a batch is a count and a function that says what its i-th request is, so that a sweep of a million runs
-// needs no list. Threads take indices one by one. Measured on a virtual disk (512 MiB, direct): with 4 and 16 threads,
-// 8 KiB runs read at 0.8 and 1.1 GB/s, 32 KiB at 1.5 and 2.1, 256 KiB at 2.7 and 2.6. io_uring has not been tried.
-// Invariant: allocates at construction only. After the first failure no further request of that batch starts;
-// wait() returns when none is under way any more, so that buffers may be reused or freed.
+// Method: io_uring (ring_worker.hpp) takes batches whose store consists of files with direct I/O and whose runs can be
+// direct; threads take the rest: simulated stores, requests through the page cache (whose copying one thread of a ring
+// would do alone), everything where the kernel refuses. Either can be asked for; then what stands against it is an
+// error. Measured on a virtual disk (512 MiB, direct): with 4 and 16 threads, 8 KiB runs read at 0.8 and 1.1 GB/s, 32
+// KiB at 1.5 and 2.1, 256 KiB at 2.7 and 2.6; both kinds on limited disks: bench/results, DISKS.json. Invariant:
+// io_queue.hpp's, whoever does the work; the counts of the stores and the bytes are the same.
 #pragma once
 
-#include <condition_variable>
-#include <functional>
-#include <mutex>
+#include <memory>
+#include <string>
 #include <vector>
 
-#include <pthread.h>
-
-#include "core/status.hpp"
-#include "core/trace.hpp"
-#include "disk/store.hpp"
+#include "disk/io_backend.hpp"
+#include "disk/io_queue.hpp"
+#include "disk/ring_worker.hpp"
 
 namespace spanfft {
 
-struct IoBatch {
-    // Set before start(), constant until wait() has returned.
-    Store* store = nullptr;
-    index_t group = 0, slot = 0, count = 0;
-    const std::function<Run(index_t group, index_t slot, index_t i)>* run = nullptr;
-    Trace* trace = nullptr;  // gets an event for the whole batch when it ends
-    // Kept by AsyncIo.
-    std::atomic<index_t> next{0};
-    index_t done = 0;  // under the lock, as are the rest
-    index_t done_bytes = 0;
-    index_t traced_bytes = 0;
-    int64_t start_ns = 0;
-    bool active = false;
-    Status status;
+struct IoChoice {
+    IoBackend backend = IoBackend::automatic;
+    int depth = 64;                      // requests under way in a ring
+    const RingSystem* system = nullptr;  // tests refuse it; nullptr: the kernel's
 };
+
+// What a new AsyncIo would do here: "io_uring, depth 64", or "16 threads" and why.
+std::string describe_disk_io(const IoChoice& choice, int threads);
 
 class AsyncIo {
   public:
-    enum class Kind { read, write };
-    static constexpr int kMaxBatches = 8;  // queued at once
+    using Kind = IoKind;
 
-    AsyncIo(Kind kind, int threads);
+    AsyncIo(Kind kind, int threads, const IoChoice& choice = {});
     ~AsyncIo();
     AsyncIo(const AsyncIo&) = delete;
     AsyncIo& operator=(const AsyncIo&) = delete;
 
-    Status started() const { return started_; }  // whether any thread could be had
+    // Whether there is a worker of the kind that was asked for.
+    Status started() const { return started_; }
+    // Says what the batches that follow use, while none is under way: their store, and the memory that all of their
+    // runs lie in, which a ring registers. Fails when the store has no direct I/O and a ring was asked for. Optional.
+    Status attach(Store& store, void* memory, index_t memory_bytes);
+    void detach();
+
     void start(IoBatch& batch);
-    Status wait(IoBatch& batch);         // at once when it was never started
-    index_t take_bytes(IoBatch& batch);  // payload that has ended since the last call for this batch
-    void cancel(IoBatch& batch);         // no further request of it starts; wait() must follow
+    Status wait(IoBatch& batch) { return queue_.wait(batch); }
+    index_t take_bytes(IoBatch& batch) { return queue_.take_bytes(batch); }
+    void cancel(IoBatch& batch) { queue_.cancel(batch); }
+
+    // Who did the batches so far: "io_uring, depth 64, registered memory and files", "16 threads: WHY", or both.
+    std::string describe() const;
 
   private:
     static void* body(void* self);
     void serve();
-    void record(const IoBatch& batch) const;
-    IoBatch* take();
+    bool suits_ring(const IoBatch& batch);
+    bool first_run_is_direct(const IoBatch& batch) const;
 
-    const Kind kind_;
-    Status started_;
+    IoQueue queue_;
+    IoChoice choice_;
+    Status started_, no_ring_;
+    std::unique_ptr<RingWorker> ring_;
     std::vector<pthread_t> threads_;
-    std::mutex mutex_;
-    std::condition_variable work_, done_;
-    IoBatch* queue_[kMaxBatches] = {};
-    int head_ = 0, queued_ = 0;
-    bool stop_ = false;
+    const char* why_threads_ = nullptr;
+    bool registered_memory_ = false, registered_files_ = false;
+    index_t ring_batches_ = 0, thread_batches_ = 0;
 };
 
 }  // namespace spanfft

@@ -25,6 +25,8 @@ constexpr index_t kSplitBytes = index_t{256} << 10;
 
 bool aligned(index_t value, index_t alignment) { return value % alignment == 0; }
 
+index_t address_of(const void* data) { return static_cast<index_t>(reinterpret_cast<std::uintptr_t>(data)); }
+
 // Alignment that direct I/O needs on this file; 0 when it can't be had.
 index_t direct_alignment(int descriptor, index_t& address_alignment) {
 #ifdef STATX_DIOALIGN
@@ -115,80 +117,97 @@ void FileStore::drop_behind(index_t bytes, bool dirty) {
     (void)posix_fadvise(buffered_, 0, 0, POSIX_FADV_DONTNEED);
 }
 
-Status FileStore::do_read(const Run& run) {
-    // Bytes 128..4224 with slack become 0..4608: `before` = 128 bytes in front, the rest up to the sector's end behind.
+FileTransfer FileStore::transfer(IoKind kind, const Run& run, index_t from) const {
+    FileTransfer next{run,
+                      kind == IoKind::write,
+                      false,
+                      false,
+                      static_cast<char*>(run.data) + (from - run.offset_bytes),
+                      from,
+                      run.offset_bytes + run.bytes - from,
+                      run.offset_bytes + run.bytes};
+    if (direct_ >= 0) next.write ? choose_write(next) : choose_read(next);
+    return next;
+}
+
+// Bytes 128..4224 with slack become 0..4608: `before` = 128 bytes in front, the rest up to the sector's end behind.
+void FileStore::choose_read(FileTransfer& next) const {
+    const Run& run = next.run;
     const index_t before = run.slack ? run.offset_bytes % kSlackBytes : 0;
     const index_t window = run.slack ? round_up(run.bytes + before, kSlackBytes) : run.bytes;
-    char* data = static_cast<char*>(run.data) - before;
-    index_t offset = run.offset_bytes - before;
-    int descriptor = buffered_;
-    index_t wanted = run.bytes, done = 0;
-    if (direct_ >= 0 && aligned(offset, offset_alignment_) && aligned(window, offset_alignment_) &&
-        aligned(static_cast<index_t>(reinterpret_cast<std::uintptr_t>(data)), address_alignment_)) {
-        descriptor = direct_;
-        wanted = window;
-    } else {
-        data += before;
-        offset += before;
+    if (!aligned(run.offset_bytes - before, offset_alignment_) || !aligned(window, offset_alignment_) ||
+        !aligned(address_of(next.data) - before, address_alignment_)) {
+        return;
     }
-    while (done < wanted) {
-        const ssize_t got = pread(descriptor, data + done, static_cast<size_t>(wanted - done), offset + done);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0 && errno == EINVAL && descriptor == direct_ && descriptor != buffered_) {
-            data += before;  // the file system changed its mind about alignment
-            offset += before;
-            descriptor = buffered_;
-            wanted = run.bytes;
-            done = 0;
-            continue;
-        }
-        if (got < 0) return failed("read", run, errno);
-        done += got;
-        const bool payload_whole = offset + done >= run.offset_bytes + run.bytes;
-        if (payload_whole) break;
-        if (got == 0) {
-            return error(Code::corrupt_data, path_, " ends at byte ", offset + done, ", but bytes ", run.offset_bytes,
-                         " to ", run.offset_bytes + run.bytes, " were expected");
-        }
-    }
-    if (descriptor == buffered_) drop_behind(run.bytes, false);
-    return {};
+    next.direct = true;
+    next.data -= before;
+    next.offset_bytes -= before;
+    next.bytes = window;
 }
 
 // A long run that does not begin or end with a block of the file: the blocks inside it go directly, the pieces at its
 // ends through the page cache. They are not dropped from it, because the neighbouring run completes their blocks. Bytes
 // 5000..20000: 5000..8192 and 16384..20000 are ends, 8192..16384 is written directly.
-Status FileStore::do_write(const Run& run) {
-    const index_t end = run.offset_bytes + run.bytes;
-    const index_t whole_end = round_up(end, kDirectBytes);
+void FileStore::choose_write(FileTransfer& next) const {
+    const Run& run = next.run;
+    const index_t end = run.offset_bytes + run.bytes, whole_end = round_up(end, kDirectBytes);
     const index_t first = round_up(run.offset_bytes, kDirectBytes);
     const index_t last = run.slack && whole_end <= size_bytes_ ? whole_end : end - end % kDirectBytes;
-    const auto address = static_cast<index_t>(reinterpret_cast<std::uintptr_t>(run.data)) + first - run.offset_bytes;
     const bool whole_blocks = first == run.offset_bytes && last >= end;
-    if (direct_ < 0 || first >= last || (!whole_blocks && last - first < kSplitBytes) ||
-        !aligned(kDirectBytes, offset_alignment_) || !aligned(address, address_alignment_)) {
-        SPANFFT_TRY(put(buffered_, run, run.offset_bytes, end));
-        drop_behind(run.bytes, true);
-        return {};
+    if (first >= last || (!whole_blocks && last - first < kSplitBytes) || !aligned(kDirectBytes, offset_alignment_) ||
+        !aligned(address_of(run.data) + first - run.offset_bytes, address_alignment_)) {
+        return;
     }
-    SPANFFT_TRY(put(buffered_, run, run.offset_bytes, first));
-    SPANFFT_TRY(put(direct_, run, first, last));
-    return put(buffered_, run, last, end);
+    const index_t from = next.offset_bytes;
+    next.part = true;
+    next.direct = from >= first && from < last;
+    next.end_bytes = from < first ? first : next.direct ? last : end;
+    next.bytes = next.end_bytes - from;
 }
 
-// Bytes begin..end of the file, whose data lie where the run says.
-Status FileStore::put(int descriptor, const Run& run, index_t begin, index_t end) {
-    const char* data = static_cast<const char*>(run.data);
-    while (begin < end) {
-        const ssize_t written =
-            pwrite(descriptor, data + (begin - run.offset_bytes), static_cast<size_t>(end - begin), begin);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0 && errno == EINVAL && descriptor != buffered_) {
-            descriptor = buffered_;  // the file system changed its mind about alignment
-            continue;
+Result<bool> FileStore::settle(FileTransfer& transfer, index_t result) {
+    const Run& run = transfer.run;
+    if (result == -EINTR || result == -EAGAIN) return false;
+    if (result == -EINVAL && transfer.direct) {
+        // The file system changed its mind about alignment. What a read has of the request is read again.
+        if (!transfer.write) {
+            transfer.data = static_cast<char*>(run.data);
+            transfer.offset_bytes = run.offset_bytes;
+            transfer.bytes = run.bytes;
         }
-        if (written <= 0) return failed("write", run, written < 0 ? errno : ENOSPC);
-        begin += written;
+        transfer.direct = false;
+        return false;
+    }
+    if (transfer.write) {
+        if (result <= 0) return failed("write", run, result < 0 ? static_cast<int>(-result) : ENOSPC);
+    } else if (result < 0) {
+        return failed("read", run, static_cast<int>(-result));
+    }
+    transfer.data += result;
+    transfer.offset_bytes += result;
+    transfer.bytes -= result;
+    // Of a widened read nothing is wanted behind the payload, which may end with the file.
+    const bool done = transfer.write ? transfer.bytes <= 0 : transfer.offset_bytes >= run.offset_bytes + run.bytes;
+    if (!done && result == 0) {
+        return error(Code::corrupt_data, path_, " ends at byte ", transfer.offset_bytes, ", but bytes ",
+                     run.offset_bytes, " to ", run.offset_bytes + run.bytes, " were expected");
+    }
+    if (done && !transfer.direct && !transfer.part) drop_behind(run.bytes, transfer.write);
+    return done;
+}
+
+Status FileStore::carry_out(IoKind kind, const Run& run) {
+    const index_t end = run.offset_bytes + run.bytes;
+    for (index_t from = run.offset_bytes; from < end;) {
+        FileTransfer next = transfer(kind, run, from);
+        from = next.end_bytes;
+        for (bool done = false; !done;) {
+            const auto bytes = static_cast<size_t>(next.bytes);
+            const int descriptor = descriptor_for(next);
+            const ssize_t result = next.write ? pwrite(descriptor, next.data, bytes, next.offset_bytes)
+                                              : pread(descriptor, next.data, bytes, next.offset_bytes);
+            SPANFFT_ASSIGN(done, settle(next, result < 0 ? -errno : result));
+        }
     }
     return {};
 }

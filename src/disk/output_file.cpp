@@ -13,6 +13,8 @@
 #include <random>
 #include <vector>
 
+#include "disk/striped_store.hpp"
+
 namespace spanfft {
 
 namespace {
@@ -79,6 +81,7 @@ Status reserve(int descriptor, index_t bytes, const std::string& path) {
 
 struct Place {
     dev_t device{};
+    ino_t inode{};
     index_t free_bytes = 0;
 };
 
@@ -92,35 +95,100 @@ Result<Place> examine(const std::string& folder) {
     }
     Place place;
     place.device = info.st_dev;
+    place.inode = info.st_ino;
     place.free_bytes = static_cast<index_t>(space.f_bavail) * static_cast<index_t>(space.f_frsize);
     return place;
 }
 
-Status check_space(const std::string& folder, index_t output_bytes, const std::string& scratch_folder,
-                   index_t scratch_bytes) {
-    SPANFFT_ASSIGN(const Place output, examine(folder));
-    SPANFFT_ASSIGN(const Place scratch, examine(scratch_folder));
-    const bool together = output.device == scratch.device;
-    const index_t needed = output_bytes + (together ? scratch_bytes : 0);
-    if (needed > output.free_bytes) {
-        return error(Code::no_space, "the output needs ", output_bytes, " bytes",
-                     together ? cat(" and the scratch file ", scratch_bytes) : std::string(), ", but ", folder, " has ",
-                     output.free_bytes, " free; nothing was written",
-                     together && scratch_bytes > 0 ? "; a scratch folder on another disk may do" : "");
+// Every folder that was named must do, even where the plan turns out to need no scratch.
+Status check_scratch_folders(const std::vector<std::string>& folders) {
+    if (folders.size() > static_cast<size_t>(kMaxDisks)) {
+        return error(Code::invalid_argument, folders.size(), " scratch folders; use at most ", kMaxDisks);
     }
-    if (!together && scratch_bytes > scratch.free_bytes) {
-        return error(Code::no_space, "the scratch file needs ", scratch_bytes, " bytes, but ", scratch_folder, " has ",
-                     scratch.free_bytes, " free; nothing was written");
+    std::vector<Place> seen;
+    for (const std::string& folder : folders) {
+        if (folder.empty()) {
+            return error(Code::invalid_argument, "a scratch folder has an empty name; name folders, or none at all");
+        }
+        auto place = examine(folder);
+        if (!place.ok()) {
+            return error(place.status().code(), place.status().message(), "; make it, or name another scratch folder");
+        }
+        if (access(folder.c_str(), W_OK | X_OK) != 0) {
+            return error_errno(Code::io_error, errno,
+                               "could not write into the scratch folder " + folder + "; allow it or name another");
+        }
+        for (size_t i = 0; i < seen.size(); ++i) {
+            if (seen[i].device != place.value().device || seen[i].inode != place.value().inode) continue;
+            return error(Code::invalid_argument, "scratch folders ", folders[i], " and ", folder,
+                         " are the same folder; name each once");
+        }
+        seen.push_back(place.value());
     }
     return {};
 }
 
-Result<std::unique_ptr<FileStore>> create_scratch(const std::string& folder, const std::string& stem, index_t bytes) {
+struct Demand {
+    std::string folder;
+    index_t bytes = 0;
+};
+
+// demands[0] is the output's. What shares a file system is added up.
+Status check_space(const std::vector<Demand>& demands) {
+    std::vector<Place> places;
+    for (const Demand& demand : demands) {
+        SPANFFT_ASSIGN(const Place place, examine(demand.folder));
+        places.push_back(place);
+    }
+    for (size_t i = 0; i < demands.size(); ++i) {
+        index_t scratch_bytes = 0;
+        for (size_t j = 1; j < demands.size(); ++j) {
+            if (places[j].device == places[i].device) scratch_bytes += demands[j].bytes;
+        }
+        const index_t output_bytes = places[0].device == places[i].device ? demands[0].bytes : 0;
+        if (output_bytes + scratch_bytes <= places[i].free_bytes) continue;
+        if (output_bytes == 0) {
+            return error(Code::no_space, "the scratch file needs ", scratch_bytes, " bytes, but ", demands[i].folder,
+                         " has ", places[i].free_bytes, " free; nothing was written");
+        }
+        return error(Code::no_space, "the output needs ", output_bytes, " bytes",
+                     scratch_bytes > 0 ? cat(" and the scratch file ", scratch_bytes) : std::string(), ", but ",
+                     demands[0].folder, " has ", places[0].free_bytes, " free; nothing was written",
+                     scratch_bytes > 0 ? "; a scratch folder on another disk may do" : "");
+    }
+    return {};
+}
+
+Result<std::unique_ptr<FileStore>> create_scratch_file(const std::string& folder, const std::string& stem,
+                                                       index_t bytes) {
     SPANFFT_ASSIGN(const LockedFile file, create_locked(folder, stem, kScratchSuffix));
     auto store = FileStore::adopt(file.descriptor, file.path, bytes);
     (void)unlink(file.path.c_str());  // both descriptors are open: the name has done its work
     if (store.ok()) SPANFFT_TRY(reserve(file.descriptor, bytes, "the scratch file in " + folder));
     return store;
+}
+
+// What each folder holds of the scratch: whole blocks of the file system, so that all of it can be written directly.
+std::vector<Demand> scratch_demands(const std::vector<std::string>& folders, index_t bytes) {
+    std::vector<Demand> demands;
+    if (bytes == 0) return demands;
+    const StripeGeometry geometry{static_cast<int>(folders.size()), kStripeBlockBytes};
+    for (size_t i = 0; i < folders.size(); ++i) {
+        const index_t share = folders.size() == 1 ? bytes : geometry.bytes_on(static_cast<int>(i), bytes);
+        demands.push_back({folders[i], folders.size() == 1 ? share : round_up(share, kDirectBytes)});
+    }
+    return demands;
+}
+
+Result<std::unique_ptr<Store>> create_scratch(const std::vector<Demand>& demands, const std::string& stem,
+                                              index_t bytes) {
+    std::vector<std::unique_ptr<Store>> disks;
+    for (const Demand& demand : demands) {
+        SPANFFT_ASSIGN(std::unique_ptr<Store> disk, create_scratch_file(demand.folder, stem, demand.bytes));
+        disks.push_back(std::move(disk));
+    }
+    if (disks.size() == 1) return std::move(disks[0]);
+    return std::unique_ptr<Store>(new StripedStore(std::move(disks), kStripeBlockBytes, bytes));
 }
 
 Status sync_folder(const std::string& folder) {
@@ -165,7 +233,8 @@ int remove_stale_files(const std::string& folder) {
 
 Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& request) {
     const std::string folder = folder_of(request.path), name = name_of(request.path);
-    const std::string scratch_folder = request.scratch_folder.empty() ? folder : request.scratch_folder;
+    std::vector<std::string> scratch_folders = request.scratch_folders;
+    if (scratch_folders.empty()) scratch_folders.push_back(folder);
     if (name.empty() || name == "." || name == "..") {
         return error(Code::invalid_argument, "'", request.path, "' does not name a file");
     }
@@ -177,21 +246,26 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
         return error(Code::invalid_argument, "output ", request.path, " is the input file ", request.input_path,
                      "; the input is never overwritten: give another name");
     }
+    SPANFFT_TRY(check_scratch_folders(request.scratch_folders));
     remove_stale_files(folder);
-    if (request.scratch_bytes > 0 && scratch_folder != folder) remove_stale_files(scratch_folder);
+    for (const std::string& scratch : request.scratch_folders) remove_stale_files(scratch);
     const index_t header_bytes = static_cast<index_t>(request.header.size());
     const index_t bytes = header_bytes + request.payload_bytes;
-    SPANFFT_TRY(check_space(folder, bytes, scratch_folder, request.scratch_bytes));
+    const std::vector<Demand> scratch = scratch_demands(scratch_folders, request.scratch_bytes);
+    std::vector<Demand> demands = {{folder, bytes}};
+    demands.insert(demands.end(), scratch.begin(), scratch.end());
+    SPANFFT_TRY(check_space(demands));
 
     std::unique_ptr<OutputFile> output(new OutputFile());
     output->path_ = request.path;
     output->payload_offset_bytes_ = header_bytes;
     SPANFFT_ASSIGN(const LockedFile file, create_locked(folder, name, kPartialSuffix));
     output->partial_path_ = file.path;  // from here on the destructor removes it
-    SPANFFT_ASSIGN(output->store_, FileStore::adopt(file.descriptor, file.path, bytes));
+    output->lock_ = file.descriptor;
     SPANFFT_TRY(reserve(file.descriptor, bytes, request.path));
+    SPANFFT_ASSIGN(output->store_, FileStore::open_output(file.path));
     if (request.scratch_bytes > 0) {
-        SPANFFT_ASSIGN(output->scratch_, create_scratch(scratch_folder, name, request.scratch_bytes));
+        SPANFFT_ASSIGN(output->scratch_, create_scratch(scratch, name, request.scratch_bytes));
     }
     for (index_t done = 0; done < header_bytes;) {
         // Around the Store: the header is no part of the array, whose requests are predicted and counted.
@@ -208,6 +282,7 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
 
 OutputFile::~OutputFile() {
     if (!published_ && !partial_path_.empty()) (void)unlink(partial_path_.c_str());
+    if (lock_ >= 0) ::close(lock_);
 }
 
 Status OutputFile::publish() {

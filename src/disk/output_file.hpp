@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "disk/file_store.hpp"
 
@@ -28,13 +29,19 @@ struct OutputRequest {
     std::string input_path;  // refused when it is the same file; may be empty
     std::string header;      // written in front of the payload
     index_t payload_bytes = 0;
-    std::string scratch_folder;  // empty: the output's folder
+    // A disk each, ideally; over several, scratch is striped (striped_store.hpp). Empty: the output's folder.
+    std::vector<std::string> scratch_folders;
     index_t scratch_bytes = 0;
 };
 
+// How much of a striped scratch lies together on one disk: a block of a two-pass transform rarely has more, and a disk
+// is at its full rate from an eighth of it on.
+constexpr index_t kStripeBlockBytes = index_t{256} << 10;
+
 class OutputFile {
   public:
-    // Cleans up after dead runs, checks free space for output and scratch, reserves it and writes the header.
+    // Cleans up after dead runs, checks the scratch folders (needed or not), free space for output and scratch,
+    // reserves it and writes the header.
     static Result<std::unique_ptr<OutputFile>> create(const OutputRequest& request);
     ~OutputFile();  // removes the partial file unless publish() succeeded
     OutputFile(const OutputFile&) = delete;
@@ -51,7 +58,10 @@ class OutputFile {
     OutputFile() = default;
     std::string path_, partial_path_;
     index_t payload_offset_bytes_ = 0;
-    std::unique_ptr<FileStore> store_, scratch_;
+    // The lock has a descriptor of its own: what an io_uring was given stays open for a moment after its process died.
+    int lock_ = -1;
+    std::unique_ptr<FileStore> store_;
+    std::unique_ptr<Store> scratch_;
     bool published_ = false;
 };
 

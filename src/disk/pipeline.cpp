@@ -28,7 +28,19 @@ Status Pipeline::run(const PipelineSpec& spec) {
     SPANFFT_TRY(started());
     times_ = PipelineTimes();
     unreported_bytes_ = 0;
-    Status status = sweep(spec);
+    SPANFFT_TRY(reader_.attach(*spec.source, spec.memory, spec.memory_bytes));
+    SPANFFT_TRY(writer_.attach(*spec.target, spec.memory, spec.memory_bytes));
+    const Status status = drain(spec, sweep(spec));
+    reader_.detach();  // the memory may be another's at the same address when the next run begins
+    writer_.detach();
+    if (status.ok() && spec.progress && !spec.progress(unreported_bytes_)) {
+        return error(Code::interrupted, "stopped on request");
+    }
+    return status;
+}
+
+// Waits until no request is under way; after an error none begins any more.
+Status Pipeline::drain(const PipelineSpec& spec, Status status) {
     const TraceScope scope(spec.trace, "wait for write", TraceCategory::disk);
     for (index_t i = 0; i < kMaxSlots; ++i) {
         if (!status.ok()) {
@@ -42,9 +54,6 @@ Status Pipeline::run(const PipelineSpec& spec) {
         if (status.ok()) status = read.ok() ? written : read;
     }
     for (index_t i = 0; i < kMaxSlots; ++i) reads_[i].status = writes_[i].status = Status();
-    if (status.ok() && spec.progress && !spec.progress(unreported_bytes_)) {
-        return error(Code::interrupted, "stopped on request");
-    }
     return status;
 }
 

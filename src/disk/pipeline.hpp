@@ -26,6 +26,8 @@ struct PipelineSpec {
     std::function<index_t(index_t group)> read_count, write_count;  // requests in a group
     std::function<Run(index_t group, index_t slot, index_t i)> read_run, write_run;
     std::function<Status(index_t step, index_t read_slot, index_t write_slot)> compute;
+    void* memory = nullptr;  // all slots, for a ring to register; nullptr: it does without
+    index_t memory_bytes = 0;
     Trace* trace = nullptr;                       // nullptr: nothing is recorded
     std::function<bool(index_t bytes)> progress;  // payload bytes read and written since the last call; false: stop
 };
@@ -38,13 +40,16 @@ constexpr index_t kMaxSlots = 4;
 
 class Pipeline {
   public:
-    explicit Pipeline(int io_threads)
-        : reader_(AsyncIo::Kind::read, io_threads), writer_(AsyncIo::Kind::write, io_threads) {}
+    explicit Pipeline(int io_threads, const IoChoice& io = {})
+        : reader_(IoKind::read, io_threads, io), writer_(IoKind::write, io_threads, io) {}
     Status started() const { return reader_.started().ok() ? writer_.started() : reader_.started(); }
     Status run(const PipelineSpec& spec);
-    const PipelineTimes& times() const { return times_; }  // of the last run
+    const PipelineTimes& times() const { return times_; }              // of the last run
+    std::string describe_reads() const { return reader_.describe(); }  // who did them, in all runs
+    std::string describe_writes() const { return writer_.describe(); }
 
   private:
+    Status drain(const PipelineSpec& spec, Status status);
     Status sweep(const PipelineSpec& spec);
     Status step(const PipelineSpec& spec, index_t index);
     Status start_read(const PipelineSpec& spec, index_t group);

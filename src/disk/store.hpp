@@ -2,9 +2,12 @@
 // file descriptor; tests put faulty and simulated ones in its place (tests/support).
 //
 // Method: positioned requests, many at a time from several threads; each one does all of its bytes or fails with a
-// Status that names the store, the byte offset and the errno.
-// Invariant: a Store counts every request that succeeded and the payload bytes in it, whatever alignment adds below,
-// so that plans can hold their prediction against it.
+// Status that names the store, the byte offset and the errno. A store may lie on several disks (striped_store.hpp):
+// then each request has a part on every disk that its bytes touch, and the parts may be done in any order by different
+// threads, so that no disk waits for another.
+// Invariant: a Store counts every request that succeeded and the payload bytes in it, whatever alignment adds below and
+// however many parts it has, so that plans can hold their prediction against it. (A request is counted with the part
+// that holds its first byte.)
 #pragma once
 
 #include <atomic>
@@ -30,19 +33,39 @@ struct Run {
 constexpr index_t kSlackBytes = 512;    // what reads are widened to: the sector of nearly every disk
 constexpr index_t kDirectBytes = 4096;  // what writes must be a multiple of: the block of nearly every file system
 
+constexpr int kMaxDisks = 16;  // below one store
+
 struct StoreCounts {
     index_t reads = 0, read_bytes = 0, writes = 0, written_bytes = 0;
 };
+
+enum class IoKind { read, write };
+
+class FileStore;
 
 class Store {
   public:
     virtual ~Store() = default;
     Status read(const Run& run);
     Status write(const Run& run);
+
+    virtual int disks() const { return 1; }
+    virtual Store& disk(int /*index*/) { return *this; }
+    // The first piece of `run` on a disk at or behind the store's byte `from`, as a run of disk(index); moves `from`
+    // behind it. False: there is none.
+    virtual bool next_piece(const Run& run, int index, index_t& from, Run& piece) const;
+    // All pieces of `run` on one disk; adds their payload to `bytes`.
+    Status transfer_part(IoKind kind, const Run& run, int index, index_t& bytes);
+    // For whoever does the transfer instead: what succeeded, to be counted.
+    void count(IoKind kind, index_t requests, index_t bytes);
+    virtual FileStore* file() { return nullptr; }  // what io_uring can be asked for; others are called
+
     virtual Status sync() = 0;  // returns when everything written would survive a power cut
     virtual index_t size_bytes() const = 0;
     virtual std::string describe() const = 0;  // path and how it is accessed, for messages
     StoreCounts counts() const;
+
+    Status check_range(const Run& run) const;  // whether all of it is inside the store
 
   protected:
     virtual Status do_read(const Run& run) = 0;

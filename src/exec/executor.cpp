@@ -6,6 +6,7 @@
 #include "comm/counted_comm.hpp"
 #include "comm/rank_cpus.hpp"
 #include "disk/output_file.hpp"
+#include "plan/pass_step.hpp"
 
 namespace spanfft {
 
@@ -26,6 +27,7 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
     SPANFFT_TRY(executor->make_windows());
     std::optional<TeamCpus> team_cpus;
     SPANFFT_TRY(executor->place_teams(team_cpus));
+    executor->binding_.io = executor->plan_->problem.io;
     for (const auto& step : executor->plan_->steps) {
         auto task = step->bind(executor->binding_);
         SPANFFT_TRY(agree(*executor->comm_, task.status()));
@@ -33,6 +35,10 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
     }
     executor->spare_counts_.reserve(executor->tasks_.size());
     return executor;
+}
+
+std::string Executor::describe_io() const {
+    return binding_.pass_team ? spanfft::describe_io(*binding_.pass_team) : std::string();
 }
 
 std::array<index_t, kSlots> Executor::slot_bytes() const {
@@ -239,7 +245,7 @@ Status Executor::run_on_stores(const FileRequest& request, RunContext& context) 
     Status made;
     if (rank() == 0) {
         auto created = OutputFile::create({request.output_path, request.input_path, request.header,
-                                           plan_->output_file_bytes, request.scratch_folder, plan_->scratch_bytes});
+                                           plan_->output_file_bytes, request.scratch_folders, plan_->scratch_bytes});
         made = created.status();
         if (made.ok()) {
             output = std::move(created).value();

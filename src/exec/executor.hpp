@@ -22,8 +22,8 @@ struct FileRequest {
     std::string input_path;
     index_t input_offset_bytes = 0;
     std::string output_path;
-    std::string header;          // goes before the array in the output
-    std::string scratch_folder;  // empty: the output's
+    std::string header;                        // goes before the array in the output
+    std::vector<std::string> scratch_folders;  // scratch is striped over them; empty: the output's
     Progress progress;
 };
 
@@ -53,6 +53,7 @@ class Executor {
     const Plan& plan() const { return *plan_; }
     int rank() const { return binding_.comm.rank(); }
     const std::string& engines() const { return binding_.engines(); }
+    std::string describe_io() const;  // who did the reads and writes of disk sweeps so far; "" before the first
     // One for each step of the plan after a complete run, none before.
     const std::optional<std::vector<Counts>>& counted() const { return counted_; }
 

@@ -71,7 +71,8 @@ std::vector<PlanLine> plan_lines(const Plan& plan) {
     return lines;
 }
 
-std::string explain(const Plan& plan, int rank, const std::optional<std::vector<Counts>>& counted) {
+std::string explain(const Plan& plan, int rank, const std::optional<std::vector<Counts>>& counted,
+                    const std::string& io) {
     std::ostringstream out;
     out << "problem  " << plan.problem.print() << '\n';
     out << "solver   " << plan.solver << '\n';
@@ -86,6 +87,7 @@ std::string explain(const Plan& plan, int rank, const std::optional<std::vector<
             << " (each byte read and written " << (plan.sweeps == 1 ? "once" : std::to_string(plan.sweeps) + " times")
             << "), scratch " << bytes_string(static_cast<double>(plan.scratch_bytes)) << '\n';
     }
+    if (!io.empty()) out << "io       " << io << '\n';
     out << '\n'
         << std::left << std::setw(30)
         << (plan.problem.ranks > 1 ? cat("rank ", rank, " of ", plan.problem.ranks) : std::string()) << std::right

@@ -18,7 +18,8 @@ struct PlanLine {
 };
 std::vector<PlanLine> plan_lines(const Plan& plan);
 
-// For `rank`; counted: one entry for each step, if the plan has run.
-std::string explain(const Plan& plan, int rank, const std::optional<std::vector<Counts>>& counted);
+// For `rank`; counted: one entry for each step, if the plan has run; io: who did its disk requests.
+std::string explain(const Plan& plan, int rank, const std::optional<std::vector<Counts>>& counted,
+                    const std::string& io = "");
 
 }  // namespace spanfft

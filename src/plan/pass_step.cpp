@@ -15,12 +15,28 @@ namespace spanfft {
 
 class PassTeam {
   public:
-    explicit PassTeam(int threads) : compute(threads), pipeline(kPassIoThreads) {}
+    PassTeam(int threads, const IoChoice& io) : compute(threads), pipeline(kPassIoThreads, io) {}
     ThreadTeam compute;
     Pipeline pipeline;
 };
 
-std::shared_ptr<PassTeam> make_pass_team(int threads) { return std::make_shared<PassTeam>(threads); }
+Result<std::shared_ptr<PassTeam>> make_pass_team(int threads, const std::string& io) {
+    IoChoice choice;
+    SPANFFT_ASSIGN(choice.backend, choose_io_backend(io));
+    return std::make_shared<PassTeam>(threads, choice);
+}
+
+std::string describe_io(const PassTeam& team) {
+    const std::string reads = team.pipeline.describe_reads(), writes = team.pipeline.describe_writes();
+    if (reads.empty() || reads == writes) return reads;
+    return "reads " + reads + "; writes " + writes;
+}
+
+Result<std::string> describe_machine_io(const std::string& io) {
+    IoChoice choice;
+    SPANFFT_ASSIGN(choice.backend, choose_io_backend(io));
+    return describe_disk_io(choice, kPassIoThreads);
+}
 
 namespace {
 
@@ -604,6 +620,8 @@ Status PassTask<T>::run(RunContext& context) {
     PipelineSpec pipeline;
     describe_pipeline(pipeline, context);
     pipeline.trace = context.trace;
+    pipeline.memory = base_;
+    pipeline.memory_bytes = spec_.panel_bytes();
     if (!base_ || !pipeline.source || !pipeline.target) {
         return error(Code::internal, "a disk pass was run without its stores or its work space");
     }
@@ -632,7 +650,9 @@ Result<std::unique_ptr<Task>> make_task(const PassSpec& spec, Binding& binding) 
 }  // namespace
 
 Result<std::unique_ptr<Task>> PassStep::bind(Binding& binding) const {
-    if (!binding.pass_team) binding.pass_team = make_pass_team(spec_.threads);
+    if (!binding.pass_team) {
+        SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
+    }
     switch (spec_.precision) {
         case Precision::single:
             return make_task<float>(spec_, binding);

@@ -98,6 +98,9 @@ struct StageRequest {
 std::vector<PassStage> make_stages(const StageRequest& request);
 
 // What the tasks of one executor share: compute threads and I/O threads. Made by the first pass that is bound.
-std::shared_ptr<PassTeam> make_pass_team(int threads);
+Result<std::shared_ptr<PassTeam>> make_pass_team(int threads, const std::string& io);
+std::string describe_io(const PassTeam& team);  // who did the reads and writes so far; "" before the first
+// What passes would do on this machine, asked for `io` (Problem::io).
+Result<std::string> describe_machine_io(const std::string& io);
 
 }  // namespace spanfft

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/hash.hpp"
+#include "disk/io_backend.hpp"
 
 namespace spanfft {
 
@@ -157,6 +158,9 @@ Status check_means(const Problem& p) {
         }
         SPANFFT_TRY(check_tiling(boxes == &p.real_boxes ? p.shape : p.spectrum_shape(), *boxes));
     }
+    SPANFFT_TRY(parse_io_backend(p.io).status());
+    if (!p.io.empty() && p.memory_bytes == 0)
+        return error(Code::invalid_argument, "io=", p.io, " is for arrays in files; give memory= too, or leave it out");
     if (p.layout == Division::cyclic && (p.memory_bytes > 0 || !p.real_boxes.empty() || !p.spectrum_boxes.empty())) {
         return error(Code::invalid_argument, "layout=cyclic says where every element lies, in memory: leave out ",
                      p.memory_bytes > 0 ? "memory=" : "the boxes", ", or the layout");

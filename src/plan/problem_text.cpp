@@ -139,9 +139,14 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
         (key == "engine" ? p.engine : p.exchange) = value;
         return Status();
     }
+    if (key == "io") {
+        if (value.empty()) return error(Code::invalid_argument, "io= has no value; use auto, uring or threads");
+        p.io = value;
+        return Status();
+    }
     return error(Code::invalid_argument, "'", key,
                  "' is not a key of a problem; use axes, norm, batch, ranks, grid, layout, output, memory, threads, "
-                 "engine, exchange, effort, measure_seconds, real_boxes, spectrum_boxes");
+                 "engine, exchange, io, effort, measure_seconds, real_boxes, spectrum_boxes");
 }
 
 Result<AxisKind> parse_kind(const std::string& name) {
@@ -214,6 +219,7 @@ std::string Problem::print() const {
     if (threads) out << " threads=" << threads;
     if (!engine.empty()) out << " engine=" << engine;
     if (!exchange.empty()) out << " exchange=" << exchange;
+    if (!io.empty()) out << " io=" << io;
     if (effort != Effort::estimate) out << " effort=" << kEfforts[static_cast<int>(effort)];
     if (measure_seconds > 0) {
         char text[32];

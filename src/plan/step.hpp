@@ -59,8 +59,9 @@ class Binding {
     std::array<std::unique_ptr<SharedWindow>, kSlots> windows;
     // What transfers of the groups record into; the executor sets it for each run.
     const std::shared_ptr<TraceSwitch> trace = std::make_shared<TraceSwitch>();
-    std::shared_ptr<PassTeam>
-        pass_team;  // compute and I/O threads of disk passes; the first pass that is bound makes it
+    // Compute threads and I/O of disk passes; the first pass that is bound makes it, as `io` (Problem::io) says.
+    std::shared_ptr<PassTeam> pass_team;
+    std::string io;
 
   private:
     std::vector<std::pair<std::vector<int>, std::unique_ptr<Comm>>> groups_;

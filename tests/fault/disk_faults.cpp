@@ -7,12 +7,14 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "disk/output_file.hpp"
+#include "disk/ring.hpp"
 #include "exec/executor.hpp"
 #include "solvers/table.hpp"
 #include "support/store_run.hpp"
@@ -55,6 +57,32 @@ TEST(DiskFaults, EveryOperationThatFailsIsReported) {
     }
 }
 
+// The same on scratch that is striped over three disks, any of which may fail.
+TEST(DiskFaults, EveryOperationOnStripedScratchThatFailsIsReported) {
+    for (const Route& route : {kRoutes[0], kRoutes[2], kRoutes[3]}) {
+        FaultPlan none;
+        const StoreRun whole = run_on_stores(route.problem, route.solve, 0, 0, &none, -1, 3);
+        ASSERT_TRUE(whole.status.ok()) << whole.status.message();
+        EXPECT_LT(error_in_units(whole.plan->problem, whole.output, direct_transform(whole.plan->problem, whole.input)),
+                  allowed_error(whole.plan->problem));
+        for (size_t i = 0; i < whole.counted.size(); ++i) {
+            EXPECT_EQ(whole.counted[i].disk_reads, whole.predicted[i].disk_reads);
+            EXPECT_EQ(whole.counted[i].disk_writes, whole.predicted[i].disk_writes);
+            EXPECT_EQ(whole.counted[i].disk_read_bytes, whole.predicted[i].disk_read_bytes);
+            EXPECT_EQ(whole.counted[i].disk_written_bytes, whole.predicted[i].disk_written_bytes);
+        }
+        const index_t operations = none.operations.load();
+        for (index_t n = 1; n <= operations; n += operations < 200 ? 1 : operations / 40) {
+            FaultPlan faults;
+            faults.fail_at = n;
+            const StoreRun run = run_on_stores(route.problem, route.solve, 0, 0, &faults, -1, 3);
+            EXPECT_EQ(run.status.code(), Code::io_error) << route.problem << ", operation " << n;
+            EXPECT_NE(run.status.message().find("simulated fault"), std::string::npos) << run.status.message();
+            EXPECT_TRUE(run.input_untouched);
+        }
+    }
+}
+
 class FileRuns : public testing::Test {
   protected:
     static std::shared_ptr<const Plan> plan_of(const Route& route) {
@@ -66,10 +94,12 @@ class FileRuns : public testing::Test {
     static std::string input_of(const Problem& problem) {
         return to_bytes(random_input(problem, 3), problem.input_elem());
     }
-    static Status transform(const Route& route, const std::string& folder, Progress progress = {}) {
+    static Status transform(const Route& route, const std::string& folder, Progress progress = {},
+                            const std::vector<std::string>& scratch = {}) {
         auto executor = Executor::make(plan_of(route), make_self_comm());
         if (!executor.ok()) return executor.status();
         FileRequest request;
+        request.scratch_folders = scratch;
         request.input_path = folder + "/in";
         request.output_path = folder + "/out";
         request.header = std::string(4096, '#');
@@ -95,6 +125,48 @@ TEST_F(FileRuns, GiveTheRightFile) {
         ASSERT_TRUE(status.ok()) << status.message();
         expect_right(route, folder.path());
         EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+    }
+}
+
+// io_uring or threads, one folder of scratch or several: the same bytes, nothing left behind, stopped runs too.
+TEST_F(FileRuns, GiveTheSameFileWhoeverReadsAndWritesWherever) {
+    std::vector<std::string> ways = {" io=threads", ""};
+    TemporaryFolder probe;
+    write_file(probe.file("data"), "x");
+    if (Ring::make(4, kernel_rings()).ok() && FileStore::open_output(probe.file("data")).value()->direct()) {
+        ways.push_back(" io=uring");
+    }
+    for (const Route& route : kRoutes) {
+        TemporaryFolder folder;
+        write_file(folder.file("in"), input_of(plan_of(route)->problem));
+        std::vector<std::string> scratch;
+        for (const char* name : {"a", "b", "c"}) {
+            scratch.push_back(folder.file(name));
+            ASSERT_EQ(mkdir(scratch.back().c_str(), 0777), 0);
+        }
+        std::string first;
+        for (const std::string& way : ways) {
+            const std::string problem = route.problem + way;
+            for (const std::vector<std::string>& folders : {std::vector<std::string>{}, {scratch[0]}, scratch}) {
+                const Status status = transform({problem.c_str(), route.solve}, folder.path(), {}, folders);
+                ASSERT_TRUE(status.ok()) << status.message();
+                const std::string content = read_file(folder.file("out"));
+                if (first.empty()) {
+                    first = content;
+                    expect_right(route, folder.path());
+                }
+                EXPECT_TRUE(content == first) << problem << " on " << folders.size() << " folders";
+                int calls = 0;
+                EXPECT_EQ(transform(
+                              {problem.c_str(), route.solve}, folder.path(),
+                              [&](index_t, index_t) { return calls++ < 2; }, folders)
+                              .code(),
+                          Code::interrupted);
+                for (const std::string& each : scratch) EXPECT_EQ(rmdir(each.c_str()), 0) << "not empty: " << each;
+                for (const std::string& each : scratch) ASSERT_EQ(mkdir(each.c_str(), 0777), 0);
+                EXPECT_EQ(folder.names(), (std::vector<std::string>{"a", "b", "c", "in", "out"}));
+            }
+        }
     }
 }
 

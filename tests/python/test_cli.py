@@ -54,6 +54,21 @@ def test_options(array, tmp_path):
     np.testing.assert_allclose(out, np.fft.ifftn(array.astype(complex), axes=(-1, 0), norm="ortho"), atol=1e-12)
 
 
+def test_scratch_folders_and_io(tmp_path, rng):
+    np.save(tmp_path / "in.npy", rng.standard_normal(1 << 18).astype("float32"))
+    for name in ("a", "b", "c,d"):
+        (tmp_path / name).mkdir()
+    run = ("transform", "in.npy", "out.npy", "--memory", "1MiB", "--explain", "--scratch")
+    for scratch in ("a,b", "a", "c,d"):
+        done = cli(*run, scratch, "--io", "threads", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert re.search(r"^io +16 threads$", done.stdout, re.M), done.stdout
+        assert "io=threads" in done.stdout
+    done = cli(*run, "a,c", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "no folder c:" in done.stderr
+
+
 def test_no_progress_bar_in_a_pipe_and_json_parses(array, tmp_path):
     done = cli("transform", "in.npy", "out.npy", "--json", "--explain", cwd=tmp_path)
     assert done.stderr == ""
@@ -128,7 +143,7 @@ def test_plan_says_what_the_run_counts(array, tmp_path):
 def test_info():
     done = cli("info")
     assert done.returncode == 0, done.stderr
-    for word in ("spanfft", "python", "MPI", "engine", "ducc0", "processor", "memory"):
+    for word in ("spanfft", "python", "MPI", "engine", "ducc0", "processor", "memory", "disk I/O"):
         assert word in done.stdout
     found = json.loads(cli("info", "--json").stdout)
     assert found["version"] == spanfft.__version__

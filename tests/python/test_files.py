@@ -136,6 +136,40 @@ def test_scratch_folder(rng, tmp_path):
     assert_clean(tmp_path / "data", "in.npy", "out.npy")
 
 
+@pytest.mark.parametrize("io", [None, "threads", "auto"])
+def test_striped_scratch_gives_the_same_file(io, rng, tmp_path):
+    np.save(tmp_path / "in.npy", numbers(rng, (1 << 18,), "float32"))
+    folders = [tmp_path / name for name in "abc"]
+    for folder in folders:
+        folder.mkdir()
+    one = spanfft.transform(tmp_path / "in.npy", tmp_path / "one.npy", memory="1MiB", io=io)
+    many = spanfft.transform(tmp_path / "in.npy", tmp_path / "many.npy", memory="1MiB", scratch=folders, io=io)
+    assert one.report["scratch_bytes"] > 0
+    assert many.report["counted"]["disk_reads"] == one.report["counted"]["disk_reads"]
+    assert many.report["counted"]["disk_reads"] == many.report["predicted"]["disk_reads"]
+    assert (tmp_path / "one.npy").read_bytes() == (tmp_path / "many.npy").read_bytes()
+    assert ("threads" in many.explain.split("\nio ")[1].split("\n")[0]) or io != "threads"
+    for folder in folders:
+        assert_clean(folder)
+
+
+def test_scratch_and_io_that_wont_do(rng, tmp_path, monkeypatch):
+    np.save(tmp_path / "in.npy", numbers(rng, (1 << 18,), "float32"))
+    (tmp_path / "a").mkdir()
+    paths = (tmp_path / "in.npy", tmp_path / "out.npy")
+    with pytest.raises(spanfft.Error, match=r"nowhere.*make it, or name another"):
+        spanfft.transform(*paths, memory="1MiB", scratch=[tmp_path / "a", tmp_path / "nowhere"])
+    with pytest.raises(spanfft.InvalidArgument, match="name each once"):
+        spanfft.transform(*paths, memory="1MiB", scratch=[tmp_path / "a", f"{tmp_path}/./a"])
+    with pytest.raises(spanfft.InvalidArgument, match="auto, uring or threads"):
+        spanfft.transform(*paths, memory="1MiB", io="carrier pigeon")
+    monkeypatch.setenv("SPANFFT_IO", "smoke")
+    with pytest.raises(spanfft.InvalidArgument, match="SPANFFT_IO: io is 'smoke'"):
+        spanfft.transform(*paths, memory="1MiB")
+    assert_clean(tmp_path / "a")
+    assert not (tmp_path / "out.npy").exists()
+
+
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
 def test_header_versions(version, rng, tmp_path):
     x = numbers(rng, (5, 6), "complex128")

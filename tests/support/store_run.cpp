@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/buffer.hpp"
+#include "disk/striped_store.hpp"
 #include "plan/transform_step.hpp"
 
 namespace spanfft::test {
@@ -166,7 +167,7 @@ double allowed_error(const Problem& problem) {
 }
 
 StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t input_offset, index_t output_offset,
-                       FaultPlan* faults, int stop_after) {
+                       FaultPlan* faults, int stop_after, int scratch_disks) {
     StoreRun run;
     auto problem = Problem::parse(text);
     run.status = problem.status();
@@ -187,6 +188,17 @@ StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t in
     FaultPlan& plan_of_faults = faults ? *faults : none;
     FaultyStore faulty_input(input, plan_of_faults), faulty_output(output, plan_of_faults),
         faulty_scratch(scratch, plan_of_faults);
+    const StripeGeometry stripes{scratch_disks, 1000};
+    std::vector<std::unique_ptr<MemoryStore>> disks;
+    std::vector<std::unique_ptr<Store>> faulty_disks;
+    for (int i = 0; i < scratch_disks; ++i) {
+        disks.push_back(std::make_unique<MemoryStore>(stripes.bytes_on(i, run.plan->scratch_bytes)));
+        faulty_disks.push_back(std::make_unique<FaultyStore>(*disks.back(), plan_of_faults));
+    }
+    std::unique_ptr<StripedStore> striped;
+    if (scratch_disks > 0) {
+        striped = std::make_unique<StripedStore>(std::move(faulty_disks), stripes.block_bytes, run.plan->scratch_bytes);
+    }
 
     RunContext context;
     std::vector<Buffer> slots(kSlots);
@@ -199,7 +211,9 @@ StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t in
     }
     context.input_store = &faulty_input;
     context.output_store = &faulty_output;
-    context.scratch_store = run.plan->scratch_bytes > 0 ? &faulty_scratch : nullptr;
+    if (run.plan->scratch_bytes > 0) {
+        context.scratch_store = striped ? static_cast<Store*>(striped.get()) : &faulty_scratch;
+    }
     context.input_offset_bytes = input_offset;
     context.output_offset_bytes = output_offset;
     const Counts all = run.plan->predict(0);

@@ -26,8 +26,10 @@ struct StoreRun {
 
 // Plans `problem` with `solve`, fills the input with random numbers of a seed and runs it on memory stores, the
 // array `input_offset` and `output_offset` bytes into its file. stop_after >= 0: progress says stop at that call.
+// scratch_disks > 0: scratch is striped over so many memory stores, in blocks of 1000 bytes.
 StoreRun run_on_stores(const std::string& problem, SolverFunction solve, index_t input_offset = 0,
-                       index_t output_offset = 0, FaultPlan* faults = nullptr, int stop_after = -1);
+                       index_t output_offset = 0, FaultPlan* faults = nullptr, int stop_after = -1,
+                       int scratch_disks = 0);
 
 // The transform by the definition (support/direct_sum.hpp), axis by axis, with the norm. O(N * sum of lengths), so a
 // 1-D c2c above 8000 points goes to an engine in long double instead.

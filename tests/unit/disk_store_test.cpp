@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -250,6 +251,104 @@ TEST(OutputFile, ChecksFreeSpaceBeforeWriting) {
     EXPECT_NE(status.message().find(std::to_string(request.payload_bytes)), std::string::npos) << status.message();
     EXPECT_NE(status.message().find(folder.path()), std::string::npos) << status.message();
     EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(OutputFile, StripesScratchOverItsFolders) {
+    TemporaryFolder folder;
+    OutputRequest request;
+    request.path = folder.file("out");
+    request.payload_bytes = 10;
+    request.scratch_bytes = 5 * kStripeBlockBytes + 1000;
+    for (const char* name : {"a", "b", "c"}) {
+        request.scratch_folders.push_back(folder.file(name));
+        ASSERT_EQ(mkdir(request.scratch_folders.back().c_str(), 0777), 0);
+    }
+    auto output = OutputFile::create(request);
+    ASSERT_TRUE(output.ok()) << output.status().message();
+    Store& scratch = *output.value()->scratch();
+    EXPECT_EQ(scratch.disks(), 3);
+    EXPECT_EQ(scratch.size_bytes(), request.scratch_bytes);
+    index_t bytes = 0;
+    for (int disk = 0; disk < 3; ++disk) {
+        bytes += scratch.disk(disk).size_bytes();
+        const std::string where = scratch.disk(disk).describe();
+        EXPECT_EQ(where.find(request.scratch_folders[static_cast<size_t>(disk)]), 0U) << where;
+        EXPECT_NE(scratch.describe().find(where), std::string::npos) << scratch.describe();
+    }
+    EXPECT_EQ(bytes, 5 * kStripeBlockBytes + kDirectBytes);
+    std::string data(static_cast<size_t>(request.scratch_bytes), '\0'), back = data;
+    std::iota(data.begin(), data.end(), '\0');
+    ASSERT_TRUE(scratch.write({0, data.data(), request.scratch_bytes, false}).ok());
+    ASSERT_TRUE(scratch.read({0, back.data(), request.scratch_bytes, false}).ok());
+    EXPECT_TRUE(data == back);
+    for (const std::string& each : request.scratch_folders) EXPECT_EQ(rmdir(each.c_str()), 0) << "scratch has a name";
+}
+
+TEST(OutputFile, RefusesScratchFoldersThatWontDo) {
+    TemporaryFolder folder;
+    OutputRequest request;
+    request.path = folder.file("out");
+    request.payload_bytes = 10;  // no scratch is needed, but what was named must do
+    ASSERT_EQ(mkdir(folder.file("a").c_str(), 0777), 0);
+    ASSERT_EQ(symlink("a", folder.file("link").c_str()), 0);
+    write_file(folder.file("file"), "");
+    const auto refused = [&](const std::vector<std::string>& names, Code code, const std::string& sentence) {
+        request.scratch_folders.clear();
+        for (const std::string& name : names) request.scratch_folders.push_back(name.empty() ? "" : folder.file(name));
+        const Status status = OutputFile::create(request).status();
+        EXPECT_EQ(status.code(), code) << status.message();
+        EXPECT_NE(status.message().find(sentence), std::string::npos) << status.message();
+        EXPECT_EQ(folder.names(), (std::vector<std::string>{"a", "file", "link"}));
+    };
+    refused({"a", "none"}, Code::io_error, folder.file("none") + ": No such file");
+    refused({"a", "none"}, Code::io_error, "make it, or name another");
+    refused({"file"}, Code::io_error, folder.file("file") + " is not a folder");
+    refused({"a", "a"}, Code::invalid_argument, "are the same folder; name each once");
+    refused({"a", "link"}, Code::invalid_argument, folder.file("link"));
+    refused({"a", ""}, Code::invalid_argument, "empty name");
+    refused(std::vector<std::string>(17, "a"), Code::invalid_argument, "use at most 16");
+}
+
+// Two folders on one file system share its space; each file system is asked for what it has to hold.
+TEST(OutputFile, AsksEachFileSystemForItsShare) {
+    TemporaryFolder folder;
+    std::vector<std::string> mounts;
+    struct Unmount {
+        std::vector<std::string>& paths;
+        ~Unmount() {
+            for (const std::string& path : paths) (void)umount2(path.c_str(), MNT_DETACH);
+        }
+    } unmount{mounts};
+    for (const char* name : {"small", "large"}) {
+        ASSERT_EQ(mkdir(folder.file(name).c_str(), 0777), 0);
+        const char* size = name[0] == 's' ? "size=4m" : "size=16m";
+        if (geteuid() != 0 || mount("tmpfs", folder.file(name).c_str(), "tmpfs", 0, size) != 0) {
+            GTEST_SKIP() << "needs the right to mount a tmpfs";
+        }
+        mounts.push_back(folder.file(name));
+    }
+    for (const char* name : {"small/a", "small/b"}) ASSERT_EQ(mkdir(folder.file(name).c_str(), 0777), 0);
+    OutputRequest request;
+    request.path = folder.file("out");
+    request.payload_bytes = 10;
+    request.scratch_bytes = index_t{9} << 20;
+    request.scratch_folders = {folder.file("large"), folder.file("small/a")};
+    Status status = OutputFile::create(request).status();
+    EXPECT_EQ(status.code(), Code::no_space);
+    EXPECT_NE(status.message().find(folder.file("small/a")), std::string::npos) << status.message();
+    request.scratch_bytes = index_t{7} << 20;  // 3.5 MiB each
+    status = OutputFile::create(request).status();
+    EXPECT_TRUE(status.ok()) << status.message();
+    request.scratch_folders = {folder.file("small/a"), folder.file("small/b")};
+    status = OutputFile::create(request).status();
+    EXPECT_EQ(status.code(), Code::no_space);
+    EXPECT_NE(status.message().find(std::to_string(request.scratch_bytes)), std::string::npos) << status.message();
+    request.scratch_folders = {folder.file("large"), folder.file("small")};
+    ASSERT_EQ(mount(nullptr, folder.file("small").c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
+    status = OutputFile::create(request).status();
+    EXPECT_EQ(status.code(), Code::io_error);
+    EXPECT_NE(status.message().find(folder.file("small") + "; allow it or name another: Read-only"), std::string::npos)
+        << status.message();
 }
 
 TEST(OutputFile, LeavesLivingRunsAndRemovesDeadOnes) {

@@ -337,7 +337,7 @@ TEST(Executor, RefusesToExecuteAPlanForFiles) {
     char memory[1];
     EXPECT_EQ(executor.value()->execute(memory, memory).code(), Code::invalid_argument);
     auto in_memory = Executor::make(plan("c2c 64"), make_self_comm());
-    const Status status = in_memory.value()->transform_file({"in", 0, "out", "", "", {}});
+    const Status status = in_memory.value()->transform_file({"in", 0, "out", "", {}, {}});
     EXPECT_EQ(status.code(), Code::invalid_argument);
     EXPECT_NE(status.message().find("memory="), std::string::npos);
 }

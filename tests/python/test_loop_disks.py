@@ -1,0 +1,64 @@
+"""Scratch on several block devices: loop devices with file systems of their own. Skipped where there are none."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spanfft
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+from cluster import Absent
+from loop_disks import LoopDisks
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> Iterator[LoopDisks]:
+    try:
+        with LoopDisks(tmp_path, 3, 24 * MIB) as made:
+            yield made
+    except Absent as reason:
+        pytest.skip(str(reason))
+
+
+def empty(folder: Path) -> None:
+    assert os.listdir(folder) == ["lost+found"]
+
+
+@pytest.mark.parametrize("io", ["auto", "threads"])
+def test_each_disk_moves_its_share(io, disks, rng, tmp_path):
+    np.save(tmp_path / "in.npy", rng.standard_normal(1 << 22, "float32"))
+    spanfft.transform(tmp_path / "in.npy", tmp_path / "one.npy", memory="4MiB", io=io)
+    before = disks.written_bytes(), disks.read_bytes()
+    done = spanfft.transform(tmp_path / "in.npy", tmp_path / "many.npy", memory="4MiB", io=io, scratch=disks.folders)
+    assert (tmp_path / "one.npy").read_bytes() == (tmp_path / "many.npy").read_bytes()
+    share = done.report["scratch_bytes"] / 3
+    for then, now in zip(before, (disks.written_bytes(), disks.read_bytes()), strict=True):
+        for was, is_now in zip(then, now, strict=True):
+            assert 0.8 * share < is_now - was < 1.3 * share, (share, was, is_now)
+    for folder in disks.folders:
+        empty(folder)
+
+
+def test_a_full_disk_is_named_before_anything_is_written(disks, rng, tmp_path):
+    np.save(tmp_path / "in.npy", rng.standard_normal(1 << 22, "float32"))
+    (disks.folders[1] / "ballast").write_bytes(bytes(18 * MIB))
+    with pytest.raises(spanfft.NoSpace, match=str(disks.folders[1])):
+        spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory="4MiB", scratch=disks.folders)
+    assert not (tmp_path / "out.npy").exists()
+    for folder in (disks.folders[0], disks.folders[2]):
+        empty(folder)
+
+
+def test_disks_that_cannot_be_had_leave_nothing(tmp_path):
+    try:
+        with LoopDisks(tmp_path, 1, 1 << 12):  # no file system is that small
+            pytest.fail("a disk of 4 KiB was made")
+    except Absent:
+        pass
+    assert os.listdir(tmp_path) == []
