@@ -111,6 +111,7 @@ typedef struct spanfft_problem {
     int32_t own_output;              /* the output is the plan's own array: spanfft_plan_output_array */
     int32_t layout;                  /* SPANFFT_LAYOUT_*; cyclic: one all-to-all, c2c, p*p divides a divided axis */
     double measure_seconds;          /* the cap of _MEASURE and _TUNE; 0: 5 seconds */
+    const char* method;              /* "two_pass", "superlevels:sync", ...; NULL: the planner chooses */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -126,13 +127,14 @@ typedef struct spanfft_counts {
     int64_t disk_writes;        /* requests */
     double seconds;             /* estimated, or wall clock */
     int64_t calls;              /* that move data between ranks: a collective is one, a send one, a receive one */
+    int64_t parallel_ios;       /* of P1's Parallel Disk Model: up to one block of each disk; superlevels only */
 } spanfft_counts;
 
 /* A line of a plan's step tree, depth first. Strings live as long as the plan. */
 typedef struct spanfft_step {
     size_t size;             /* sizeof(spanfft_step), set by the caller */
     int32_t depth;           /* 0: a step of the plan; more: inside one */
-    const char* type;        /* "Transform", "Exchange", "Pass", "ReadBox", "WriteBox" */
+    const char* type;        /* "Transform", "Exchange", "Pass", "Permute", "ReadBox", "WriteBox" */
     const char* description; /* one line */
 } spanfft_step;
 

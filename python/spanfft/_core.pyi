@@ -19,6 +19,7 @@ class Counts(TypedDict):
     disk_writes: int
     seconds: float
     calls: int
+    parallel_ios: int
 
 class Step(TypedDict):
     depth: int
@@ -115,6 +116,7 @@ def plan(
     memory_bytes: int = 0,
     layout: int = 0,
     measure_seconds: float = 0.0,
+    method: str | None = None,
     comm: int = 0,
 ) -> Plan: ...
 def parse(problem: str, comm: int = 0) -> Plan: ...

@@ -96,6 +96,7 @@ nb::dict counts_dict(const spanfft_counts& counts) {
     d["disk_writes"] = counts.disk_writes;
     d["seconds"] = counts.seconds;
     d["calls"] = counts.calls;
+    d["parallel_ios"] = counts.parallel_ios;
     return d;
 }
 
@@ -334,7 +335,7 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
                   const std::optional<Box>& real_box, const std::optional<Box>& spectrum_box, int threads,
                   const std::optional<std::string>& engine, const std::optional<std::string>& exchange, int effort,
                   bool in_place, bool own_output, int64_t memory_bytes, int layout, double measure_seconds,
-                  uintptr_t comm) {
+                  const std::optional<std::string>& method, uintptr_t comm) {
     if (shape.size() > SPANFFT_MAX_NDIM || axes.size() > SPANFFT_MAX_NDIM || kinds.size() != axes.size()) {
         fail(SPANFFT_UNSUPPORTED, "an array of " + std::to_string(shape.size()) + " axes; spanfft has plans for 1 to " +
                                       std::to_string(SPANFFT_MAX_NDIM));
@@ -369,6 +370,7 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
     problem.memory_bytes = memory_bytes;
     problem.layout = layout;
     problem.measure_seconds = measure_seconds;
+    problem.method = method ? method->c_str() : nullptr;
     spanfft_plan* plan = nullptr;
     {
         nb::gil_scoped_release no_gil;
@@ -493,7 +495,8 @@ NB_MODULE(_core, m) {
           "direction"_a, "precision"_a, "norm"_a, "batch"_a = 1, "grid"_a = Extents{}, "output"_a = 0,
           "real_box"_a.none() = nb::none(), "spectrum_box"_a.none() = nb::none(), "threads"_a = 0,
           "engine"_a.none() = nb::none(), "exchange"_a.none() = nb::none(), "effort"_a = 0, "in_place"_a = false,
-          "own_output"_a = false, "memory_bytes"_a = 0, "layout"_a = 0, "measure_seconds"_a = 0.0, "comm"_a = 0);
+          "own_output"_a = false, "memory_bytes"_a = 0, "layout"_a = 0, "measure_seconds"_a = 0.0,
+          "method"_a.none() = nb::none(), "comm"_a = 0);
     m.def("parse", &parse_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0);
     m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a, "machine"_a.none() = nb::none());
     m.def("probe", &probe, nb::kw_only(), "comm"_a = 0, "seconds"_a = 0.0, "quick"_a = false, "store"_a = true);

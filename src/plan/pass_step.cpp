@@ -13,13 +13,6 @@
 
 namespace spanfft {
 
-class PassTeam {
-  public:
-    explicit PassTeam(int threads) : compute(threads), pipeline(kPassIoThreads) {}
-    ThreadTeam compute;
-    Pipeline pipeline;
-};
-
 std::shared_ptr<PassTeam> make_pass_team(int threads) { return std::make_shared<PassTeam>(threads); }
 
 namespace {

@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "core/threads.hpp"
 #include "disk/panels.hpp"
+#include "disk/pipeline.hpp"
 #include "engine/engine.hpp"
 #include "plan/machine.hpp"
 #include "plan/step.hpp"
@@ -98,6 +100,12 @@ struct StageRequest {
 std::vector<PassStage> make_stages(const StageRequest& request);
 
 // What the tasks of one executor share: compute threads and I/O threads. Made by the first pass that is bound.
+class PassTeam {
+  public:
+    explicit PassTeam(int threads) : compute(threads), pipeline(kPassIoThreads) {}
+    ThreadTeam compute;
+    Pipeline pipeline;
+};
 std::shared_ptr<PassTeam> make_pass_team(int threads);
 
 }  // namespace spanfft

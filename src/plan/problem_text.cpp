@@ -134,14 +134,14 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
         if (!boxes.ok()) return error(Code::invalid_argument, key, ": ", boxes.status().message());
         return assign(key == "real_boxes" ? p.real_boxes : p.spectrum_boxes, std::move(boxes));
     }
-    if (key == "engine" || key == "exchange") {
+    if (key == "engine" || key == "exchange" || key == "method") {
         if (value.empty()) return error(Code::invalid_argument, key, "= has no value; name one or leave it out");
-        (key == "engine" ? p.engine : p.exchange) = value;
+        (key == "engine" ? p.engine : key == "method" ? p.method : p.exchange) = value;
         return Status();
     }
     return error(Code::invalid_argument, "'", key,
                  "' is not a key of a problem; use axes, norm, batch, ranks, grid, layout, output, memory, threads, "
-                 "engine, exchange, effort, measure_seconds, real_boxes, spectrum_boxes");
+                 "engine, exchange, method, effort, measure_seconds, real_boxes, spectrum_boxes");
 }
 
 Result<AxisKind> parse_kind(const std::string& name) {
@@ -214,6 +214,7 @@ std::string Problem::print() const {
     if (threads) out << " threads=" << threads;
     if (!engine.empty()) out << " engine=" << engine;
     if (!exchange.empty()) out << " exchange=" << exchange;
+    if (!method.empty()) out << " method=" << method;
     if (effort != Effort::estimate) out << " effort=" << kEfforts[static_cast<int>(effort)];
     if (measure_seconds > 0) {
         char text[32];
