@@ -202,6 +202,7 @@ def transform(
     threads: int = 0,
     engine: str | None = None,
     exchange: str | None = None,
+    method: str | None = None,
     grid: Sequence[int] | None = None,
     comm: Comm | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -238,6 +239,8 @@ def transform(
         For c2r: length of the last transformed axis of the result. Default: the even one.
     threads, engine, exchange, grid
         As for `Plan`.
+    method
+        Forces a way to do it, such as "two_pass" or "superlevels"; see docs/out-of-core.md.
     comm
         mpi4py communicator whose ranks share the work. All must call with the same arguments.
     progress
@@ -288,6 +291,7 @@ def transform(
         threads=threads,
         engine=engine,
         exchange=exchange,
+        method=method,
         memory_bytes=memory_bytes,
         comm=0 if ranks is None else ranks.handle,
     )

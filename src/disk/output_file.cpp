@@ -163,6 +163,17 @@ int remove_stale_files(const std::string& folder) {
     return removed;
 }
 
+Result<std::unique_ptr<FileStore>> make_scratch_file(const std::string& folder, const std::string& stem,
+                                                     index_t bytes) {
+    remove_stale_files(folder);
+    SPANFFT_ASSIGN(const Place place, examine(folder));
+    if (bytes > place.free_bytes) {
+        return error(Code::no_space, "the scratch file needs ", bytes, " bytes, but ", folder, " has ",
+                     place.free_bytes, " free; a scratch folder on another disk may do");
+    }
+    return create_scratch(folder, stem, bytes);
+}
+
 Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& request) {
     const std::string folder = folder_of(request.path), name = name_of(request.path);
     const std::string scratch_folder = request.scratch_folder.empty() ? folder : request.scratch_folder;

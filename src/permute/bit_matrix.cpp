@@ -105,8 +105,8 @@ int BitMatrix::rank(int row_begin, int row_end, int column_begin, int column_end
 
 std::string BitMatrix::text() const {
     std::string lines;
-    for (int i = n_ - 1; i >= 0; --i) {
-        for (int j = n_ - 1; j >= 0; --j) lines += at(i, j) ? '1' : '0';
+    for (int i = 0; i < n_; ++i) {
+        for (int j = 0; j < n_; ++j) lines += at(i, j) ? '1' : '0';
         lines += '\n';
     }
     return lines;

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "core/extents.hpp"
+#include "core/status.hpp"
 
 namespace spanfft {
 
@@ -59,7 +60,11 @@ class BitMatrix {
     // Of rows [row_begin, row_end) and columns [column_begin, column_end).
     int rank(int row_begin, int row_end, int column_begin, int column_end) const;
     int rank() const { return rank(0, n_, 0, n_); }
-    std::string text() const;  // a line a row, most significant bit first: as one writes matrices on paper
+    // A line of 0 and 1 for each row, row and column 0 first, as P1 writes matrices: phi is at the lower left.
+    std::string text() const;
+    // "identity", "bit-reversal", "bit-reversal:K" (of the low K bits), "rotation:K", "transpose:RxC",
+    // "band:P,STRIPE,FROM,TO" (in records; P processors), "random:SEED"; for n-bit indices.
+    static Result<BitMatrix> named(const std::string& kind, int n);
 
     bool operator==(const BitMatrix&) const = default;
 

@@ -89,7 +89,24 @@ TEST(BitMatrix, ComposesInvertsAndTransposes) {
     BitMatrix singular = BitMatrix::identity(4);
     singular.set_column(2, 0b0011);
     EXPECT_FALSE(singular.inverse().has_value());
-    EXPECT_EQ(singular.text(), "1000\n0000\n0110\n0101\n");
+    EXPECT_EQ(singular.text(), "1010\n0110\n0000\n0001\n");
+}
+
+TEST(BitMatrix, HasNames) {
+    const auto named = [](const std::string& kind) { return BitMatrix::named(kind, 10); };
+    EXPECT_EQ(named("identity").value(), BitMatrix::identity(10));
+    EXPECT_EQ(named("bit-reversal").value(), BitMatrix::bit_reversal(10));
+    EXPECT_EQ(named("bit-reversal:4").value(), BitMatrix::bit_reversal(10, 4));
+    EXPECT_EQ(named("rotation:3").value(), BitMatrix::right_rotation(10, 3));
+    EXPECT_EQ(named("transpose:4x256").value(), BitMatrix::transposition(2, 8));
+    EXPECT_EQ(named("band:4,16,32,16").value(), BitMatrix::band_conversion(10, 2, 4, 5, 4));
+    EXPECT_EQ(named("random:7").value().rank(), 10);
+    EXPECT_EQ(named("random:7").value(), named("random:7").value());
+    for (const char* kind : {"", "rotation", "rotation:", "rotation:3x", "rotation:11", "rotation:-1", "transpose:3x4",
+                             "transpose:4x4", "transpose:4", "band:4,16,32", "band:4,2,32,16", "band:4,16,3,16",
+                             "band:4,16,32,2048", "identity:2", "turn:3"}) {
+        EXPECT_EQ(named(kind).status().code(), Code::invalid_argument) << kind;
+    }
 }
 
 TEST(BitMatrix, RankOfAnySubmatrix) {
