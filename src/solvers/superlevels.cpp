@@ -130,7 +130,7 @@ Result<Route> make_route(const Job& job, const PdmShape& shape, const Machine& m
         level.engine = job.problem.engine;
         SPANFFT_ASSIGN(BmmcPlan permutation, plan_bmmc({BitMatrix::bit_reversal(n, level.depth) * before, 0}, shape));
         route.permutations.push_back(std::move(permutation));
-        route.titles.push_back(title);
+        route.titles.push_back(cat(title, ", then reversal of the low ", level.depth));
         before = BitMatrix::right_rotation(n, level.depth);
         title = cat("right rotation by ", level.depth, level.depth == 1 ? " bit" : " bits");
         route.own_bytes += superlevel_own_bytes(route.spec, level);

@@ -2,6 +2,7 @@
 // bounded.
 #include <gtest/gtest.h>
 
+#include "permute/bmmc.hpp"
 #include "solvers/table.hpp"
 #include "support/store_run.hpp"
 
@@ -121,10 +122,26 @@ TEST(Superlevels, HaveThePublishedDepths) {
     ASSERT_EQ(lines.size(), 5U);
     EXPECT_EQ(lines[0].substr(0, 12), "bit reversal");
     EXPECT_NE(lines[1].find("superlevel of 128 mini-butterflies of 8192 points:"), std::string::npos) << lines[1];
-    EXPECT_EQ(lines[2].substr(0, 26), "right rotation by 13 bits:");
+    EXPECT_EQ(lines[2].substr(0, 26), "right rotation by 13 bits,");
     EXPECT_NE(lines[3].find("superlevel of 8192 mini-butterflies of 128 points, twiddle"), std::string::npos)
         << lines[3];
     EXPECT_EQ(lines[4].substr(0, 25), "right rotation by 7 bits:");
+}
+
+// The example of docs/out-of-core.md.
+TEST(Superlevels, TakeFiveSweepsWhereTheBoundHasEight) {
+    const auto plan = planned("c2c 16777216 forward float memory=64MiB method=superlevels:block=64KiB");
+    EXPECT_EQ(plan.value()->sweeps, 5);
+    EXPECT_EQ(plan.value()->notes.front(),
+              "parallel disks: N=2^24, M=F=2^20, B=2^13, D=2^0, asynchronous; 20480 parallel I/Os predicted, at most "
+              "32768 by P1's analysis");
+    const auto sweeps = [](const BitMatrix& matrix, const PdmShape& shape) {
+        return plan_bmmc({matrix, 0}, shape).value().factors.size();
+    };
+    EXPECT_EQ(sweeps(BitMatrix::bit_reversal(24), {24, 20, 13, 0}), 2U);
+    EXPECT_EQ(sweeps(BitMatrix::bit_reversal(12), {12, 6, 3, 0}), 3U);
+    EXPECT_EQ(parallel_io_bound(BitMatrix::bit_reversal(12), {12, 6, 3, 0}).value(), 3072);
+    EXPECT_EQ(sweeps(BitMatrix::right_rotation(12, 5), {12, 6, 3, 0}), 2U);
 }
 
 TEST(Superlevels, SynchronousMemoryHoldsTwiceTheMemoryload) {
