@@ -112,6 +112,7 @@ typedef struct spanfft_problem {
     int32_t layout;                  /* SPANFFT_LAYOUT_*; cyclic: one all-to-all, c2c, p*p divides a divided axis */
     double measure_seconds;          /* the cap of _MEASURE and _TUNE; 0: 5 seconds */
     const char* io;                  /* "uring", "threads": who reads and writes files; NULL: SPANFFT_IO, else chosen */
+    const char* method;              /* "two_pass", "superlevels:sync", ...; NULL: the planner chooses */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -127,13 +128,14 @@ typedef struct spanfft_counts {
     int64_t disk_writes;        /* requests */
     double seconds;             /* estimated, or wall clock */
     int64_t calls;              /* that move data between ranks: a collective is one, a send one, a receive one */
+    int64_t parallel_ios;       /* of P1's Parallel Disk Model: up to one block of each disk; superlevels only */
 } spanfft_counts;
 
 /* A line of a plan's step tree, depth first. Strings live as long as the plan. */
 typedef struct spanfft_step {
     size_t size;             /* sizeof(spanfft_step), set by the caller */
     int32_t depth;           /* 0: a step of the plan; more: inside one */
-    const char* type;        /* "Transform", "Exchange", "Pass", "ReadBox", "WriteBox" */
+    const char* type;        /* "Transform", "Exchange", "Pass", "Permute", "ReadBox", "WriteBox" */
     const char* description; /* one line */
 } spanfft_step;
 
@@ -292,6 +294,48 @@ SPANFFT_API int spanfft_plan_set_scratch(spanfft_plan* plan, int count, const ch
 SPANFFT_API int spanfft_plan_io(const spanfft_plan* plan, char** text);
 /* Who would do them here, as io= and the environment have it. Free with spanfft_free. */
 SPANFFT_API int spanfft_disk_io(const char* io, char** text);
+/* A BMMC permutation (bit-matrix-multiply/complement): of 2^bits records, x goes to z = Hx xor c over GF(2). */
+typedef struct spanfft_permutation {
+    size_t size;             /* sizeof(spanfft_permutation), set by the caller */
+    int32_t bits;            /* 1 to 57: of an index */
+    const uint64_t* columns; /* `bits` of them: bit i of columns[j] is row i, column j of H */
+    uint64_t complement;     /* c */
+    int64_t record_bytes;    /* 1 or more */
+    int64_t memory_bytes;    /* what buffers may take */
+    int64_t block_bytes;     /* a power of two of records; 0: chosen */
+    int32_t disks;           /* 0: 1, or as many as scratch folders; a power of two */
+    int32_t synchronous;     /* 1: read, permute, write one after the other, in half of the memory */
+    int32_t threads;         /* 0: all cores */
+} spanfft_permutation;
+
+/* What a permutation costs, in the terms of the Parallel Disk Model. */
+typedef struct spanfft_permute_report {
+    size_t size;                /* sizeof(spanfft_permute_report), set by the caller */
+    int32_t sweeps;             /* over all records */
+    int32_t rank_phi;           /* of the lower left lg(N/M) x lg M part of H */
+    int64_t memoryload_records; /* M */
+    int64_t block_records;      /* B */
+    int64_t disks;              /* D */
+    int64_t predicted_parallel_ios;
+    int64_t counted_parallel_ios; /* 0 before it has run */
+    int64_t bound;                /* 2N/(BD) (ceil(rank phi / lg(M/B)) + 1); 0: M == B, not defined */
+    int64_t memory_bytes;         /* of buffers */
+    int64_t scratch_bytes;        /* in all folders together */
+} spanfft_permute_report;
+
+/* Fills columns[0..bits) with a matrix: "identity", "bit-reversal", "bit-reversal:K" (of the low K bits), "rotation:K"
+ * (K bits to the right), "transpose:RxC", "band:P,STRIPE,FROM,TO" or "random:SEED". */
+SPANFFT_API int spanfft_bit_matrix(const char* kind, int bits, uint64_t* columns);
+/* What spanfft_permute_file would do. `text` may be NULL; else it gets the plan in words, for spanfft_free. */
+SPANFFT_API int spanfft_permute_plan(const spanfft_permutation* permutation, spanfft_permute_report* report,
+                                     char** text);
+/* Permutes the records of a file, of which memory may hold a small part, into another, which appears only when whole:
+ * header_bytes of header, then the records. Scratch is striped over `folders` folders, a disk each, as many as the
+ * permutation has disks; 0: in the output's. progress as in spanfft_transform_file; report may be NULL. */
+SPANFFT_API int spanfft_permute_file(const spanfft_permutation* permutation, const char* input_path,
+                                     int64_t input_offset_bytes, const char* output_path, const void* header,
+                                     int64_t header_bytes, int folders, const char* const* scratch_folders,
+                                     spanfft_progress progress, void* user, spanfft_permute_report* report);
 
 /* The plan in words: the tree, predicted beside counted (after a run). For this rank; not collective.
  * Free with spanfft_free. */

@@ -138,6 +138,10 @@ class Problem {
         engine_ = std::move(name);
         return *this;
     }
+    Problem& method(std::string name) {  // "two_pass", "superlevels:sync", ...
+        method_ = std::move(name);
+        return *this;
+    }
     Problem& exchange(std::string name) {
         exchange_ = std::move(name);
         return *this;
@@ -176,6 +180,7 @@ class Problem {
         copy.engine = engine_.empty() ? nullptr : engine_.c_str();
         copy.exchange = exchange_.empty() ? nullptr : exchange_.c_str();
         copy.io = io_.empty() ? nullptr : io_.c_str();
+        copy.method = method_.empty() ? nullptr : method_.c_str();
         return copy;
     }
     std::string print(int ranks = 1) const {
@@ -201,7 +206,7 @@ class Problem {
     int all_kinds_ = SPANFFT_C2C;
     spanfft_box real_box_{}, spectrum_box_{};
     bool has_real_box_ = false, has_spectrum_box_ = false;
-    std::string engine_, exchange_, io_;
+    std::string engine_, exchange_, io_, method_;
 };
 
 struct Step {

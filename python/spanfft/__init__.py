@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         rfftn,
     )
     from ._info import info
+    from ._permute import PermuteResult, permute
     from ._plan import Plan
     from ._trace import TraceEvent, TraceFile, read_trace, write_trace
     from ._transform import TransformResult, transform
@@ -76,6 +77,7 @@ __all__ = [
     "MPIError",
     "NoSpace",
     "OutOfMemory",
+    "PermuteResult",
     "Plan",
     "TraceEvent",
     "TraceFile",
@@ -107,6 +109,7 @@ __all__ = [
     "irfft",
     "irfft2",
     "irfftn",
+    "permute",
     "probe",
     "read_machine",
     "read_trace",
@@ -128,6 +131,7 @@ _MODULES = {
         "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
     ),
     "_info": ("info",),
+    "_permute": ("PermuteResult", "permute"),
     "_plan": ("Plan",),
     "_trace": ("TraceEvent", "TraceFile", "read_trace", "write_trace"),
     "_transform": ("TransformResult", "transform"),

@@ -19,6 +19,7 @@ class Counts(TypedDict):
     disk_writes: int
     seconds: float
     calls: int
+    parallel_ios: int
 
 class Step(TypedDict):
     depth: int
@@ -118,8 +119,37 @@ def plan(
     layout: int = 0,
     measure_seconds: float = 0.0,
     io: str | None = None,
+    method: str | None = None,
     comm: int = 0,
 ) -> Plan: ...
+def bit_matrix(kind: str, bits: int) -> list[int]: ...
+def permute_plan(
+    columns: Sequence[int],
+    *,
+    complement: int,
+    record_bytes: int,
+    memory_bytes: int,
+    block_bytes: int,
+    disks: int,
+    synchronous: bool,
+    threads: int,
+) -> dict[str, int | str]: ...
+def permute_file(
+    columns: Sequence[int],
+    *,
+    complement: int,
+    record_bytes: int,
+    memory_bytes: int,
+    block_bytes: int,
+    synchronous: bool,
+    threads: int,
+    input_path: str,
+    input_offset_bytes: int,
+    output_path: str,
+    header: bytes,
+    scratch: Sequence[str],
+    progress: Callable[[int, int], object] | None,
+) -> dict[str, int]: ...
 def parse(problem: str, comm: int = 0) -> Plan: ...
 def imagine(problem: str, machine: str | None = None) -> Plan: ...
 def probe(*, comm: int = 0, seconds: float = 0.0, quick: bool = False, store: bool = True) -> str: ...

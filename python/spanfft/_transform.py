@@ -202,6 +202,7 @@ def transform(
     threads: int = 0,
     engine: str | None = None,
     exchange: str | None = None,
+    method: str | None = None,
     grid: Sequence[int] | None = None,
     io: str | None = None,
     comm: Comm | None = None,
@@ -242,6 +243,8 @@ def transform(
         As for `Plan`.
     io
         Who reads and writes: "uring", "threads" or "auto". Default: the environment's SPANFFT_IO, else "auto".
+    method
+        Forces a way to do it, such as "two_pass" or "superlevels"; see docs/out-of-core.md.
     comm
         mpi4py communicator whose ranks share the work. All must call with the same arguments.
     progress
@@ -292,6 +295,7 @@ def transform(
         threads=threads,
         engine=engine,
         exchange=exchange,
+        method=method,
         memory_bytes=memory_bytes,
         io=io,
         comm=0 if ranks is None else ranks.handle,

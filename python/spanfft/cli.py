@@ -1,4 +1,4 @@
-"""The command line: spanfft transform, plan, bench, trace, fit, probe, tune and info.
+"""The command line: spanfft transform, permute, plan, bench, trace, fit, probe, tune and info.
 
 Errors are one sentence on standard error. Exit codes: 0 done; 2 a bad argument; 3 unsupported; 4 out of memory;
 5 a file operation failed; 6 no space on disk; 7 corrupt data; 8 MPI; 9 no engine; 11 a bug in spanfft;
@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import _cli_measure
+from . import _cli_measure, _cli_permute
 from ._errors import Error, InternalError, InvalidArgument, IOFailure, MPIError, exit_code
 from ._memory import bytes_string, parse_bytes
 
@@ -113,12 +113,14 @@ def _parser() -> argparse.ArgumentParser:
         "--exchange",
         help="between ranks: shared, alltoallv, overlap:4, ...; default: chosen",
     )
+    t.add_argument("--method", help="two_pass, superlevels:sync, ... (docs/out-of-core.md); default: chosen")
     t.add_argument("--grid", type=_integers, metavar="PxQ", help="blocks of each axis on ranks; default: chosen")
     t.add_argument("--explain", action="store_true", help="print the plan afterwards, predicted beside counted")
     t.add_argument("--trace", metavar="FILE", help="record what each rank does when, as Perfetto JSON")
     t.add_argument("--json", action="store_true", help="print what was done as JSON")
     t.add_argument("--quiet", action="store_true", help="print nothing")
 
+    _cli_permute.add_parser(commands)
     p = commands.add_parser(
         "plan", help="say what a transform would cost", allow_abbrev=False,
         description="Prints the steps of the plan for PROBLEM, such as: r2c 256x256x256 forward double, with "
@@ -260,6 +262,7 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
             threads=options.threads,
             engine=options.engine,
             exchange=options.exchange,
+            method=options.method,
             grid=options.grid,
             comm=comm,
             progress=bar,
@@ -477,12 +480,13 @@ def _run(arguments: Sequence[str], rank: int) -> int:
             return 0
         if options.command is None:
             raise InvalidArgument(
-                "name a command: transform, plan, bench, trace, fit, probe, tune or info (see spanfft --help)"
+                "name a command: transform, permute, plan, bench, trace, fit, probe, tune or info (see spanfft --help)"
             )
         commands: dict[str, Callable[[argparse.Namespace, Comm | None], None]] = {
             "transform": _transform,
             "plan": _plan,
             **_cli_measure.COMMANDS,
+            **_cli_permute.COMMANDS,
             "probe": _probe,
             "tune": _tune,
             "info": _info,

@@ -96,6 +96,7 @@ nb::dict counts_dict(const spanfft_counts& counts) {
     d["disk_writes"] = counts.disk_writes;
     d["seconds"] = counts.seconds;
     d["calls"] = counts.calls;
+    d["parallel_ios"] = counts.parallel_ios;
     return d;
 }
 
@@ -128,6 +129,18 @@ int progress_callback(int64_t done_bytes, int64_t total_bytes, void* user) {
         progress->raised = value;
     }
     return stop ? 0 : 1;
+}
+
+// After a run: what the callback raised, else what the library reported.
+void give_back(const Progress& progress, int code, const std::string& message) {
+    if (progress.raised != nullptr) {
+        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(progress.raised)), progress.raised);
+        Py_DECREF(progress.raised);
+        throw nb::python_error();
+    }
+    if (code != SPANFFT_OK) {
+        fail(code, message);
+    }
 }
 
 std::string take(char* text) {
@@ -195,14 +208,7 @@ class PyPlan {
                 message = spanfft_last_error();
             }
         }
-        if (progress.raised != nullptr) {
-            PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(progress.raised)), progress.raised);
-            Py_DECREF(progress.raised);
-            throw nb::python_error();
-        }
-        if (code != SPANFFT_OK) {
-            fail(code, message);
-        }
+        give_back(progress, code, message);
     }
 
     // Where this rank's own output lies; 0 if the plan owns none.
@@ -339,7 +345,7 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
                   const std::optional<Box>& real_box, const std::optional<Box>& spectrum_box, int threads,
                   const std::optional<std::string>& engine, const std::optional<std::string>& exchange, int effort,
                   bool in_place, bool own_output, int64_t memory_bytes, int layout, double measure_seconds,
-                  const std::optional<std::string>& io, uintptr_t comm) {
+                  const std::optional<std::string>& io, const std::optional<std::string>& method, uintptr_t comm) {
     if (shape.size() > SPANFFT_MAX_NDIM || axes.size() > SPANFFT_MAX_NDIM || kinds.size() != axes.size()) {
         fail(SPANFFT_UNSUPPORTED, "an array of " + std::to_string(shape.size()) + " axes; spanfft has plans for 1 to " +
                                       std::to_string(SPANFFT_MAX_NDIM));
@@ -375,12 +381,90 @@ PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std:
     problem.layout = layout;
     problem.measure_seconds = measure_seconds;
     problem.io = io ? io->c_str() : nullptr;
+    problem.method = method ? method->c_str() : nullptr;
     spanfft_plan* plan = nullptr;
     {
         nb::gil_scoped_release no_gil;
         check(spanfft_plan_create(&problem, reinterpret_cast<spanfft_comm*>(comm), &plan));
     }
     return new PyPlan(plan, comm != 0);
+}
+
+std::vector<uint64_t> bit_matrix(const std::string& kind, int bits) {
+    std::vector<uint64_t> columns(64);
+    check(spanfft_bit_matrix(kind.c_str(), bits, columns.data()));
+    columns.resize(static_cast<size_t>(bits));
+    return columns;
+}
+
+nb::dict permute_dict(const spanfft_permute_report& report) {
+    nb::dict d;
+    d["sweeps"] = report.sweeps;
+    d["rank_phi"] = report.rank_phi;
+    d["memoryload_records"] = report.memoryload_records;
+    d["block_records"] = report.block_records;
+    d["disks"] = report.disks;
+    d["predicted_parallel_ios"] = report.predicted_parallel_ios;
+    d["counted_parallel_ios"] = report.counted_parallel_ios;
+    d["bound"] = report.bound;
+    d["memory_bytes"] = report.memory_bytes;
+    d["scratch_bytes"] = report.scratch_bytes;
+    return d;
+}
+
+spanfft_permutation make_permutation(const std::vector<uint64_t>& columns, uint64_t complement, int64_t record_bytes,
+                                     int64_t memory_bytes, int64_t block_bytes, bool synchronous, int threads) {
+    spanfft_permutation p{};
+    p.size = sizeof p;
+    p.bits = static_cast<int32_t>(columns.size());
+    p.columns = columns.data();
+    p.complement = complement;
+    p.record_bytes = record_bytes;
+    p.memory_bytes = memory_bytes;
+    p.block_bytes = block_bytes;
+    p.synchronous = synchronous ? 1 : 0;
+    p.threads = threads;
+    return p;
+}
+
+nb::dict permute_plan(const std::vector<uint64_t>& columns, uint64_t complement, int64_t record_bytes,
+                      int64_t memory_bytes, int64_t block_bytes, int disks, bool synchronous, int threads) {
+    spanfft_permutation permutation =
+        make_permutation(columns, complement, record_bytes, memory_bytes, block_bytes, synchronous, threads);
+    permutation.disks = disks;
+    spanfft_permute_report report{};
+    report.size = sizeof report;
+    char* text = nullptr;
+    check(spanfft_permute_plan(&permutation, &report, &text));
+    nb::dict d = permute_dict(report);
+    d["plan"] = take(text);
+    return d;
+}
+
+nb::dict permute_file(const std::vector<uint64_t>& columns, uint64_t complement, int64_t record_bytes,
+                      int64_t memory_bytes, int64_t block_bytes, bool synchronous, int threads,
+                      const std::string& input, int64_t offset_bytes, const std::string& output, nb::bytes header,
+                      const std::vector<std::string>& scratch, nb::object callable) {
+    const spanfft_permutation permutation =
+        make_permutation(columns, complement, record_bytes, memory_bytes, block_bytes, synchronous, threads);
+    std::vector<const char*> folders;
+    for (const std::string& folder : scratch) folders.push_back(folder.c_str());
+    spanfft_permute_report report{};
+    report.size = sizeof report;
+    Progress progress{std::move(callable)};
+    int code = SPANFFT_OK;
+    std::string message;
+    {
+        nb::gil_scoped_release no_gil;
+        code = spanfft_permute_file(&permutation, input.c_str(), offset_bytes, output.c_str(), header.c_str(),
+                                    static_cast<int64_t>(header.size()), static_cast<int>(folders.size()),
+                                    folders.data(), &progress_callback, &progress, &report);
+        if (code != SPANFFT_OK) {
+            message = spanfft_last_error();
+        }
+    }
+    give_back(progress, code, message);
+    return permute_dict(report);
 }
 
 PyPlan* parse_plan(const std::string& text, uintptr_t comm) {
@@ -501,7 +585,13 @@ NB_MODULE(_core, m) {
           "real_box"_a.none() = nb::none(), "spectrum_box"_a.none() = nb::none(), "threads"_a = 0,
           "engine"_a.none() = nb::none(), "exchange"_a.none() = nb::none(), "effort"_a = 0, "in_place"_a = false,
           "own_output"_a = false, "memory_bytes"_a = 0, "layout"_a = 0, "measure_seconds"_a = 0.0,
-          "io"_a.none() = nb::none(), "comm"_a = 0);
+          "io"_a.none() = nb::none(), "method"_a.none() = nb::none(), "comm"_a = 0);
+    m.def("bit_matrix", &bit_matrix, "kind"_a, "bits"_a);
+    m.def("permute_plan", &permute_plan, "columns"_a, nb::kw_only(), "complement"_a, "record_bytes"_a, "memory_bytes"_a,
+          "block_bytes"_a, "disks"_a, "synchronous"_a, "threads"_a);
+    m.def("permute_file", &permute_file, "columns"_a, nb::kw_only(), "complement"_a, "record_bytes"_a, "memory_bytes"_a,
+          "block_bytes"_a, "synchronous"_a, "threads"_a, "input_path"_a, "input_offset_bytes"_a, "output_path"_a,
+          "header"_a, "scratch"_a, "progress"_a.none());
     m.def("parse", &parse_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0);
     m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a, "machine"_a.none() = nb::none());
     m.def("probe", &probe, nb::kw_only(), "comm"_a = 0, "seconds"_a = 0.0, "quick"_a = false, "store"_a = true);

@@ -64,6 +64,7 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     p.threads = c.threads;
     p.engine = c.engine ? c.engine : "";
     p.exchange = c.exchange ? c.exchange : "";
+    p.method = c.method ? c.method : "";
     p.in_place = c.in_place != 0;
     p.own_output = c.own_output != 0;
     p.memory_bytes = c.memory_bytes;

@@ -34,7 +34,8 @@ spanfft_counts to_c(const Counts& counts) {
             counts.disk_reads,
             counts.disk_writes,
             counts.seconds,
-            counts.calls};
+            counts.calls,
+            counts.parallel_ios};
 }
 
 // The part of this rank without the leading batch axis.

@@ -18,6 +18,7 @@ struct Counts {
     index_t disk_written_bytes = 0;
     index_t disk_reads = 0;  // requests to the Store
     index_t disk_writes = 0;
+    index_t parallel_ios = 0;  // of the Parallel Disk Model: up to a block of each disk at once
     double seconds = 0;
 
     Counts& operator+=(const Counts& other) {
@@ -30,6 +31,7 @@ struct Counts {
         disk_written_bytes += other.disk_written_bytes;
         disk_reads += other.disk_reads;
         disk_writes += other.disk_writes;
+        parallel_ios += other.parallel_ios;
         seconds += other.seconds;
         return *this;
     }

@@ -231,6 +231,14 @@ int remove_stale_files(const std::string& folder) {
     return removed;
 }
 
+Result<std::unique_ptr<FileStore>> make_scratch_file(const std::string& folder, const std::string& stem,
+                                                     index_t bytes) {
+    remove_stale_files(folder);
+    SPANFFT_TRY(check_scratch_folders({folder}));
+    SPANFFT_TRY(check_space({{folder, 0}, {folder, bytes}}));
+    return create_scratch_file(folder, stem, bytes);
+}
+
 Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& request) {
     const std::string folder = folder_of(request.path), name = name_of(request.path);
     std::vector<std::string> scratch_folders = request.scratch_folders;

@@ -24,6 +24,9 @@ bool same_file(const std::string& a, const std::string& b);
 
 std::string folder_of(const std::string& path);  // "." when path names none
 
+// Scratch besides an OutputFile's: after cleaning up and checking free space. `stem` is for whoever looks for it.
+Result<std::unique_ptr<FileStore>> make_scratch_file(const std::string& folder, const std::string& stem, index_t bytes);
+
 struct OutputRequest {
     std::string path;
     std::string input_path;  // refused when it is the same file; may be empty

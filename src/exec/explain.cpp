@@ -51,6 +51,7 @@ std::vector<Row> rows(const Counts& predicted, const Counts* counted) {
     count("bytes written to disk", predicted.disk_written_bytes, c.disk_written_bytes);
     count("read requests", predicted.disk_reads, c.disk_reads);
     count("write requests", predicted.disk_writes, c.disk_writes);
+    count("parallel I/Os", predicted.parallel_ios, c.parallel_ios);
     table.push_back({"time", milliseconds(predicted.seconds), counted ? milliseconds(c.seconds) : ""});
     return table;
 }

@@ -63,6 +63,15 @@ inline void twiddle_rows(const Pair<T>* __restrict from, const Pair<T>* __restri
     }
 }
 
+// The same where they lie: row begin is data[0].
+template <class T>
+inline void twiddle_rows_in_place(const Pair<T>* factors, index_t begin, index_t end, Pair<T>* data) {
+    for (index_t r = begin; r < end; ++r, ++data) {
+        const Pair<T> factor = multiply(factors[kTwiddleChunk + r / kTwiddleChunk], factors[r % kTwiddleChunk]);
+        *data = multiply(*data, factor);
+    }
+}
+
 // Copies `width` neighbouring elements at `from` to element `point` of each of `width` tile columns.
 template <class E>
 inline void into_tile(const E* from, index_t width, E* tile, index_t pitch_elems, index_t point) {

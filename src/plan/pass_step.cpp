@@ -13,13 +13,6 @@
 
 namespace spanfft {
 
-class PassTeam {
-  public:
-    PassTeam(int threads, const IoChoice& io) : compute(threads), pipeline(kPassIoThreads, io) {}
-    ThreadTeam compute;
-    Pipeline pipeline;
-};
-
 Result<std::shared_ptr<PassTeam>> make_pass_team(int threads, const std::string& io) {
     IoChoice choice;
     SPANFFT_ASSIGN(choice.backend, choose_io_backend(io));

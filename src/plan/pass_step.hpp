@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "core/threads.hpp"
 #include "disk/panels.hpp"
+#include "disk/pipeline.hpp"
 #include "engine/engine.hpp"
 #include "plan/machine.hpp"
 #include "plan/step.hpp"
@@ -98,6 +100,12 @@ struct StageRequest {
 std::vector<PassStage> make_stages(const StageRequest& request);
 
 // What the tasks of one executor share: compute threads and I/O threads. Made by the first pass that is bound.
+class PassTeam {
+  public:
+    PassTeam(int threads, const IoChoice& io) : compute(threads), pipeline(kPassIoThreads, io) {}
+    ThreadTeam compute;
+    Pipeline pipeline;
+};
 Result<std::shared_ptr<PassTeam>> make_pass_team(int threads, const std::string& io);
 std::string describe_io(const PassTeam& team);  // who did the reads and writes so far; "" before the first
 // What passes would do on this machine, asked for `io` (Problem::io).

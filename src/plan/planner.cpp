@@ -9,6 +9,20 @@
 
 namespace spanfft {
 
+namespace {
+
+Status check_method(const std::string& method) {
+    if (method.empty()) return {};
+    std::string known;
+    for (const Solver& solver : solver_table()) {
+        if (method.substr(0, method.find(':')) == solver.name) return {};
+        known += (known.empty() ? "" : ", ") + std::string(solver.name);
+    }
+    return error(Code::invalid_argument, "method '", method, "' is not known; use one of ", known);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     SPANFFT_TRY(problem.check());
     if (!problem.engine.empty() && !find_engine(problem.engine)) {
@@ -19,13 +33,19 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
         return error(Code::invalid_argument, "exchange '", problem.exchange, "' is not known; use one of ",
                      exchange_names());
     }
+    SPANFFT_TRY(check_method(problem.method));
+    const std::string method = problem.method.substr(0, problem.method.find(':'));
     std::unique_ptr<Plan> best;
     double best_seconds = 0;
     std::vector<std::string> declined;
     std::vector<Alternative> alternatives;
     Status refusal;
     for (const Solver& solver : solver_table()) {
-        if (solver.layout != problem.layout || (solver.concerns && !solver.concerns(problem))) continue;
+        if (!method.empty() && method != solver.name) continue;
+        if (solver.layout != problem.layout || (solver.concerns && !solver.concerns(problem))) {
+            if (!method.empty()) declined.push_back(method + " is for problems of another sort; leave method= out");
+            continue;
+        }
         auto answer = solver.solve(problem, *this);
         if (!answer.ok()) {
             if (answer.status().code() != Code::unsupported && refusal.ok()) refusal = answer.status();

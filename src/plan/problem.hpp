@@ -4,10 +4,10 @@
 //     KIND SHAPE [forward|backward] [float|double|longdouble] [key=value ...]
 //     r2c 256x256x256 forward double axes=0,1,2 ranks=4 grid=2x2 output=exchanged engine=mkl
 // KIND is c2c, r2c, c2r (r2c backward), dct1..dct4, dst1..dst4, or a comma list with one kind an axis of `axes`.
-// Keys: axes, norm, batch, ranks, grid, layout, output, memory, threads, engine, exchange, io, effort, measure_seconds,
-// real_boxes, spectrum_boxes, and the flags in_place and own_output. What equals its default is not printed;
-// parse(print(p)) == p. Invariant after check(): every size is positive and the element count times 32 bytes fits 63
-// bits.
+// Keys: axes, norm, batch, ranks, grid, layout, output, memory, threads, engine, exchange, io, method, effort,
+// measure_seconds, real_boxes, spectrum_boxes, and the flags in_place and own_output. What equals its default is not
+// printed; parse(print(p)) == p. Invariant after check(): every size is positive and the element count times 32 bytes
+// fits 63 bits.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,7 @@ struct Problem {
     std::string engine;        // "": the planner chooses
     std::string exchange;      // "": the planner chooses
     std::string io;            // who reads and writes files: "auto", "uring", "threads"; "": SPANFFT_IO, else auto
+    std::string method;        // a row of the solver table, with ":PARAMETERS" as it has them; "": the planner chooses
     Effort effort = Effort::estimate;
     double measure_seconds = 0;  // the cap of effort measure and tune; 0: the default
     bool in_place = false;       // input and output are the same memory

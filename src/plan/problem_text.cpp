@@ -134,9 +134,9 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
         if (!boxes.ok()) return error(Code::invalid_argument, key, ": ", boxes.status().message());
         return assign(key == "real_boxes" ? p.real_boxes : p.spectrum_boxes, std::move(boxes));
     }
-    if (key == "engine" || key == "exchange") {
+    if (key == "engine" || key == "exchange" || key == "method") {
         if (value.empty()) return error(Code::invalid_argument, key, "= has no value; name one or leave it out");
-        (key == "engine" ? p.engine : p.exchange) = value;
+        (key == "engine" ? p.engine : key == "method" ? p.method : p.exchange) = value;
         return Status();
     }
     if (key == "io") {
@@ -146,7 +146,7 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
     }
     return error(Code::invalid_argument, "'", key,
                  "' is not a key of a problem; use axes, norm, batch, ranks, grid, layout, output, memory, threads, "
-                 "engine, exchange, io, effort, measure_seconds, real_boxes, spectrum_boxes");
+                 "engine, exchange, io, method, effort, measure_seconds, real_boxes, spectrum_boxes");
 }
 
 Result<AxisKind> parse_kind(const std::string& name) {
@@ -220,6 +220,7 @@ std::string Problem::print() const {
     if (!engine.empty()) out << " engine=" << engine;
     if (!exchange.empty()) out << " exchange=" << exchange;
     if (!io.empty()) out << " io=" << io;
+    if (!method.empty()) out << " method=" << method;
     if (effort != Effort::estimate) out << " effort=" << kEfforts[static_cast<int>(effort)];
     if (measure_seconds > 0) {
         char text[32];

@@ -18,6 +18,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     }
     Problem child_problem = problem;
     child_problem.memory_bytes = 0;
+    child_problem.method.clear();
     SPANFFT_ASSIGN(auto plan, planner.plan(child_problem));
     index_t needed = 0;  // of the rank that needs the most: who divides which axis changes from step to step
     for (int rank = 0; rank < problem.ranks; ++rank) needed = std::max(needed, plan->peak_memory_bytes(rank));
@@ -27,6 +28,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
                      problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
     }
     plan->problem.memory_bytes = problem.memory_bytes;
+    plan->problem.method = problem.method;
     plan->solver = std::string("file_in_memory + ") + plan->solver;
     plan->steps.insert(plan->steps.begin(), make_read_box_step(plan->input, Slot::input, planner.machine()));
     plan->steps.push_back(make_write_box_step(plan->output, Slot::output, planner.machine()));

@@ -339,6 +339,68 @@ static void engines(void) {
           spanfft_engine_search("") == SPANFFT_INVALID_ARGUMENT);
 }
 
+static void permutations(void) {
+    uint64_t columns[12];
+    spanfft_permutation p;
+    spanfft_permute_report report;
+    char* text = NULL;
+    char input[256], output[256];
+    const char* tmp = getenv("TMPDIR");
+    const char* folders[1];
+    int64_t i, wrong = 0;
+    float value;
+    FILE* file;
+    CHECK(spanfft_bit_matrix("rotation:5", 12, columns) == SPANFFT_OK && columns[0] == 128 && columns[5] == 1);
+    CHECK(spanfft_bit_matrix("turn:5", 12, columns) == SPANFFT_INVALID_ARGUMENT && says("bit-reversal:K"));
+    CHECK(spanfft_bit_matrix("identity", 64, columns) == SPANFFT_INVALID_ARGUMENT && says("1 to 57"));
+    CHECK(spanfft_bit_matrix(NULL, 12, columns) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_bit_matrix("bit-reversal", 12, columns) == SPANFFT_OK);
+    memset(&p, 0, sizeof p);
+    memset(&report, 0, sizeof report);
+    report.size = sizeof report;
+    CHECK(spanfft_permute_plan(&p, &report, &text) == SPANFFT_INVALID_ARGUMENT && says("size field"));
+    p.size = sizeof p;
+    p.bits = 12;
+    p.columns = columns;
+    p.complement = 1;
+    p.record_bytes = sizeof value;
+    p.memory_bytes = 1200; /* 4 memoryloads of 64 records, and a sixteenth more */
+    p.block_bytes = 32;
+    CHECK(spanfft_permute_plan(&p, &report, &text) == SPANFFT_OK && text && strstr(text, "rank phi 6"));
+    CHECK(report.sweeps == 3 && report.rank_phi == 6 && report.memoryload_records == 64 && report.block_records == 8);
+    CHECK(report.predicted_parallel_ios == 3072 && report.bound == 3072 && report.counted_parallel_ios == 0);
+    spanfft_free(text);
+    CHECK(spanfft_permute_plan(NULL, &report, NULL) == SPANFFT_INVALID_ARGUMENT);
+
+    snprintf(input, sizeof input, "%s/spanfft-abi-permute.in", tmp ? tmp : "/tmp");
+    snprintf(output, sizeof output, "%s/spanfft-abi-permute.out", tmp ? tmp : "/tmp");
+    file = fopen(input, "wb");
+    CHECK(file != NULL);
+    if (!file) return;
+    for (i = 0; i < 4096; ++i) {
+        value = (float)i;
+        fwrite(&value, sizeof value, 1, file);
+    }
+    fclose(file);
+    folders[0] = tmp ? tmp : "/tmp";
+    CHECK(spanfft_permute_file(&p, input, 0, output, "head", 4, 1, folders, NULL, NULL, &report) == SPANFFT_OK);
+    CHECK(report.counted_parallel_ios == report.predicted_parallel_ios);
+    file = fopen(output, "rb");
+    CHECK(file && fseek(file, 4, SEEK_SET) == 0);
+    for (i = 0; file && i < 4096; ++i) {
+        int64_t x = 0, bit;
+        for (bit = 0; bit < 12; ++bit) x |= ((i ^ 1) >> bit & 1) << (11 - bit);
+        wrong += fread(&value, sizeof value, 1, file) != 1 || value != (float)x;
+    }
+    CHECK(wrong == 0);
+    if (file) fclose(file);
+    p.disks = 3;
+    CHECK(spanfft_permute_file(&p, input, 0, output, NULL, 0, 0, NULL, NULL, NULL, NULL) == SPANFFT_INVALID_ARGUMENT &&
+          says("power of two"));
+    remove(input);
+    remove(output);
+}
+
 int main(void) {
     CHECK(strcmp(spanfft_last_error(), "") == 0);
     sizes_and_defaults();
@@ -349,6 +411,7 @@ int main(void) {
     traces();
     error_codes();
     engines();
+    permutations();
     spanfft_comm_free(NULL);
     if (failures == 0) printf("abi_test: everything holds\n");
     return failures ? 1 : 0;

@@ -1,0 +1,98 @@
+"""The command spanfft permute. See cli.py."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ._errors import InvalidArgument
+from ._memory import parse_bytes
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm
+
+__all__ = ["COMMANDS", "add_parser"]
+
+
+def _complement(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number such as 5, 0x1f or 0b101") from None
+
+
+def _amount(text: str) -> int:
+    try:
+        return parse_bytes(text)
+    except InvalidArgument as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.replace("x", ",").split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers such as 64,48 or 64x48") from None
+
+
+def _folders(text: str) -> list[str]:
+    return [text] if os.path.isdir(text) else text.split(",")
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command to argparse's subparsers."""
+    p = commands.add_parser(
+        "permute", help="permute an array in a file by the bits of its indices", allow_abbrev=False,
+        description="Moves element x of INPUT (.npy, or raw with --dtype) to place z = Hx xor c of OUTPUT, for a "
+        "matrix H over GF(2), in few\nsweeps over the disks. INPUT may be larger than memory; its number of elements "
+        "is a power of two.", formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    p.add_argument("input", metavar="INPUT")
+    p.add_argument("output", metavar="OUTPUT", help="gets a .npy header if it ends in .npy, else none")
+    p.add_argument("--kind", required=True, help="bit-reversal, bit-reversal:K, rotation:K, transpose, transpose:RxC, "
+                   "band:P,STRIPE,FROM,TO, matrix:FILE (a row a line, lowest bits first), random:SEED")  # fmt: skip
+    p.add_argument("--complement", type=_complement, default=0, metavar="C", help="xor of every target; default: 0")
+    p.add_argument("--memory", type=_amount, metavar="M", help="what buffers may take, such as 256MiB; default: half "
+                   "of what is free")  # fmt: skip
+    p.add_argument("--scratch", "--disks", dest="scratch", type=_folders, metavar="DIR,DIR",
+                   help="folders for intermediate data, a disk each: 1, 2, 4, ...; default: the output's")  # fmt: skip
+    p.add_argument("--block-bytes", type=_amount, default=0, metavar="B", help="default: chosen")
+    p.add_argument("--sync", action="store_true", help="read, permute, write one after the other")
+    p.add_argument("--threads", type=int, default=0, metavar="T", help="default: all cores")
+    p.add_argument("--dtype", help="of a raw input: float32, float64, complex64, complex128, ...")
+    p.add_argument("--shape", type=_integers, metavar="NxM", help="of a raw input; default: one axis")
+    p.add_argument("--offset", type=int, metavar="BYTES", help="of the array in a raw input")
+    p.add_argument("--json", action="store_true", help="print what was done as JSON")
+    p.add_argument("--quiet", action="store_true", help="print nothing")
+
+
+def _permute(options: argparse.Namespace, comm: Comm | None) -> None:
+    from ._permute import permute
+
+    done = permute(
+        options.input,
+        options.output,
+        kind=options.kind,
+        complement=options.complement,
+        memory=options.memory,
+        scratch=options.scratch,
+        block_bytes=options.block_bytes,
+        synchronous=options.sync,
+        threads=options.threads,
+        dtype=options.dtype,
+        shape=options.shape,
+        offset=options.offset,
+    )
+    if options.json:
+        print(json.dumps(asdict(done), indent=2))
+    elif not options.quiet:
+        shape = "x".join(str(n) for n in done.shape)
+        print(f"{done.output}: {shape} {done.dtype} in {done.seconds:.3g} s\n{done.plan}")
+        print(f"counted {done.counted_parallel_ios} parallel I/Os")
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace, Comm | None], None]] = {"permute": _permute}

@@ -1,0 +1,190 @@
+"""permute(): bit-matrix permutations of an array in a file, within a memory budget."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ._errors import InvalidArgument, IOFailure
+from ._files import describe, npy_header
+from ._memory import available_bytes, parse_bytes
+from ._native import core
+
+__all__ = ["PermuteResult", "permute"]
+
+
+@dataclass(frozen=True)
+class PermuteResult:
+    """What `permute` did, in the terms of the Parallel Disk Model; see docs/out-of-core.md."""
+
+    input: str
+    output: str
+    shape: tuple[int, ...]
+    dtype: str
+    seconds: float
+    sweeps: int
+    """Over all records; each reads and writes every byte once."""
+    rank_phi: int
+    """Of the lower left lg(N/M) x lg M part of the matrix."""
+    memoryload_records: int
+    block_records: int
+    disks: int
+    predicted_parallel_ios: int
+    counted_parallel_ios: int
+    bound: int
+    """Parallel I/Os that the published method needs at most."""
+    memory_bytes: int
+    """Of buffers."""
+    scratch_bytes: int
+    """In all scratch folders together."""
+    plan: str
+    """In words."""
+
+
+def read_matrix(path: str) -> list[int]:
+    """Columns of the matrix in a text file: a row a line, 0 and 1, row and column 0 (the lowest bits) first."""
+    try:
+        with open(path) as file:
+            lines = [line.split("#")[0].replace(",", " ").split() for line in file]
+    except (OSError, UnicodeDecodeError) as error:
+        raise IOFailure(f"can't read the matrix {path}: {error}") from None
+    rows = ["".join(words) for words in lines if words]
+    for number, row in enumerate(rows):
+        if len(row) != len(rows) or set(row) - {"0", "1"}:
+            raise InvalidArgument(
+                f"row {number} of the matrix {path} is {row[:70]!r}; a square matrix of {len(rows)} rows needs "
+                f"{len(rows)} digits 0 or 1 in each"
+            )
+    return [sum(int(row[j]) << i for i, row in enumerate(rows)) for j in range(len(rows))]
+
+
+def _columns(kind: str, bits: int, shape: tuple[int, ...]) -> tuple[list[int], tuple[int, ...]]:
+    """The matrix, and the shape of the result."""
+    if kind.startswith("matrix:"):
+        columns = read_matrix(kind[len("matrix:") :])
+        if len(columns) != bits:
+            raise InvalidArgument(
+                f"the matrix {kind[len('matrix:') :]} has {len(columns)} rows, but indices of {math.prod(shape)} "
+                f"records have {bits} bits"
+            )
+        return columns, shape
+    if kind == "transpose":
+        if len(shape) != 2:
+            raise InvalidArgument(f"the array has shape {shape}, not two axes; give transpose:ROWSxCOLUMNS")
+        kind = f"transpose:{shape[0]}x{shape[1]}"
+    columns = core.bit_matrix(kind, bits)
+    turned = len(shape) == 2 and kind == f"transpose:{shape[0]}x{shape[1]}"
+    return columns, shape[::-1] if turned else shape
+
+
+def permute(
+    input: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    kind: str,
+    complement: int = 0,
+    memory: str | int | None = None,
+    scratch: Sequence[str | os.PathLike[str]] | None = None,
+    block_bytes: int = 0,
+    synchronous: bool = False,
+    threads: int = 0,
+    dtype: object = None,
+    shape: Sequence[int] | None = None,
+    offset: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> PermuteResult:
+    """Moves element x of an array to place z = Hx xor c, for a matrix H over GF(2), from file to file.
+
+    The array need not fit into memory. The input is left as it was; the output appears under its name only when it is
+    whole, and replaces what was there.
+
+    Parameters
+    ----------
+    input
+        A .npy file (C order, native floating-point or complex numbers), or with `dtype` a raw one. The number of
+        elements is a power of two.
+    output
+        Written with a .npy header if it ends in .npy, else raw.
+    kind
+        "bit-reversal", "bit-reversal:K" (of the low K bits), "rotation:K" (bits of the index to the right),
+        "transpose" (of a 2-D array), "transpose:RxC", "band:P,STRIPE,FROM,TO", "random:SEED", "identity", or
+        "matrix:FILE" with a row a line, the lowest bits first.
+    complement
+        c.
+    memory
+        What buffers may take, such as "256MiB" or bytes. Default: half of what is free.
+    scratch
+        Folders for intermediate data, a disk each: 1, 2, 4, ... Default: the output's.
+    block_bytes
+        Of a block: a power of two of elements. Default: chosen.
+    synchronous
+        Read, permute and write one after the other, with twice the memoryload.
+    threads
+        In memory; 0: all cores.
+    dtype, shape, offset
+        Of a raw input: element type, shape (default: one axis), bytes before the array.
+    progress
+        Called now and then with (bytes done, bytes in all); returning False stops the run.
+
+    Raises
+    ------
+    InvalidArgument
+        A length that is no power of two, a singular matrix, ...
+    OutOfMemory, IOFailure, NoSpace, CorruptData, Interrupted
+        Nothing is left behind.
+    """
+    start = time.perf_counter()
+    source = describe(input, dtype, shape, offset)
+    target = os.fspath(output)
+    if os.path.isdir(target):
+        raise InvalidArgument(f"{target} is a folder; give the name of a file in it")
+    records = math.prod(source.shape)
+    bits = records.bit_length() - 1
+    if records != 1 << bits or bits < 1:
+        raise InvalidArgument(
+            f"{source.path} holds {records} elements; bits of an index can be permuted for a power of two only, "
+            f"such as {1 << max(1, bits)} or {2 << bits}"
+        )
+    if complement < 0 or complement >= records:
+        raise InvalidArgument(f"complement is {complement}; it can be 0 to {records - 1}")
+    columns, result_shape = _columns(kind, bits, source.shape)
+    folders = [] if scratch is None else [os.fspath(folder) for folder in scratch]
+    budget = available_bytes() // 2 if memory is None else parse_bytes(memory)
+    element_bytes = source.element.size_bytes
+    planned = core.permute_plan(
+        columns,
+        complement=complement,
+        record_bytes=element_bytes,
+        memory_bytes=budget,
+        block_bytes=block_bytes,
+        disks=max(1, len(folders)),
+        synchronous=synchronous,
+        threads=threads,
+    )
+    done = core.permute_file(
+        columns,
+        complement=complement,
+        record_bytes=element_bytes,
+        memory_bytes=budget,
+        block_bytes=block_bytes,
+        synchronous=synchronous,
+        threads=threads,
+        input_path=source.path,
+        input_offset_bytes=source.offset_bytes,
+        output_path=target,
+        header=npy_header(source.element, result_shape) if target.endswith(".npy") else b"",
+        scratch=folders,
+        progress=progress,
+    )
+    return PermuteResult(
+        input=source.path,
+        output=target,
+        shape=result_shape,
+        dtype=source.element.name,
+        seconds=time.perf_counter() - start,
+        plan=str(planned["plan"]),
+        **done,
+    )

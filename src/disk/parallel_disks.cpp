@@ -1,0 +1,166 @@
+// Where blocks lie, how parallel I/Os are counted, and sweeps; see parallel_disks.hpp.
+#include "disk/parallel_disks.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace spanfft {
+
+PdmCounts& PdmCounts::operator+=(const PdmCounts& other) {
+    striped_reads += other.striped_reads;
+    independent_reads += other.independent_reads;
+    striped_writes += other.striped_writes;
+    independent_writes += other.independent_writes;
+    return *this;
+}
+
+ParallelDisks::ParallelDisks(std::vector<Store*> disks, index_t offset_bytes, index_t blocks, index_t block_bytes)
+    : stores_(std::move(disks)),
+      disks_(static_cast<int>(stores_.size())),
+      offset_bytes_(offset_bytes),
+      blocks_(blocks),
+      block_bytes_(block_bytes),
+      last_note_(stores_.size(), 0) {}
+
+ParallelDisks::ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes)
+    : stores_{&one},
+      disks_(disks),
+      offset_bytes_(offset_bytes),
+      blocks_(blocks),
+      block_bytes_(block_bytes),
+      last_note_(static_cast<size_t>(disks), 0) {}
+
+Status ParallelDisks::note(AsyncIo::Kind kind, const std::function<index_t(index_t i)>& block, index_t count) {
+    const bool read = kind == AsyncIo::Kind::read;
+    for (index_t begin = 0; begin < count; begin += disks_) {
+        const index_t end = std::min(begin + disks_, count);
+        ++note_number_;
+        bool one_stripe = end - begin == disks_;
+        const index_t stripe = block(begin) / disks_;
+        for (index_t i = begin; i < end; ++i) {
+            const index_t q = block(i);
+            if (q < 0 || q >= blocks_) return error(Code::internal, "a parallel I/O names block ", q, " of ", blocks_);
+            index_t& last = last_note_[static_cast<size_t>(q % disks_)];
+            if (last == note_number_)
+                return error(Code::internal, "a parallel I/O names block ", q, ", a second one of its disk");
+            last = note_number_;
+            one_stripe = one_stripe && q / disks_ == stripe;
+        }
+        index_t& counter = one_stripe ? (read ? counts_.striped_reads : counts_.striped_writes)
+                                      : (read ? counts_.independent_reads : counts_.independent_writes);
+        ++counter;
+    }
+    return {};
+}
+
+bool ParallelDisks::next_piece(const Run& run, int index, index_t& from, Run& piece) const {
+    return apart() ? piece_on(run, index, from, piece) : Store::next_piece(run, index, from, piece);
+}
+
+bool ParallelDisks::piece_on(const Run& run, int index, index_t& from, Run& piece) const {
+    const index_t end = run.offset_bytes + run.bytes;
+    if (stores_.size() == 1) {
+        if (!Store::next_piece(run, index, from, piece)) return false;
+        piece.offset_bytes += offset_bytes_;
+        return true;
+    }
+    for (index_t block = from / block_bytes_; block * block_bytes_ < end; ++block) {
+        if (block % disks_ != index) continue;
+        const index_t begin = std::max(from, block * block_bytes_), stop = std::min(end, (block + 1) * block_bytes_);
+        piece = run;
+        piece.offset_bytes = offset_bytes_ + block / disks_ * block_bytes_ + begin % block_bytes_;
+        piece.data = static_cast<char*>(run.data) + (begin - run.offset_bytes);
+        piece.bytes = stop - begin;
+        from = stop;
+        return true;
+    }
+    return false;
+}
+
+Status ParallelDisks::transfer(IoKind kind, const Run& run) {
+    SPANFFT_TRY(check_range(run));
+    for (size_t index = 0; index < stores_.size(); ++index) {
+        index_t from = run.offset_bytes;
+        for (Run piece; piece_on(run, static_cast<int>(index), from, piece);)
+            SPANFFT_TRY(kind == IoKind::read ? stores_[index]->read(piece) : stores_[index]->write(piece));
+    }
+    return {};
+}
+
+Status ParallelDisks::sync() {
+    for (Store* store : stores_) SPANFFT_TRY(store->sync());
+    return {};
+}
+
+std::string ParallelDisks::describe() const {
+    std::string text = cat(disks_, disks_ == 1 ? " disk" : " disks", " in blocks of ", block_bytes_, " bytes: ");
+    for (size_t i = 0; i < stores_.size(); ++i) text += (i ? ", " : "") + stores_[i]->describe();
+    return text;
+}
+
+namespace {
+
+// The pipeline's groups, from memoryload `first` on, as blocks of the two arrays.
+void describe(const DiskSweep& sweep, const index_t& first, Status& noted, PipelineSpec& pipeline) {
+    const index_t load_bytes = sweep.blocks_per_load * sweep.source->block_bytes();
+    const bool async = sweep.mode == IoMode::asynchronous;
+    pipeline.in_place = sweep.in_place;
+    pipeline.read_slots = !async ? 1 : sweep.in_place ? 3 : 2;
+    pipeline.write_slots = async ? 2 : 1;
+    pipeline.source = sweep.source;
+    pipeline.target = sweep.target;
+    char* const read_memory = sweep.memory;
+    char* const write_memory = sweep.in_place ? read_memory : read_memory + pipeline.read_slots * load_bytes;
+    pipeline.memory = sweep.memory;
+    pipeline.memory_bytes = (pipeline.read_slots + (sweep.in_place ? 0 : pipeline.write_slots)) * load_bytes;
+    // Called once a group, when its requests begin.
+    const auto count = [&sweep, &first, &noted](ParallelDisks* disks, AsyncIo::Kind kind, index_t group,
+                                                const std::function<index_t(index_t, index_t)>& block) {
+        const Status status =
+            disks->note(kind, [&](index_t i) { return block(first + group, i); }, sweep.blocks_per_load);
+        if (!status.ok() && noted.ok()) noted = status;
+        return status.ok() ? sweep.blocks_per_load : 0;
+    };
+    pipeline.read_count = [=, &sweep](index_t group) {
+        return count(sweep.source, AsyncIo::Kind::read, group, sweep.source_block);
+    };
+    pipeline.write_count = [=, &sweep](index_t group) {
+        return count(sweep.target, AsyncIo::Kind::write, group, sweep.target_block);
+    };
+    const auto run = [load_bytes, bytes = sweep.source->block_bytes()](index_t block, char* memory, index_t slot,
+                                                                       index_t i) {
+        return Run{block * bytes, memory + slot * load_bytes + i * bytes, bytes, false};
+    };
+    pipeline.read_run = [=, &sweep, &first](index_t group, index_t slot, index_t i) {
+        return run(sweep.source_block(first + group, i), read_memory, slot, i);
+    };
+    pipeline.write_run = [=, &sweep, &first](index_t group, index_t slot, index_t i) {
+        return run(sweep.target_block(first + group, i), write_memory, slot, i);
+    };
+    pipeline.compute = [=, &sweep, &first, &noted](index_t step, index_t read_slot, index_t write_slot) {
+        SPANFFT_TRY(noted);
+        return sweep.compute(first + step, read_memory + read_slot * load_bytes,
+                             write_memory + write_slot * load_bytes);
+    };
+    pipeline.trace = sweep.trace;
+    pipeline.progress = sweep.progress;
+}
+
+}  // namespace
+
+Status run_sweep(const DiskSweep& sweep, Pipeline& pipeline) {
+    assert(sweep.source->block_bytes() == sweep.target->block_bytes());
+    index_t first = 0;
+    Status noted;
+    PipelineSpec spec;
+    describe(sweep, first, noted, spec);
+    // Synchronous: a pipeline of one memoryload at a time has nothing to overlap.
+    spec.steps = sweep.mode == IoMode::asynchronous ? sweep.loads : 1;
+    for (; first < sweep.loads; first += spec.steps) {
+        SPANFFT_TRY(pipeline.run(spec));
+        SPANFFT_TRY(noted);
+    }
+    return {};
+}
+
+}  // namespace spanfft

@@ -1,0 +1,98 @@
+// ParallelDisks: N records in blocks on D disks, as the Parallel Disk Model has them, and sweeps over them.
+//
+// Method: block q (records q*B to q*B + B-1) is on disk q mod D, in stripe q div D. Each disk is a Store, or all D
+// are one Store in which stripes follow each other, so that an ordinary file can be read and written as if it were
+// D disks. A parallel I/O moves at most one block of each disk: striped, when these are the D blocks of one stripe, or
+// independent. A sweep takes memoryloads one after the other: reads the blocks of one, computes, writes as many blocks.
+// Synchronously each of the three waits for the one before; asynchronously the next memoryload is read and the last
+// one written meanwhile, for which memory must hold 3 of them instead of 1, or 4 instead of 2 where compute does
+// not work in place. So the memoryload M of the model is a half or a quarter of the memory that there is (P1: async
+// buffers reduce the effective memory size), and a whole or a third where nothing else is done than in place.
+// Invariant: a parallel I/O with two blocks of one disk is an error, never two I/Os; counts are taken when transfers
+// are begun, from the blocks that they really name.
+// Source: P1, section 4 and figure 3; Vitter and Shriver (P1's [16]).
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "disk/pipeline.hpp"
+#include "disk/store.hpp"
+
+namespace spanfft {
+
+// Parallel I/Os.
+struct PdmCounts {
+    index_t striped_reads = 0, independent_reads = 0, striped_writes = 0, independent_writes = 0;
+    index_t total() const { return striped_reads + independent_reads + striped_writes + independent_writes; }
+    PdmCounts& operator+=(const PdmCounts& other);
+    bool operator==(const PdmCounts&) const = default;
+};
+
+// As a Store its bytes are those of blocks 0, 1, 2, ... in order.
+class ParallelDisks : public Store {
+  public:
+    // Stripe s is at byte offset + s * block_bytes of every disk.
+    ParallelDisks(std::vector<Store*> disks, index_t offset_bytes, index_t blocks, index_t block_bytes);
+    // Block q is at byte offset + q * block_bytes of one store, and counted as on disk q mod D.
+    ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes);
+
+    // What lies below, for whoever does the transfers: one store, or D; more than kMaxDisks are reached through this.
+    int disks() const override { return apart() ? static_cast<int>(stores_.size()) : 1; }
+    Store& disk(int index) override { return apart() ? *stores_[static_cast<size_t>(index)] : *this; }
+    bool next_piece(const Run& run, int index, index_t& from, Run& piece) const override;
+    index_t blocks() const { return blocks_; }
+    index_t block_bytes() const { return block_bytes_; }
+    // Counts the parallel I/Os that blocks block(0), block(1), ... block(count-1) are, D at a time, which are about to
+    // be transferred. Refuses a second block on one disk.
+    Status note(AsyncIo::Kind kind, const std::function<index_t(index_t i)>& block, index_t count);
+    const PdmCounts& parallel_ios() const { return counts_; }
+
+    Status sync() override;
+    index_t size_bytes() const override { return blocks_ * block_bytes_; }
+    std::string describe() const override;
+
+  protected:
+    Status do_read(const Run& run) override { return transfer(IoKind::read, run); }
+    Status do_write(const Run& run) override { return transfer(IoKind::write, run); }
+
+  private:
+    bool apart() const { return stores_.size() <= static_cast<size_t>(kMaxDisks); }
+    // The first piece at or behind byte `from` of this, on stores_[index].
+    bool piece_on(const Run& run, int index, index_t& from, Run& piece) const;
+    Status transfer(IoKind kind, const Run& run);
+
+    const std::vector<Store*> stores_;  // one, or one a disk
+    const int disks_;                   // D of the model
+    const index_t offset_bytes_, blocks_, block_bytes_;
+    // By the thread that runs the sweep:
+    PdmCounts counts_;
+    index_t note_number_ = 0;
+    std::vector<index_t> last_note_;  // that named a block of each disk
+};
+
+enum class IoMode { synchronous, asynchronous };
+
+// Memoryloads that memory holds at once.
+constexpr index_t sweep_buffers(bool in_place, IoMode mode) {
+    if (mode == IoMode::synchronous) return in_place ? 1 : 2;
+    return in_place ? 3 : 4;
+}
+
+struct DiskSweep {
+    ParallelDisks* source = nullptr;
+    ParallelDisks* target = nullptr;
+    index_t loads = 0, blocks_per_load = 0;
+    // The i-th block of a memoryload: it lies at i * block_bytes in memory.
+    std::function<index_t(index_t load, index_t i)> source_block, target_block;
+    bool in_place = false;  // in == out
+    std::function<Status(index_t load, char* in, char* out)> compute;
+    char* memory = nullptr;  // sweep_buffers() memoryloads
+    IoMode mode = IoMode::asynchronous;
+    Trace* trace = nullptr;
+    std::function<bool(index_t bytes)> progress;  // as of PipelineSpec
+};
+
+Status run_sweep(const DiskSweep& sweep, Pipeline& pipeline);
+
+}  // namespace spanfft

@@ -1,0 +1,110 @@
+// Planning and running the sweeps of a BMMC permutation; see bmmc.hpp.
+#include "permute/bmmc.hpp"
+
+namespace spanfft {
+
+Result<BmmcPlan> plan_bmmc(const Bmmc& map, const PdmShape& shape) {
+    BmmcPlan plan;
+    plan.map = map;
+    plan.shape = shape;
+    SPANFFT_ASSIGN(plan.factors, factor(map, shape));
+    plan.rank = rank_phi(map.matrix, shape);
+    plan.bound = parallel_io_bound(map.matrix, shape).value_or(0);
+    return plan;
+}
+
+PdmCounts BmmcPlan::predicted() const {
+    PdmCounts counts;
+    for (const Factor& each : factors) counts += SweepMap(each, shape).predicted();
+    return counts;
+}
+
+std::string BmmcPlan::describe() const {
+    std::string names;
+    for (const Factor& each : factors) names += (names.empty() ? "" : ", ") + std::string(sweep_kind_name(each.kind));
+    return cat(factors.size(), factors.size() == 1 ? " sweep" : " sweeps", names.empty() ? "" : " (", names,
+               names.empty() ? "" : ")", ", rank phi ", rank);
+}
+
+SweepMap::SweepMap(const Factor& factor, const PdmShape& shape)
+    : shape_(shape),
+      collects_(factor.kind == SweepKind::collect),
+      outer_(collects_ ? factor.map.inverse() : factor.map),
+      position_(shape.m) {
+    const int m = shape.m, b = shape.b;
+    for (int i = 0; i < b; ++i) rows_[static_cast<size_t>(i)] = i;
+    // Rows from b on, each that is independent of those before on the first m columns.
+    const BitMatrix rows = outer_.matrix.transpose();
+    std::array<Word, kMaxBits> kept{};
+    for (int row = b, found = b; row < shape.n && found < m; ++row) {
+        Word entries = rows.column(row) & low_bits(m);
+        while (entries != 0) {
+            Word& at = kept[static_cast<size_t>(63 - __builtin_clzll(entries))];
+            if (at == 0) {
+                at = entries;
+                rows_[static_cast<size_t>(found++)] = row;
+                break;
+            }
+            entries ^= at;
+        }
+    }
+    for (int j = 0; j < m; ++j) position_.set_column(j, position_of(outer_.matrix.column(j)));
+    inverse_ = *position_.inverse();
+}
+
+Word SweepMap::position_of(Word z) const {
+    Word position = 0;
+    for (int i = 0; i < shape_.m; ++i) position |= (z >> rows_[static_cast<size_t>(i)] & 1) << i;
+    return position;
+}
+
+index_t SweepMap::scattered_block(index_t load, index_t t) const {
+    // Some record of that block: the one at offset 0.
+    const Word i = inverse_.apply((static_cast<Word>(t) << shape_.b) ^ base(load));
+    return static_cast<index_t>(outer_.apply(static_cast<Word>(load) << shape_.m | i) >> shape_.b);
+}
+
+PdmCounts SweepMap::predicted() const {
+    bool stripes = true;  // the first D blocks; by linearity all others are like them
+    for (index_t t = 1; t < shape_.disks(); ++t)
+        stripes = stripes && scattered_block(0, t) >> shape_.d == scattered_block(0, 0) >> shape_.d;
+    PdmCounts counts;
+    index_t& ordered = collects_ ? counts.striped_writes : counts.striped_reads;
+    index_t& scattered = collects_ ? (stripes ? counts.striped_reads : counts.independent_reads)
+                                   : (stripes ? counts.striped_writes : counts.independent_writes);
+    ordered += shape_.stripes();
+    scattered += shape_.stripes();
+    return counts;
+}
+
+Status BmmcSweep::run(ParallelDisks& source, ParallelDisks& target, const Means& means) const {
+    DiskSweep sweep;
+    sweep.source = &source;
+    sweep.target = &target;
+    sweep.loads = shape_.memoryloads();
+    sweep.blocks_per_load = shape_.blocks_per_load();
+    const auto ordered = [this](index_t load, index_t t) { return map_.ordered_block(load, t); };
+    const auto scattered = [this](index_t load, index_t t) { return map_.scattered_block(load, t); };
+    sweep.memory = means.memory;
+    sweep.mode = means.mode;
+    sweep.trace = means.trace;
+    sweep.progress = means.progress;
+    if (map_.collects()) {
+        sweep.source_block = scattered;
+        sweep.target_block = ordered;
+        sweep.compute = [&](index_t load, const char* in, char* out) {
+            permutation_.gather(map_.base(load), in, out, *means.team);
+            return Status();
+        };
+    } else {
+        sweep.source_block = ordered;
+        sweep.target_block = scattered;
+        sweep.compute = [&](index_t load, const char* in, char* out) {
+            permutation_.scatter(map_.base(load), in, out, *means.team);
+            return Status();
+        };
+    }
+    return run_sweep(sweep, *means.pipeline);
+}
+
+}  // namespace spanfft

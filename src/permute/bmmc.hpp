@@ -1,0 +1,77 @@
+// BMMC permutations of records on parallel disks: a few sweeps, each of which a factor says.
+//
+// Method: in the sweep of a dispersal X, memoryload l is read in stripes. Its record i belongs at z = X(lM + i), in
+// block z div B. The M/B blocks of a memoryload are numbered by m-b rows of z from row b on which are independent on
+// these records, the disk rows b..b+d-1 first; number and offset in the block are where the record goes in memory: a
+// linear map of i. So memory holds whole blocks, D neighbouring ones on D disks, and they are written. A collection
+// is the dispersal X^-1 run backwards: blocks are read, put in order, and written in stripes.
+// Predicted: every sweep takes N/(BD) parallel reads and as many writes; which are striped follows from the factor.
+// Invariant: predicted == counted; source and target of a sweep are different places.
+// Source: P1, section 5, and its [7]; the in-memory order is ours.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "disk/parallel_disks.hpp"
+#include "permute/factor.hpp"
+#include "permute/memory_permutation.hpp"
+
+namespace spanfft {
+
+struct BmmcPlan {
+    Bmmc map;
+    PdmShape shape;
+    std::vector<Factor> factors;
+    int rank = 0;       // of phi
+    index_t bound = 0;  // parallel I/Os, of P1's [7]; 0: not defined
+    PdmCounts predicted() const;
+    std::string describe() const;  // "2 sweeps (dispersal, rearrangement), rank phi 5"
+};
+Result<BmmcPlan> plan_bmmc(const Bmmc& map, const PdmShape& shape);
+
+// Where blocks and records of each memoryload go in one sweep. Allocates nothing.
+class SweepMap {
+  public:
+    SweepMap(const Factor& factor, const PdmShape& shape);
+    bool collects() const { return collects_; }
+    const BitMatrix& position() const { return position_; }  // m x m
+    Word base(index_t load) const { return position_of(outer_.apply(static_cast<Word>(load) << shape_.m)); }
+    // The t-th block of memoryload `load`, on the side that is not in order.
+    index_t scattered_block(index_t load, index_t t) const;
+    index_t ordered_block(index_t load, index_t t) const { return (load << (shape_.m - shape_.b)) + t; }
+    PdmCounts predicted() const;
+
+  private:
+    Word position_of(Word z) const;
+    PdmShape shape_;
+    bool collects_ = false;
+    Bmmc outer_;                        // the dispersal: the factor or its inverse
+    std::array<int, kMaxBits> rows_{};  // bit i of a position is row rows_[i] of z
+    BitMatrix position_, inverse_;
+};
+
+// A sweep with its tables. Memory: sweep_buffers(false, mode) memoryloads of records.
+class BmmcSweep {
+  public:
+    BmmcSweep(const Factor& factor, const PdmShape& shape, index_t record_bytes)
+        : map_(factor, shape), shape_(shape), permutation_(map_.position(), record_bytes) {}
+    const SweepMap& map() const { return map_; }
+    struct Means {
+        Pipeline* pipeline = nullptr;
+        ThreadTeam* team = nullptr;
+        char* memory = nullptr;
+        IoMode mode = IoMode::asynchronous;
+        Trace* trace = nullptr;
+        std::function<bool(index_t bytes)> progress;
+    };
+    Status run(ParallelDisks& source, ParallelDisks& target, const Means& means) const;
+
+  private:
+    SweepMap map_;
+    PdmShape shape_;
+    MemoryPermutation permutation_;
+};
+
+}  // namespace spanfft

@@ -1,0 +1,96 @@
+// Coset by coset; see memory_permutation.hpp.
+#include "permute/memory_permutation.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace spanfft {
+
+namespace {
+constexpr index_t kLineBytes = 128;  // two lines, which processors fetch together
+constexpr index_t kCosetsAtOnce = 256;
+}  // namespace
+
+MemoryPermutation::MemoryPermutation(const BitMatrix& p, index_t record_bytes) : p_(p), record_bytes_(record_bytes) {
+    const int m = p.size();
+    int line = 0;
+    while (line < m && (record_bytes << (line + 1)) <= kLineBytes) ++line;
+    const BitMatrix inverse = *p.inverse();
+    std::array<Word, kMaxBits> kept{};  // entry i: the basis vector whose highest bit is i
+    std::vector<Word> basis;
+    const auto add = [&](Word vector) {
+        while (vector != 0) {
+            Word& at = kept[static_cast<size_t>(63 - __builtin_clzll(vector))];
+            if (at == 0) {
+                at = vector;
+                basis.push_back(vector);
+                return;
+            }
+            vector ^= at;
+        }
+    };
+    for (int i = 0; i < line; ++i) add(Word{1} << i);
+    for (int i = 0; i < line; ++i) add(inverse.column(i));
+    for (int i = 0; i < m; ++i) {
+        if (kept[static_cast<size_t>(i)] == 0) free_bits_.push_back(i);
+    }
+    coset_.push_back({0, 0});
+    for (const Word vector : basis) {
+        const size_t size = coset_.size();
+        for (size_t k = 0; k < size; ++k)
+            coset_.push_back({coset_[k].index ^ vector, coset_[k].place ^ p_.apply(vector)});
+    }
+}
+
+template <class Copy>
+void MemoryPermutation::cosets(Word base, bool gathers, index_t begin, index_t end, const Copy& copy) const {
+    for (index_t number = begin; number < end; ++number) {
+        Word index = 0;
+        for (size_t k = 0; k < free_bits_.size(); ++k) index |= (static_cast<Word>(number) >> k & 1) << free_bits_[k];
+        const Word place = p_.apply(index) ^ base;
+        if (gathers) {
+            for (const Pair& pair : coset_) copy(place ^ pair.place, index ^ pair.index);
+        } else {
+            for (const Pair& pair : coset_) copy(index ^ pair.index, place ^ pair.place);
+        }
+    }
+}
+
+void MemoryPermutation::run(Word base, bool gathers, const char* in, char* out, ThreadTeam& team) const {
+    const index_t count = index_t{1} << free_bits_.size();
+    std::atomic<index_t> next{0};
+    const auto typed = [&]<class Record>(Record*) {
+        const auto* from = reinterpret_cast<const Record*>(in);
+        auto* to = reinterpret_cast<Record*>(out);
+        return [from, to](Word source, Word target) { to[target] = from[source]; };
+    };
+    const std::function<void(int)> job = [&](int) {
+        for (index_t i = next.fetch_add(kCosetsAtOnce); i < count; i = next.fetch_add(kCosetsAtOnce)) {
+            const index_t end = std::min(i + kCosetsAtOnce, count);
+            struct Sixteen {
+                std::uint64_t words[2];
+            };
+            switch (record_bytes_) {
+                case 4:
+                    cosets(base, gathers, i, end, typed(static_cast<std::uint32_t*>(nullptr)));
+                    break;
+                case 8:
+                    cosets(base, gathers, i, end, typed(static_cast<std::uint64_t*>(nullptr)));
+                    break;
+                case 16:
+                    cosets(base, gathers, i, end, typed(static_cast<Sixteen*>(nullptr)));
+                    break;
+                default:
+                    cosets(base, gathers, i, end, [&](Word source, Word target) {
+                        std::memcpy(out + static_cast<index_t>(target) * record_bytes_,
+                                    in + static_cast<index_t>(source) * record_bytes_,
+                                    static_cast<size_t>(record_bytes_));
+                    });
+            }
+        }
+    };
+    team.run(job);
+}
+
+}  // namespace spanfft

@@ -1,0 +1,87 @@
+// A BMMC permutation from disk to disk as a step of a plan; see pdm_step.hpp.
+#include "plan/pdm_step.hpp"
+#include "plan/pdm_support.hpp"
+
+namespace spanfft {
+
+namespace {
+
+class PermuteTask : public Task {
+  public:
+    PermuteTask(const PdmSpec& spec, const BmmcPlan& plan, std::vector<PdmPlace> places, std::shared_ptr<PassTeam> team)
+        : spec_(spec), places_(std::move(places)), team_(std::move(team)) {
+        sweeps_.reserve(plan.factors.size());
+        for (const Factor& each : plan.factors) sweeps_.emplace_back(each, spec.shape, spec.record_bytes());
+    }
+
+    Status run(RunContext& context) override {
+        counts_ = Counts();
+        for (size_t i = 0; i < sweeps_.size(); ++i) {
+            SPANFFT_TRY(check_pdm_context(context, places_[i], places_[i + 1]));
+            ParallelDisks source = pdm_disks(spec_, places_[i], context),
+                          target = pdm_disks(spec_, places_[i + 1], context);
+            BmmcSweep::Means means;
+            means.pipeline = &team_->pipeline;
+            means.team = &team_->compute;
+            means.memory = static_cast<char*>(context.at(Slot::work0));
+            means.mode = spec_.mode;
+            means.trace = context.trace;
+            if (context.progress) means.progress = [&context](index_t bytes) { return context.advance(bytes); };
+            SPANFFT_TRY(sweeps_[i].run(source, target, means));
+            counts_ += pdm_counted(source, target);
+        }
+        return {};
+    }
+    Counts counted() const override { return counts_; }
+
+  private:
+    const PdmSpec spec_;
+    const std::vector<PdmPlace> places_;
+    std::vector<BmmcSweep> sweeps_;
+    std::shared_ptr<PassTeam> team_;
+    Counts counts_;
+};
+
+class PermuteStep : public Step {
+  public:
+    PermuteStep(const PdmSpec& spec, BmmcPlan plan, std::vector<PdmPlace> places, std::string title, Machine machine)
+        : spec_(spec),
+          plan_(std::move(plan)),
+          places_(std::move(places)),
+          title_(std::move(title)),
+          machine_(std::move(machine)) {}
+    const char* type() const override { return "Permute"; }
+    std::string describe() const override {
+        return cat(title_, ": ", plan_.describe(), ", at most ", plan_.bound, " parallel I/Os; ",
+                   pdm_place_name(places_.front()), " to ", pdm_place_name(places_.back()));
+    }
+    Counts predict(int /*rank*/) const override {
+        Counts counts = pdm_predicted(spec_, static_cast<index_t>(plan_.factors.size()), machine_);
+        counts.parallel_ios = plan_.predicted().total();
+        return counts;
+    }
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        if (!binding.pass_team) {
+            SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
+        }
+        SPANFFT_TRY(binding.pass_team->pipeline.started());
+        return std::unique_ptr<Task>(std::make_unique<PermuteTask>(spec_, plan_, places_, binding.pass_team));
+    }
+
+  private:
+    PdmSpec spec_;
+    BmmcPlan plan_;
+    std::vector<PdmPlace> places_;
+    std::string title_;
+    Machine machine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_permute_step(const PdmSpec& spec, BmmcPlan plan, std::vector<PdmPlace> places,
+                                        std::string title, Machine machine) {
+    return std::make_unique<PermuteStep>(spec, std::move(plan), std::move(places), std::move(title),
+                                         std::move(machine));
+}
+
+}  // namespace spanfft

@@ -1,0 +1,188 @@
+// Mini-butterflies on disk as a step of a plan; see pdm_step.hpp.
+#include <atomic>
+
+#include "engine/engine.hpp"
+#include "plan/pass_kernels.hpp"
+#include "plan/pdm_step.hpp"
+#include "plan/pdm_support.hpp"
+
+namespace spanfft {
+
+namespace {
+
+index_t butterfly_records(const Superlevel& level) { return index_t{1} << level.depth; }
+index_t roots_n(const Superlevel& level) { return index_t{1} << (level.done + level.depth); }
+index_t factor_bytes(const PdmSpec& spec, const Superlevel& level) {
+    return round_up(twiddle_elems(butterfly_records(level)) * spec.record_bytes(), 4096);
+}
+
+// As many tables of factors as mini-butterflies are worked on at a time.
+index_t factor_tables(const PdmSpec& spec, const Superlevel& level) {
+    return level.done == 0 ? 0 : level.depth == spec.shape.m ? 1 : spec.threads;
+}
+
+double butterfly_flops(const Superlevel& level) {
+    return 5.0 * static_cast<double>(butterfly_records(level)) * level.depth;
+}
+
+template <class T>
+class SuperlevelTask : public Task {
+  public:
+    SuperlevelTask(const PdmSpec& spec, const Superlevel& level, std::shared_ptr<PassTeam> team)
+        : spec_(spec), level_(level), team_(std::move(team)) {}
+
+    Status prepare(Binding& binding) {
+        const index_t points = butterfly_records(level_), each = spec_.shape.memory_records() / points;
+        LocalSpec local;
+        local.kernel = level_.backward ? Kernel::c2c_backward : Kernel::c2c_forward;
+        local.precision = spec_.precision;
+        local.transform = {{points, 1, 1}};
+        if (each > 1) local.batch = {{each, points, points}};
+        local.in_place = true;
+        local.threads = spec_.threads;
+        SPANFFT_ASSIGN(EngineChoice choice, plan_local(local, level_.engine));
+        binding.engine_ran(choice.engine);
+        fft_ = std::move(choice.fft);
+        if (level_.done == 0) return {};
+        SPANFFT_ASSIGN(roots_, RootTable::make(roots_n(level_)));
+        SPANFFT_ASSIGN(factors_, Buffer::allocate(
+                                     static_cast<size_t>(factor_tables(spec_, level_) * factor_bytes(spec_, level_))));
+        return {};
+    }
+
+    Status run(RunContext& context) override {
+        counts_ = Counts();
+        butterflies_ = 0;
+        SPANFFT_TRY(check_pdm_context(context, level_.place, level_.place));
+        ParallelDisks disks = pdm_disks(spec_, level_.place, context);
+        DiskSweep sweep;
+        sweep.source = sweep.target = &disks;
+        sweep.loads = spec_.shape.memoryloads();
+        sweep.blocks_per_load = spec_.shape.blocks_per_load();
+        sweep.source_block =
+            sweep.target_block = [this](index_t load, index_t i) { return load * spec_.shape.blocks_per_load() + i; };
+        sweep.in_place = true;
+        sweep.compute = [this](index_t load, char* in, char*) {
+            compute(load, reinterpret_cast<C*>(in));
+            return Status();
+        };
+        sweep.memory = static_cast<char*>(context.at(Slot::work0));
+        sweep.mode = spec_.mode;
+        sweep.trace = context.trace;
+        if (context.progress) sweep.progress = [&context](index_t bytes) { return context.advance(bytes); };
+        SPANFFT_TRY(run_sweep(sweep, team_->pipeline));
+        counts_ = pdm_counted(disks, disks);
+        counts_.flops = butterfly_flops(level_) * static_cast<double>(butterflies_);
+        return {};
+    }
+    Counts counted() const override { return counts_; }
+
+  private:
+    using C = Pair<T>;
+
+    C* factors(index_t table) const {
+        return reinterpret_cast<C*>(factors_.as<char>() + table * factor_bytes(spec_, level_));
+    }
+    // The twiddles of mini-butterfly g: w^(jL) for inputs j.
+    void make(index_t g, C* to) const {
+        const index_t low = g >> (spec_.shape.n - level_.done - level_.depth);
+        const bool last = level_.done + level_.depth == spec_.shape.n;
+        make_twiddles(roots_, low, butterfly_records(level_), level_.backward, last ? level_.scale : 1.0L, to);
+    }
+
+    void compute(index_t load, C* data) {
+        const index_t points = butterfly_records(level_), each = spec_.shape.memory_records() / points;
+        const index_t first = load * each;
+        if (level_.done > 0) {
+            std::atomic<index_t> next{0};
+            if (each == 1) make(first, factors(0));
+            const std::function<void(int)> job = [&](int member) {
+                if (each == 1) {  // all threads share one: each takes pieces of it
+                    constexpr index_t kPiece = index_t{1} << 14;
+                    for (index_t i = next.fetch_add(kPiece); i < points; i = next.fetch_add(kPiece))
+                        twiddle_rows_in_place(factors(0), i, std::min(i + kPiece, points), data + i);
+                    return;
+                }
+                for (index_t j = next.fetch_add(1); j < each; j = next.fetch_add(1)) {
+                    make(first + j, factors(member));
+                    twiddle_rows_in_place(factors(member), 0, points, data + j * points);
+                }
+            };
+            team_->compute.run(job);
+        }
+        fft_->execute(data, data);
+        butterflies_ += each;
+    }
+
+    const PdmSpec spec_;
+    const Superlevel level_;
+    std::shared_ptr<PassTeam> team_;
+    std::unique_ptr<LocalFft> fft_;
+    RootTable roots_;
+    Buffer factors_;
+    index_t butterflies_ = 0;
+    Counts counts_;
+};
+
+template <class T>
+Result<std::unique_ptr<Task>> make_task(const PdmSpec& spec, const Superlevel& level, Binding& binding) {
+    auto task = std::make_unique<SuperlevelTask<T>>(spec, level, binding.pass_team);
+    SPANFFT_TRY(task->prepare(binding));
+    return std::unique_ptr<Task>(std::move(task));
+}
+
+class SuperlevelStep : public Step {
+  public:
+    SuperlevelStep(const PdmSpec& spec, Superlevel level, Machine machine)
+        : spec_(spec), level_(std::move(level)), machine_(std::move(machine)) {}
+    const char* type() const override { return "Pass"; }
+    std::string describe() const override {
+        const index_t butterflies = index_t{1} << (spec_.shape.n - level_.depth);
+        return cat("superlevel of ", butterflies, " mini-butterflies of ", butterfly_records(level_), " points",
+                   level_.done > 0 ? ", twiddle" : "", ": ", spec_.shape.memoryloads(), " memoryloads in place in ",
+                   pdm_place_name(level_.place));
+    }
+    Counts predict(int /*rank*/) const override {
+        Counts counts = pdm_predicted(spec_, 1, machine_);
+        counts.parallel_ios = 2 * spec_.shape.stripes();
+        counts.flops = butterfly_flops(level_) * static_cast<double>(index_t{1} << (spec_.shape.n - level_.depth));
+        const double compute = counts.flops / 6e9 / spec_.threads;
+        counts.seconds =
+            spec_.mode == IoMode::asynchronous ? std::max(counts.seconds, compute) : counts.seconds + compute;
+        return counts;
+    }
+    index_t own_memory_bytes(int) const override { return superlevel_own_bytes(spec_, level_); }
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        if (!binding.pass_team) {
+            SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
+        }
+        SPANFFT_TRY(binding.pass_team->pipeline.started());
+        switch (spec_.precision) {
+            case Precision::single:
+                return make_task<float>(spec_, level_, binding);
+            case Precision::dbl:
+                return make_task<double>(spec_, level_, binding);
+            case Precision::extended:
+                return make_task<long double>(spec_, level_, binding);
+        }
+        return error(Code::internal, "unknown precision");
+    }
+
+  private:
+    PdmSpec spec_;
+    Superlevel level_;
+    Machine machine_;
+};
+
+}  // namespace
+
+index_t superlevel_own_bytes(const PdmSpec& spec, const Superlevel& level) {
+    if (level.done == 0) return 0;
+    return RootTable::bytes(roots_n(level)) + factor_tables(spec, level) * factor_bytes(spec, level);
+}
+
+std::unique_ptr<Step> make_superlevel_step(const PdmSpec& spec, Superlevel level, Machine machine) {
+    return std::make_unique<SuperlevelStep>(spec, std::move(level), std::move(machine));
+}
+
+}  // namespace spanfft

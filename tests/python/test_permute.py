@@ -1,0 +1,185 @@
+"""spanfft permute and spanfft.permute against numpy, and method=superlevels through the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+import scipy.fft
+import spanfft
+from conftest import assert_within_rule, cli, error_limit, relative_error
+
+DTYPES = ["float32", "complex64", "complex128"]
+
+
+def numbers(rng, shape, dtype):
+    x = rng.standard_normal(shape)
+    return (x + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
+
+
+def reversed_bits(n):
+    return np.array([int(f"{x:0{n}b}"[::-1], 2) for x in range(1 << n)])
+
+
+def permuted(x, targets):
+    out = np.empty_like(x)
+    out[targets] = x
+    return out
+
+
+def saved(tmp_path, x, name="in.npy"):
+    np.save(tmp_path / name, x)
+    return tmp_path / name
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("disks", [1, 2, 4])
+@pytest.mark.parametrize("synchronous", [False, True])
+def test_named_permutations_are_numpys(dtype, disks, synchronous, rng, tmp_path):
+    x = numbers(rng, 1 << 14, dtype)
+    source, target = saved(tmp_path, x), tmp_path / "out.npy"
+    folders = [tmp_path / f"disk{k}" for k in range(disks)]
+    for folder in folders:
+        folder.mkdir()
+    index = np.arange(x.size)
+    wanted = {
+        "bit-reversal": permuted(x, reversed_bits(14)),
+        "rotation:5": permuted(x, (index >> 5) | (index & 31) << 9),
+        "transpose:64x256": x.reshape(64, 256).T.ravel(),
+        "identity": x,
+    }
+    for kind, expected in wanted.items():
+        done = spanfft.permute(
+            source, target, kind=kind, memory="32KiB", block_bytes=512, scratch=folders, synchronous=synchronous
+        )
+        assert np.array_equal(np.load(target), expected), kind
+        assert done.counted_parallel_ios == done.predicted_parallel_ios <= done.bound
+        assert done.disks == disks
+        assert done.memory_bytes <= 32 << 10
+        assert all(os.listdir(folder) == [] for folder in folders)
+    assert np.array_equal(np.load(source), x)
+    assert sorted(os.listdir(tmp_path)) == sorted(["in.npy", "out.npy", *(folder.name for folder in folders)])
+
+
+def test_a_matrix_from_a_file_with_a_complement(rng, tmp_path):
+    n = 12
+    x = numbers(rng, (8, 512), "complex64")
+    source = saved(tmp_path, x)
+    rows = np.triu(rng.integers(0, 2, (n, n)), 1) + np.eye(n, dtype=int)  # upper triangular: not singular
+    rows = rows[rng.permutation(n)]
+    (tmp_path / "h.txt").write_text("# H\n" + "\n".join(" ".join(map(str, row)) for row in rows) + "\n")
+    bits = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
+    targets = ((bits @ rows.T % 2) << np.arange(n)).sum(axis=1) ^ 0b101
+    done = cli("permute", source, "out.npy", "--kind", "matrix:h.txt", "--complement", "0b101", "--memory", "16KiB",
+               "--block-bytes", "64", "--json", cwd=tmp_path)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert report["counted_parallel_ios"] == report["predicted_parallel_ios"] <= report["bound"]
+    out = np.load(tmp_path / "out.npy")
+    assert out.shape == (8, 512)
+    assert np.array_equal(out.ravel(), permuted(x.ravel(), targets))
+
+
+def test_transposing_a_matrix_turns_its_shape(rng, tmp_path):
+    x = numbers(rng, (32, 128), "complex128")
+    done = cli("permute", saved(tmp_path, x), "out.npy", "--kind", "transpose", "--memory", "8KiB", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "128x32 complex128" in done.stdout
+    assert np.array_equal(np.load(tmp_path / "out.npy"), x.T)
+
+
+def test_raw_files_and_more_memory_than_there_is_data(rng, tmp_path):
+    x = numbers(rng, 1 << 10, "float64")
+    (tmp_path / "in.raw").write_bytes(b"head" * 3 + x.tobytes())
+    done = cli("permute", "in.raw", "out.raw", "--kind", "bit-reversal", "--dtype", "float64", "--offset", 12,
+               "--memory", "1MiB", "--sync", "--quiet", cwd=tmp_path)  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert np.array_equal(np.fromfile(tmp_path / "out.raw"), permuted(x, reversed_bits(10)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--kind", "bit-reversal", "--memory", "24"), 4, "too small"),
+        (("--kind", "rotate:3"), 2, "not known; use one of identity, bit-reversal"),
+        (("--kind", "rotation:11"), 2, "not between 0 and the 10 bits"),
+        (("--kind", "transpose:10x100"), 2, "10 is no power of two"),
+        (("--kind", "transpose:16x32"), 2, "has 2^9 records, but there are 2^10"),
+        (("--kind", "transpose"), 2, "not two axes"),
+        (("--kind", "matrix:no.txt"), 5, "can't read the matrix no.txt"),
+        (("--kind", "matrix:singular.txt"), 2, "singular: its rank is 9"),
+        (("--kind", "matrix:small.txt"), 2, "has 2 rows, but indices of 1024 records have 10 bits"),
+        (("--kind", "matrix:ragged.txt"), 2, "row 1 of the matrix"),
+        (("--kind", "bit-reversal", "--complement", "1024"), 2, "it can be 0 to 1023"),
+        (("--kind", "bit-reversal", "--block-bytes", "100"), 2, "use 64"),
+        (("--kind", "bit-reversal", "--scratch", "a,b,c"), 2, "3 disks are no power of two"),
+        (("--kind", "bit-reversal", "--scratch", "nowhere", "--memory", "4KiB", "--block-bytes", "64"), 5, "nowhere"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_left(arguments, code, words, rng, tmp_path):
+    saved(tmp_path, numbers(rng, 1 << 10, "complex64"))
+    identity = np.eye(10, dtype=int)
+    identity[3] = identity[4]
+    np.savetxt(tmp_path / "singular.txt", identity, "%d")
+    (tmp_path / "small.txt").write_text("10\n01\n")
+    (tmp_path / "ragged.txt").write_text("10\n0\n")
+    before = sorted(os.listdir(tmp_path))
+    done = cli("permute", "in.npy", "out.npy", *arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr, done.stderr
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_lengths_and_paths_that_cannot_be(rng, tmp_path):
+    saved(tmp_path, numbers(rng, 1000, "complex64"), "thousand.npy")
+    done = cli("permute", "thousand.npy", "out.npy", "--kind", "bit-reversal", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "1000 elements" in done.stderr
+    assert "512 or 1024" in done.stderr
+    saved(tmp_path, numbers(rng, 64, "complex64"))
+    done = cli("permute", "in.npy", "in.npy", "--kind", "bit-reversal", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "never overwritten" in done.stderr
+
+
+def test_progress_may_stop_it(rng, tmp_path):
+    source = saved(tmp_path, numbers(rng, 1 << 14, "complex64"))
+    with pytest.raises(spanfft.Interrupted):
+        spanfft.permute(
+            source, tmp_path / "out.npy", kind="bit-reversal", memory="32KiB", progress=lambda done, total: False
+        )
+    assert os.listdir(tmp_path) == ["in.npy"]
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("method", ["superlevels", "superlevels:sync,block=4KiB", "superlevels:disks=2"])
+def test_superlevels_from_file_to_file(dtype, method, rng, tmp_path):
+    x = numbers(rng, 1 << 18, dtype)
+    saved(tmp_path, x)
+    for backward in (False, True):
+        done = cli("transform", "in.npy", "out.npy", "--method", method, "--memory", "1MiB", "--json",
+                   *(["--backward"] if backward else []), cwd=tmp_path)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)["ranks"][0]
+        assert report["solver"] == "superlevels"
+        for key in ("disk_reads", "disk_writes", "disk_read_bytes", "disk_written_bytes", "parallel_ios"):
+            assert report["counted"][key] == report["predicted"][key] > 0, key
+        wide = x.astype("clongdouble")
+        exact = scipy.fft.ifft(wide) if backward else scipy.fft.fft(wide)
+        assert relative_error(np.load(tmp_path / "out.npy"), exact) <= error_limit((x.size,), dtype)
+    explained = cli("plan", f"c2c {1 << 18} memory=1MiB method={method}").stdout
+    assert "parallel I/Os" in explained
+    assert "by P1's analysis" in explained
+    assert_within_rule(np.load(tmp_path / "out.npy"), scipy.fft.ifft(x.astype("clongdouble")))
+
+
+def test_a_forced_method_that_cannot_says_why(rng, tmp_path):
+    saved(tmp_path, numbers(rng, 1000, "complex64"))
+    done = cli("transform", "in.npy", "out.npy", "--method", "superlevels", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "1000 is none" in done.stderr
+    done = cli("transform", "in.npy", "out.npy", "--method", "magic", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "superlevels" in done.stderr
