@@ -44,6 +44,15 @@ std::optional<AxisWork> axis_work(const LoopDim& axis, std::vector<LoopDim> loop
     if (lane == loops.end()) return std::nullopt;
     AxisWork work{axis, lane->n, {}};
     loops.erase(lane);
+    // Rows that follow one another without a gap are one row: 256 of 129 are cut into tiles of 32, not of 28.
+    for (;;) {
+        const auto next = std::find_if(loops.begin(), loops.end(), [&](const LoopDim& l) {
+            return l.in_stride == work.lanes && l.out_stride == work.lanes;
+        });
+        if (next == loops.end()) break;
+        work.lanes *= next->n;
+        loops.erase(next);
+    }
     work.loops = std::move(loops);
     return work;
 }
