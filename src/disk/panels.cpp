@@ -21,6 +21,10 @@ Run piece_of(const Run& run, index_t pieces, index_t i) {
 ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
     const index_t begin = panel_index % panels_per_matrix() * panel, end = std::min(begin + panel, columns);
     if (which == 0) return {begin, end - begin};
+    if (twin_elems > 0) {
+        if (twin_once && panel_index >= panels_per_matrix()) return {};
+        return {begin, end - begin};
+    }
     // Columns 0 and row_elems/2 are their own mirror images: of row_elems = 6, 1 and 2 have 5 and 4; of 5, 4 and 3.
     const index_t first = std::max<index_t>(begin, 1), last = std::min(end, (row_elems - 1) / 2 + 1);
     if (!mirrored || first >= last) return {};
@@ -32,14 +36,15 @@ index_t ColumnPanels::pitch_bytes() const {
     return lean() ? bytes : round_up(bytes, kSlackBytes) + kSlackBytes;
 }
 
-index_t ColumnPanels::slot_bytes() const { return rows * pitch_bytes() * (mirrored ? 2 : 1); }
+index_t ColumnPanels::slot_bytes() const { return rows * pitch_bytes() * (mirrored || twin_elems > 0 ? 2 : 1); }
 
 RowMap ColumnPanels::map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const {
     RowMap rows_at;
-    const index_t matrix = panel_index / panels_per_matrix();
+    const bool twin = which == 1 && twin_elems > 0;
+    const index_t before = twin ? twin_elems : panel_index / panels_per_matrix() * matrix_elems();
     rows_at.base = static_cast<char*>(slot) + which * rows * pitch_bytes();
     rows_at.pitch_bytes = pitch_bytes();
-    rows_at.file_bytes = file_offset_bytes + (matrix * matrix_elems() + group(panel_index, which).first) * elem_bytes;
+    rows_at.file_bytes = file_offset_bytes + (before + group(panel_index, which).first) * elem_bytes;
     rows_at.row_bytes = row_elems * elem_bytes;
     rows_at.lean = lean();
     return rows_at;
@@ -75,7 +80,9 @@ index_t ColumnPanels::requests(index_t panel_index) const {
 index_t ColumnPanels::total_requests() const {
     index_t total = 0;
     for (index_t p = 0; p < panels_per_matrix(); ++p) total += requests(p);
-    return outer * total;
+    if (!twin_once) return outer * total;
+    for (index_t p = 0; p < panels_per_matrix(); ++p) total += (outer - 1) * group_runs(*this, group(p, 0)).count();
+    return total;
 }
 
 Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const {

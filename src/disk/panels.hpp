@@ -44,12 +44,16 @@ struct ColumnPanels {
     index_t columns = 1;    // that panels walk over: row_elems, or row_elems/2+1 when mirrored
     index_t panel = 1;      // columns a panel
     bool mirrored = false;  // a panel of columns [a, b) also holds columns row_elems - c for 0 < c < row_elems/2
+    // > 0: a panel also holds the same columns of a matrix that lies so far behind the first one, and that all `outer`
+    // share: on the first only (twin_once), or on each.
+    index_t twin_elems = 0;
+    bool twin_once = false;
 
     index_t panels_per_matrix() const { return ceil_div(columns, panel); }
     index_t panels() const { return outer * panels_per_matrix(); }
     index_t matrix_elems() const { return (rows - 1) * row_elems + last_row_elems; }
 
-    // A contiguous range of columns in a panel; width 0: none. group 1 is the mirrored one.
+    // A contiguous range of columns in a panel; width 0: none. group 1 is the mirrored one, or the twin's.
     struct Group {
         index_t first = 0, width = 0;
     };
@@ -61,7 +65,9 @@ struct ColumnPanels {
 
     index_t requests(index_t panel_index) const;
     Run run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const;
-    index_t payload_bytes() const { return outer * matrix_elems() * elem_bytes; }  // of all panels
+    index_t payload_bytes() const {  // of all panels
+        return (outer + (twin_elems == 0 ? 0 : twin_once ? 1 : outer)) * matrix_elems() * elem_bytes;
+    }
     index_t total_requests() const;
 };
 

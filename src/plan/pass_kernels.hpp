@@ -63,6 +63,24 @@ inline void twiddle_rows(const Pair<T>* __restrict from, const Pair<T>* __restri
     }
 }
 
+// The same in place, for all rows of a column.
+template <class T>
+inline void twiddle_in_place(Pair<T>* column, const Pair<T>* __restrict factors, index_t rows) {
+    for (index_t begin = 0; begin < rows; begin += kTwiddleChunk) {
+        const Pair<T> chunk = factors[kTwiddleChunk + begin / kTwiddleChunk];
+        const index_t count = std::min(kTwiddleChunk, rows - begin);
+        for (index_t i = 0; i < count; ++i) {
+            column[begin + i] = multiply(column[begin + i], multiply(chunk, factors[i]));
+        }
+    }
+}
+
+template <class T>
+inline void multiply_rows(const Pair<T>* __restrict x, const Pair<T>* __restrict y, index_t count,
+                          Pair<T>* __restrict to) {
+    for (index_t i = 0; i < count; ++i) to[i] = multiply(x[i], y[i]);
+}
+
 // Copies `width` neighbouring elements at `from` to element `point` of each of `width` tile columns.
 template <class E>
 inline void into_tile(const E* from, index_t width, E* tile, index_t pitch_elems, index_t point) {

@@ -38,7 +38,16 @@ index_t tile_pitch(index_t points, index_t bytes) {
 
 bool reads_blocks(const PassSpec& spec) { return spec.shape == Shape::blocks_to_columns; }
 bool writes_blocks(const PassSpec& spec) { return spec.shape == Shape::columns_to_blocks; }
-bool tiled(const PassSpec& spec) { return spec.shape != Shape::slabs; }
+bool tiled(const PassSpec& spec) { return spec.shape != Shape::slabs && spec.shape != Shape::chirp_rows; }
+// Bytes of twiddles and chirps: tables that all threads share, and the factors of a column for each.
+index_t table_bytes(const PassSpec& spec) {
+    index_t bytes = spec.roots_n > 0 ? RootTable::bytes(spec.roots_n) : 0;
+    if (spec.chirp.length > 0) bytes += RootTable::bytes(spec.chirp.order());
+    return bytes;
+}
+index_t twiddle_bytes(const PassSpec& spec) {
+    return spec.roots_n > 0 ? round_up(twiddle_elems(spec.out_points) * elem_bytes(spec.precision, true), 4096) : 0;
+}
 
 }  // namespace
 
@@ -64,16 +73,12 @@ index_t PassSpec::target_pitch() const { return tile_pitch(out_points, elem_byte
 
 // For each thread: a tile on the source side, one on the target side if that is another, and twiddles.
 index_t PassSpec::own_bytes() const {
-    if (!tiled(*this)) return 0;
+    if (!tiled(*this)) return table_bytes(*this) + threads * twiddle_bytes(*this);
     const index_t source_bytes = lanes * source_pitch() * elem_bytes(precision, source_complex);
     const index_t target_bytes = lanes * target_pitch() * elem_bytes(precision, target_complex);
     index_t bytes = threads * round_up(source_bytes, 4096);
     if (source_complex != target_complex) bytes += threads * round_up(target_bytes, 4096);
-    if (roots_n > 0) {
-        bytes += RootTable::bytes(roots_n) +
-                 threads * round_up(twiddle_elems(out_points) * elem_bytes(precision, true), 4096);
-    }
-    return bytes;
+    return bytes + table_bytes(*this) + threads * twiddle_bytes(*this);
 }
 
 std::vector<PassStage> make_stages(const StageRequest& request) {
@@ -196,10 +201,14 @@ index_t total_columns(const PassSpec& spec) {
             return spec.blocks.outer * spec.blocks.columns;
         case Shape::blocks_to_columns:
             return spec.blocks.outer * spec.blocks.rows;
+        case Shape::chirp_in:  // and the filter's
+            return (spec.in.outer + 1) * spec.in.columns;
         case Shape::columns:
+        case Shape::chirp_out:
             return spec.in.outer * spec.in.columns;
         case Shape::slabs:
-            return spec.in.row_elems / spec.points;
+        case Shape::chirp_rows:
+            return spec.in.outer * (spec.in.row_elems / spec.points);
     }
     return 0;
 }
@@ -264,6 +273,9 @@ class PassTask : public Task {
     Status compute(index_t step, index_t read, index_t write);
     void compute_columns(const Where& where, Lane& lane, index_t first, index_t count);
     void compute_slabs(const Where& where);
+    void compute_chirp_in(const Where& where, Lane& lane, index_t first, index_t count);
+    void compute_chirp_rows(const Where& where);
+    void compute_chirp_out(const Where& where, Lane& lane, index_t first, index_t count);
 
     template <class E>
     void gather(const Where& where, index_t first, index_t count, E* tile) const;
@@ -277,7 +289,7 @@ class PassTask : public Task {
     std::shared_ptr<PassTeam> team_;
     std::vector<Lane> lanes_;
     Buffer tiles_;
-    RootTable roots_;
+    RootTable roots_, chirp_roots_;
     char* base_ = nullptr;  // work0, during a run
     index_t in_offset_ = 0, out_offset_ = 0;
     std::atomic<index_t> columns_done_{0};
@@ -304,12 +316,14 @@ Status PassTask<T>::prepare(Binding& binding) {
         spec_.source_complex == spec_.target_complex
             ? 0
             : round_up(spec_.lanes * spec_.target_pitch() * elem_bytes(spec_.precision, spec_.target_complex), 4096);
-    const index_t twiddle_bytes =
-        spec_.roots_n > 0 ? round_up(twiddle_elems(spec_.out_points) * elem_bytes(spec_.precision, true), 4096) : 0;
-    const index_t lane_bytes = tiled(spec_) ? source_bytes + target_bytes + twiddle_bytes : 0;
+    const index_t tile_bytes = tiled(spec_) ? source_bytes + target_bytes : 0;
+    const index_t lane_bytes = tile_bytes + twiddle_bytes(spec_);
     SPANFFT_ASSIGN(tiles_, Buffer::allocate(static_cast<size_t>(lanes * lane_bytes)));
     if (spec_.roots_n > 0) {
         SPANFFT_ASSIGN(roots_, RootTable::make(spec_.roots_n));
+    }
+    if (spec_.chirp.length > 0) {
+        SPANFFT_ASSIGN(chirp_roots_, RootTable::make(spec_.chirp.order()));
     }
     lanes_.resize(static_cast<size_t>(lanes));
     char* next = tiles_.as<char>();
@@ -318,10 +332,9 @@ Status PassTask<T>::prepare(Binding& binding) {
     for (Lane& lane : lanes_) {
         SPANFFT_TRY(plan_stages(spec_.stages, lane.stages, binding));
         SPANFFT_TRY(plan_stages(spec_.last_stages, lane.last_stages, binding));
-        if (!tiled(spec_)) continue;
         lane.source_tile = next;
         lane.target_tile = target_bytes > 0 ? next + source_bytes : next;
-        lane.twiddles = reinterpret_cast<C*>(next + source_bytes + target_bytes);
+        lane.twiddles = reinterpret_cast<C*>(next + tile_bytes);
         next += lane_bytes;
     }
     return team_->pipeline.started();
@@ -361,7 +374,10 @@ Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
     const Where where = locate(step, read, write);
     if (where.count == 0) return {};  // the last panel of a matrix may have fewer tiles
     if (!tiled(spec_)) {
-        compute_slabs(where);
+        if (spec_.shape == Shape::chirp_rows)
+            compute_chirp_rows(where);
+        else
+            compute_slabs(where);
         return {};
     }
     std::atomic<index_t> next{0};
@@ -377,6 +393,8 @@ Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
 
 template <class T>
 void PassTask<T>::compute_columns(const Where& where, Lane& lane, index_t first, index_t count) {
+    if (spec_.shape == Shape::chirp_in) return compute_chirp_in(where, lane, first, count);
+    if (spec_.shape == Shape::chirp_out) return compute_chirp_out(where, lane, first, count);
     if (!spec_.source_complex) {
         gather(where, first, count, static_cast<T*>(lane.source_tile));
     } else if (spec_.in.mirrored && !reads_blocks(spec_)) {
@@ -535,6 +553,92 @@ void PassTask<T>::compute_slabs(const Where& where) {
         team_->compute.run(job);
     }
     columns_done_.fetch_add(slabs, std::memory_order_relaxed);
+}
+
+// Columns of the input times the chirp, padded with zeros, transformed and twiddled; of the first array those of the
+// filter besides. A row of the padded array is in.row_elems elements.
+template <class T>
+void PassTask<T>::compute_chirp_in(const Where& where, Lane& lane, index_t first, index_t count) {
+    C* const tile = static_cast<C*>(lane.source_tile);
+    const index_t pitch = spec_.source_pitch(), step = spec_.in.row_elems, m = spec_.roots_n;
+    const auto put = [&](int which) {
+        execute(spec_.stages, lane.stages, tile, tile);
+        const RowMap rows = spec_.out.map(where.panel, which, out_offset_, where.write);
+        const index_t at = first - spec_.out.group(where.panel, which).first;
+        for (index_t j = 0; j < count; ++j) {
+            make_twiddles(roots_, first + j, spec_.points, false, 1, lane.twiddles);
+            twiddle_in_place(tile + j * pitch, lane.twiddles, spec_.points);
+        }
+        for (index_t r = 0; r < spec_.points; ++r) {
+            from_tile(tile, pitch, r, count, reinterpret_cast<C*>(rows.row(r)) + at);
+        }
+        columns_done_.fetch_add(count, std::memory_order_relaxed);
+    };
+    if (spec_.in.elem_bytes == static_cast<index_t>(sizeof(C))) {
+        gather(where, first, count, tile);
+    } else {
+        const RowMap rows = spec_.in.map(where.panel, 0, in_offset_, where.read);
+        const index_t at = first - spec_.in.group(where.panel, 0).first;
+        for (index_t r = 0; r < spec_.in.rows; ++r) {
+            const T* reals = reinterpret_cast<const T*>(rows.row(r)) + at;
+            for (index_t j = 0; j < count; ++j) tile[j * pitch + r] = {reals[j], 0};
+        }
+    }
+    for (index_t j = 0; j < count; ++j)
+        chirp_inputs(spec_.chirp, chirp_roots_, first + j, step, spec_.points, tile + j * pitch);
+    put(0);
+    if (where.matrix > 0) return;
+    for (index_t j = 0; j < count; ++j) {
+        chirp_filter(spec_.chirp, chirp_roots_, m, spec_.scale, first + j, step, spec_.points, tile + j * pitch);
+    }
+    put(1);
+}
+
+// Rows of the array and of the filter: both transformed, multiplied, transformed back and untwiddled.
+template <class T>
+void PassTask<T>::compute_chirp_rows(const Where& where) {
+    const index_t points = spec_.points, slabs = where.count / points, row = where.first / points;
+    C* const data = reinterpret_cast<C*>(spec_.in.map(where.panel, 0, in_offset_, where.read).row(0));
+    C* const filter = reinterpret_cast<C*>(spec_.in.map(where.panel, 1, in_offset_, where.read).row(0));
+    C* const target = reinterpret_cast<C*>(spec_.out.map(where.panel, 0, out_offset_, where.write).row(0));
+    std::atomic<index_t> next{0};
+    const std::function<void(int)> job = [&](int member) {
+        Lane& lane = lanes_[static_cast<size_t>(member)];
+        for (index_t i = next.fetch_add(1); i < slabs; i = next.fetch_add(1)) {
+            C *const x = data + i * points, *const b = filter + i * points, *const y = target + i * points;
+            execute(spec_.stages, lane.stages, x, x);
+            execute(spec_.stages, lane.stages, b, b);
+            multiply_rows(x, b, points, y);
+            execute(spec_.last_stages, lane.last_stages, y, y);
+            make_twiddles(roots_, row + i, points, true, 1, lane.twiddles);
+            twiddle_in_place(y, lane.twiddles, points);
+        }
+    };
+    team_->compute.run(job);
+    columns_done_.fetch_add(slabs, std::memory_order_relaxed);
+}
+
+// Columns of the convolution, transformed back, times the chirp; of real results the real part.
+template <class T>
+void PassTask<T>::compute_chirp_out(const Where& where, Lane& lane, index_t first, index_t count) {
+    C* const tile = static_cast<C*>(lane.source_tile);
+    const index_t pitch = spec_.source_pitch();
+    gather(where, first, count, tile);
+    execute(spec_.stages, lane.stages, tile, tile);
+    for (index_t j = 0; j < count; ++j) {
+        chirp_outputs(spec_.chirp, chirp_roots_, first + j, spec_.out.row_elems, spec_.out.rows, tile + j * pitch);
+    }
+    const RowMap rows = spec_.out.map(where.panel, 0, out_offset_, where.write);
+    const index_t at = first - spec_.out.group(where.panel, 0).first;
+    for (index_t r = 0; r < spec_.out.rows; ++r) {
+        if (spec_.out.elem_bytes == static_cast<index_t>(sizeof(C))) {
+            from_tile(tile, pitch, r, count, reinterpret_cast<C*>(rows.row(r)) + at);
+        } else {
+            T* reals = reinterpret_cast<T*>(rows.row(r)) + at;
+            for (index_t j = 0; j < count; ++j) reals[j] = tile[j * pitch + r].re;
+        }
+    }
+    columns_done_.fetch_add(count, std::memory_order_relaxed);
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 //   blocks_to_columns  its second pass: blocks -> transform -> strided columns, in natural order
 //   columns            a group of axes with something faster behind it: strided columns -> transform -> the same
 //   slabs              a group of axes up to the last one: contiguous slabs -> transform -> slabs
+//   chirp_in, chirp_rows, chirp_out  the three of a convolution with a chirp (plan/chirp.hpp, solvers/chirp_passes.cpp)
 // Panels lie in the executor's work0, which all passes of a plan share; tiles, tables and engines are the task's.
 // Invariant: predict() is computed from the geometry alone; counted() comes from the Stores and the loops themselves.
 #pragma once
@@ -16,6 +17,7 @@
 
 #include "disk/panels.hpp"
 #include "engine/engine.hpp"
+#include "plan/chirp.hpp"
 #include "plan/machine.hpp"
 #include "plan/step.hpp"
 
@@ -31,7 +33,7 @@ struct PassStage {
 };
 
 struct PassSpec {
-    enum class Shape { columns_to_blocks, blocks_to_columns, columns, slabs };
+    enum class Shape { columns_to_blocks, blocks_to_columns, columns, slabs, chirp_in, chirp_rows, chirp_out };
     Shape shape = Shape::slabs;
     Place source = Place::input, target = Place::output;
     Precision precision = Precision::dbl;
@@ -51,8 +53,9 @@ struct PassSpec {
     index_t roots_n = 0;                 // the length n whose roots the twiddles are; n1*n2
     index_t lanes = 1;                   // columns a tile; slabs a call
     std::vector<PassStage> stages;       // on `lanes` columns or slabs
-    std::vector<PassStage> last_stages;  // slabs: on one slab, when lanes > 1; else empty
+    std::vector<PassStage> last_stages;  // slabs: on one slab, when lanes > 1; chirp_rows: the way back; else empty
     double flops_each = 0;               // of a column or slab
+    Chirp chirp;                         // of the chirp_ shapes
 
     index_t tile_steps() const;  // compute steps a panel
     index_t read_slots() const { return in_place ? 3 : 2; }

@@ -15,8 +15,8 @@
 #include <cmath>
 #include <optional>
 
-#include "plan/pass_step.hpp"
 #include "plan/transform_step.hpp"
+#include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {
@@ -29,7 +29,7 @@ constexpr double kReadRequestSeconds = 4e-6, kWriteRequestSeconds = 2e-6;
 // Writes through the page cache: 7.6 s for 2 GiB in 11.5 KiB runs where direct ones would take 1.3 (one run, busy
 // machine).
 constexpr double kUnalignedWriteSecondsPerByte = 3e-9;
-constexpr index_t kTileBytes = index_t{1} << 20;  // what a thread works on: half of a level-2 cache
+using Job = LongAxis;
 
 struct Split {
     PassSpec first, second;
@@ -38,64 +38,11 @@ struct Split {
     index_t memory_bytes() const { return panel_bytes() + first.own_bytes() + second.own_bytes(); }
 };
 
-struct Job {
-    index_t n = 0, outer = 1;
-    bool halves = false, forward = true;
-    Problem problem;
-    int threads = 1;
-    index_t budget_bytes = 0;
-    index_t half() const { return n / 2 + 1; }
-    index_t elem(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
-};
-
-// What each process may touch beyond the buffers that are counted: engine tables, thread stacks, page rounding.
-index_t reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
-
-std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_t real_points) {
-    StageRequest request;
-    request.shape = {real_points};
-    request.axes = {0};
-    request.kernels = {kernel};
-    request.precision = spec.precision;
-    request.source_complex = spec.source_complex;
-    request.target_complex = spec.target_complex;
-    request.lanes = spec.lanes;
-    request.source_pitch = spec.source_pitch();
-    request.target_pitch = spec.target_pitch();
-    request.across = spec.source_complex != spec.target_complex;
-    return make_stages(request);
-}
-
-double column_flops(index_t points, bool real) {
-    return (real ? 2.5 : 5.0) * static_cast<double>(points) * std::log2(static_cast<double>(points));
-}
-
-// Panels as wide as `bytes` of slots allow, in multiples of `unit` columns; then all equally wide. False: none fits.
-bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes) {
-    panels.panel = unit;
-    if (slots * panels.slot_bytes() > bytes) return false;
-    index_t fits = 1, too_many = ceil_div(panels.columns, unit) + 1;
-    while (fits + 1 < too_many) {
-        const index_t middle = fits + (too_many - fits) / 2;
-        panels.panel = middle * unit;
-        (slots * panels.slot_bytes() <= bytes ? fits : too_many) = middle;
-    }
-    panels.panel = fits * unit;
-    panels.panel = round_up(ceil_div(panels.columns, panels.panels_per_matrix()), unit);
-    return true;
-}
-
 // The two passes for n1*n2, without panels yet.
 Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t tile_columns, index_t tile_rows) {
     Split split;
     const bool real_in = job.halves && job.forward, real_out = job.halves && !job.forward;
-    for (PassSpec* pass : {&split.first, &split.second}) {
-        pass->precision = job.problem.precision;
-        pass->backward = !job.forward;
-        pass->threads = job.threads;
-        pass->engine = job.problem.engine;
-        pass->lanes = lanes;
-    }
+    split.first = split.second = blank_pass(job, lanes);
     PassSpec& first = split.first;
     first.shape = PassSpec::Shape::columns_to_blocks;
     first.source = Place::input;
@@ -198,32 +145,11 @@ std::optional<Split> fit_in_place(const Job& job, Split split) {
     return split;
 }
 
-std::vector<index_t> divisors(index_t n) {
-    std::vector<index_t> all{1};
-    index_t previous = 0, power_from = 0;
-    for (index_t p : prime_factors(n)) {
-        const index_t from = p == previous ? power_from : 0;
-        const auto size = static_cast<index_t>(all.size());
-        for (index_t i = from; i < size; ++i) all.push_back(all[static_cast<size_t>(i)] * p);
-        power_from = size;
-        previous = p;
-    }
-    std::sort(all.begin(), all.end());
-    return all;
-}
-
-// Columns a tile: one or two cache lines of a row, as the cache allows.
-index_t best_lanes(const Job& job, index_t n1) {
-    const index_t longest = std::max(n1, job.n / n1) * job.elem(true);
-    const index_t most = std::max<index_t>(1, 128 / job.elem(true)), fewest = std::max<index_t>(1, most / 2);
-    return std::clamp(kTileBytes / longest, fewest, most);
-}
-
 std::optional<Split> best_in_place(const Job& job) {
     std::optional<Split> best;
     for (index_t n1 : divisors(job.n)) {
         if (n1 == 1 || n1 == job.n) continue;
-        const index_t lanes = best_lanes(job, n1);
+        const index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
         for (index_t c = 2 * job.threads * lanes; c <= 512; c *= 2) {
             const auto split = fit_in_place(job, outline(job, n1, job.n / n1, lanes, c, c));
             if (split && (!best || split->seconds < best->seconds)) best = split;
@@ -238,7 +164,7 @@ std::optional<Split> best_split(const Job& job) {
     if (best) return best;
     for (index_t n1 : divisors(job.n)) {
         if (n1 == 1 || n1 == job.n) continue;
-        index_t lanes = best_lanes(job, n1);
+        index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
         for (bool found = false; lanes >= 1 && !found; lanes /= 2) {  // narrower tiles only where memory is that tight
             for (index_t c = lanes; c <= std::max<index_t>(lanes, 512); c *= 2) {
                 for (index_t d = lanes; d <= std::max<index_t>(lanes, 512); d *= 2) {
@@ -264,7 +190,7 @@ index_t smallest_memory(Job job) {
         if (smallest == 0 || needed < smallest) smallest = needed;
     }
     index_t budget = smallest;
-    while (budget - reserve_bytes(budget) < smallest) budget += std::max<index_t>(1, budget / 64);
+    while (budget - disk_reserve_bytes(budget) < smallest) budget += std::max<index_t>(1, budget / 64);
     return budget;
 }
 
@@ -280,29 +206,11 @@ index_t near_length(index_t n) {
 }
 
 Result<Job> examine(const Problem& problem, const Planner& planner) {
-    if (problem.memory_bytes == 0) return error(Code::unsupported, "two_pass is for files; give memory=");
-    if (problem.ranks != 1)
-        return error(Code::unsupported, "two_pass works in one process so far, not on ", problem.ranks, " ranks");
-    if (problem.axes.size() != 1) {
-        return error(Code::unsupported, "two_pass transforms one axis, not ", problem.axes.size(),
-                     "; transform the other axes in a run of their own");
-    }
-    if (problem.axes[0] != problem.ndim() - 1) {
-        return error(Code::unsupported, "two_pass transforms the last axis, not axis ", problem.axes[0], " of ",
-                     problem.ndim());
-    }
+    SPANFFT_ASSIGN(Job job, examine_long_axis(problem, planner, "two_pass"));
     if (is_r2r(problem.kinds[0])) {
         return error(Code::unsupported, "two_pass knows c2c, r2c and c2r, not ", axis_kind_name(problem.kinds[0]),
                      "; give enough memory for whole lines of ", problem.shape.back());
     }
-    Job job;
-    job.problem = problem;
-    job.n = problem.shape.back();
-    job.outer = product(problem.shape, 0, problem.ndim() - 1);
-    job.halves = problem.halves();
-    job.forward = problem.forward();
-    job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
-    job.budget_bytes = problem.memory_bytes - reserve_bytes(problem.memory_bytes);
     return job;
 }
 
@@ -346,20 +254,9 @@ Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Plann
     if (!split) return decline(job);
     finish(job, *split);
 
-    auto plan = std::make_unique<Plan>();
-    plan->problem = problem;
-    plan->problem.threads = job.threads;
-    plan->solver = "two_pass";
-    plan->input = {Layout(problem.input_shape(), {}), problem.input_elem()};
-    plan->output = {Layout(problem.output_shape(), {}), problem.output_elem()};
-    plan->slot_bytes.resize(1);
-    plan->slot_bytes[0].fill(0);
-    plan->slot_bytes[0][static_cast<size_t>(Slot::work0)] = split->panel_bytes();
-    plan->scratch_bytes = split->first.target == Place::scratch ? split->first.blocks.scratch_bytes() : 0;
-    plan->output_file_bytes = split->second.out.payload_bytes();
-    plan->sweeps = 2;
-    plan->steps.push_back(std::make_unique<PassStep>(std::move(split->first), planner.machine()));
-    plan->steps.push_back(std::make_unique<PassStep>(std::move(split->second), planner.machine()));
+    const index_t scratch_bytes = split->first.target == Place::scratch ? split->first.blocks.scratch_bytes() : 0;
+    auto plan = plan_of_passes(job, "two_pass", {std::move(split->first), std::move(split->second)}, planner.machine());
+    plan->scratch_bytes = scratch_bytes;
     return plan;
 }
 

@@ -67,6 +67,74 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"c2c 1048576 backward double", "5MiB", 128, 4096},
         PassCase{"c2c 69120 forward float norm=ortho", "700KiB", 0, 4096}));
 
+class ChirpPasses : public testing::TestWithParam<PassCase> {};
+
+TEST_P(ChirpPasses, MatchesTheDefinition) { expect_right(GetParam(), solve_chirp_passes); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Lengths, ChirpPasses,
+    testing::Values(
+        PassCase{"c2c 17 forward double", "128KiB"}, PassCase{"c2c 34 backward double", "128KiB"},
+        PassCase{"r2c 17 forward double", "128KiB"}, PassCase{"r2c 34 forward double", "128KiB"},
+        PassCase{"c2r 17 backward double", "128KiB"}, PassCase{"c2r 34 backward double", "128KiB"},
+        PassCase{"c2c 997 forward double", "160KiB", 128, 4096},
+        PassCase{"c2c 1009 backward double", "160KiB", 128, 4096}, PassCase{"c2c 1021 forward float", "128KiB"},
+        PassCase{"c2c 1021 backward longdouble norm=ortho", "256KiB", 64},
+        PassCase{"c2c 2018 forward double threads=3", "512KiB", 128, 4096},
+        PassCase{"r2c 1009 forward double", "160KiB", 80, 4096}, PassCase{"r2c 2018 forward float", "160KiB"},
+        PassCase{"c2r 1009 backward double", "160KiB", 128, 4096},
+        PassCase{"c2r 2018 backward double norm=forward", "160KiB"},
+        PassCase{"c2c 3x2x509 forward double axes=2", "128KiB", 128},
+        PassCase{"r2c 5x509 forward double axes=1", "1MiB"}, PassCase{"dct1 500 forward double", "128KiB"},
+        PassCase{"dct1 512 backward float", "128KiB"}, PassCase{"dct2 17 forward double", "128KiB"},
+        PassCase{"dct2 719 backward double", "128KiB", 8, 4096}, PassCase{"dct3 509 forward longdouble", "256KiB"},
+        PassCase{"dct4 719 forward double", "128KiB"}, PassCase{"dst1 502 forward double", "128KiB"},
+        PassCase{"dst2 719 forward float", "128KiB"}, PassCase{"dst3 509 forward double norm=forward", "128KiB"},
+        PassCase{"dst4 719 forward double", "128KiB"}, PassCase{"dst4 3x4x101 backward double axes=2", "128KiB"},
+        PassCase{"c2c 131101 forward double", "8MiB", 128, 4096},
+        PassCase{"c2c 1048583 backward float", "8MiB", 0, 4096},
+        PassCase{"dct4 131101 forward float", "8MiB", 128, 4096}));
+
+TEST(ChirpPasses, TakesTheSmallestMemoryThatItNames) {
+    for (const char* text : {"c2c 65537 forward double", "r2c 131074 forward float", "dct4 65537 backward double"}) {
+        const Planner planner{Machine()};
+        Problem problem = Problem::parse(std::string(text) + " memory=4KiB").value();
+        const auto refused = solve_chirp_passes(problem, planner);
+        ASSERT_FALSE(refused.ok());
+        EXPECT_EQ(refused.status().code(), Code::out_of_memory);
+        const std::string message = refused.status().message();
+        const size_t at = message.rfind('(');
+        ASSERT_NE(at, std::string::npos) << message;
+        problem.memory_bytes = std::stoll(message.substr(at + 1));
+        const auto plan = solve_chirp_passes(problem, planner);
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        EXPECT_LE(plan.value()->peak_memory_bytes(0), problem.memory_bytes);
+        --problem.memory_bytes;
+        EXPECT_FALSE(solve_chirp_passes(problem, planner).ok());
+    }
+}
+
+TEST(ChirpPasses, SharesTheFilterAmongTheArraysOfABatch) {
+    const Planner planner{Machine()};
+    const auto written = [&](const char* text) {
+        const auto plan = solve_chirp_passes(Problem::parse(text).value(), planner);
+        EXPECT_TRUE(plan.ok()) << plan.status().message();
+        return plan.ok() ? plan.value()->steps[0]->predict(0).disk_written_bytes : 0;
+    };
+    const index_t one = written("c2c 65537 forward double memory=8MiB");
+    EXPECT_EQ(written("c2c 9x65537 forward double axes=1 memory=8MiB"), one / 2 * 10);
+}
+
+// It is within 1.5 eps sqrt(log2 N), but not within the 0.6 that holds for these.
+TEST(ChirpPasses, LeavesLengthsWithoutLargePrimeFactorsToOthers) {
+    const Planner planner{Machine()};
+    for (const char* text : {"c2c 65536 forward double memory=1MiB", "dct1 65537 forward double memory=1MiB"}) {
+        const auto declined = solve_chirp_passes(Problem::parse(text).value(), planner);
+        ASSERT_FALSE(declined.ok());
+        EXPECT_EQ(declined.status().code(), Code::unsupported);
+    }
+}
+
 class AxisPasses : public testing::TestWithParam<PassCase> {};
 
 TEST_P(AxisPasses, MatchesTheDefinition) { expect_right(GetParam(), solve_axis_passes); }
