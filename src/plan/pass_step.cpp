@@ -279,7 +279,11 @@ class PassTask : public Task {
 
     template <class E>
     void gather(const Where& where, index_t first, index_t count, E* tile) const;
+    C spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column) const;
     void gather_half_spectrum(const Where& where, index_t first, index_t count, C* tile) const;
+    void gather_inputs(const Where& where, index_t first, index_t count, C* tile) const;
+    void gather_padded(const Where& where, index_t first, index_t count, T* tile) const;
+    void scatter_outputs(const Where& where, index_t first, index_t count, C* tile) const;
     template <class E>
     void scatter(const Where& where, index_t first, index_t count, E* tile) const;
     void scatter_half_spectrum(const Where& where, index_t first, index_t count, const C* tile) const;
@@ -395,10 +399,17 @@ template <class T>
 void PassTask<T>::compute_columns(const Where& where, Lane& lane, index_t first, index_t count) {
     if (spec_.shape == Shape::chirp_in) return compute_chirp_in(where, lane, first, count);
     if (spec_.shape == Shape::chirp_out) return compute_chirp_out(where, lane, first, count);
+    const bool sums = spec_.chirp.length > 0;  // a real kind as a Fourier transform
     if (!spec_.source_complex) {
-        gather(where, first, count, static_cast<T*>(lane.source_tile));
+        T* const tile = static_cast<T*>(lane.source_tile);
+        if (sums)
+            gather_padded(where, first, count, tile);
+        else
+            gather(where, first, count, tile);
     } else if (spec_.in.mirrored && !reads_blocks(spec_)) {
         gather_half_spectrum(where, first, count, static_cast<C*>(lane.source_tile));
+    } else if (sums && !reads_blocks(spec_)) {
+        gather_inputs(where, first, count, static_cast<C*>(lane.source_tile));
     } else {
         gather(where, first, count, static_cast<C*>(lane.source_tile));
     }
@@ -409,6 +420,8 @@ void PassTask<T>::compute_columns(const Where& where, Lane& lane, index_t first,
         scatter(where, first, count, static_cast<T*>(lane.target_tile));
     } else if (spec_.out.mirrored) {
         scatter_half_spectrum(where, first, count, static_cast<const C*>(lane.target_tile));
+    } else if (sums) {
+        scatter_outputs(where, first, count, static_cast<C*>(lane.target_tile));
     } else {
         scatter(where, first, count, static_cast<C*>(lane.target_tile));
     }
@@ -438,11 +451,22 @@ void PassTask<T>::gather(const Where& where, index_t first, index_t count, E* ti
     }
 }
 
+// What is stored of a real kind's input as the half spectrum whose c2r is that kind: x e(ak/D); the rest is 0. Real
+// data in the first place, so weights of 2 are the conjugate halves.
+template <class T>
+Pair<T> PassTask<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column) const {
+    if (k >= spec_.chirp.inputs) return {0, 0};
+    const T x = reinterpret_cast<const T*>(rows.row(row))[column];
+    const Pair<long double> root = linear_root(spec_.chirp, chirp_roots_, spec_.chirp.a, 0, k);
+    return {x * static_cast<T>(root.re), x * static_cast<T>(root.im)};
+}
+
 // Column k1 of X[k1 + n1*k2], k2 = 0..n2-1, from the half that is stored: k = k1 + n1*k2 > n/2 is conj(X[n-k]), and
 // n-k = (n1-k1) + n1*(n2-1-k2), or n1*(n2-k2) in column 0. Worked: n = 12 = 4*3, column 1 is X1, X5, conj(X3).
 template <class T>
 void PassTask<T>::gather_half_spectrum(const Where& where, index_t first, index_t count, C* tile) const {
-    const index_t n1 = spec_.in.row_elems, n2 = spec_.points, half = spec_.in.matrix_elems() - 1;
+    const index_t n1 = spec_.in.row_elems, n2 = spec_.points, half = spec_.roots_n / 2;
+    const bool sums = spec_.chirp.length > 0;
     const RowMap rows = spec_.in.map(where.panel, 0, in_offset_, where.read);
     const RowMap mirror_rows = spec_.in.map(where.panel, 1, in_offset_, where.read);
     const index_t at = spec_.in.group(where.panel, 0).first, mirror_at = spec_.in.group(where.panel, 1).first;
@@ -450,14 +474,16 @@ void PassTask<T>::gather_half_spectrum(const Where& where, index_t first, index_
         for (index_t j = 0; j < count; ++j) {
             const index_t k1 = first + j;
             C& to = tile[j * spec_.source_pitch() + k2];
-            if (k1 + n1 * k2 <= half) {
-                to = reinterpret_cast<const C*>(rows.row(k2))[k1 - at];
+            const index_t k = k1 + n1 * k2;
+            if (k <= half) {
+                to = sums ? spectrum_of_input(k, rows, k2, k1 - at) : reinterpret_cast<const C*>(rows.row(k2))[k1 - at];
                 continue;
             }
-            const C from = k1 == 0 ? reinterpret_cast<const C*>(rows.row(n2 - k2))[0]
-                           : 2 * k1 == n1
-                               ? reinterpret_cast<const C*>(rows.row(n2 - 1 - k2))[k1 - at]
-                               : reinterpret_cast<const C*>(mirror_rows.row(n2 - 1 - k2))[n1 - k1 - mirror_at];
+            const RowMap& map = k1 == 0 || 2 * k1 == n1 ? rows : mirror_rows;
+            const index_t row = k1 == 0 ? n2 - k2 : n2 - 1 - k2;
+            const index_t column = k1 == 0 ? 0 : 2 * k1 == n1 ? k1 - at : n1 - k1 - mirror_at;
+            const C from = sums ? spectrum_of_input(n1 * n2 - k, map, row, column)
+                                : reinterpret_cast<const C*>(map.row(row))[column];
             to = {from.re, -from.im};
         }
     }
@@ -489,6 +515,12 @@ void PassTask<T>::scatter(const Where& where, index_t first, index_t count, E* t
 template <class T>
 void PassTask<T>::scatter_half_spectrum(const Where& where, index_t first, index_t count, const C* tile) const {
     const index_t n1 = spec_.out.row_elems, n2 = spec_.points, half = spec_.out.matrix_elems() - 1;
+    const auto put = [&](index_t k, const C& value, char* row, index_t column) {
+        if (spec_.chirp.length == 0)
+            reinterpret_cast<C*>(row)[column] = value;
+        else
+            reinterpret_cast<T*>(row)[column] = real_output(spec_.chirp, chirp_roots_, k, value);
+    };
     const RowMap rows = spec_.out.map(where.panel, 0, out_offset_, where.write);
     const RowMap mirror_rows = spec_.out.map(where.panel, 1, out_offset_, where.write);
     const index_t at = spec_.out.group(where.panel, 0).first, mirror_at = spec_.out.group(where.panel, 1).first;
@@ -496,10 +528,12 @@ void PassTask<T>::scatter_half_spectrum(const Where& where, index_t first, index
         for (index_t j = 0; j < count; ++j) {
             const index_t k1 = first + j;
             const C from = tile[j * spec_.target_pitch() + k2];
-            if (k1 + n1 * k2 <= half) {
-                reinterpret_cast<C*>(rows.row(k2))[k1 - at] = from;
+            const index_t k = k1 + n1 * k2;
+            const C conjugate{from.re, -from.im};
+            if (k <= half) {
+                put(k, from, rows.row(k2), k1 - at);
             } else if (k1 > 0 && 2 * k1 != n1) {
-                reinterpret_cast<C*>(mirror_rows.row(n2 - 1 - k2))[n1 - k1 - mirror_at] = {from.re, -from.im};
+                put(n1 * n2 - k, conjugate, mirror_rows.row(n2 - 1 - k2), n1 - k1 - mirror_at);
             }
         }
     }
@@ -574,18 +608,7 @@ void PassTask<T>::compute_chirp_in(const Where& where, Lane& lane, index_t first
         }
         columns_done_.fetch_add(count, std::memory_order_relaxed);
     };
-    if (spec_.in.elem_bytes == static_cast<index_t>(sizeof(C))) {
-        gather(where, first, count, tile);
-    } else {
-        const RowMap rows = spec_.in.map(where.panel, 0, in_offset_, where.read);
-        const index_t at = first - spec_.in.group(where.panel, 0).first;
-        for (index_t r = 0; r < spec_.in.rows; ++r) {
-            const T* reals = reinterpret_cast<const T*>(rows.row(r)) + at;
-            for (index_t j = 0; j < count; ++j) tile[j * pitch + r] = {reals[j], 0};
-        }
-    }
-    for (index_t j = 0; j < count; ++j)
-        chirp_inputs(spec_.chirp, chirp_roots_, first + j, step, spec_.points, tile + j * pitch);
+    gather_inputs(where, first, count, tile);
     put(0);
     if (where.matrix > 0) return;
     for (index_t j = 0; j < count; ++j) {
@@ -618,13 +641,20 @@ void PassTask<T>::compute_chirp_rows(const Where& where) {
     columns_done_.fetch_add(slabs, std::memory_order_relaxed);
 }
 
-// Columns of the convolution, transformed back, times the chirp; of real results the real part.
+// Columns of the convolution, transformed back, times the chirp.
 template <class T>
 void PassTask<T>::compute_chirp_out(const Where& where, Lane& lane, index_t first, index_t count) {
     C* const tile = static_cast<C*>(lane.source_tile);
-    const index_t pitch = spec_.source_pitch();
     gather(where, first, count, tile);
     execute(spec_.stages, lane.stages, tile, tile);
+    scatter_outputs(where, first, count, tile);
+    columns_done_.fetch_add(count, std::memory_order_relaxed);
+}
+
+// Columns times the factors of the outputs, as many as there are; of real results the real part.
+template <class T>
+void PassTask<T>::scatter_outputs(const Where& where, index_t first, index_t count, C* tile) const {
+    const index_t pitch = spec_.target_pitch();
     for (index_t j = 0; j < count; ++j) {
         chirp_outputs(spec_.chirp, chirp_roots_, first + j, spec_.out.row_elems, spec_.out.rows, tile + j * pitch);
     }
@@ -638,7 +668,40 @@ void PassTask<T>::compute_chirp_out(const Where& where, Lane& lane, index_t firs
             for (index_t j = 0; j < count; ++j) reals[j] = tile[j * pitch + r].re;
         }
     }
-    columns_done_.fetch_add(count, std::memory_order_relaxed);
+}
+
+// Columns of the input times its factors, with zeros behind it.
+template <class T>
+void PassTask<T>::gather_inputs(const Where& where, index_t first, index_t count, C* tile) const {
+    const index_t pitch = spec_.source_pitch();
+    if (spec_.in.elem_bytes == static_cast<index_t>(sizeof(C))) {
+        gather(where, first, count, tile);
+    } else {
+        const RowMap rows = spec_.in.map(where.panel, 0, in_offset_, where.read);
+        const index_t at = first - spec_.in.group(where.panel, 0).first;
+        for (index_t r = 0; r < spec_.in.rows; ++r) {
+            const T* reals = reinterpret_cast<const T*>(rows.row(r)) + at;
+            for (index_t j = 0; j < count; ++j) tile[j * pitch + r] = {reals[j], 0};
+        }
+    }
+    for (index_t j = 0; j < count; ++j)
+        chirp_inputs(spec_.chirp, chirp_roots_, first + j, spec_.in.row_elems, spec_.points, tile + j * pitch);
+}
+
+// The same where the factors are weights alone and the tile is real.
+template <class T>
+void PassTask<T>::gather_padded(const Where& where, index_t first, index_t count, T* tile) const {
+    gather(where, first, count, tile);
+    const Chirp& chirp = spec_.chirp;
+    for (index_t j = 0; j < count; ++j) {
+        T* const column = tile + j * spec_.source_pitch();
+        for (index_t r = 0, i = first + j; r < spec_.points; ++r, i += spec_.in.row_elems) {
+            if (i >= chirp.inputs)
+                column[r] = 0;
+            else
+                column[r] *= static_cast<T>(chirp.weight_of(i));
+        }
+    }
 }
 
 template <class T>

@@ -55,7 +55,7 @@ struct PassSpec {
     std::vector<PassStage> stages;       // on `lanes` columns or slabs
     std::vector<PassStage> last_stages;  // slabs: on one slab, when lanes > 1; chirp_rows: the way back; else empty
     double flops_each = 0;               // of a column or slab
-    Chirp chirp;                         // of the chirp_ shapes
+    Chirp chirp;  // of the chirp_ shapes, and of the first two for DCT and DST, which are sums of N = n1*n2 roots
 
     index_t tile_steps() const;  // compute steps a panel
     index_t read_slots() const { return in_place ? 3 : 2; }

@@ -10,6 +10,9 @@
 // c2c needs no scratch: pass 1 writes its columns one after the other as rows of the output file, pass 2 transforms the
 // columns of that in place. It reads h elements at a time instead of c*d, but half the disk space is needed, nothing
 // has to be freed and no fresh blocks of a file are written in small runs; where rows are whole blocks it is chosen.
+// DCT and DST are a Fourier transform of N = 2n (2n-2, 2n+2) points of the input padded with zeros, with factors on
+// the way in and out (plan/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n reals
+// move where r2c of n moves 4.
 // Only the last axis; other axes are an outer loop.
 #include <algorithm>
 #include <cmath>
@@ -29,7 +32,12 @@ constexpr double kReadRequestSeconds = 4e-6, kWriteRequestSeconds = 2e-6;
 // Writes through the page cache: 7.6 s for 2 GiB in 11.5 KiB runs where direct ones would take 1.3 (one run, busy
 // machine).
 constexpr double kUnalignedWriteSecondsPerByte = 3e-9;
-using Job = LongAxis;
+// n is the length that is split: for DCT and DST the logical one, N, with the stored points in the chirp.
+struct Job : LongAxis {
+    Chirp chirp;
+    index_t inputs() const { return chirp.length > 0 ? chirp.inputs : halves && !forward ? half() : n; }
+    index_t outputs() const { return chirp.length > 0 ? chirp.outputs : halves && forward ? half() : n; }
+};
 
 struct Split {
     PassSpec first, second;
@@ -43,6 +51,7 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     Split split;
     const bool real_in = job.halves && job.forward, real_out = job.halves && !job.forward;
     split.first = split.second = blank_pass(job, lanes);
+    split.first.chirp = split.second.chirp = job.chirp;
     PassSpec& first = split.first;
     first.shape = PassSpec::Shape::columns_to_blocks;
     first.source = Place::input;
@@ -51,11 +60,11 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     first.roots_n = job.n;
     first.source_complex = !real_in;
     first.in.outer = job.outer;
-    first.in.elem_bytes = job.elem(!real_in);
+    first.in.elem_bytes = job.elem(job.problem.input_elem().complex);
     // c2r reads the half spectrum as rows of n1; the others read rows of n2.
     first.in.row_elems = real_out ? n1 : n2;
-    first.in.rows = real_out ? ceil_div(job.half(), n1) : n1;
-    first.in.last_row_elems = real_out ? job.half() - (first.in.rows - 1) * n1 : n2;
+    first.in.rows = ceil_div(job.inputs(), first.in.row_elems);
+    first.in.last_row_elems = job.inputs() - (first.in.rows - 1) * first.in.row_elems;
     first.in.mirrored = real_out;
     first.in.columns = real_out ? n1 / 2 + 1 : n2;
     first.points = real_out ? n2 : n1;
@@ -68,10 +77,10 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     second.target = Place::output;
     second.target_complex = !real_out;
     second.out.outer = job.outer;
-    second.out.elem_bytes = job.elem(!real_out);
+    second.out.elem_bytes = job.elem(job.problem.output_elem().complex);
     second.out.row_elems = real_out ? n2 : n1;
-    second.out.rows = real_in ? ceil_div(job.half(), n1) : real_out ? n1 : n2;
-    second.out.last_row_elems = real_in ? job.half() - (second.out.rows - 1) * n1 : second.out.row_elems;
+    second.out.rows = ceil_div(job.outputs(), second.out.row_elems);
+    second.out.last_row_elems = job.outputs() - (second.out.rows - 1) * second.out.row_elems;
     second.out.mirrored = real_in;
     second.out.columns = first.out_points;
     second.points = first.in.columns;
@@ -160,7 +169,7 @@ std::optional<Split> best_in_place(const Job& job) {
 
 std::optional<Split> best_split(const Job& job) {
     std::optional<Split> best;
-    if (!job.halves) best = best_in_place(job);
+    if (!job.halves && job.chirp.length == 0) best = best_in_place(job);
     if (best) return best;
     for (index_t n1 : divisors(job.n)) {
         if (n1 == 1 || n1 == job.n) continue;
@@ -206,11 +215,20 @@ index_t near_length(index_t n) {
 }
 
 Result<Job> examine(const Problem& problem, const Planner& planner) {
-    SPANFFT_ASSIGN(Job job, examine_long_axis(problem, planner, "two_pass"));
-    if (is_r2r(problem.kinds[0])) {
-        return error(Code::unsupported, "two_pass knows c2c, r2c and c2r, not ", axis_kind_name(problem.kinds[0]),
-                     "; give enough memory for whole lines of ", problem.shape.back());
+    SPANFFT_ASSIGN(const LongAxis axis, examine_long_axis(problem, planner, "two_pass"));
+    Job job;
+    static_cast<LongAxis&>(job) = axis;
+    if (!is_r2r(problem.kinds[0])) return job;
+    if (problem.norm == Norm::ortho) {
+        return error(Code::unsupported, "two_pass does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
+                     "; use norm=backward and scale, or more memory");
     }
+    // As r2c where only the outputs have factors, as c2r where only the inputs have, else as c2c.
+    job.chirp = make_chirp(kernel_of(problem.kinds[0], problem.direction), job.n);
+    job.chirp.square = 0;
+    job.n = job.chirp.length;
+    job.halves = job.chirp.a == 0 || (job.chirp.b == 0 && job.chirp.c == 0);
+    job.forward = !job.halves || job.chirp.a == 0;
     return job;
 }
 
@@ -241,8 +259,10 @@ void finish(const Job& job, Split& split) {
     split.first.stages = column_stages(split.first, first, split.first.points);
     split.second.stages = column_stages(split.second, second, split.second.out_points);
     const index_t other = job.n / split.first.points;
-    split.first.title = cat(kernel_name(first), " over ", split.first.points, " of ", job.n, " = ", split.first.points,
-                            "*", other, " points, twiddle");
+    const Kernel asked = kernel_of(job.problem.kinds[0], job.problem.direction);
+    const std::string as = job.chirp.length > 0 ? cat(kernel_name(asked), " as ") : std::string();
+    split.first.title = cat(as, kernel_name(first), " over ", split.first.points, " of ", job.n, " = ",
+                            split.first.points, "*", other, " points, twiddle");
     split.second.title = cat(kernel_name(second), " over ", other, " points");
 }
 

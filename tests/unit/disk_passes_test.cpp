@@ -67,6 +67,27 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"c2c 1048576 backward double", "5MiB", 128, 4096},
         PassCase{"c2c 69120 forward float norm=ortho", "700KiB", 0, 4096}));
 
+INSTANTIATE_TEST_SUITE_P(
+    RealKinds, TwoPass,
+    testing::Values(
+        PassCase{"dct1 3 forward double", "72KiB"}, PassCase{"dct1 501 forward double", "88KiB", 8, 4096},
+        PassCase{"dct1 513 backward float norm=forward", "88KiB"}, PassCase{"dct2 2 forward double", "72KiB"},
+        PassCase{"dct2 720 forward double", "88KiB", 8, 4096}, PassCase{"dct2 525 forward float", "88KiB"},
+        PassCase{"dct2 719 forward double", "256KiB"}, PassCase{"dct2 720 backward double", "88KiB", 128, 4096},
+        PassCase{"dct3 2 forward double", "72KiB"}, PassCase{"dct3 525 forward longdouble", "128KiB"},
+        PassCase{"dct3 512 forward double threads=3", "256KiB", 128, 4096},
+        PassCase{"dct4 720 forward double", "88KiB", 8, 4096}, PassCase{"dct4 525 backward float", "88KiB"},
+        PassCase{"dct4 3 forward double", "72KiB"}, PassCase{"dst1 499 forward double", "88KiB"},
+        PassCase{"dst1 511 backward double", "88KiB", 128, 4096}, PassCase{"dst2 720 forward double", "88KiB"},
+        PassCase{"dst2 525 backward float norm=forward", "88KiB"}, PassCase{"dst3 3 forward double", "72KiB"},
+        PassCase{"dst3 720 forward double", "88KiB", 128, 4096}, PassCase{"dst4 525 forward double", "88KiB"},
+        PassCase{"dct2 3x2x105 forward double axes=2", "88KiB", 8, 4096},
+        PassCase{"dct3 3x2x105 forward double axes=2", "88KiB"}, PassCase{"dst4 2x3x64 forward double axes=2", "88KiB"},
+        PassCase{"dct2 65536 forward double", "1MiB", 128, 4096},
+        PassCase{"dct3 65536 forward float", "1MiB", 128, 4096},
+        PassCase{"dct4 65536 forward float", "1MiB", 128, 4096},
+        PassCase{"dst2 1048576 forward double", "6MiB", 0, 4096}));
+
 class ChirpPasses : public testing::TestWithParam<PassCase> {};
 
 TEST_P(ChirpPasses, MatchesTheDefinition) { expect_right(GetParam(), solve_chirp_passes); }
