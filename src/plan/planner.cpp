@@ -9,8 +9,38 @@
 
 namespace spanfft {
 
+// Whether any solver answers.
+bool Planner::possible(const Problem& problem) const {
+    for (const Solver& solver : solver_table()) {
+        if (solver.layout != problem.layout || (solver.concerns && !solver.concerns(problem))) continue;
+        if (solver.solve(problem, *this).ok()) return true;
+    }
+    return false;
+}
+
+// The refusal and, where some solver only lacks memory, the budget from which on one answers, to the byte.
+Status Planner::with_smallest_memory(const Problem& problem, const Status& refusal) const {
+    if (refusal.code() != Code::out_of_memory || problem.memory_bytes == 0) return refusal;
+    Problem tried = problem;
+    const auto works = [&](index_t bytes) {
+        tried.memory_bytes = bytes;
+        return possible(tried);
+    };
+    const index_t most = std::max<index_t>(4 * product(problem.shape) * 16, index_t{1} << 20);
+    index_t low = problem.memory_bytes, high = 2 * low;
+    while (high < most && !works(high)) low = high, high *= 2;
+    if (high >= most && !works(high)) return refusal;
+    while (high - low > 1) {
+        const index_t middle = low + (high - low) / 2;
+        (works(middle) ? high : low) = middle;
+    }
+    return error(refusal.code(), refusal.message(), "; the smallest memory= that any solver can do with is ",
+                 bytes_string(static_cast<double>(high)), " (", high, " bytes)");
+}
+
 Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     SPANFFT_TRY(problem.check());
+    if (problem.memory_bytes > 0 && problem.batch > 1) return plan(problem.as_one_array());
     if (!problem.engine.empty() && !find_engine(problem.engine)) {
         return error(Code::engine_error, "engine '", problem.engine,
                      "' was not found on this machine; found: ", engine_names());
@@ -41,7 +71,7 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
         best_seconds = seconds;
     }
     if (!best) {
-        if (!refusal.ok()) return refusal;
+        if (!refusal.ok()) return with_smallest_memory(problem, refusal);
         std::string reasons;
         for (const auto& reason : declined) reasons += "\n  - " + reason;
         return error(Code::unsupported, "no solver takes '", problem.print(), "':", reasons);
