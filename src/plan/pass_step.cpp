@@ -269,6 +269,7 @@ class PassTask : public Task {
         return base_ + spec_.read_slots() * spec_.read_slot_bytes() + slot * spec_.write_slot_bytes();
     }
     void describe_pipeline(PipelineSpec& pipeline, RunContext& context);
+    const ColumnPanels& walked() const { return reads_blocks(spec_) ? spec_.out : spec_.in; }
     Where locate(index_t step, index_t read, index_t write) const;
     Status compute(index_t step, index_t read, index_t write);
     void compute_columns(const Where& where, Lane& lane, index_t first, index_t count);
@@ -361,15 +362,17 @@ typename PassTask<T>::Where PassTask<T>::locate(index_t step, index_t read, inde
     where.read = read_slot(read);
     where.write = write_slot(write);
     const index_t tile_step = step % spec_.tile_steps();
-    const ColumnPanels& panels = reads_blocks(spec_) ? spec_.out : spec_.in;
+    const ColumnPanels& panels = walked();
     where.matrix = where.panel / panels.panels_per_matrix();
     const index_t in_matrix = where.panel % panels.panels_per_matrix();
     where.tile = in_matrix * spec_.tile_steps() + tile_step;
-    index_t width = panels.panel, end = panels.columns;
+    index_t width = panels.panel;
     if (writes_blocks(spec_)) width = spec_.blocks.tile_columns;
     if (reads_blocks(spec_)) width = spec_.blocks.tile_rows;
-    where.first = where.tile * width;
+    const index_t begin = panels.first_column(where.panel), end = begin + panels.group(where.panel, 0).width;
+    where.first = begin + tile_step * width;
     where.count = std::clamp<index_t>(end - where.first, 0, width);
+    if (writes_blocks(spec_)) where.tile = spec_.blocks.tile_at(where.first);
     return where;
 }
 
@@ -414,6 +417,13 @@ void PassTask<T>::compute_columns(const Where& where, Lane& lane, index_t first,
         gather(where, first, count, static_cast<C*>(lane.source_tile));
     }
     execute(spec_.stages, lane.stages, lane.source_tile, lane.target_tile);
+    if (spec_.shape == Shape::columns && spec_.roots_n > 0) {
+        make_twiddles(roots_, spec_.twiddle_index(first), spec_.out_points, spec_.backward, 1, lane.twiddles);
+        for (index_t j = 0; j < count; ++j) {  // one section, so one set of twiddles
+            twiddle_in_place(static_cast<C*>(lane.target_tile) + j * spec_.target_pitch(), lane.twiddles,
+                             spec_.out_points);
+        }
+    }
     if (writes_blocks(spec_)) {
         scatter_blocks(where, first, count, static_cast<const C*>(lane.target_tile), lane.twiddles);
     } else if (!spec_.target_complex) {
@@ -445,7 +455,7 @@ void PassTask<T>::gather(const Where& where, index_t first, index_t count, E* ti
         return;
     }
     const RowMap rows = spec_.in.map(where.panel, 0, in_offset_, where.read);
-    const index_t at = first - spec_.in.group(where.panel, 0).first;
+    const index_t at = first - spec_.in.first_column(where.panel);
     for (index_t r = 0; r < spec_.in.rows; ++r) {
         into_tile(reinterpret_cast<const E*>(rows.row(r)) + at, count, tile, pitch, r);
     }
@@ -465,24 +475,25 @@ Pair<T> PassTask<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t ro
 // n-k = (n1-k1) + n1*(n2-1-k2), or n1*(n2-k2) in column 0. Worked: n = 12 = 4*3, column 1 is X1, X5, conj(X3).
 template <class T>
 void PassTask<T>::gather_half_spectrum(const Where& where, index_t first, index_t count, C* tile) const {
-    const index_t n1 = spec_.in.row_elems, n2 = spec_.points, half = spec_.roots_n / 2;
+    const index_t row_elems = spec_.in.row_elems, n2 = spec_.points, half = spec_.roots_n / 2;
     const bool sums = spec_.chirp.length > 0;
     const RowMap rows = spec_.in.map(where.panel, 0, in_offset_, where.read);
     const RowMap mirror_rows = spec_.in.map(where.panel, 1, in_offset_, where.read);
     const index_t at = spec_.in.group(where.panel, 0).first, mirror_at = spec_.in.group(where.panel, 1).first;
     for (index_t k2 = 0; k2 < n2; ++k2) {
         for (index_t j = 0; j < count; ++j) {
-            const index_t k1 = first + j;
+            const index_t k1 = at + first + j - spec_.in.first_column(where.panel);
             C& to = tile[j * spec_.source_pitch() + k2];
-            const index_t k = k1 + n1 * k2;
+            const index_t k = k1 + row_elems * k2;
             if (k <= half) {
                 to = sums ? spectrum_of_input(k, rows, k2, k1 - at) : reinterpret_cast<const C*>(rows.row(k2))[k1 - at];
                 continue;
             }
-            const RowMap& map = k1 == 0 || 2 * k1 == n1 ? rows : mirror_rows;
+            const bool own = k1 == 0 || (2 * k1 == row_elems && !spec_.in.mirrors_all);
+            const RowMap& map = own ? rows : mirror_rows;
             const index_t row = k1 == 0 ? n2 - k2 : n2 - 1 - k2;
-            const index_t column = k1 == 0 ? 0 : 2 * k1 == n1 ? k1 - at : n1 - k1 - mirror_at;
-            const C from = sums ? spectrum_of_input(n1 * n2 - k, map, row, column)
+            const index_t column = k1 == 0 ? 0 : own ? k1 - at : row_elems - k1 - mirror_at;
+            const C from = sums ? spectrum_of_input(row_elems * n2 - k, map, row, column)
                                 : reinterpret_cast<const C*>(map.row(row))[column];
             to = {from.re, -from.im};
         }
@@ -504,7 +515,7 @@ void PassTask<T>::scatter(const Where& where, index_t first, index_t count, E* t
     // In place the slot keeps the alignment with which it was read.
     const RowMap rows = spec_.in_place ? spec_.in.map(where.panel, 0, in_offset_, where.write)
                                        : spec_.out.map(where.panel, 0, out_offset_, where.write);
-    const index_t at = first - spec_.out.group(where.panel, 0).first;
+    const index_t at = first - walked().first_column(where.panel);
     for (index_t r = 0; r < spec_.out.rows; ++r) {
         from_tile(tile, pitch, r, count, reinterpret_cast<E*>(rows.row(r)) + at);
     }
@@ -514,7 +525,8 @@ void PassTask<T>::scatter(const Where& where, index_t first, index_t count, E* t
 // 0 and n1/2 are their own mirror images; their upper part is not needed.
 template <class T>
 void PassTask<T>::scatter_half_spectrum(const Where& where, index_t first, index_t count, const C* tile) const {
-    const index_t n1 = spec_.out.row_elems, n2 = spec_.points, half = spec_.out.matrix_elems() - 1;
+    const index_t row_elems = spec_.out.row_elems, n2 = spec_.points, half = spec_.out.matrix_elems() - 1;
+    const index_t section = spec_.out.section > 0 ? spec_.out.section_pitch : row_elems;
     const auto put = [&](index_t k, const C& value, char* row, index_t column) {
         if (spec_.chirp.length == 0)
             reinterpret_cast<C*>(row)[column] = value;
@@ -526,14 +538,14 @@ void PassTask<T>::scatter_half_spectrum(const Where& where, index_t first, index
     const index_t at = spec_.out.group(where.panel, 0).first, mirror_at = spec_.out.group(where.panel, 1).first;
     for (index_t k2 = 0; k2 < n2; ++k2) {
         for (index_t j = 0; j < count; ++j) {
-            const index_t k1 = first + j;
+            const index_t k1 = at + first + j - walked().first_column(where.panel);
             const C from = tile[j * spec_.target_pitch() + k2];
-            const index_t k = k1 + n1 * k2;
+            const index_t k = k1 + row_elems * k2;
             const C conjugate{from.re, -from.im};
             if (k <= half) {
                 put(k, from, rows.row(k2), k1 - at);
-            } else if (k1 > 0 && 2 * k1 != n1) {
-                put(n1 * n2 - k, conjugate, mirror_rows.row(n2 - 1 - k2), n1 - k1 - mirror_at);
+            } else if (k1 % section > 0 && 2 * (k1 % section) != section) {
+                put(row_elems * n2 - k, conjugate, mirror_rows.row(n2 - 1 - k2), row_elems - k1 - mirror_at);
             }
         }
     }
@@ -543,7 +555,7 @@ template <class T>
 void PassTask<T>::scatter_blocks(const Where& where, index_t first, index_t count, const C* tile, C* twiddles) const {
     const BlockGrid& blocks = spec_.blocks;
     for (index_t j = 0; j < count; ++j) {
-        make_twiddles(roots_, first + j, blocks.rows, spec_.backward, spec_.scale, twiddles);
+        make_twiddles(roots_, spec_.twiddle_index(first + j), blocks.rows, spec_.backward, spec_.scale, twiddles);
         for (index_t t = 0; t < blocks.row_tiles(); ++t) {
             const index_t begin = t * blocks.tile_rows, height = blocks.rows_in(t);
             C* to = reinterpret_cast<C*>(where.write) + blocks.block_elems_before(where.tile, t) +
@@ -598,7 +610,7 @@ void PassTask<T>::compute_chirp_in(const Where& where, Lane& lane, index_t first
     const auto put = [&](int which) {
         execute(spec_.stages, lane.stages, tile, tile);
         const RowMap rows = spec_.out.map(where.panel, which, out_offset_, where.write);
-        const index_t at = first - spec_.out.group(where.panel, which).first;
+        const index_t at = first - walked().first_column(where.panel);
         for (index_t j = 0; j < count; ++j) {
             make_twiddles(roots_, first + j, spec_.points, false, 1, lane.twiddles);
             twiddle_in_place(tile + j * pitch, lane.twiddles, spec_.points);
@@ -659,7 +671,7 @@ void PassTask<T>::scatter_outputs(const Where& where, index_t first, index_t cou
         chirp_outputs(spec_.chirp, chirp_roots_, first + j, spec_.out.row_elems, spec_.out.rows, tile + j * pitch);
     }
     const RowMap rows = spec_.out.map(where.panel, 0, out_offset_, where.write);
-    const index_t at = first - spec_.out.group(where.panel, 0).first;
+    const index_t at = first - walked().first_column(where.panel);
     for (index_t r = 0; r < spec_.out.rows; ++r) {
         if (spec_.out.elem_bytes == static_cast<index_t>(sizeof(C))) {
             from_tile(tile, pitch, r, count, reinterpret_cast<C*>(rows.row(r)) + at);
@@ -678,7 +690,7 @@ void PassTask<T>::gather_inputs(const Where& where, index_t first, index_t count
         gather(where, first, count, tile);
     } else {
         const RowMap rows = spec_.in.map(where.panel, 0, in_offset_, where.read);
-        const index_t at = first - spec_.in.group(where.panel, 0).first;
+        const index_t at = first - spec_.in.first_column(where.panel);
         for (index_t r = 0; r < spec_.in.rows; ++r) {
             const T* reals = reinterpret_cast<const T*>(rows.row(r)) + at;
             for (index_t j = 0; j < count; ++j) tile[j * pitch + r] = {reals[j], 0};
@@ -707,7 +719,7 @@ void PassTask<T>::gather_padded(const Where& where, index_t first, index_t count
 template <class T>
 void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context) {
     const index_t tiles = spec_.tile_steps();
-    const ColumnPanels& panels = reads_blocks(spec_) ? spec_.out : spec_.in;
+    const ColumnPanels& panels = walked();
     pipeline.steps = panels.panels() * tiles;
     pipeline.steps_per_read = reads_blocks(spec_) ? 1 : tiles;
     pipeline.steps_per_write = writes_blocks(spec_) ? 1 : tiles;
@@ -719,15 +731,15 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
                : place == Place::scratch ? context.scratch_store
                                          : context.output_store;
     };
-    const auto offset = [&](Place place) {
+    const auto offset = [&](Place place, index_t in_scratch) {
         return place == Place::input     ? context.input_offset_bytes
-               : place == Place::scratch ? 0
+               : place == Place::scratch ? in_scratch
                                          : context.output_offset_bytes;
     };
     pipeline.source = store(spec_.source);
     pipeline.target = store(spec_.target);
-    in_offset_ = offset(spec_.source);
-    out_offset_ = offset(spec_.target);
+    in_offset_ = offset(spec_.source, spec_.source_scratch_bytes);
+    out_offset_ = offset(spec_.target, spec_.target_scratch_bytes);
     if (reads_blocks(spec_)) {
         pipeline.read_count = [this](index_t step) {
             return locate(step, 0, 0).count > 0 ? spec_.blocks.column_tiles() : 0;

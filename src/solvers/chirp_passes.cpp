@@ -96,18 +96,6 @@ Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, i
     return route;
 }
 
-// The largest of 1..most for which `fits`; 0: none.
-template <class Fits>
-index_t largest_that(index_t most, Fits fits) {
-    if (!fits(1)) return 0;
-    index_t low = 1, high = most + 1;
-    while (low + 1 < high) {
-        const index_t middle = low + (high - low) / 2;
-        (fits(middle) ? low : high) = middle;
-    }
-    return low;
-}
-
 std::optional<Route> fit(const LongAxis& job, Route route, const Machine& machine) {
     if (!route.fits(job.budget_bytes)) return std::nullopt;
     const index_t room = job.budget_bytes - route.own_bytes();

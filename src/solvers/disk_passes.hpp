@@ -46,6 +46,18 @@ PassSpec blank_pass(const LongAxis& job, index_t lanes);
 std::unique_ptr<Plan> plan_of_passes(const LongAxis& job, const char* solver, std::vector<PassSpec> passes,
                                      const Machine& machine);
 
+// The largest of 1..most for which `fits`; 0: none.
+template <class Fits>
+index_t largest_that(index_t most, Fits fits) {
+    if (!fits(1)) return 0;
+    index_t low = 1, high = most + 1;
+    while (low + 1 < high) {
+        const index_t middle = low + (high - low) / 2;
+        (fits(middle) ? low : high) = middle;
+    }
+    return low;
+}
+
 // The smallest memory= with which `fits` (given the budget less the reserve) says yes, to the byte.
 index_t smallest_budget(index_t enough_bytes, const std::function<bool(index_t budget_bytes)>& fits);
 

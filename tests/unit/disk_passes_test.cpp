@@ -36,6 +36,29 @@ void expect_right(const PassCase& c, SolverFunction solve) {
     }
 }
 
+// The budget in the last parentheses of a refusal.
+index_t named_memory(const std::string& problem, SolverFunction solve) {
+    Machine machine;
+    machine.cores = 2;
+    const auto refused = solve(Problem::parse(problem + " memory=4KiB").value(), Planner(machine));
+    EXPECT_EQ(refused.status().code(), Code::out_of_memory);
+    const std::string message = refused.status().message();
+    const size_t at = message.rfind('(');
+    EXPECT_NE(at, std::string::npos) << message;
+    return at == std::string::npos ? 0 : std::stoll(message.substr(at + 1));
+}
+
+// Runs at the budget that is named, and is refused at one byte less where `exact`.
+void expect_smallest_memory(const std::string& problem, SolverFunction solve, bool exact) {
+    const index_t memory = named_memory(problem, solve);
+    expect_right({problem.c_str(), std::to_string(memory).c_str()}, solve);
+    if (!exact) return;
+    Machine machine;
+    machine.cores = 2;
+    const std::string less = problem + " memory=" + std::to_string(memory - 1);
+    EXPECT_FALSE(solve(Problem::parse(less).value(), Planner(machine)).ok()) << less;
+}
+
 class TwoPass : public testing::TestWithParam<PassCase> {};
 
 TEST_P(TwoPass, MatchesTheDefinition) { expect_right(GetParam(), solve_two_pass); }
@@ -88,6 +111,31 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"dct4 65536 forward float", "1MiB", 128, 4096},
         PassCase{"dst2 1048576 forward double", "6MiB", 0, 4096}));
 
+class ManyPasses : public testing::TestWithParam<PassCase> {};
+
+TEST_P(ManyPasses, MatchesTheDefinition) { expect_right(GetParam(), solve_many_passes); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Lengths, ManyPasses,
+    testing::Values(
+        PassCase{"c2c 8 forward double", "72KiB"}, PassCase{"c2c 30 backward double", "72KiB"},
+        PassCase{"c2c 16 forward double threads=1", "72KiB"}, PassCase{"c2c 1155 forward double", "72KiB", 128, 4096},
+        PassCase{"c2c 4096 backward double", "88KiB", 128, 4096},
+        PassCase{"c2c 3x2x480 forward double axes=2", "72KiB"},
+        PassCase{"c2c 105 forward longdouble norm=ortho", "88KiB", 64}, PassCase{"r2c 8 forward double", "72KiB"},
+        PassCase{"r2c 27 forward double", "72KiB"}, PassCase{"r2c 12 forward double", "72KiB"},
+        PassCase{"r2c 30 forward double", "72KiB"}, PassCase{"r2c 1155 forward double", "80KiB", 8, 4096},
+        PassCase{"r2c 1024 forward float", "72KiB"}, PassCase{"r2c 1024 forward double threads=3", "256KiB", 128, 4096},
+        PassCase{"r2c 3x2x480 forward double axes=2", "72KiB", 128}, PassCase{"c2r 8 backward double", "72KiB"},
+        PassCase{"c2r 27 backward double", "72KiB"}, PassCase{"c2r 12 backward double", "72KiB"},
+        PassCase{"c2r 30 backward double", "72KiB"}, PassCase{"c2r 1155 backward double", "80KiB", 128, 4096},
+        PassCase{"c2r 1024 backward float", "72KiB", 8},
+        PassCase{"c2r 1024 backward double norm=ortho", "256KiB", 0, 4096},
+        PassCase{"c2r 3x2x480 backward double axes=2", "72KiB"},
+        PassCase{"c2c 65536 forward double", "160KiB", 128, 4096},
+        PassCase{"r2c 65536 forward double", "128KiB", 128, 4096}, PassCase{"c2r 45045 backward double", "128KiB"},
+        PassCase{"r2c 45045 forward float", "128KiB"}, PassCase{"c2c 1048576 forward float", "512KiB", 128, 4096}));
+
 class ChirpPasses : public testing::TestWithParam<PassCase> {};
 
 TEST_P(ChirpPasses, MatchesTheDefinition) { expect_right(GetParam(), solve_chirp_passes); }
@@ -117,22 +165,8 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"dct4 131101 forward float", "8MiB", 128, 4096}));
 
 TEST(ChirpPasses, TakesTheSmallestMemoryThatItNames) {
-    for (const char* text : {"c2c 65537 forward double", "r2c 131074 forward float", "dct4 65537 backward double"}) {
-        const Planner planner{Machine()};
-        Problem problem = Problem::parse(std::string(text) + " memory=4KiB").value();
-        const auto refused = solve_chirp_passes(problem, planner);
-        ASSERT_FALSE(refused.ok());
-        EXPECT_EQ(refused.status().code(), Code::out_of_memory);
-        const std::string message = refused.status().message();
-        const size_t at = message.rfind('(');
-        ASSERT_NE(at, std::string::npos) << message;
-        problem.memory_bytes = std::stoll(message.substr(at + 1));
-        const auto plan = solve_chirp_passes(problem, planner);
-        ASSERT_TRUE(plan.ok()) << plan.status().message();
-        EXPECT_LE(plan.value()->peak_memory_bytes(0), problem.memory_bytes);
-        --problem.memory_bytes;
-        EXPECT_FALSE(solve_chirp_passes(problem, planner).ok());
-    }
+    for (const char* text : {"c2c 65537 forward double", "r2c 131074 forward float", "dct4 65537 backward double"})
+        expect_smallest_memory(text, solve_chirp_passes, true);
 }
 
 TEST(ChirpPasses, SharesTheFilterAmongTheArraysOfABatch) {
@@ -183,20 +217,42 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"r2c 96x256 forward float", "256KiB", 128, 4096}));
 
 TEST(TwoPass, TakesTheSmallestMemoryThatItNames) {
-    for (const char* text : {"c2c 65536 forward double", "r2c 46080 forward double", "c2r 45045 backward float"}) {
-        const Planner planner{Machine()};
-        Problem problem = Problem::parse(std::string(text) + " memory=4KiB").value();
-        const auto refused = solve_two_pass(problem, planner);
-        ASSERT_FALSE(refused.ok());
-        EXPECT_EQ(refused.status().code(), Code::out_of_memory);
-        const std::string message = refused.status().message();
-        const size_t at = message.rfind('(');
-        ASSERT_NE(at, std::string::npos) << message;
-        problem.memory_bytes = std::stoll(message.substr(at + 1));
-        const auto plan = solve_two_pass(problem, planner);
+    for (const char* text : {"c2c 65536 forward double", "r2c 46080 forward double", "c2r 45045 backward float",
+                             "dct2 46080 forward double", "dst4 46080 forward float"})
+        expect_smallest_memory(text, solve_two_pass, false);
+}
+
+TEST(ManyPasses, TakesTheSmallestMemoryThatItNames) {
+    for (const char* text : {"c2c 16384 forward double", "r2c 11520 forward double", "c2r 9009 backward float",
+                             "c2c 3x1024 backward double axes=1"})
+        expect_smallest_memory(text, solve_many_passes, true);
+}
+
+TEST(ManyPasses, TakesAFourthSweepWhereThreeDoNotFit) {
+    // 31^4: three factors are at least 31, 31 and 961.
+    for (const char* text : {"c2c 923521 forward double", "c2r 923521 backward double"}) {
+        const std::string memory = std::to_string(named_memory(text, solve_many_passes));
+        expect_right({text, memory.c_str()}, solve_many_passes);
+        const auto plan =
+            solve_many_passes(Problem::parse(cat(text, " threads=2 memory=", memory)).value(), Planner(Machine()));
         ASSERT_TRUE(plan.ok()) << plan.status().message();
-        EXPECT_LE(plan.value()->peak_memory_bytes(0), problem.memory_bytes);
+        EXPECT_EQ(plan.value()->sweeps, 4) << text;
     }
+}
+
+// Two sweeps of 2^30 points in 16 MiB have runs of a few elements.
+TEST(ManyPasses, IsChosenWhereTwoSweepsHaveShortRuns) {
+    const Planner planner{Machine()};
+    const auto solver = [&](const char* text) {
+        const auto plan = planner.plan(Problem::parse(text).value());
+        EXPECT_TRUE(plan.ok()) << plan.status().message();
+        return plan.ok() ? plan.value()->solver : "";
+    };
+    EXPECT_EQ(solver("c2c 1073741824 forward double memory=16MiB"), "many_passes");
+    EXPECT_EQ(solver("c2c 1073741824 forward double memory=1GiB"), "two_pass");
+    EXPECT_EQ(solver("r2c 1073741824 forward float memory=12MiB"), "many_passes");
+    EXPECT_EQ(solver("c2c 1073741827 forward double memory=1GiB"), "chirp_passes");
+    EXPECT_EQ(solver("c2c 1073741824 forward double memory=64GiB").substr(0, 14), "file_in_memory");
 }
 
 TEST(TwoPass, SaysWhichLengthsItCannotSplit) {
