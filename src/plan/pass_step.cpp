@@ -418,8 +418,10 @@ void PassTask<T>::compute_columns(const Where& where, Lane& lane, index_t first,
     }
     execute(spec_.stages, lane.stages, lane.source_tile, lane.target_tile);
     if (spec_.shape == Shape::columns && spec_.roots_n > 0) {
-        make_twiddles(roots_, spec_.twiddle_index(first), spec_.out_points, spec_.backward, 1, lane.twiddles);
-        for (index_t j = 0; j < count; ++j) {  // one section, so one set of twiddles
+        for (index_t j = 0, made = -1; j < count; ++j) {  // a section has one set of twiddles
+            const index_t r = spec_.twiddle_index(first + j);
+            if (r != made) make_twiddles(roots_, r, spec_.out_points, spec_.backward, 1, lane.twiddles);
+            made = r;
             twiddle_in_place(static_cast<C*>(lane.target_tile) + j * spec_.target_pitch(), lane.twiddles,
                              spec_.out_points);
         }

@@ -40,6 +40,11 @@ Status Planner::with_smallest_memory(const Problem& problem, const Status& refus
 
 Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     SPANFFT_TRY(problem.check());
+    if (problem.memory_bytes > 0 && problem.output == SpectrumOrder::exchanged && !problem.forward()) {
+        return error(Code::invalid_argument,
+                     "output=exchanged leaves the spectrum in a file as it comes out of a forward transform; backward "
+                     "reads natural order only, so make the spectrum with output=natural");
+    }
     if (problem.memory_bytes > 0 && problem.batch > 1) return plan(problem.as_one_array());
     if (!problem.engine.empty() && !find_engine(problem.engine)) {
         return error(Code::engine_error, "engine '", problem.engine,
@@ -76,6 +81,8 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
         for (const auto& reason : declined) reasons += "\n  - " + reason;
         return error(Code::unsupported, "no solver takes '", problem.print(), "':", reasons);
     }
+    if (problem.memory_bytes > 0 && problem.output == SpectrumOrder::exchanged && !best->leaves_exchanged)
+        best->notes.push_back("the output is in natural order, which costs no more here");
     // The plan's own choice first, then all others by predicted seconds.
     const Alternative own = best->alternatives.front();
     std::stable_sort(alternatives.begin(), alternatives.end(), [&](const Alternative& a, const Alternative& b) {

@@ -51,6 +51,16 @@ std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_
     return make_stages(request);
 }
 
+std::vector<PassStage> row_stages(const PassSpec& spec, Kernel kernel) {
+    StageRequest request;
+    request.shape = {spec.points};
+    request.axes = {0};
+    request.kernels = {kernel};
+    request.precision = spec.precision;
+    request.threads = spec.shared_slab() ? spec.threads : 1;
+    return make_stages(request);
+}
+
 double column_flops(index_t points, bool real) {
     return (real ? 2.5 : 5.0) * static_cast<double>(points) * std::log2(static_cast<double>(points));
 }

@@ -34,6 +34,9 @@ index_t lanes_for(const LongAxis& job, index_t longest_points);
 // One engine call for the columns of a tile. real_points: of the column in real space.
 std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_t real_points);
 
+// The same for slabs that are one row, from the read side to the written one.
+std::vector<PassStage> row_stages(const PassSpec& spec, Kernel kernel);
+
 double column_flops(index_t points, bool real);  // 5 n log2 n, or half
 
 // Panels as wide as `bytes` of slots allow, in multiples of `unit` columns; then all equally wide. False: none fits.

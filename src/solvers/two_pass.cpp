@@ -188,6 +188,54 @@ std::optional<Split> best_split(const Job& job) {
     return best;
 }
 
+// c2c whose output stays in the order in which the second sweep finds it: columns, then contiguous rows in place.
+std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, const Machine& machine) {
+    Split split = outline(job, n1, job.n / n1, lanes, 1, 1);
+    PassSpec &first = split.first, &second = split.second;
+    first.shape = PassSpec::Shape::columns;
+    first.target = Place::output;
+    first.out = first.in;
+    second.shape = PassSpec::Shape::slabs;
+    second.source = Place::output;
+    second.lanes = 1;
+    second.in = first.in;
+    second.in.outer = second.in.rows = 1;
+    second.in.row_elems = second.in.last_row_elems = second.in.columns = job.outer * job.n;
+    const auto set_slabs = [&](index_t slabs) {
+        second.in.panel = slabs * second.points;
+        second.out = second.in;
+    };
+    const index_t room = job.budget_bytes - first.own_bytes() - second.own_bytes();
+    const index_t width = largest_that(first.in.columns, [&](index_t columns) {
+        first.in.panel = first.out.panel = columns;
+        return first.panel_bytes() <= room;
+    });
+    constexpr index_t kSlabPanelBytes = index_t{32} << 20;  // more a panel only lengthens the pipeline's ends
+    const index_t most = std::clamp<index_t>(kSlabPanelBytes / (second.points * job.elem(true)), 1, job.outer * n1);
+    const index_t slabs = largest_that(most, [&](index_t count) {
+        set_slabs(count);
+        return second.panel_bytes() <= room;
+    });
+    if (width == 0 || slabs == 0) return std::nullopt;
+    const index_t unit = std::max<index_t>(1, kDirectBytes / job.elem(true));
+    const index_t even = ceil_div(first.in.columns, ceil_div(first.in.columns, width)), whole = round_up(even, unit);
+    first.in.panel = first.out.panel = whole <= width ? whole : width >= unit ? width - width % unit : even;
+    set_slabs(slabs);
+    split.seconds = PassStep(first, machine).predict(0).seconds + PassStep(second, machine).predict(0).seconds;
+    if (slabs < 2 * job.threads) split.seconds *= 1.2;  // one row at a time, by all threads
+    return split;
+}
+
+std::optional<Split> best_exchanged(const Job& job, const Machine& machine) {
+    std::optional<Split> best;
+    for (index_t n1 : divisors(job.n)) {
+        if (n1 == 1 || n1 == job.n) continue;
+        const auto split = fit_exchanged(job, n1, lanes_for(job, n1), machine);
+        if (split && (!best || split->seconds < best->seconds)) best = split;
+    }
+    return best;
+}
+
 // The budget from which on some split fits: by the narrowest tiles and panels.
 index_t smallest_memory(Job job) {
     index_t smallest = 0;
@@ -257,7 +305,9 @@ void finish(const Job& job, Split& split) {
     const bool real_out = job.halves && !job.forward;
     const Kernel first = real_out ? plain : across, second = real_out ? across : plain;
     split.first.stages = column_stages(split.first, first, split.first.points);
-    split.second.stages = column_stages(split.second, second, split.second.out_points);
+    split.second.stages = split.second.shape == PassSpec::Shape::slabs
+                              ? row_stages(split.second, second)
+                              : column_stages(split.second, second, split.second.out_points);
     const index_t other = job.n / split.first.points;
     const Kernel asked = kernel_of(job.problem.kinds[0], job.problem.direction);
     const std::string as = job.chirp.length > 0 ? cat(kernel_name(asked), " as ") : std::string();
@@ -270,13 +320,23 @@ void finish(const Job& job, Split& split) {
 
 Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const Job job, examine(problem, planner));
-    auto split = best_split(job);
+    const bool exchanges =
+        problem.output == SpectrumOrder::exchanged && job.forward && !job.halves && !is_r2r(problem.kinds[0]);
+    auto split = exchanges ? best_exchanged(job, planner.machine()) : std::nullopt;
+    const bool exchanged = split.has_value();
+    if (!split) split = best_split(job);
     if (!split) return decline(job);
+    const index_t n1 = split->first.points;
     finish(job, *split);
 
     const index_t scratch_bytes = split->first.target == Place::scratch ? split->first.blocks.scratch_bytes() : 0;
     auto plan = plan_of_passes(job, "two_pass", {std::move(split->first), std::move(split->second)}, planner.machine());
     plan->scratch_bytes = scratch_bytes;
+    plan->leaves_exchanged = exchanged;
+    if (exchanged) {
+        plan->notes.push_back(cat("the output is in exchanged order: its element k1*n2 + k2 is X[k1 + n1*k2], n1 = ",
+                                  n1, ", n2 = ", job.n / n1));
+    }
     return plan;
 }
 
