@@ -26,6 +26,7 @@ __all__ = ["TransformResult", "transform"]
 
 _KINDS = ("c2c", "r2c", "dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4")
 _NORMS = ("backward", "ortho", "forward")
+_ORDERS = ("natural", "exchanged")
 _MIN_MEMORY_BYTES = 1 << 20
 
 
@@ -203,6 +204,7 @@ def transform(
     engine: str | None = None,
     exchange: str | None = None,
     grid: Sequence[int] | None = None,
+    order: str = "natural",
     comm: Comm | None = None,
     progress: Callable[[int, int], object] | None = None,
     trace: str | os.PathLike[str] | None = None,
@@ -238,6 +240,9 @@ def transform(
         For c2r: length of the last transformed axis of the result. Default: the even one.
     threads, engine, exchange, grid
         As for `Plan`.
+    order
+        "natural", or "exchanged": a long c2c may leave its spectrum as its last sweep finds it, which saves requests
+        and memory; a note of the report then says in which order.
     comm
         mpi4py communicator whose ranks share the work. All must call with the same arguments.
     progress
@@ -258,6 +263,8 @@ def transform(
         When stopped; nothing is left behind.
     """
     start = time.perf_counter()
+    if order not in _ORDERS:
+        raise InvalidArgument(f'order is {order!r}; it can be "natural" or "exchanged"')
     ranks: Ranks | None = None
     if comm is not None:
         from ._mpi import ranks_of
@@ -285,6 +292,7 @@ def transform(
         precision=task.precision,
         norm=task.norm,
         grid=task.grid,
+        output=_ORDERS.index(order),
         threads=threads,
         engine=engine,
         exchange=exchange,

@@ -92,6 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--axes", type=_integers, metavar="A,B", help="axes to transform; default: all")
     t.add_argument("--norm", choices=("backward", "ortho", "forward"), default="backward",
                    help="which direction carries 1/N (default: backward)")  # fmt: skip
+    t.add_argument("--order", choices=("natural", "exchanged"), default="natural", help="exchanged: leave a long c2c "
+                   "as its last sweep finds it, and say how that is (default: natural)")  # fmt: skip
     t.add_argument("--memory", type=_memory, metavar="M", help="what each process may use, such as 256MiB; default: "
                    "half of what is free")  # fmt: skip
     t.add_argument("--scratch", metavar="DIR", help="folder for intermediate data; default: the output's")
@@ -253,6 +255,7 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
             engine=options.engine,
             exchange=options.exchange,
             grid=options.grid,
+            order=options.order,
             comm=comm,
             progress=bar,
             trace=options.trace,
