@@ -26,6 +26,7 @@ __all__ = ["TransformResult", "transform"]
 
 _KINDS = ("c2c", "r2c", "dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4")
 _NORMS = ("backward", "ortho", "forward")
+_ORDERS = ("natural", "exchanged")
 _MIN_MEMORY_BYTES = 1 << 20
 
 
@@ -205,6 +206,7 @@ def transform(
     method: str | None = None,
     grid: Sequence[int] | None = None,
     io: str | None = None,
+    order: str = "natural",
     comm: Comm | None = None,
     progress: Callable[[int, int], object] | None = None,
     trace: str | os.PathLike[str] | None = None,
@@ -245,6 +247,9 @@ def transform(
         Who reads and writes: "uring", "threads" or "auto". Default: the environment's SPANFFT_IO, else "auto".
     method
         Forces a way to do it, such as "two_pass" or "superlevels"; see docs/out-of-core.md.
+    order
+        "natural", or "exchanged": a long c2c may leave its spectrum as its last sweep finds it, which saves requests
+        and memory; a note of the report then says in which order.
     comm
         mpi4py communicator whose ranks share the work. All must call with the same arguments.
     progress
@@ -265,6 +270,8 @@ def transform(
         When stopped; nothing is left behind.
     """
     start = time.perf_counter()
+    if order not in _ORDERS:
+        raise InvalidArgument(f'order is {order!r}; it can be "natural" or "exchanged"')
     ranks: Ranks | None = None
     if comm is not None:
         from ._mpi import ranks_of
@@ -292,6 +299,7 @@ def transform(
         precision=task.precision,
         norm=task.norm,
         grid=task.grid,
+        output=_ORDERS.index(order),
         threads=threads,
         engine=engine,
         exchange=exchange,

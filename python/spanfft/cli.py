@@ -97,6 +97,8 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--axes", type=_integers, metavar="A,B", help="axes to transform; default: all")
     t.add_argument("--norm", choices=("backward", "ortho", "forward"), default="backward",
                    help="which direction carries 1/N (default: backward)")  # fmt: skip
+    t.add_argument("--order", choices=("natural", "exchanged"), default="natural", help="exchanged: leave a long c2c "
+                   "as its last sweep finds it, and say how that is (default: natural)")  # fmt: skip
     t.add_argument("--memory", type=_memory, metavar="M", help="what each process may use, such as 256MiB; default: "
                    "half of what is free")  # fmt: skip
     t.add_argument("--scratch", type=_folders, metavar="DIR,DIR", help="folder for intermediate data, or several on "
@@ -264,6 +266,7 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
             exchange=options.exchange,
             method=options.method,
             grid=options.grid,
+            order=options.order,
             comm=comm,
             progress=bar,
             trace=options.trace,

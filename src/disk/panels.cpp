@@ -19,12 +19,22 @@ Run piece_of(const Run& run, index_t pieces, index_t i) {
 }
 
 ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
-    const index_t begin = panel_index % panels_per_matrix() * panel, end = std::min(begin + panel, columns);
-    if (which == 0) return {begin, end - begin};
-    // Columns 0 and row_elems/2 are their own mirror images: of row_elems = 6, 1 and 2 have 5 and 4; of 5, 4 and 3.
-    const index_t first = std::max<index_t>(begin, 1), last = std::min(end, (row_elems - 1) / 2 + 1);
-    if (!mirrored || first >= last) return {};
-    return {row_elems - last + 1, last - first};
+    const index_t i = panel_index % panels_per_matrix();
+    const index_t begin = i % panels_per_section() * panel, end = std::min(begin + panel, section_columns());
+    const index_t pitch = section > 0 ? section_pitch : row_elems, before = i / panels_per_section() * pitch;
+    const Group own{before + begin, end - begin};
+    if (which == 0) return own;
+    if (twin_elems > 0) return twin_once && panel_index >= panels_per_matrix() ? Group() : own;
+    if (!mirrored) return {};
+    if (mirrors_all) {
+        const index_t first = before == 0 ? std::max<index_t>(begin, 1) : begin;
+        return first >= end ? Group() : Group{row_elems - before - end + 1, end - first};
+    }
+    // Columns 0 and pitch/2 of a section have their mirror images among those that panels walk over: of one section and
+    // row_elems = 6, 1 and 2 have 5 and 4; of 5, 4 and 3.
+    const index_t first = std::max<index_t>(begin, 1), last = std::min(end, (pitch - 1) / 2 + 1);
+    if (first >= last) return {};
+    return {row_elems - before - last + 1, last - first};
 }
 
 index_t ColumnPanels::pitch_bytes() const {
@@ -32,14 +42,15 @@ index_t ColumnPanels::pitch_bytes() const {
     return lean() ? bytes : round_up(bytes, kSlackBytes) + kSlackBytes;
 }
 
-index_t ColumnPanels::slot_bytes() const { return rows * pitch_bytes() * (mirrored ? 2 : 1); }
+index_t ColumnPanels::slot_bytes() const { return rows * pitch_bytes() * (mirrored || twin_elems > 0 ? 2 : 1); }
 
 RowMap ColumnPanels::map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const {
     RowMap rows_at;
-    const index_t matrix = panel_index / panels_per_matrix();
+    const bool twin = which == 1 && twin_elems > 0;
+    const index_t before = twin ? twin_elems : panel_index / panels_per_matrix() * matrix_elems();
     rows_at.base = static_cast<char*>(slot) + which * rows * pitch_bytes();
     rows_at.pitch_bytes = pitch_bytes();
-    rows_at.file_bytes = file_offset_bytes + (matrix * matrix_elems() + group(panel_index, which).first) * elem_bytes;
+    rows_at.file_bytes = file_offset_bytes + (before + group(panel_index, which).first) * elem_bytes;
     rows_at.row_bytes = row_elems * elem_bytes;
     rows_at.lean = lean();
     return rows_at;
@@ -52,6 +63,7 @@ struct GroupRuns {
     index_t full = 0, width = 0, last_width = 0;
     index_t pieces = 1, last_pieces = 0;
     index_t count() const { return full * pieces + last_pieces; }
+    index_t elems() const { return full * width + last_width; }
 };
 
 GroupRuns group_runs(const ColumnPanels& panels, const ColumnPanels::Group& group) {
@@ -72,10 +84,24 @@ index_t ColumnPanels::requests(index_t panel_index) const {
     return group_runs(*this, group(panel_index, 0)).count() + group_runs(*this, group(panel_index, 1)).count();
 }
 
+index_t ColumnPanels::payload_bytes() const {
+    index_t elems = outer * matrix_elems();
+    if (twin_elems > 0) elems += (twin_once ? 1 : outer) * matrix_elems();
+    if (mirrors_all) {  // some are read twice
+        elems = 0;
+        for (index_t p = 0; p < panels_per_matrix(); ++p)
+            elems += group_runs(*this, group(p, 0)).elems() + group_runs(*this, group(p, 1)).elems();
+        elems *= outer;
+    }
+    return elems * elem_bytes;
+}
+
 index_t ColumnPanels::total_requests() const {
     index_t total = 0;
     for (index_t p = 0; p < panels_per_matrix(); ++p) total += requests(p);
-    return outer * total;
+    if (!twin_once) return outer * total;
+    for (index_t p = 0; p < panels_per_matrix(); ++p) total += (outer - 1) * group_runs(*this, group(p, 0)).count();
+    return total;
 }
 
 Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const {
@@ -106,7 +132,9 @@ index_t BlockGrid::write_requests(index_t column_tile) const {
 }
 
 Run BlockGrid::write_run(index_t matrix, index_t column_tile, index_t i, index_t file_offset_bytes, void* slot) const {
-    const index_t offset = file_offset_bytes + matrix * matrix_bytes() + column_tile * column_tile_pitch_bytes();
+    const index_t before =
+        natural ? first_column(column_tile) * rows * elem_bytes : column_tile * column_tile_pitch_bytes();
+    const index_t offset = file_offset_bytes + matrix * matrix_bytes() + before;
     const Run whole{offset, slot, columns_in(column_tile) * rows * elem_bytes, !lean() && !natural};
     return piece_of(whole, write_requests(column_tile), i);
 }

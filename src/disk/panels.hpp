@@ -7,7 +7,8 @@
 //   tile_columns x tile_rows, column tiles one after the other, so that the first pass writes a column tile in one
 //   go and the second reads a row tile in runs of a whole block. Element (c, r) is element c*rows + r of a matrix
 //   that is cut as [column tile][row tile][c in tile][r in tile], packed but for kDirectBytes between column tiles.
-//   `natural`: one row tile and no padding, so the file simply holds the columns one after the other.
+//   `natural`: one row tile and no padding, so the file simply holds the columns one after the other; tiles may be cut
+//   off at sections as panels are.
 // In memory each run lies as far past a multiple of kSlackBytes as in the file, for direct I/O (see store.hpp); runs
 //   under a page are packed and go through the page cache ("lean").
 #pragma once
@@ -44,12 +45,25 @@ struct ColumnPanels {
     index_t columns = 1;    // that panels walk over: row_elems, or row_elems/2+1 when mirrored
     index_t panel = 1;      // columns a panel
     bool mirrored = false;  // a panel of columns [a, b) also holds columns row_elems - c for 0 < c < row_elems/2
+    // > 0: panels walk over the first `section` columns of every section_pitch, and none over two of these.
+    index_t section = 0, section_pitch = 0;
+    bool mirrors_all = false;  // mirrored: of all columns but 0, not only of those that no panel walks over
+    // > 0: a panel also holds the same columns of a matrix that lies so far behind the first one, and that all `outer`
+    // share: on the first only (twin_once), or on each.
+    index_t twin_elems = 0;
+    bool twin_once = false;
 
-    index_t panels_per_matrix() const { return ceil_div(columns, panel); }
+    index_t section_columns() const { return section > 0 ? section : columns; }
+    index_t panels_per_section() const { return ceil_div(section_columns(), panel); }
+    index_t panels_per_matrix() const { return columns / section_columns() * panels_per_section(); }
+    index_t first_column(index_t panel_index) const {  // of those that are walked over
+        const index_t i = panel_index % panels_per_matrix();
+        return i / panels_per_section() * section_columns() + i % panels_per_section() * panel;
+    }
     index_t panels() const { return outer * panels_per_matrix(); }
     index_t matrix_elems() const { return (rows - 1) * row_elems + last_row_elems; }
 
-    // A contiguous range of columns in a panel; width 0: none. group 1 is the mirrored one.
+    // A contiguous range of columns in a panel; width 0: none. group 1 is the mirrored one, or the twin's.
     struct Group {
         index_t first = 0, width = 0;
     };
@@ -61,7 +75,7 @@ struct ColumnPanels {
 
     index_t requests(index_t panel_index) const;
     Run run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const;
-    index_t payload_bytes() const { return outer * matrix_elems() * elem_bytes; }  // of all panels
+    index_t payload_bytes() const;  // of all panels
     index_t total_requests() const;
 };
 
@@ -71,10 +85,21 @@ struct BlockGrid {
     index_t tile_columns = 1, tile_rows = 1;
     index_t elem_bytes = 16;
     bool natural = false;
+    index_t section = 0;  // natural only, > 0: columns that no tile reaches across
 
-    index_t column_tiles() const { return ceil_div(columns, tile_columns); }
+    index_t section_columns() const { return section > 0 ? section : columns; }
+    index_t tiles_per_section() const { return ceil_div(section_columns(), tile_columns); }
+    index_t column_tiles() const { return columns / section_columns() * tiles_per_section(); }
+    index_t tile_at(index_t column) const {
+        return column / section_columns() * tiles_per_section() + column % section_columns() / tile_columns;
+    }
+    index_t first_column(index_t tile) const {
+        return tile / tiles_per_section() * section_columns() + tile % tiles_per_section() * tile_columns;
+    }
     index_t row_tiles() const { return ceil_div(rows, tile_rows); }
-    index_t columns_in(index_t tile) const { return std::min(tile_columns, columns - tile * tile_columns); }
+    index_t columns_in(index_t tile) const {
+        return std::min(tile_columns, section_columns() - tile % tiles_per_section() * tile_columns);
+    }
     index_t rows_in(index_t tile) const { return std::min(tile_rows, rows - tile * tile_rows); }
     bool lean() const { return tile_columns * tile_rows * elem_bytes < kLeanBytes; }
     index_t column_tile_pitch_bytes() const;

@@ -27,6 +27,24 @@ std::string fixed(double value, int decimals) {
     return out.str();
 }
 
+// "each byte read and written 2 times", or the bytes where sweeps move more or less than the array.
+std::string traffic(const Plan& plan) {
+    const Counts counts = plan.predict(0);
+    const Problem& p = plan.problem;
+    const auto bytes_of = [](const Extents& shape, const ElemType& elem) {
+        return static_cast<double>(product(shape)) * static_cast<double>(elem.bytes());
+    };
+    const double once =
+        std::max(bytes_of(p.input_shape(), p.input_elem()), bytes_of(p.output_shape(), p.output_elem()));
+    const double ratio = static_cast<double>(counts.disk_read_bytes) / (once * plan.sweeps);
+    if (plan.sweeps > 1 && (ratio < 0.9 || ratio > 1.1)) {
+        return "reads " + bytes_string(static_cast<double>(counts.disk_read_bytes)) + ", writes " +
+               bytes_string(static_cast<double>(counts.disk_written_bytes));
+    }
+    return "each byte read and written " +
+           (plan.sweeps == 1 ? std::string("once") : std::to_string(plan.sweeps) + " times");
+}
+
 std::string milliseconds(double seconds) { return fixed(seconds * 1e3, seconds < 0.1 ? 2 : 0) + " ms"; }
 
 struct Row {
@@ -84,8 +102,7 @@ std::string explain(const Plan& plan, int rank, const std::optional<std::vector<
     out << "memory   " << bytes_string(static_cast<double>(plan.peak_memory_bytes(rank))) << " on rank " << rank
         << '\n';
     if (plan.sweeps) {
-        out << "disk     " << plan.sweeps << (plan.sweeps == 1 ? " sweep" : " sweeps")
-            << " (each byte read and written " << (plan.sweeps == 1 ? "once" : std::to_string(plan.sweeps) + " times")
+        out << "disk     " << plan.sweeps << (plan.sweeps == 1 ? " sweep" : " sweeps") << " (" << traffic(plan)
             << "), scratch " << bytes_string(static_cast<double>(plan.scratch_bytes)) << '\n';
     }
     if (!io.empty()) out << "io       " << io << '\n';

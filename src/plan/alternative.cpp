@@ -61,6 +61,7 @@ Alternative alternative_of(const Plan& plan, const Machine& machine) {
     a.solver = plan.solver;
     a.grid = plan.problem.grid;
     a.exchange = plan.problem.exchange;
+    a.sweeps = plan.sweeps;
     const bool even = plan.input.layout.has_grid() && plan.output.layout.has_grid();  // then rank 0 is the slowest
     const ExchangeFigures figures = machine.exchange(a.exchange.substr(0, a.exchange.find(':')));
     for (const auto& step : plan.steps) {
@@ -68,6 +69,8 @@ Alternative alternative_of(const Plan& plan, const Machine& machine) {
         a.seconds += counts.seconds;
         if (counts.disk_reads + counts.disk_writes > 0) {
             a.disk_seconds += counts.seconds;
+            a.disk_bytes += counts.disk_read_bytes + counts.disk_written_bytes;
+            a.disk_requests += counts.disk_reads + counts.disk_writes;
             continue;
         }
         const Step* exchange = exchange_in(*step);
@@ -113,6 +116,16 @@ std::string why_lost(const Alternative& loser, const Alternative& winner) {
                            digits(loser.seconds / std::max(winner.seconds, 1e-12), 3), "x: ");
     if (loser.seconds <= winner.seconds * 1.001) return text + "as good, and later in the list";
     // The part that costs most more, and what is behind it.
+    const auto times = [](index_t more, index_t less) {
+        return digits(static_cast<double>(more) / static_cast<double>(less), 2);
+    };
+    std::string disk = "more time on the disk";
+    if (winner.disk_bytes > 0 && loser.disk_bytes > winner.disk_bytes + winner.disk_bytes / 20) {
+        disk = cat(loser.sweeps, loser.sweeps == 1 ? " sweep" : " sweeps", " instead of ", winner.sweeps, ", ",
+                   times(loser.disk_bytes, winner.disk_bytes), "x the bytes");
+    } else if (winner.disk_requests > 0 && loser.disk_requests > winner.disk_requests) {
+        disk = cat(times(loser.disk_requests, winner.disk_requests), "x the requests, as its runs are shorter");
+    }
     struct Excess {
         double seconds;
         std::string reason;
@@ -127,7 +140,7 @@ std::string why_lost(const Alternative& loser, const Alternative& winner) {
     const Excess parts[] = {{loser.wire_seconds - winner.wire_seconds, wire},
                             {loser.copy_seconds - winner.copy_seconds, "more copying through memory"},
                             {loser.local_seconds - winner.local_seconds, "slower local transforms"},
-                            {loser.disk_seconds - winner.disk_seconds, "more time on the disk"}};
+                            {loser.disk_seconds - winner.disk_seconds, disk}};
     const Excess& most = *std::max_element(std::begin(parts), std::end(parts),
                                            [](const Excess& a, const Excess& b) { return a.seconds < b.seconds; });
     return text + most.reason + " (+" + milliseconds_text(most.seconds) + ")";

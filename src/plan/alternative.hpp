@@ -20,6 +20,8 @@ struct Alternative {
     double wire_seconds = 0, copy_seconds = 0, local_seconds = 0, disk_seconds = 0;
     int exchanges = 0;
     index_t messages = 0;
+    int sweeps = 0;  // over the disk
+    index_t disk_bytes = 0, disk_requests = 0;
 
     // "grid 2x2 with alltoallv"; other solvers than pencil are named
     std::string name() const;

@@ -65,11 +65,22 @@ inline void twiddle_rows(const Pair<T>* __restrict from, const Pair<T>* __restri
 
 // The same where they lie: row begin is data[0].
 template <class T>
-inline void twiddle_rows_in_place(const Pair<T>* factors, index_t begin, index_t end, Pair<T>* data) {
-    for (index_t r = begin; r < end; ++r, ++data) {
-        const Pair<T> factor = multiply(factors[kTwiddleChunk + r / kTwiddleChunk], factors[r % kTwiddleChunk]);
-        *data = multiply(*data, factor);
+inline void twiddle_rows_in_place(const Pair<T>* __restrict factors, index_t begin, index_t end,
+                                  Pair<T>* __restrict data) {
+    while (begin < end) {
+        const index_t chunk = begin / kTwiddleChunk, first = begin % kTwiddleChunk;
+        const index_t count = std::min(kTwiddleChunk - first, end - begin);
+        const Pair<T> factor = factors[kTwiddleChunk + chunk];
+        for (index_t i = 0; i < count; ++i) data[i] = multiply(data[i], multiply(factor, factors[first + i]));
+        data += count;
+        begin += count;
     }
+}
+
+template <class T>
+inline void multiply_rows(const Pair<T>* __restrict x, const Pair<T>* __restrict y, index_t count,
+                          Pair<T>* __restrict to) {
+    for (index_t i = 0; i < count; ++i) to[i] = multiply(x[i], y[i]);
 }
 
 // Copies `width` neighbouring elements at `from` to element `point` of each of `width` tile columns.

@@ -4,8 +4,11 @@
 // each in between. Four shapes cover all sweeps so far:
 //   columns_to_blocks  first pass of a long 1-D transform: strided columns -> transform, twiddle -> blocks of scratch
 //   blocks_to_columns  its second pass: blocks -> transform -> strided columns, in natural order
-//   columns            a group of axes with something faster behind it: strided columns -> transform -> the same
+//   columns            a group of axes with something faster behind it: strided columns -> transform -> the same; or
+//   one
+//                      of many passes of a long 1-D transform, which writes them in another order
 //   slabs              a group of axes up to the last one: contiguous slabs -> transform -> slabs
+//   chirp_in, chirp_rows, chirp_out  the three of a convolution with a chirp (plan/chirp.hpp, solvers/chirp_passes.cpp)
 // Panels lie in the executor's work0, which all passes of a plan share; tiles, tables and engines are the task's.
 // Invariant: predict() is computed from the geometry alone; counted() comes from the Stores and the loops themselves.
 #pragma once
@@ -18,6 +21,7 @@
 #include "disk/panels.hpp"
 #include "disk/pipeline.hpp"
 #include "engine/engine.hpp"
+#include "plan/chirp.hpp"
 #include "plan/machine.hpp"
 #include "plan/step.hpp"
 
@@ -33,7 +37,7 @@ struct PassStage {
 };
 
 struct PassSpec {
-    enum class Shape { columns_to_blocks, blocks_to_columns, columns, slabs };
+    enum class Shape { columns_to_blocks, blocks_to_columns, columns, slabs, chirp_in, chirp_rows, chirp_out };
     Shape shape = Shape::slabs;
     Place source = Place::input, target = Place::output;
     Precision precision = Precision::dbl;
@@ -48,22 +52,30 @@ struct PassSpec {
     BlockGrid blocks;       // the scratch side of the first two shapes
     bool in_place = false;  // columns: read, transformed and written in the same slot
 
-    index_t points = 1;                  // of a column, or elements of a slab, as read
-    index_t out_points = 1;              // as written
-    index_t roots_n = 0;                 // the length n whose roots the twiddles are; n1*n2
-    index_t lanes = 1;                   // columns a tile; slabs a call
-    std::vector<PassStage> stages;       // on `lanes` columns or slabs
-    std::vector<PassStage> last_stages;  // slabs: on one slab, when lanes > 1; else empty
+    index_t points = 1;      // of a column, or elements of a slab, as read
+    index_t out_points = 1;  // as written
+    index_t roots_n = 0;     // the length n whose roots the twiddles are; n1*n2
+    // Sections of the columns that are twiddled alike, and of those indices `kept` of every `whole` that are stored.
+    index_t twiddle_section = 1, kept = 1, whole = 1;
+    index_t source_scratch_bytes = 0, target_scratch_bytes = 0;  // where in scratch the array begins
+    index_t lanes = 1;                                           // columns a tile; slabs a call
+    std::vector<PassStage> stages;                               // on `lanes` columns or slabs
+    std::vector<PassStage> last_stages;  // slabs: on one slab, when lanes > 1; chirp_rows: the way back; else empty
     double flops_each = 0;               // of a column or slab
+    Chirp chirp;  // of the chirp_ shapes, and of the first two for DCT and DST, which are sums of N = n1*n2 roots
 
     index_t tile_steps() const;  // compute steps a panel
     index_t read_slots() const { return in_place ? 3 : 2; }
     index_t write_slots() const { return in_place ? 0 : 2; }
     index_t read_slot_bytes() const;
     index_t write_slot_bytes() const;
-    index_t panel_bytes() const;   // of work0
-    index_t own_bytes() const;     // tiles and tables
-    bool shared_slab() const;      // one slab at a time, by all threads
+    index_t panel_bytes() const;                   // of work0
+    index_t own_bytes() const;                     // tiles and tables
+    bool shared_slab() const;                      // one slab at a time, by all threads
+    index_t twiddle_index(index_t column) const {  // r of the twiddles W^(rk) behind a column
+        const index_t r = column / twiddle_section;
+        return r / kept * whole + r % kept;
+    }
     index_t source_pitch() const;  // tile column pitch in elements
     index_t target_pitch() const;
 };

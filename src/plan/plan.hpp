@@ -35,6 +35,7 @@ struct Plan {
     SlotBytes slot_bytes;  // input and output only where the plan reads and writes files; work0, work1 as steps need
     index_t scratch_bytes = 0;       // of disk, all ranks together
     index_t output_file_bytes = 0;   // payload written under the output's name, for plans on disk
+    bool leaves_exchanged = false;   // of plans on disk: the output is not in natural order, and a note says in which
     int sweeps = 0;                  // reads (and writes) of the whole array on disk
     std::vector<std::string> notes;  // engines passed over, runners-up and why they lost, whence the figures are
     // The ways that were compared, fewest predicted seconds first: the plan's own choice, then the runners-up. Empty

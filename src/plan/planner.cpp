@@ -23,8 +23,45 @@ Status check_method(const std::string& method) {
 
 }  // namespace
 
+// Whether any solver answers that may be taken.
+bool Planner::possible(const Problem& problem) const {
+    const std::string method = problem.method.substr(0, problem.method.find(':'));
+    for (const Solver& solver : solver_table()) {
+        if (!method.empty() && method != solver.name) continue;
+        if (solver.layout != problem.layout || (solver.concerns && !solver.concerns(problem))) continue;
+        if (solver.solve(problem, *this).ok()) return true;
+    }
+    return false;
+}
+
+// The refusal and, where some solver only lacks memory, the budget from which on one answers, to the byte.
+Status Planner::with_smallest_memory(const Problem& problem, const Status& refusal) const {
+    if (refusal.code() != Code::out_of_memory || problem.memory_bytes == 0) return refusal;
+    Problem tried = problem;
+    const auto works = [&](index_t bytes) {
+        tried.memory_bytes = bytes;
+        return possible(tried);
+    };
+    const index_t most = std::max<index_t>(4 * product(problem.shape) * 16, index_t{1} << 20);
+    index_t low = problem.memory_bytes, high = 2 * low;
+    while (high < most && !works(high)) low = high, high *= 2;
+    if (high >= most && !works(high)) return refusal;
+    while (high - low > 1) {
+        const index_t middle = low + (high - low) / 2;
+        (works(middle) ? high : low) = middle;
+    }
+    return error(refusal.code(), refusal.message(), "; the smallest memory= that any solver can do with is ",
+                 bytes_string(static_cast<double>(high)), " (", high, " bytes)");
+}
+
 Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     SPANFFT_TRY(problem.check());
+    if (problem.memory_bytes > 0 && problem.output == SpectrumOrder::exchanged && !problem.forward()) {
+        return error(Code::invalid_argument,
+                     "output=exchanged leaves the spectrum in a file as it comes out of a forward transform; backward "
+                     "reads natural order only, so make the spectrum with output=natural");
+    }
+    if (problem.memory_bytes > 0 && problem.batch > 1) return plan(problem.as_one_array());
     if (!problem.engine.empty() && !find_engine(problem.engine)) {
         return error(Code::engine_error, "engine '", problem.engine,
                      "' was not found on this machine; found: ", engine_names());
@@ -61,11 +98,13 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
         best_seconds = seconds;
     }
     if (!best) {
-        if (!refusal.ok()) return refusal;
+        if (!refusal.ok()) return with_smallest_memory(problem, refusal);
         std::string reasons;
         for (const auto& reason : declined) reasons += "\n  - " + reason;
         return error(Code::unsupported, "no solver takes '", problem.print(), "':", reasons);
     }
+    if (problem.memory_bytes > 0 && problem.output == SpectrumOrder::exchanged && !best->leaves_exchanged)
+        best->notes.push_back("the output is in natural order, which costs no more here");
     // The plan's own choice first, then all others by predicted seconds.
     const Alternative own = best->alternatives.front();
     std::stable_sort(alternatives.begin(), alternatives.end(), [&](const Alternative& a, const Alternative& b) {

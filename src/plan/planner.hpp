@@ -40,6 +40,9 @@ class Planner {
     std::map<std::string, std::vector<Alternative>>& remembered() const { return remembered_; }
 
   private:
+    bool possible(const Problem& problem) const;
+    Status with_smallest_memory(const Problem& problem, const Status& refusal) const;
+
     Machine machine_;
     mutable std::map<std::string, std::vector<Alternative>> remembered_;
 };

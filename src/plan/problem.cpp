@@ -38,6 +38,20 @@ int Problem::halved_axis() const {
     return -1;
 }
 
+Problem Problem::as_one_array() const {
+    Problem whole = *this;
+    whole.batch = 1;
+    if (batch == 1) return whole;
+    if (grid.empty() && std::find(axes.begin(), axes.end(), 0) == axes.end()) {
+        whole.shape[0] *= batch;
+        return whole;
+    }
+    whole.shape.insert(whole.shape.begin(), batch);
+    for (int& axis : whole.axes) ++axis;
+    if (!whole.grid.empty()) whole.grid.insert(whole.grid.begin(), 1);
+    return whole;
+}
+
 bool Problem::halves() const { return halved_axis() >= 0; }
 
 bool Problem::real_is_complex() const {
@@ -168,11 +182,10 @@ Status check_means(const Problem& p) {
     if (p.in_place && p.own_output)
         return error(Code::invalid_argument,
                      "in_place writes into your array and own_output into the plan's; ask for one");
-    if (p.memory_bytes > 0 &&
-        (p.in_place || p.own_output || p.batch > 1 || !p.real_boxes.empty() || !p.spectrum_boxes.empty())) {
+    if (p.memory_bytes > 0 && (p.in_place || p.own_output || !p.real_boxes.empty() || !p.spectrum_boxes.empty())) {
         return error(Code::invalid_argument,
-                     "memory= plans a transform of a file, for which in_place, own_output, batch and boxes have no "
-                     "meaning; leave them out");
+                     "memory= plans a transform of a file, for which in_place, own_output and boxes have no meaning; "
+                     "leave them out");
     }
     return Status();
 }

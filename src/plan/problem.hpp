@@ -39,7 +39,7 @@ struct Problem {
     Direction direction = Direction::forward;
     Precision precision = Precision::dbl;
     Norm norm = Norm::backward;
-    index_t batch = 1;  // arrays, one after the other in each rank's memory
+    index_t batch = 1;  // arrays, one after the other in each rank's memory or in the file
 
     int ranks = 1;
     Extents grid;                       // empty: the planner chooses; else its product is ranks; entry i divides axis i
@@ -80,6 +80,8 @@ struct Problem {
     // The factor that the output is multiplied by, and the kind that the axis has in this direction's reverse.
     long double scale() const;
     index_t logical_length(size_t i) const;  // of axes[i]: n; 2(n-1), 2(n+1) or 2n for DCT/DST
+
+    Problem as_one_array() const;  // the batch, if any, as a slower axis: a file holds one array
 
     uint64_t hash() const;  // of print(): ranks compare it before planning
 };

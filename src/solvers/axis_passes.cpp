@@ -11,19 +11,16 @@
 #include <cmath>
 #include <optional>
 
-#include "plan/pass_step.hpp"
 #include "plan/transform_step.hpp"
+#include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {
 
 namespace {
 
-constexpr index_t kTileBytes = index_t{1} << 20;        // what a thread works on: half of a level-2 cache
 constexpr index_t kSlabPanelBytes = index_t{32} << 20;  // more a panel only lengthens the pipeline's ends
 constexpr index_t kCallBytes = index_t{128} << 10;      // small slabs are handed to the engine by the dozen
-
-index_t reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
 
 // The problem with everything in rising axis order. (A file holds one array: Problem::check refuses a batch.)
 struct Job {
@@ -71,7 +68,7 @@ Job examine_axes(const Problem& problem, const Planner& planner) {
     job.real_complex = problem.real_is_complex();
     job.spectrum_complex = problem.spectrum_is_complex();
     job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
-    job.budget_bytes = problem.memory_bytes - reserve_bytes(problem.memory_bytes);
+    job.budget_bytes = problem.memory_bytes - disk_reserve_bytes(problem.memory_bytes);
     return job;
 }
 
@@ -181,8 +178,8 @@ PassSpec column_outline(const Job& job, int begin, int end, bool from_input) {
     pass.in.row_elems = pass.in.last_row_elems = pass.in.columns = product(shape, end, job.ndim());
     pass.in.elem_bytes = job.elem(job.spectrum_complex);
     const index_t most_lanes = std::max<index_t>(1, 128 / pass.in.elem_bytes);
-    pass.lanes =
-        std::clamp(kTileBytes / (pass.points * pass.in.elem_bytes), std::max<index_t>(1, most_lanes / 2), most_lanes);
+    pass.lanes = std::clamp(kDiskTileBytes / (pass.points * pass.in.elem_bytes), std::max<index_t>(1, most_lanes / 2),
+                            most_lanes);
     while (pass.lanes > 1 && pass.own_bytes() > job.budget_bytes / 4) pass.lanes /= 2;
     pass.out = pass.in;
     return pass;
@@ -295,7 +292,7 @@ Status decline(Job job) {
         return error(Code::unsupported, "axis_passes needs a whole axis of ", problem.shape[0], " points in memory");
     index_t low = problem.memory_bytes, high = std::max(low * 2, index_t{4096});
     const auto fits = [&](index_t bytes) {
-        job.budget_bytes = bytes - reserve_bytes(bytes);
+        job.budget_bytes = bytes - disk_reserve_bytes(bytes);
         return best_route(job).has_value();
     };
     while (!fits(high) && high < 16 * whole) low = high, high *= 2;

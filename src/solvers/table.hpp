@@ -12,6 +12,8 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
 Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_superlevels(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_chirp_passes(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_cyclic(const Problem& problem, const Planner& planner);
 
 }  // namespace spanfft

@@ -10,13 +10,16 @@
 // c2c needs no scratch: pass 1 writes its columns one after the other as rows of the output file, pass 2 transforms the
 // columns of that in place. It reads h elements at a time instead of c*d, but half the disk space is needed, nothing
 // has to be freed and no fresh blocks of a file are written in small runs; where rows are whole blocks it is chosen.
+// DCT and DST are a Fourier transform of N = 2n (2n-2, 2n+2) points of the input padded with zeros, with factors on
+// the way in and out (plan/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n reals
+// move where r2c of n moves 4.
 // Only the last axis; other axes are an outer loop.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "plan/pass_step.hpp"
 #include "plan/transform_step.hpp"
+#include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {
@@ -29,7 +32,12 @@ constexpr double kReadRequestSeconds = 4e-6, kWriteRequestSeconds = 2e-6;
 // Writes through the page cache: 7.6 s for 2 GiB in 11.5 KiB runs where direct ones would take 1.3 (one run, busy
 // machine).
 constexpr double kUnalignedWriteSecondsPerByte = 3e-9;
-constexpr index_t kTileBytes = index_t{1} << 20;  // what a thread works on: half of a level-2 cache
+// n is the length that is split: for DCT and DST the logical one, N, with the stored points in the chirp.
+struct Job : LongAxis {
+    Chirp chirp;
+    index_t inputs() const { return chirp.length > 0 ? chirp.inputs : halves && !forward ? half() : n; }
+    index_t outputs() const { return chirp.length > 0 ? chirp.outputs : halves && forward ? half() : n; }
+};
 
 struct Split {
     PassSpec first, second;
@@ -38,64 +46,12 @@ struct Split {
     index_t memory_bytes() const { return panel_bytes() + first.own_bytes() + second.own_bytes(); }
 };
 
-struct Job {
-    index_t n = 0, outer = 1;
-    bool halves = false, forward = true;
-    Problem problem;
-    int threads = 1;
-    index_t budget_bytes = 0;
-    index_t half() const { return n / 2 + 1; }
-    index_t elem(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
-};
-
-// What each process may touch beyond the buffers that are counted: engine tables, thread stacks, page rounding.
-index_t reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
-
-std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_t real_points) {
-    StageRequest request;
-    request.shape = {real_points};
-    request.axes = {0};
-    request.kernels = {kernel};
-    request.precision = spec.precision;
-    request.source_complex = spec.source_complex;
-    request.target_complex = spec.target_complex;
-    request.lanes = spec.lanes;
-    request.source_pitch = spec.source_pitch();
-    request.target_pitch = spec.target_pitch();
-    request.across = spec.source_complex != spec.target_complex;
-    return make_stages(request);
-}
-
-double column_flops(index_t points, bool real) {
-    return (real ? 2.5 : 5.0) * static_cast<double>(points) * std::log2(static_cast<double>(points));
-}
-
-// Panels as wide as `bytes` of slots allow, in multiples of `unit` columns; then all equally wide. False: none fits.
-bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes) {
-    panels.panel = unit;
-    if (slots * panels.slot_bytes() > bytes) return false;
-    index_t fits = 1, too_many = ceil_div(panels.columns, unit) + 1;
-    while (fits + 1 < too_many) {
-        const index_t middle = fits + (too_many - fits) / 2;
-        panels.panel = middle * unit;
-        (slots * panels.slot_bytes() <= bytes ? fits : too_many) = middle;
-    }
-    panels.panel = fits * unit;
-    panels.panel = round_up(ceil_div(panels.columns, panels.panels_per_matrix()), unit);
-    return true;
-}
-
 // The two passes for n1*n2, without panels yet.
 Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t tile_columns, index_t tile_rows) {
     Split split;
     const bool real_in = job.halves && job.forward, real_out = job.halves && !job.forward;
-    for (PassSpec* pass : {&split.first, &split.second}) {
-        pass->precision = job.problem.precision;
-        pass->backward = !job.forward;
-        pass->threads = job.threads;
-        pass->engine = job.problem.engine;
-        pass->lanes = lanes;
-    }
+    split.first = split.second = blank_pass(job, lanes);
+    split.first.chirp = split.second.chirp = job.chirp;
     PassSpec& first = split.first;
     first.shape = PassSpec::Shape::columns_to_blocks;
     first.source = Place::input;
@@ -104,11 +60,11 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     first.roots_n = job.n;
     first.source_complex = !real_in;
     first.in.outer = job.outer;
-    first.in.elem_bytes = job.elem(!real_in);
+    first.in.elem_bytes = job.elem(job.problem.input_elem().complex);
     // c2r reads the half spectrum as rows of n1; the others read rows of n2.
     first.in.row_elems = real_out ? n1 : n2;
-    first.in.rows = real_out ? ceil_div(job.half(), n1) : n1;
-    first.in.last_row_elems = real_out ? job.half() - (first.in.rows - 1) * n1 : n2;
+    first.in.rows = ceil_div(job.inputs(), first.in.row_elems);
+    first.in.last_row_elems = job.inputs() - (first.in.rows - 1) * first.in.row_elems;
     first.in.mirrored = real_out;
     first.in.columns = real_out ? n1 / 2 + 1 : n2;
     first.points = real_out ? n2 : n1;
@@ -121,10 +77,10 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     second.target = Place::output;
     second.target_complex = !real_out;
     second.out.outer = job.outer;
-    second.out.elem_bytes = job.elem(!real_out);
+    second.out.elem_bytes = job.elem(job.problem.output_elem().complex);
     second.out.row_elems = real_out ? n2 : n1;
-    second.out.rows = real_in ? ceil_div(job.half(), n1) : real_out ? n1 : n2;
-    second.out.last_row_elems = real_in ? job.half() - (second.out.rows - 1) * n1 : second.out.row_elems;
+    second.out.rows = ceil_div(job.outputs(), second.out.row_elems);
+    second.out.last_row_elems = job.outputs() - (second.out.rows - 1) * second.out.row_elems;
     second.out.mirrored = real_in;
     second.out.columns = first.out_points;
     second.points = first.in.columns;
@@ -198,32 +154,11 @@ std::optional<Split> fit_in_place(const Job& job, Split split) {
     return split;
 }
 
-std::vector<index_t> divisors(index_t n) {
-    std::vector<index_t> all{1};
-    index_t previous = 0, power_from = 0;
-    for (index_t p : prime_factors(n)) {
-        const index_t from = p == previous ? power_from : 0;
-        const auto size = static_cast<index_t>(all.size());
-        for (index_t i = from; i < size; ++i) all.push_back(all[static_cast<size_t>(i)] * p);
-        power_from = size;
-        previous = p;
-    }
-    std::sort(all.begin(), all.end());
-    return all;
-}
-
-// Columns a tile: one or two cache lines of a row, as the cache allows.
-index_t best_lanes(const Job& job, index_t n1) {
-    const index_t longest = std::max(n1, job.n / n1) * job.elem(true);
-    const index_t most = std::max<index_t>(1, 128 / job.elem(true)), fewest = std::max<index_t>(1, most / 2);
-    return std::clamp(kTileBytes / longest, fewest, most);
-}
-
 std::optional<Split> best_in_place(const Job& job) {
     std::optional<Split> best;
     for (index_t n1 : divisors(job.n)) {
         if (n1 == 1 || n1 == job.n) continue;
-        const index_t lanes = best_lanes(job, n1);
+        const index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
         for (index_t c = 2 * job.threads * lanes; c <= 512; c *= 2) {
             const auto split = fit_in_place(job, outline(job, n1, job.n / n1, lanes, c, c));
             if (split && (!best || split->seconds < best->seconds)) best = split;
@@ -234,11 +169,11 @@ std::optional<Split> best_in_place(const Job& job) {
 
 std::optional<Split> best_split(const Job& job) {
     std::optional<Split> best;
-    if (!job.halves) best = best_in_place(job);
+    if (!job.halves && job.chirp.length == 0) best = best_in_place(job);
     if (best) return best;
     for (index_t n1 : divisors(job.n)) {
         if (n1 == 1 || n1 == job.n) continue;
-        index_t lanes = best_lanes(job, n1);
+        index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
         for (bool found = false; lanes >= 1 && !found; lanes /= 2) {  // narrower tiles only where memory is that tight
             for (index_t c = lanes; c <= std::max<index_t>(lanes, 512); c *= 2) {
                 for (index_t d = lanes; d <= std::max<index_t>(lanes, 512); d *= 2) {
@@ -249,6 +184,54 @@ std::optional<Split> best_split(const Job& job) {
                 }
             }
         }
+    }
+    return best;
+}
+
+// c2c whose output stays in the order in which the second sweep finds it: columns, then contiguous rows in place.
+std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, const Machine& machine) {
+    Split split = outline(job, n1, job.n / n1, lanes, 1, 1);
+    PassSpec &first = split.first, &second = split.second;
+    first.shape = PassSpec::Shape::columns;
+    first.target = Place::output;
+    first.out = first.in;
+    second.shape = PassSpec::Shape::slabs;
+    second.source = Place::output;
+    second.lanes = 1;
+    second.in = first.in;
+    second.in.outer = second.in.rows = 1;
+    second.in.row_elems = second.in.last_row_elems = second.in.columns = job.outer * job.n;
+    const auto set_slabs = [&](index_t slabs) {
+        second.in.panel = slabs * second.points;
+        second.out = second.in;
+    };
+    const index_t room = job.budget_bytes - first.own_bytes() - second.own_bytes();
+    const index_t width = largest_that(first.in.columns, [&](index_t columns) {
+        first.in.panel = first.out.panel = columns;
+        return first.panel_bytes() <= room;
+    });
+    constexpr index_t kSlabPanelBytes = index_t{32} << 20;  // more a panel only lengthens the pipeline's ends
+    const index_t most = std::clamp<index_t>(kSlabPanelBytes / (second.points * job.elem(true)), 1, job.outer * n1);
+    const index_t slabs = largest_that(most, [&](index_t count) {
+        set_slabs(count);
+        return second.panel_bytes() <= room;
+    });
+    if (width == 0 || slabs == 0) return std::nullopt;
+    const index_t unit = std::max<index_t>(1, kDirectBytes / job.elem(true));
+    const index_t even = ceil_div(first.in.columns, ceil_div(first.in.columns, width)), whole = round_up(even, unit);
+    first.in.panel = first.out.panel = whole <= width ? whole : width >= unit ? width - width % unit : even;
+    set_slabs(slabs);
+    split.seconds = PassStep(first, machine).predict(0).seconds + PassStep(second, machine).predict(0).seconds;
+    if (slabs < 2 * job.threads) split.seconds *= 1.2;  // one row at a time, by all threads
+    return split;
+}
+
+std::optional<Split> best_exchanged(const Job& job, const Machine& machine) {
+    std::optional<Split> best;
+    for (index_t n1 : divisors(job.n)) {
+        if (n1 == 1 || n1 == job.n) continue;
+        const auto split = fit_exchanged(job, n1, lanes_for(job, n1), machine);
+        if (split && (!best || split->seconds < best->seconds)) best = split;
     }
     return best;
 }
@@ -264,7 +247,7 @@ index_t smallest_memory(Job job) {
         if (smallest == 0 || needed < smallest) smallest = needed;
     }
     index_t budget = smallest;
-    while (budget - reserve_bytes(budget) < smallest) budget += std::max<index_t>(1, budget / 64);
+    while (budget - disk_reserve_bytes(budget) < smallest) budget += std::max<index_t>(1, budget / 64);
     return budget;
 }
 
@@ -280,29 +263,20 @@ index_t near_length(index_t n) {
 }
 
 Result<Job> examine(const Problem& problem, const Planner& planner) {
-    if (problem.memory_bytes == 0) return error(Code::unsupported, "two_pass is for files; give memory=");
-    if (problem.ranks != 1)
-        return error(Code::unsupported, "two_pass works in one process so far, not on ", problem.ranks, " ranks");
-    if (problem.axes.size() != 1) {
-        return error(Code::unsupported, "two_pass transforms one axis, not ", problem.axes.size(),
-                     "; transform the other axes in a run of their own");
-    }
-    if (problem.axes[0] != problem.ndim() - 1) {
-        return error(Code::unsupported, "two_pass transforms the last axis, not axis ", problem.axes[0], " of ",
-                     problem.ndim());
-    }
-    if (is_r2r(problem.kinds[0])) {
-        return error(Code::unsupported, "two_pass knows c2c, r2c and c2r, not ", axis_kind_name(problem.kinds[0]),
-                     "; give enough memory for whole lines of ", problem.shape.back());
-    }
+    SPANFFT_ASSIGN(const LongAxis axis, examine_long_axis(problem, planner, "two_pass"));
     Job job;
-    job.problem = problem;
-    job.n = problem.shape.back();
-    job.outer = product(problem.shape, 0, problem.ndim() - 1);
-    job.halves = problem.halves();
-    job.forward = problem.forward();
-    job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
-    job.budget_bytes = problem.memory_bytes - reserve_bytes(problem.memory_bytes);
+    static_cast<LongAxis&>(job) = axis;
+    if (!is_r2r(problem.kinds[0])) return job;
+    if (problem.norm == Norm::ortho) {
+        return error(Code::unsupported, "two_pass does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
+                     "; use norm=backward and scale, or more memory");
+    }
+    // As r2c where only the outputs have factors, as c2r where only the inputs have, else as c2c.
+    job.chirp = make_chirp(kernel_of(problem.kinds[0], problem.direction), job.n);
+    job.chirp.square = 0;
+    job.n = job.chirp.length;
+    job.halves = job.chirp.a == 0 || (job.chirp.b == 0 && job.chirp.c == 0);
+    job.forward = !job.halves || job.chirp.a == 0;
     return job;
 }
 
@@ -331,10 +305,14 @@ void finish(const Job& job, Split& split) {
     const bool real_out = job.halves && !job.forward;
     const Kernel first = real_out ? plain : across, second = real_out ? across : plain;
     split.first.stages = column_stages(split.first, first, split.first.points);
-    split.second.stages = column_stages(split.second, second, split.second.out_points);
+    split.second.stages = split.second.shape == PassSpec::Shape::slabs
+                              ? row_stages(split.second, second)
+                              : column_stages(split.second, second, split.second.out_points);
     const index_t other = job.n / split.first.points;
-    split.first.title = cat(kernel_name(first), " over ", split.first.points, " of ", job.n, " = ", split.first.points,
-                            "*", other, " points, twiddle");
+    const Kernel asked = kernel_of(job.problem.kinds[0], job.problem.direction);
+    const std::string as = job.chirp.length > 0 ? cat(kernel_name(asked), " as ") : std::string();
+    split.first.title = cat(as, kernel_name(first), " over ", split.first.points, " of ", job.n, " = ",
+                            split.first.points, "*", other, " points, twiddle");
     split.second.title = cat(kernel_name(second), " over ", other, " points");
 }
 
@@ -342,22 +320,23 @@ void finish(const Job& job, Split& split) {
 
 Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const Job job, examine(problem, planner));
-    auto split = best_split(job);
+    const bool exchanges =
+        problem.output == SpectrumOrder::exchanged && job.forward && !job.halves && !is_r2r(problem.kinds[0]);
+    auto split = exchanges ? best_exchanged(job, planner.machine()) : std::nullopt;
+    const bool exchanged = split.has_value();
+    if (!split) split = best_split(job);
     if (!split) return decline(job);
+    const index_t n1 = split->first.points;
     finish(job, *split);
 
-    auto plan = std::make_unique<Plan>();
-    plan->problem = problem;
-    plan->problem.threads = job.threads;
-    plan->solver = "two_pass";
-    plan->input = {Layout(problem.input_shape(), {}), problem.input_elem()};
-    plan->output = {Layout(problem.output_shape(), {}), problem.output_elem()};
-    plan->slot_bytes.fix(Slot::work0, split->panel_bytes());
-    plan->scratch_bytes = split->first.target == Place::scratch ? split->first.blocks.scratch_bytes() : 0;
-    plan->output_file_bytes = split->second.out.payload_bytes();
-    plan->sweeps = 2;
-    plan->steps.push_back(std::make_unique<PassStep>(std::move(split->first), planner.machine()));
-    plan->steps.push_back(std::make_unique<PassStep>(std::move(split->second), planner.machine()));
+    const index_t scratch_bytes = split->first.target == Place::scratch ? split->first.blocks.scratch_bytes() : 0;
+    auto plan = plan_of_passes(job, "two_pass", {std::move(split->first), std::move(split->second)}, planner.machine());
+    plan->scratch_bytes = scratch_bytes;
+    plan->leaves_exchanged = exchanged;
+    if (exchanged) {
+        plan->notes.push_back(cat("the output is in exchanged order: its element k1*n2 + k2 is X[k1 + n1*k2], n1 = ",
+                                  n1, ", n2 = ", job.n / n1));
+    }
     return plan;
 }
 

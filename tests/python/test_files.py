@@ -80,6 +80,80 @@ def test_more_than_the_budget(shape, rng, tmp_path):
     assert_clean(tmp_path, "in.npy", "out.npy")
 
 
+@pytest.mark.parametrize(
+    ("shape", "sweeps"), [((4000, 250), 1), ((3, 2, 65536), 1), ((5, 150000), 2), ((2, 100003), 3)]
+)
+def test_batches_of_series(shape, sweeps, rng, tmp_path):
+    x = numbers(rng, shape, "complex64")
+    np.save(tmp_path / "in.npy", x)
+    result = spanfft.transform(
+        tmp_path / "in.npy", tmp_path / "out.npy", axes=(-1,), memory=x.nbytes // (2 * len(x)) + (1 << 21)
+    )
+    assert result.report["sweeps"] == sweeps
+    limit = error_limit(shape[-1:], np.float32)
+    assert relative_error(np.load(tmp_path / "out.npy"), reference("fftn", x, axes=(-1,))) <= limit
+    assert_clean(tmp_path, "in.npy", "out.npy")
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("c2c", "complex64"), ("r2c", "float64")])
+def test_a_prime_length_that_memory_does_not_hold(kind, dtype, rng, tmp_path):
+    n = 524309
+    x = numbers(rng, (n,), dtype)
+    np.save(tmp_path / "in.npy", x)
+    result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", kind=kind, memory="3MiB")
+    assert result.report["solver"] == "chirp_passes"
+    assert result.report["peak_memory_bytes"] <= 3 << 20
+    name = "fft" if kind == "c2c" else "rfft"
+    limit = error_limit((n,), np.float32 if dtype == "complex64" else np.float64)
+    assert relative_error(np.load(tmp_path / "out.npy"), reference(name, x)) <= limit
+    spanfft.transform(
+        tmp_path / "out.npy",
+        tmp_path / "back.npy",
+        kind="c2c" if kind == "c2c" else "c2r",
+        backward=True,
+        real_length=None if kind == "c2c" else n,
+        memory="3MiB",
+    )
+    assert relative_error(np.load(tmp_path / "back.npy"), x) <= 2 * limit
+
+
+@pytest.mark.parametrize("kind", ["dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4"])
+@pytest.mark.parametrize("n", [300000, 300007])
+def test_a_cosine_or_sine_transform_that_memory_does_not_hold(kind, n, rng, tmp_path):
+    x = numbers(rng, (n,), "float64")
+    np.save(tmp_path / "in.npy", x)
+    result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", kind=kind, memory="2MiB")
+    assert result.report["sweeps"] >= 2
+    exact = getattr(scipy.fft, kind[:3])(x.astype(np.longdouble), type=int(kind[3]))
+    assert relative_error(np.load(tmp_path / "out.npy"), exact) <= 1.5 * 2.0**-52 * np.sqrt(np.log2(2 * n))
+    for key in ("disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes"):
+        assert result.report["counted"][key] == result.report["predicted"][key], key
+
+
+def test_exchanged_order(rng, tmp_path):
+    n = 1 << 19
+    x = numbers(rng, (n,), "complex64")
+    np.save(tmp_path / "in.npy", x)
+    result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", order="exchanged", memory="2MiB")
+    note = next(text for text in result.report["notes"] if "exchanged order" in text)
+    n1, n2 = (int(note.split(f"{name} = ")[1].split(",")[0]) for name in ("n1", "n2"))
+    natural = np.load(tmp_path / "out.npy").reshape(n1, n2).T.ravel()
+    assert relative_error(natural, reference("fft", x)) <= error_limit((n,), np.float32)
+
+
+def test_the_smallest_budget_is_named(rng, tmp_path):
+    x = numbers(rng, (3 << 20,), "complex64")
+    np.save(tmp_path / "in.npy", x)
+    with pytest.raises(
+        spanfft.OutOfMemory, match=r"smallest memory= that any solver can do with is .* \(\d+ bytes\)"
+    ) as caught:
+        spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory="1MiB", threads=64)
+    smallest = int(str(caught.value).rpartition("(")[2].split()[0])
+    result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory=smallest, threads=64)
+    assert result.report["peak_memory_bytes"] <= smallest
+    assert_clean(tmp_path, "in.npy", "out.npy")
+
+
 @pytest.mark.parametrize("kind", ["dct2", "dst3"])
 def test_cosine_and_sine(kind, rng, tmp_path):
     x = numbers(rng, (30, 20), "float64")

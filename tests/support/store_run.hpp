@@ -32,13 +32,13 @@ StoreRun run_on_stores(const std::string& problem, SolverFunction solve, index_t
                        int scratch_disks = 0);
 
 // The transform by the definition (support/direct_sum.hpp), axis by axis, with the norm. O(N * sum of lengths), so a
-// 1-D c2c above 8000 points goes to an engine in long double instead.
+// 1-D one above 8000 points goes to an engine in long double instead.
 Values direct_transform(const Problem& problem, const Values& input);
 
-// ||a - b|| / ||b|| in units of eps sqrt(log2 N), N the number of points transformed.
+// ||a - b|| / ||b|| in units of eps sqrt(log2 N), N the product of the axes' logical lengths.
 double error_in_units(const Problem& problem, const Values& result, const Values& reference);
 
-// 0.6 where no prime factor of a transformed axis exceeds 13, else 1.5.
+// 0.6 where no prime factor of a transformed axis' logical length exceeds 13, else 1.5.
 double allowed_error(const Problem& problem);
 
 // Bytes of numbers as a file holds them, and back.

@@ -216,5 +216,41 @@ TEST(Machine, GivesUnknownExchangesTheDefaultFigures) {
     EXPECT_GE(this_machine().cores, 1);
 }
 
+TEST(Planner, TakesABatchInAFileAsOneArray) {
+    const Planner planner{Machine()};
+    for (const char* text :
+         {"c2c 65536 forward double batch=100 memory=8MiB", "c2c 8x10000 forward float batch=30 memory=8MiB",
+          "c2c 70000x64 forward float axes=1 batch=3 memory=8MiB"}) {
+        const Problem problem = Problem::parse(text).value();
+        const auto plan = planner.plan(problem);
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        EXPECT_EQ(plan.value()->input.layout.local_elems(0), problem.batch * product(problem.input_shape()));
+        EXPECT_EQ(plan.value()->problem.shape.back(), problem.shape.back());
+        EXPECT_EQ(plan.value()->sweeps, 1);
+        EXPECT_EQ(plan.value()->predict(0).disk_read_bytes,
+                  problem.batch * product(problem.input_shape()) * static_cast<index_t>(problem.input_elem().bytes()));
+    }
+}
+
+TEST(Planner, NamesTheSmallestBudgetThatWorks) {
+    const Planner planner{Machine()};
+    for (const char* text : {"c2c 1048576 forward double", "r2c 360360 forward float", "c2c 1048583 forward double",
+                             "dct4 100000 forward double", "c2c 1000x1000x10 forward double"}) {
+        Problem problem = Problem::parse(std::string(text) + " memory=4KiB").value();
+        const auto refused = planner.plan(problem);
+        ASSERT_FALSE(refused.ok());
+        EXPECT_EQ(refused.status().code(), Code::out_of_memory);
+        const std::string message = refused.status().message();
+        const size_t at = message.rfind('(');
+        ASSERT_NE(at, std::string::npos) << message;
+        problem.memory_bytes = std::stoll(message.substr(at + 1));
+        const auto plan = planner.plan(problem);
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        EXPECT_LE(plan.value()->peak_memory_bytes(0), problem.memory_bytes);
+        --problem.memory_bytes;
+        EXPECT_FALSE(planner.plan(problem).ok()) << text;
+    }
+}
+
 }  // namespace
 }  // namespace spanfft::test

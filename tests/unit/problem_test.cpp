@@ -117,7 +117,7 @@ TEST(Problem, EveryRefusalNamesTheWordAndARemedy) {
         {"c2c 8 memory=0", {"'0'", "256MiB"}},
         {"c2c 8 memory=0.1B", {"'0.1B'", "256MiB"}},
         {"c2c 8 memory=1KB in_place", {"memory=", "in_place", "leave them out"}},
-        {"c2c 8 memory=1KB batch=2", {"memory=", "batch", "leave them out"}},
+        {"c2c 8 memory=1KB in_place", {"memory=", "in_place", "leave them out"}},
         {"c2c 8x8 ranks=4 grid=", {"grid"}},
         {"c2c 8x8 ranks=4 grid=2x", {"''", "grid"}},
         {"c2c 8x8 ranks=4 grid=3", {"grid 3", "4 ranks", "leave grid out"}},

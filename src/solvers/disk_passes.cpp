@@ -1,0 +1,135 @@
+// What the solvers for one long axis on disk share; see disk_passes.hpp.
+#include "solvers/disk_passes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spanfft {
+
+index_t disk_reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
+
+Result<LongAxis> examine_long_axis(const Problem& problem, const Planner& planner, const char* solver) {
+    if (problem.memory_bytes == 0) return error(Code::unsupported, solver, " is for files; give memory=");
+    if (problem.ranks != 1)
+        return error(Code::unsupported, solver, " works in one process so far, not on ", problem.ranks, " ranks");
+    if (problem.axes.size() != 1) {
+        return error(Code::unsupported, solver, " transforms one axis, not ", problem.axes.size(),
+                     "; transform the other axes in a run of their own");
+    }
+    if (problem.axes[0] != problem.ndim() - 1) {
+        return error(Code::unsupported, solver, " transforms the last axis, not axis ", problem.axes[0], " of ",
+                     problem.ndim());
+    }
+    LongAxis job;
+    job.problem = problem;
+    job.n = problem.shape.back();
+    job.outer = product(problem.shape, 0, problem.ndim() - 1);
+    job.halves = problem.halves();
+    job.forward = problem.forward();
+    job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
+    job.budget_bytes = problem.memory_bytes - disk_reserve_bytes(problem.memory_bytes);
+    return job;
+}
+
+index_t lanes_for(const LongAxis& job, index_t longest_points) {
+    const index_t most = std::max<index_t>(1, 128 / job.elem(true)), fewest = std::max<index_t>(1, most / 2);
+    return std::clamp(kDiskTileBytes / (longest_points * job.elem(true)), fewest, most);
+}
+
+std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_t real_points) {
+    StageRequest request;
+    request.shape = {real_points};
+    request.axes = {0};
+    request.kernels = {kernel};
+    request.precision = spec.precision;
+    request.source_complex = spec.source_complex;
+    request.target_complex = spec.target_complex;
+    request.lanes = spec.lanes;
+    request.source_pitch = spec.source_pitch();
+    request.target_pitch = spec.target_pitch();
+    request.across = spec.source_complex != spec.target_complex;
+    return make_stages(request);
+}
+
+std::vector<PassStage> row_stages(const PassSpec& spec, Kernel kernel) {
+    StageRequest request;
+    request.shape = {spec.points};
+    request.axes = {0};
+    request.kernels = {kernel};
+    request.precision = spec.precision;
+    request.threads = spec.shared_slab() ? spec.threads : 1;
+    return make_stages(request);
+}
+
+double column_flops(index_t points, bool real) {
+    return (real ? 2.5 : 5.0) * static_cast<double>(points) * std::log2(static_cast<double>(points));
+}
+
+bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes) {
+    panels.panel = unit;
+    if (slots * panels.slot_bytes() > bytes) return false;
+    index_t fits = 1, too_many = ceil_div(panels.columns, unit) + 1;
+    while (fits + 1 < too_many) {
+        const index_t middle = fits + (too_many - fits) / 2;
+        panels.panel = middle * unit;
+        (slots * panels.slot_bytes() <= bytes ? fits : too_many) = middle;
+    }
+    panels.panel = fits * unit;
+    panels.panel = round_up(ceil_div(panels.columns, panels.panels_per_matrix()), unit);
+    return true;
+}
+
+PassSpec blank_pass(const LongAxis& job, index_t lanes) {
+    PassSpec pass;
+    pass.precision = job.problem.precision;
+    pass.backward = !job.forward;
+    pass.threads = job.threads;
+    pass.engine = job.problem.engine;
+    pass.lanes = lanes;
+    return pass;
+}
+
+std::unique_ptr<Plan> plan_of_passes(const LongAxis& job, const char* solver, std::vector<PassSpec> passes,
+                                     const Machine& machine) {
+    auto plan = std::make_unique<Plan>();
+    plan->problem = job.problem;
+    plan->problem.threads = job.threads;
+    plan->solver = solver;
+    plan->input = {Layout(job.problem.input_shape(), {}), job.problem.input_elem()};
+    plan->output = {Layout(job.problem.output_shape(), {}), job.problem.output_elem()};
+    index_t most = 0;
+    for (const PassSpec& pass : passes) most = std::max(most, pass.panel_bytes());
+    plan->slot_bytes.fix(Slot::work0, most);
+    plan->output_file_bytes =
+        product(job.problem.output_shape()) * static_cast<index_t>(job.problem.output_elem().bytes());
+    plan->sweeps = static_cast<int>(passes.size());
+    for (PassSpec& pass : passes) plan->steps.push_back(std::make_unique<PassStep>(std::move(pass), machine));
+    return plan;
+}
+
+index_t smallest_budget(index_t enough_bytes, const std::function<bool(index_t)>& fits) {
+    const auto works = [&](index_t memory) { return fits(memory - disk_reserve_bytes(memory)); };
+    index_t low = 0, high = enough_bytes;
+    while (!works(high)) low = high, high *= 2;
+    while (high - low > 1) {
+        const index_t middle = low + (high - low) / 2;
+        (works(middle) ? high : low) = middle;
+    }
+    return high;
+}
+
+std::vector<index_t> divisors(index_t n) {
+    std::vector<index_t> all{1};
+    index_t previous = 0, power_from = 0;
+    for (index_t p : prime_factors(n)) {
+        const index_t from = p == previous ? power_from : 0;
+        const auto size = static_cast<index_t>(all.size());
+        for (index_t i = from; i < size; ++i) all.push_back(all[static_cast<size_t>(i)] * p);
+        power_from = size;
+        previous = p;
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+}  // namespace spanfft

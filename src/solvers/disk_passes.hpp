@@ -1,0 +1,69 @@
+// What the solvers for one long axis on disk share: the job, panel widths, tiles, engine calls on columns.
+#pragma once
+
+#include <functional>
+
+#include "plan/pass_step.hpp"
+#include "plan/plan.hpp"
+#include "plan/planner.hpp"
+
+namespace spanfft {
+
+constexpr index_t kDiskTileBytes = index_t{1} << 20;  // what a thread works on: half of a level-2 cache
+
+// A transform of the last axis, of n points, of `outer` arrays.
+struct LongAxis {
+    index_t n = 0, outer = 1;
+    bool halves = false, forward = true;
+    Problem problem;
+    int threads = 1;
+    index_t budget_bytes = 0;  // less the reserve
+    index_t half() const { return n / 2 + 1; }
+    index_t elem(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
+};
+
+// Declined, with a reason that names the solver, unless the last axis and no other is transformed, on one rank.
+Result<LongAxis> examine_long_axis(const Problem& problem, const Planner& planner, const char* solver);
+
+// What each process may touch beyond the buffers that are counted: engine tables, thread stacks, page rounding.
+index_t disk_reserve_bytes(index_t memory_bytes);
+
+// Columns that a thread transforms at once: one or two cache lines of a row, as the cache allows.
+index_t lanes_for(const LongAxis& job, index_t longest_points);
+
+// One engine call for the columns of a tile. real_points: of the column in real space.
+std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_t real_points);
+
+// The same for slabs that are one row, from the read side to the written one.
+std::vector<PassStage> row_stages(const PassSpec& spec, Kernel kernel);
+
+double column_flops(index_t points, bool real);  // 5 n log2 n, or half
+
+// Panels as wide as `bytes` of slots allow, in multiples of `unit` columns; then all equally wide. False: none fits.
+bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes);
+
+// A pass with what all passes of a job have in common.
+PassSpec blank_pass(const LongAxis& job, index_t lanes);
+
+// A plan of these passes over one long axis; scratch and output sizes are the caller's.
+std::unique_ptr<Plan> plan_of_passes(const LongAxis& job, const char* solver, std::vector<PassSpec> passes,
+                                     const Machine& machine);
+
+// The largest of 1..most for which `fits`; 0: none.
+template <class Fits>
+index_t largest_that(index_t most, Fits fits) {
+    if (!fits(1)) return 0;
+    index_t low = 1, high = most + 1;
+    while (low + 1 < high) {
+        const index_t middle = low + (high - low) / 2;
+        (fits(middle) ? low : high) = middle;
+    }
+    return low;
+}
+
+// The smallest memory= with which `fits` (given the budget less the reserve) says yes, to the byte.
+index_t smallest_budget(index_t enough_bytes, const std::function<bool(index_t budget_bytes)>& fits);
+
+std::vector<index_t> divisors(index_t n);  // rising
+
+}  // namespace spanfft

@@ -1,0 +1,281 @@
+// Solver `many_passes`: a long 1-D transform in three sweeps or more, where two would need more memory or short runs.
+//
+// Method: n = f0*f1*...; sweep s transforms over its factor and multiplies by twiddles, in Stockham's order: what it
+// reads as [f][rest][done] it writes as [rest][f][done], so that the last sweep ends in natural order. With j = the
+// index over f and r over rest (m of them) the twiddles are W^(r k), W = exp(-+2 pi i/(f m)). Worked: n = 3*4*5: sweep
+// 1 reads 3 x 20 and writes 20 x 3, sweep 2 reads 4 rows of 5 x 3 and writes 5 x (4 x 3), sweep 3 transforms the
+// columns of 5 x 12 in place. A panel is w neighbours of rest x done, within one of rest, so runs are w elements;
+// memory for w*f of them is needed, twice: n up to (M/B)^S in S sweeps. r2c halves the factor of the first sweep (k0 <=
+// f0/2 is kept, as in two_pass) and ends with the conjugates; c2r is the reverse and halves that of the last. c2c
+// alternates between scratch and the output file and ends in place; r2c and c2r use two halves of scratch.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "plan/transform_step.hpp"
+#include "solvers/disk_passes.hpp"
+#include "solvers/table.hpp"
+
+namespace spanfft {
+
+namespace {
+
+struct Route {
+    std::vector<PassSpec> passes;
+    index_t scratch_bytes = 0;
+    double seconds = 0;
+    index_t own_bytes() const {
+        index_t bytes = 0;
+        for (const PassSpec& pass : passes) bytes += pass.own_bytes();
+        return bytes;
+    }
+    index_t panel_bytes() const {
+        index_t most = 0;
+        for (const PassSpec& pass : passes) most = std::max(most, pass.panel_bytes());
+        return most;
+    }
+};
+
+// One sweep: f points, `rest` columns still to be transformed and `done` that are, as stored; halving makes them less.
+struct Stage {
+    index_t f = 1, kept = 1;     // points, and as many as are stored on the halved side
+    index_t rest = 1, done = 1;  // stored
+    index_t whole_rest = 1;      // without halving
+    index_t halved = 0;          // c2r: the factor among `rest` of which half is stored, or 0
+    bool first = false, last = false;
+};
+
+using Factors = std::vector<index_t>;
+
+std::vector<Stage> stages_of(const LongAxis& job, const Factors& factors) {
+    const size_t count = factors.size(), halved = !job.halves ? count : job.forward ? 0 : count - 1;
+    const auto stored = [&](size_t i) { return i == halved ? factors[i] / 2 + 1 : factors[i]; };
+    std::vector<Stage> stages(count);
+    for (size_t s = 0; s < count; ++s) {
+        Stage& stage = stages[s];
+        stage.f = factors[s];
+        stage.kept = stored(s);
+        stage.first = s == 0;
+        stage.last = s + 1 == count;
+        for (size_t i = 0; i < s; ++i) stage.done *= stored(i);
+        for (size_t i = s + 1; i < count; ++i) stage.rest *= stored(i), stage.whole_rest *= factors[i];
+        if (job.halves && !job.forward && !stage.last) stage.halved = factors[count - 1];
+    }
+    return stages;
+}
+
+ColumnPanels panels_of(const LongAxis& job, index_t outer, index_t rows, index_t row_elems, bool complex) {
+    ColumnPanels panels;
+    panels.outer = outer;
+    panels.rows = rows;
+    panels.row_elems = panels.last_row_elems = panels.columns = row_elems;
+    panels.elem_bytes = job.elem(complex);
+    return panels;
+}
+
+// The half spectrum in rows of `row_elems`; panels walk over the stored half of every section of `halved`.
+ColumnPanels half_spectrum(const LongAxis& job, index_t row_elems, index_t halved, bool reads) {
+    ColumnPanels panels = panels_of(job, job.outer, ceil_div(job.half(), row_elems), row_elems, true);
+    panels.last_row_elems = job.half() - (panels.rows - 1) * row_elems;
+    panels.section = halved / 2 + 1;
+    panels.section_pitch = halved;
+    panels.columns = row_elems / halved * panels.section;
+    panels.mirrored = true;
+    panels.mirrors_all = reads;
+    return panels;
+}
+
+// One sweep without its panels' width and places.
+PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors, index_t lanes, index_t tile) {
+    PassSpec pass = blank_pass(job, lanes);
+    const bool real_in = job.halves && job.forward && stage.first, real_out = job.halves && !job.forward && stage.last;
+    pass.source_complex = !real_in;
+    pass.target_complex = !real_out;
+    pass.points = real_out ? stage.kept : stage.f;
+    pass.out_points = real_in ? stage.kept : stage.f;
+    pass.flops_each = column_flops(stage.f, real_in || real_out);
+    if (!stage.last) pass.roots_n = stage.f * stage.whole_rest;
+    if (stage.halved > 0) pass.kept = stage.halved / 2 + 1, pass.whole = stage.halved;
+    pass.in = panels_of(job, job.outer, pass.points, stage.rest * stage.done, !real_in);
+    if (stage.first) {
+        pass.shape = PassSpec::Shape::columns_to_blocks;
+        pass.scale = job.problem.scale();
+        if (stage.halved > 0) pass.in = half_spectrum(job, stage.whole_rest, stage.halved, true);
+        pass.blocks.outer = job.outer;
+        pass.blocks.columns = pass.in.columns;
+        pass.blocks.section = pass.in.section;
+        pass.blocks.rows = pass.blocks.tile_rows = pass.out_points;
+        pass.blocks.tile_columns = std::min(tile, pass.in.section_columns());
+        pass.blocks.elem_bytes = job.elem(true);
+        pass.blocks.natural = true;
+        return pass;
+    }
+    pass.shape = PassSpec::Shape::columns;
+    if (!stage.last) {
+        pass.in.section = pass.in.section_pitch = pass.twiddle_section = stage.done;
+        pass.out = panels_of(job, job.outer * stage.rest, stage.f, stage.done, true);
+    } else if (real_out) {
+        pass.out = panels_of(job, job.outer, stage.f, stage.done, false);
+    } else if (job.halves) {
+        pass.in.section = pass.in.section_pitch = factors[0] / 2 + 1;
+        pass.out = half_spectrum(job, job.n / stage.f, factors[0], false);
+    } else {
+        pass.in_place = true;
+        pass.out = pass.in;
+    }
+    return pass;
+}
+
+// Where each sweep reads and writes: see above.
+void place(const LongAxis& job, Route& route) {
+    const size_t count = route.passes.size();
+    const BlockGrid& blocks = route.passes[0].blocks;
+    const index_t region = round_up(blocks.payload_bytes(), kDirectBytes);
+    for (size_t s = 0; s < count; ++s) {
+        PassSpec& pass = route.passes[s];
+        const bool to_output = s + 1 == count || (!job.halves && (count - 2 - s) % 2 == 0);
+        pass.target = to_output ? Place::output : Place::scratch;
+        if (job.halves) pass.target_scratch_bytes = static_cast<index_t>(s % 2) * region;
+        pass.source = s == 0 ? Place::input : route.passes[s - 1].target;
+        if (s > 0) pass.source_scratch_bytes = route.passes[s - 1].target_scratch_bytes;
+    }
+    route.scratch_bytes = job.halves ? 2 * region : region;
+}
+
+void set_width(PassSpec& pass, index_t width) {
+    pass.in.panel = width;
+    if (pass.shape == PassSpec::Shape::columns) pass.out.panel = width;
+}
+
+// Panels as wide as fit, all equally wide, of whole blocks of the file system if they are that wide.
+bool widen_pass(PassSpec& pass, index_t room_bytes) {
+    const bool blocks = pass.shape == PassSpec::Shape::columns_to_blocks;
+    const index_t columns = pass.in.section_columns(), unit = blocks ? pass.blocks.tile_columns : 1;
+    const index_t fits = largest_that(ceil_div(columns, unit), [&](index_t units) {
+        set_width(pass, units * unit);
+        return pass.panel_bytes() <= room_bytes;
+    });
+    if (fits == 0) return false;
+    const index_t even = ceil_div(columns, ceil_div(columns, fits * unit));
+    const index_t block = blocks ? unit : std::max<index_t>(1, kDirectBytes / pass.out.elem_bytes);
+    const index_t whole = round_up(even, block), most = fits * unit;
+    set_width(pass, whole <= most ? whole : most >= block ? most - most % block : even);
+    return true;
+}
+
+std::optional<Route> fit(const LongAxis& job, const Factors& factors, index_t lanes, index_t tile) {
+    Route route;
+    for (const Stage& stage : stages_of(job, factors)) {
+        route.passes.push_back(outline(job, stage, factors, lanes, tile));
+        set_width(route.passes.back(), route.passes.size() == 1 ? route.passes[0].blocks.tile_columns : 1);
+    }
+    const index_t room = job.budget_bytes - route.own_bytes();
+    if (route.panel_bytes() > room) return std::nullopt;
+    for (PassSpec& pass : route.passes) {
+        if (!widen_pass(pass, room)) return std::nullopt;
+    }
+    place(job, route);
+    return route;
+}
+
+// As wide tiles as there is memory for.
+std::optional<Route> fit_tiles(const LongAxis& job, const Factors& factors) {
+    const index_t longest = *std::max_element(factors.begin(), factors.end());
+    for (index_t lanes = lanes_for(job, longest); lanes >= 1; lanes /= 2) {
+        for (index_t tile = std::max<index_t>(lanes, 512); tile >= lanes; tile /= 2) {
+            if (auto route = fit(job, factors, lanes, tile)) return route;
+        }
+    }
+    return std::nullopt;
+}
+
+void add_factors(index_t rest, int count, Factors& so_far, std::vector<Factors>& all) {
+    if (count == 1) {
+        so_far.push_back(rest);
+        all.push_back(so_far);
+        so_far.pop_back();
+        return;
+    }
+    for (index_t f : divisors(rest)) {
+        if (f == 1 || f == rest) continue;
+        so_far.push_back(f);
+        add_factors(rest / f, count - 1, so_far, all);
+        so_far.pop_back();
+    }
+}
+
+// Ways to write n as so many factors: those with the smallest largest ones, whatever the budget.
+std::vector<Factors> ways_to_split(index_t n, int count) {
+    constexpr size_t kWays = 16;
+    std::vector<Factors> all;
+    Factors so_far;
+    add_factors(n, count, so_far, all);
+    const auto longest = [](const Factors& factors) { return *std::max_element(factors.begin(), factors.end()); };
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const Factors& a, const Factors& b) { return longest(a) < longest(b); });
+    if (all.size() > kWays) all.resize(kWays);
+    return all;
+}
+
+constexpr int kMostSweeps = 4;
+
+std::optional<Route> best_route(const LongAxis& job, const Machine& machine) {
+    std::optional<Route> best;
+    const int most = std::min(kMostSweeps, static_cast<int>(prime_factors(job.n).size()));
+    for (int count = 3; count <= most; ++count) {
+        for (const Factors& factors : ways_to_split(job.n, count)) {
+            auto route = fit_tiles(job, factors);
+            if (!route) continue;
+            for (const PassSpec& pass : route->passes) route->seconds += PassStep(pass, machine).predict(0).seconds;
+            if (!best || route->seconds < best->seconds) best = std::move(route);
+        }
+        if (best) break;  // one sweep more costs more than shorter runs do
+    }
+    return best;
+}
+
+void finish(const LongAxis& job, Route& route) {
+    const Kernel plain = job.forward ? Kernel::c2c_forward : Kernel::c2c_backward;
+    const size_t last = route.passes.size() - 1;
+    for (size_t s = 0; s <= last; ++s) {
+        PassSpec& pass = route.passes[s];
+        const bool real = !pass.source_complex || !pass.target_complex;
+        const Kernel kernel = !real ? plain : job.forward ? Kernel::r2c : Kernel::c2r;
+        const index_t points = std::max(pass.points, pass.out_points);
+        pass.stages = column_stages(pass, kernel, points);
+        pass.title = cat(kernel_name(kernel), " over ", points, s == 0 ? cat(" of ", job.n, " points") : std::string(),
+                         s < last ? ", twiddle" : "");
+    }
+}
+
+Status decline(LongAxis job) {
+    if (prime_factors(job.n).size() < 3) {
+        return error(Code::unsupported, "many_passes needs three factors, and length ", job.n, " has ",
+                     prime_factors(job.n).size());
+    }
+    const index_t needed = smallest_budget(job.problem.memory_bytes, [&](index_t bytes) {
+        job.budget_bytes = bytes;
+        return best_route(job, Machine()).has_value();
+    });
+    return error(Code::out_of_memory, "length ", job.n, " can't be done in ", kMostSweeps, " sweeps in ",
+                 bytes_string(static_cast<double>(job.problem.memory_bytes)), "; many_passes needs at least ",
+                 bytes_string(static_cast<double>(needed)), " (", needed, " bytes)");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Planner& planner) {
+    SPANFFT_ASSIGN(const LongAxis job, examine_long_axis(problem, planner, "many_passes"));
+    if (is_r2r(problem.kinds[0])) {
+        return error(Code::unsupported, "many_passes knows c2c, r2c and c2r, not ", axis_kind_name(problem.kinds[0]));
+    }
+    auto route = best_route(job, planner.machine());
+    if (!route) return decline(job);
+    finish(job, *route);
+    const index_t scratch_bytes = route->scratch_bytes;
+    auto plan = plan_of_passes(job, "many_passes", std::move(route->passes), planner.machine());
+    plan->scratch_bytes = scratch_bytes;
+    return plan;
+}
+
+}  // namespace spanfft
