@@ -189,17 +189,20 @@ std::optional<Route> fit_tiles(const LongAxis& job, const Factors& factors) {
     return std::nullopt;
 }
 
-void add_factors(index_t rest, int count, Factors& so_far, std::vector<Factors>& all) {
+// All ways to go on from so_far with `count` factors of rest, each within `spread` times the root of what is left.
+void add_factors(index_t rest, int count, double spread, Factors& so_far, std::vector<Factors>& all) {
     if (count == 1) {
         so_far.push_back(rest);
         all.push_back(so_far);
         so_far.pop_back();
         return;
     }
+    const double even = std::pow(static_cast<double>(rest), 1.0 / count);
     for (index_t f : divisors(rest)) {
-        if (f == 1 || f == rest) continue;
+        const auto size = static_cast<double>(f);
+        if (f == 1 || f == rest || size * spread < even || size > even * spread) continue;
         so_far.push_back(f);
-        add_factors(rest / f, count - 1, so_far, all);
+        add_factors(rest / f, count - 1, spread, so_far, all);
         so_far.pop_back();
     }
 }
@@ -209,7 +212,10 @@ std::vector<Factors> ways_to_split(index_t n, int count) {
     constexpr size_t kWays = 16;
     std::vector<Factors> all;
     Factors so_far;
-    add_factors(n, count, so_far, all);
+    // Near the root first: a length of a thousand divisors has millions of ways.
+    for (double spread : {4.0, static_cast<double>(n)}) {
+        if (all.empty()) add_factors(n, count, spread, so_far, all);
+    }
     const auto longest = [](const Factors& factors) { return *std::max_element(factors.begin(), factors.end()); };
     std::stable_sort(all.begin(), all.end(),
                      [&](const Factors& a, const Factors& b) { return longest(a) < longest(b); });

@@ -293,6 +293,7 @@ TEST(ManyPasses, IsChosenWhereTwoSweepsHaveShortRuns) {
     EXPECT_EQ(solver("c2c 1073741824 forward double memory=1GiB"), "two_pass");
     EXPECT_EQ(solver("r2c 1073741824 forward float memory=12MiB"), "many_passes");
     EXPECT_EQ(solver("c2c 1073741827 forward double memory=1GiB"), "chirp_passes");
+    EXPECT_EQ(solver("c2c 735134400 forward double memory=12MiB"), "many_passes");  // 1344 divisors
     EXPECT_EQ(solver("c2c 1073741824 forward double memory=64GiB").substr(0, 14), "file_in_memory");
 }
 
