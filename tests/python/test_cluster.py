@@ -147,7 +147,12 @@ with Cluster(2, "1gbit") as cluster:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_is_left_when_the_owner_is_killed(how: signal.Signals, unchanged: None) -> None:
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, BENCH], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", OWNER, BENCH],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        # A shell's background jobs, and so their tests, ignore SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert owner.stdout is not None
     namespaces = set(owner.stdout.readline().split())
