@@ -1,5 +1,6 @@
 """Times the cases whose array is in a file: every peer is a command of its own, in turns with the disk's limits.
 
+`Session` takes the turns, `Group` is the memory that a command may use, `run_command` times one.
 Each run begins cold: the output of the run before is deleted, what is dirty is written, and the input's pages are
 dropped from the page cache. Its time is that of the whole command, with Python's start, plus fsync of the output, so
 nothing hides in the page cache. Commands run in a memory control group with the budget and SLACK_BYTES for the
@@ -9,9 +10,12 @@ program itself (libraries, Python); page cache counts there too. Where no group 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import math
 import os
+import pickle
+import re
 import resource
 import shutil
 import signal
@@ -20,19 +24,33 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import limits
+import machine
 import numpy as np
+import numpy.typing as npt
 from cases import Case
+from file_peers import FILE_PEERS, Files, Place, Values
+from peers import Absent
 
-HERE = Path(__file__).resolve().parent
 SLACK_BYTES = 160 << 20
 _CHUNK = 1 << 20  # elements
+_LIMIT_BYTES = 512 << 20  # the disk's speeds are those of a file of at most so many
 _CAP_FACTOR, _CAP_LEAST_SECONDS = 10, 120  # a peer may take so many times spanfft's time
+TOLERANCES = {"double": 1e-12, "float": 1e-5}  # relative, of a value of the spectrum
+_ENGINES = {"presto": "FFTW", "out-of-core-fft": "numpy", "dask": "numpy"}
+_PR_SET_PDEATHSIG, _prctl = 1, ctypes.CDLL(None).prctl
+
+
+@dataclass(frozen=True)
+class Sittings:
+    """How much of a case one call does."""
+
+    turns: int | None = None  # None: all that are missing; 0: the input is written, so that turns can begin at once
+    cap_seconds: float | None = None  # of each peer's run
 
 
 class Group:
@@ -50,6 +68,9 @@ class Group:
                 folder.mkdir()
                 (folder / name).write_text(str(limit_bytes))
                 self.folder = folder
+                for never, value in (("memory.swappiness", "0"), ("memory.swap.max", "0")):
+                    if (folder / never).exists():
+                        (folder / never).write_text(value)
                 return
             except OSError as error:
                 self.why_not = f"no memory control group here ({error.strerror}): page cache was not limited"
@@ -57,7 +78,8 @@ class Group:
                     folder.rmdir()
 
     def enter(self) -> None:
-        """Called in the child before it runs its command."""
+        """Called in the child before it runs its command, which is to end with us, however we end."""
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if self.folder is not None:
             (self.folder / "cgroup.procs").write_text(str(os.getpid()))
 
@@ -74,6 +96,13 @@ class Group:
                 return int((self.folder / name).read_text())  # type: ignore[operator]
         return None
 
+    def faults(self) -> dict[str, int]:
+        """The kernel's own counts for all that ran in the group: pgfault, pgmajfault and so on."""
+        if self.folder is None:
+            return {}
+        lines = (line.split() for line in (self.folder / "memory.stat").read_text().splitlines())
+        return {name: int(count) for name, count in lines if name in ("pgfault", "pgmajfault", "pgpgin", "pgpgout")}
+
     def close(self) -> None:
         if self.folder is not None:
             with contextlib.suppress(OSError):
@@ -85,42 +114,80 @@ class Input:
     """The file, and exact values of its spectrum at a few places, summed while it was written."""
 
     path: Path
-    places: list[int]
-    values: list[complex]
-    size: float
+    places: list[Place]
+    values: Values
+    size: float  # of a spectrum's value
 
-    def error(self, output: Path) -> float:
-        found = np.load(output, mmap_mode="r")[self.places]
-        return float(np.abs(found - np.array(self.values)).max() / self.size)
+    def error(self, found: Values) -> float:
+        return float(np.abs(found - self.values).max() / self.size)
 
 
-def make_input(path: Path, n: int) -> Input:
+def _places(shape: tuple[int, ...]) -> list[Place]:
+    """The first, the last, and three in between, as indices of a spectrum of `shape`."""
+    return sorted({tuple(int(n * part) if part < 1 else n - 1 for n in shape) for part in (0, 1e-9, 1 / 3, 0.77, 1)})
+
+
+def make_input(path: Path, shape: tuple[int, ...], dtype: str, spectrum_shape: tuple[int, ...]) -> Input:
+    """A .npy file of uniform random numbers between -1/2 and 1/2, written and summed in rows of one phase each.
+
+    A row is an index of the first axis, or _CHUNK elements of the only one: exp(-2 pi i k j / n) is a factor of the row
+    times a factor within it either way. Products k j stay below 2^63 and are reduced before they become an angle."""
     random = np.random.default_rng(2)
-    places = sorted({0, 1, n // 3, n - 1})
-    values = [0j] * len(places)
-    # exp(-2 pi i k j / n) for j in a chunk; k j stays below 2^63 and is reduced before it becomes an angle.
-    phases = [np.exp(-2j * np.pi / n * (k * np.arange(min(_CHUNK, n)) % n)) for k in places]
+    places = _places(spectrum_shape)
+    if len(shape) == 1:
+        inner = math.gcd(_CHUNK, shape[0])
+        rows, steps, extents = shape[0] // inner, (inner,), (inner,)
+        lengths: tuple[int, ...] = (shape[0], shape[0])
+        wave_numbers = [(place[0], place[0]) for place in places]
+    else:
+        rows, steps, extents, lengths = shape[0], (1,), shape[1:], shape
+        wave_numbers = [tuple(place) for place in places]
+
+    def factors(k: int, n: int, j: npt.NDArray[np.int64]) -> Values:
+        return np.asarray(np.exp(-2j * np.pi / n * (k * j % n)), np.complex128)
+
+    outer = [factors(ks[0], lengths[0], steps[0] * np.arange(rows)) for ks in wave_numbers]
+    within: list[Values] = []
+    for ks in wave_numbers:
+        product: Values = np.ones(1, np.complex128)
+        for k, n, extent in zip(ks[1:], lengths[1:], extents, strict=True):
+            product = np.multiply.outer(product, factors(k, n, np.arange(extent))).reshape(-1)
+        within.append(product)
+    matrix, values = np.stack(within, axis=1), np.zeros(len(places), np.complex128)
+    real = np.dtype(dtype).kind == "f"
+    at_once = max(1, _CHUNK // math.prod(extents))
     with open(path, "wb") as file:
-        np.lib.format.write_array_header_2_0(file, {"descr": "<c16", "fortran_order": False, "shape": (n,)})
-        for first in range(0, n, _CHUNK):
-            chunk = random.random(2 * min(_CHUNK, n - first)).view(np.complex128) - (0.5 + 0.5j)
-            for i, k in enumerate(places):
-                turned = np.exp(-2j * np.pi / n * (k * first % n))
-                values[i] += complex(turned * np.dot(chunk, phases[i][: chunk.size]))
+        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_2_0(file, header)
+        for first in range(0, rows, at_once):
+            count = min(at_once, rows - first)
+            numbers = random.random((count, math.prod(extents) * (1 if real else 2))) - 0.5
+            chunk = (numbers if real else numbers.view(np.complex128)).astype(dtype)
             chunk.tofile(file)
+            sums = chunk.astype(np.float64 if real else np.complex128) @ matrix
+            values += [np.dot(outer[i][first : first + count], sums[:, i]) for i in range(len(places))]
         file.flush()
         os.fsync(file.fileno())
-    return Input(path, places, values, math.sqrt(n / 6))
+    return Input(path, places, values, math.sqrt(math.prod(shape) / (12 if real else 6)))
 
 
 def drop(path: Path) -> None:
-    """Its pages from the page cache."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(file)
+    """Its pages from the page cache, written first; of every file in a folder."""
+    for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if not each.is_file():
+            continue
+        file = os.open(each, os.O_RDONLY)
+        try:
+            os.fsync(file)
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(file)
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
 
 
 @dataclass
@@ -132,6 +199,7 @@ class Outcome:
     group_bytes: int | None
     read_bytes: int
     written_bytes: int
+    at_least_seconds: float | None = None  # of one that was stopped
 
 
 def run_command(command: list[str], output: Path, group: Group, cap_seconds: float) -> Outcome:
@@ -161,95 +229,160 @@ def run_command(command: list[str], output: Path, group: Group, cap_seconds: flo
     elif code:
         reason = f"exit code {code} after {seconds:.1f} s: {errors[-1][:200] if errors else 'no message'}"
     said = json.loads(text) if not reason and text.startswith("{") else {}
-    block = 512
+    block, stopped = 512, reason.startswith("stopped")
     return Outcome(None if reason else seconds, reason, said, usage.ru_maxrss * 1024, group.peak(),
-                   usage.ru_inblock * block, usage.ru_oublock * block)  # fmt: skip
+                   usage.ru_inblock * block, usage.ru_oublock * block, seconds if stopped else None)  # fmt: skip
 
 
-def command_of(name: str, case: Case, source: Path, target: Path, scratch: Path) -> list[str]:
-    if name == "spanfft":
-        memory = f"{case.memory_bytes >> 20}MiB"
-        return [sys.executable, "-m", "spanfft", "transform", str(source), str(target), "--memory", memory, "--json"]
-    script = HERE / "peers" / f"{name.replace('-', '_')}.py"
-    return [sys.executable, str(script), str(source), str(target), str(scratch), str(case.memory_bytes)]
+class Session:
+    """The turns of one case, which may be taken in several sittings: what was seen so far stays in its folder.
 
+    `turn` takes one; `found` is what rows are made of, once there are enough. No turn warms up: every run begins cold.
+    """
 
-def versions_of(name: str) -> dict[str, str]:
-    import importlib.metadata as metadata
-
-    if name == "spanfft":
-        from peers.spanfft_plan import describe
-
-        return describe()
-    return {package: metadata.version(package) for package in ("numpy", "scipy")}
-
-
-@contextlib.contextmanager
-def work_folder(parent: Path, need_bytes: int) -> Iterator[Path]:
-    parent.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(parent).free
-    if free < need_bytes:
-        raise SystemExit(f"the disk case needs {need_bytes / 2**30:.1f} GiB, {free / 2**30:.1f} are free")
-    folder = Path(tempfile.mkdtemp(dir=parent))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def measure(case: Case, repeats: int, names: tuple[str, ...], parent: Path) -> dict[str, Any]:
-    """Rows' raw material, in the shape of worker.py's, with the disk's speeds in each turn."""
-    group = Group(case.memory_bytes + SLACK_BYTES)
-    outcomes: dict[str, list[Outcome]] = {name: [] for name in names}
-    absent: dict[str, str] = {}
-    speeds: list[limits.DiskSpeeds] = []
-    errors: dict[str, float] = {}
-    with work_folder(parent, 5 * case.input_bytes) as folder:
-        source = make_input(folder / "in.npy", math.prod(case.shape))
-        target, scratch = folder / "out.npy", folder / "middle.bin"
-        limits.disk_speeds(folder, case.input_bytes)  # warms up, like the first run of each peer
-        for turn in range(repeats + 1):
-            speeds += [limits.disk_speeds(folder, case.input_bytes)] if turn else []
+    def __init__(self, case: Case, names: tuple[str, ...], parent: Path, cap_seconds: float | None = None):
+        self.case, self.cap_seconds = case, cap_seconds
+        self.folder = parent / f"turns-{case.name}{'-small' if case.is_small else ''}"
+        self.outcomes: dict[str, list[Outcome]] = {name: [] for name in names}
+        self.absent: dict[str, str] = {}
+        self.at_least: dict[str, float] = {}
+        self.errors: dict[str, float] = {}
+        self.speeds: list[limits.DiskSpeeds] = []  # at limits' own block size
+        self.own_speeds: list[limits.DiskSpeeds] = []  # at spanfft's
+        self.turns = 0
+        if not self._restore():
+            shutil.rmtree(self.folder, ignore_errors=True)
+            need, free = 5 * case.input_bytes, shutil.disk_usage(parent).free if parent.exists() else None
+            if free is not None and free < need:
+                raise SystemExit(f"{case.name} needs {need / 2**30:.1f} GiB of disk, {free / 2**30:.1f} are free")
+            self.folder.mkdir(parents=True)
+            self.source = make_input(self.folder / "in.npy", case.shape, case.real_dtype, case.spectrum_shape)
             for name in names:
-                if name in absent:
-                    continue
-                drop(source.path)
-                best = [o.seconds for o in outcomes.get("spanfft", []) if o.seconds]
-                cap = max(_CAP_LEAST_SECONDS, _CAP_FACTOR * best[0]) if best else 3600.0
-                command = command_of(name, case, source.path, target, scratch)
-                outcome = run_command(command, target, group, cap)
-                if outcome.seconds is not None and name not in errors:
-                    errors[name] = source.error(target)
-                    if not errors[name] < 1e-12:
-                        outcome.reason = f"wrong result: relative error {errors[name]:.2g}"
-                target.unlink(missing_ok=True)
-                scratch.unlink(missing_ok=True)
-                if outcome.reason:
-                    absent[name] = outcome.reason
-                elif turn:
-                    outcomes[name].append(outcome)
-                took = outcome.reason or f"{outcome.seconds:.2f} s"
-                print(f"   turn {turn}: {name}: {took}", file=sys.stderr, flush=True)
-    group.close()
-    limit = f"memory control group of {group.limit_bytes >> 20} MiB, page cache included"
-    notes = [group.why_not or limit, "cold: input dropped from the page cache; output fsynced in the time"]
-    peers = {}
-    for name, done in outcomes.items():
-        if name in absent:
-            continue
-        said = done[-1].said
+                try:
+                    FILE_PEERS[name].require()
+                except Absent as reason:
+                    self.absent[name] = str(reason)
+            self.keep()
+
+    def _restore(self) -> bool:
+        """Whether there was one to go on with. A session of another case, library or list of peers is not."""
+        with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
+            with open(self.folder / "session.pickle", "rb") as file:
+                key, kept = pickle.load(file)
+            if key == self._key():
+                self.__dict__.update(kept)
+                return True
+        return False
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.case, machine.library_commit(), tuple(self.outcomes)
+
+    def keep(self) -> None:
+        names = ("outcomes", "absent", "at_least", "errors", "speeds", "own_speeds", "turns", "source")
+        with open(self.folder / "session.pickle", "wb") as file:
+            pickle.dump((self._key(), {name: self.__dict__[name] for name in names}), file)
+
+    def turn(self) -> None:
+        for name in self.outcomes:
+            if name not in self.absent:
+                self._run(name)
+        size = min(self.case.input_bytes, _LIMIT_BYTES)
+        self.speeds.append(limits.disk_speeds(self.folder, size))
+        self.own_speeds.append(limits.disk_speeds(self.folder, size, *self.blocks()))
+        self.turns += 1
+        self.keep()
+
+    def _own(self) -> list[dict[str, Any]]:
+        """What spanfft said of its runs."""
+        return [outcome.said for outcome in self.outcomes.get("spanfft", []) if outcome.said]
+
+    def _moved_seconds(self, speed: limits.DiskSpeeds) -> float:
+        """What the bytes that spanfft moved take at these speeds, one direction after the other."""
+        counted = self._own()[0]["ranks"][0]["counted"] if self._own() else {}
+        read, written = (counted.get(f"disk_{way}_bytes", 0) for way in ("read", "written"))
+        return float(read / speed.read + written / speed.write)
+
+    def blocks(self) -> tuple[int, int]:
+        """Block size and depth of spanfft's own requests, on average."""
+        done = self._own()
+        if not done:
+            return limits.BLOCK_BYTES, limits.DEPTH
+        counted = done[0]["ranks"][0]["counted"]
+        requests = counted["disk_reads"] + counted["disk_writes"]
+        mean = (counted["disk_read_bytes"] + counted["disk_written_bytes"]) / max(1, requests)
+        ring = re.search(r"^io .*depth (\d+)", done[0]["explain"], re.M)
+        power = 2 ** round(math.log2(max(mean, resource.getpagesize())))
+        return min(power, limits.BLOCK_BYTES), int(ring[1]) if ring else limits.THREADS
+
+    def _run(self, name: str) -> None:
+        peer, folder = FILE_PEERS[name], self.folder
+        memory_bytes = peer.memory_bytes(self.case)
+        files = Files(peer.convert(self.source.path, folder), folder / peer.target, folder / "middle.bin", memory_bytes)
+        drop(files.source)
+        drop(self.source.path)
+        best = [o.seconds for o in self.outcomes.get("spanfft", []) if o.seconds]
+        cap = max(_CAP_LEAST_SECONDS, _CAP_FACTOR * best[0]) if best else 3600.0
+        group = Group(memory_bytes + SLACK_BYTES)
+        outcome = run_command(peer.command(files), files.target, group, self.cap_seconds or cap)
+        group.close()
+        if outcome.seconds is not None and name not in self.errors:
+            self.errors[name] = error = self.source.error(peer.values(files.target, self.source.places))
+            if not error < TOLERANCES[self.case.precision]:
+                outcome.reason = f"wrong result: relative error {error:.2g}"
+        for path in (files.target, files.scratch, *([files.source] if peer.used_up else [])):
+            remove(path)
+        if outcome.reason:
+            self.absent[name] = outcome.reason
+            if outcome.at_least_seconds:
+                self.at_least[name] = outcome.at_least_seconds
+        self.outcomes[name].append(outcome)
+        took = outcome.reason or f"{outcome.seconds:.2f} s"
+        print(f"   turn {self.turns}: {name}: {took}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def found(self) -> dict[str, Any]:
+        """Rows' raw material, in the shape of worker.py's, with the disk's speeds in each turn."""
+        block_bytes, depth = self.blocks()
+        peers = {name: self._peer(name, done) for name, done in self.outcomes.items() if name not in self.absent}
+        return {
+            "peers": peers,
+            "absent": self.absent,
+            "at_least": self.at_least,
+            "limit": "two reads and two writes of the data by direct I/O",
+            "limit_seconds": [speed.two_sweeps_seconds(self.case.input_bytes) for speed in self.speeds],
+            "own_blocks": {
+                "block_bytes": block_bytes,
+                "depth": depth,
+                "seconds": [speed.two_sweeps_seconds(self.case.input_bytes) for speed in self.own_speeds],
+                "moved_seconds": [self._moved_seconds(speed) for speed in self.own_speeds],
+            },
+            "moved_seconds": [self._moved_seconds(speed) for speed in self.speeds],
+            "disk": {name: [getattr(speed, name) for speed in self.speeds] for name in ("read", "write", "both")},
+            "page_bytes": resource.getpagesize(),
+        }
+
+    def _peer(self, name: str, done: list[Outcome]) -> dict[str, Any]:
+        peer, said = FILE_PEERS[name], done[-1].said
         report = (said.get("ranks") or [{}])[0]
-        peers[name] = {
+        limit_bytes = peer.memory_bytes(self.case) + SLACK_BYTES
+        group = Group(limit_bytes)  # to know whether there was one
+        group.close()
+        limit = f"memory control group of {limit_bytes >> 20} MiB, page cache included"
+        return {
             "seconds": [o.seconds for o in done],
             "inside_seconds": [o.said.get("seconds") for o in done],
-            "engine": report.get("engines", "pocketfft"),
-            "effort": "estimate" if name == "spanfft" else "scipy's only one",
-            "threads": len(os.sched_getaffinity(0)),
+            "engine": report.get("engines", _ENGINES.get(name, "pocketfft")),
+            "effort": "estimate" if name in ("spanfft", "presto") else "its only one",
+            "threads": 1 if name in ("presto", "out-of-core-fft") else len(os.sched_getaffinity(0)),
             "ranks": 1,
             "layout": "natural",
-            "forward_error": errors[name],
-            "notes": notes,
-            "versions": versions_of(name),
+            "forward_error": self.errors[name],
+            "notes": [group.why_not or limit, "cold: input dropped from the page cache; output fsynced in the time",
+                      *peer.notes],
+            "versions": _spanfft_versions() if name == "spanfft" else peer.versions(),
+            "memory_bytes": peer.memory_bytes(self.case),
             "resident_bytes": max(o.resident_bytes for o in done),
             "group_peak_bytes": max((o.group_bytes or 0 for o in done), default=0) or None,
             "read_bytes": statistics.median(o.read_bytes for o in done),
@@ -257,11 +390,24 @@ def measure(case: Case, repeats: int, names: tuple[str, ...], parent: Path) -> d
             **{key: report[key] for key in ("solver", "sweeps", "peak_memory_bytes", "scratch_bytes") if key in report},
             "planned_problem": report.get("problem"),
             **{key: {"forward": report[key]} for key in ("predicted", "counted") if key in report},
-        }
-    return {
-        "peers": peers,
-        "absent": absent,
-        "limit_seconds": [speed.two_sweeps_seconds(case.input_bytes) for speed in speeds],
-        "disk": {name: [getattr(speed, name) for speed in speeds] for name in ("read", "write", "both")},
-        "page_bytes": resource.getpagesize(),
-    }
+        }  # fmt: skip
+
+
+def _spanfft_versions() -> dict[str, str]:
+    from peers.spanfft_plan import describe
+
+    return describe()
+
+
+def measure(case: Case, repeats: int, names: tuple[str, ...], parent: Path, options: Sittings) -> dict[str, Any] | None:
+    """What rows are made of; None while turns are missing."""
+    session = Session(case, names, parent, options.cap_seconds)
+    wanted = repeats - session.turns
+    for _ in range(wanted if options.turns is None else min(wanted, options.turns)):
+        session.turn()
+    if session.turns < repeats:
+        print(f"   {session.turns} of {repeats} turns are taken", file=sys.stderr)
+        return None
+    found = session.found()
+    session.close()
+    return found

@@ -2,8 +2,8 @@
 
 Memory: one copy of the array by libc's memcpy (which streams past the cache at these sizes), by all cores at once:
 on one rank by threads, on ranks by each copying its part. No transform that reads and writes the array can be faster.
-Disk: a fresh file written, then read, with O_DIRECT in blocks of 8 MiB, two at a time, and written while another is
-read. Two sweeps need 2 reads and 2 writes of the data; the first writing of a file's blocks is in the write figure.
+Disk: a fresh file written, then read, with O_DIRECT in blocks of one size, so many at a time, and written while another
+is read. Two sweeps need 2 reads and 2 writes of the data; the first writing of a file's blocks is in the write figure.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-BLOCK_BYTES = 8 << 20
-_DEPTH = 2
+BLOCK_BYTES, DEPTH = 8 << 20, 2
+THREADS = 16  # that read, and that write, where spanfft has no io_uring
 
 _memcpy = ctypes.CDLL(None).memcpy  # a CDLL call lets other threads run
 _memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
@@ -74,8 +74,9 @@ class DiskSpeeds:
 class _DirectFile:
     """Blocks of a file past the page cache; page-aligned memory, as O_DIRECT wants it."""
 
-    def __init__(self, path: Path, count_bytes: int, writes: bool):
-        self.path, self.blocks, self.writes = path, max(1, count_bytes // BLOCK_BYTES), writes
+    def __init__(self, path: Path, count_bytes: int, block_bytes: int, writes: bool):
+        self.path, self.block_bytes, self.writes = path, block_bytes, writes
+        self.blocks = max(1, count_bytes // block_bytes)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC if writes else os.O_RDONLY
         try:
             self.file = os.open(path, flags | os.O_DIRECT, 0o600)
@@ -88,12 +89,12 @@ class _DirectFile:
         """One for each of `depth` threads: block i goes to thread i modulo depth."""
 
         def work(first: int) -> None:
-            memory = mmap.mmap(-1, BLOCK_BYTES)
+            memory = mmap.mmap(-1, self.block_bytes)
             if self.writes:
-                memory.write(os.urandom(1 << 16) * (BLOCK_BYTES >> 16))
+                memory.write((os.urandom(1 << 12) * (-(-self.block_bytes >> 12)))[: self.block_bytes])
             for block in range(first, self.blocks, depth):
                 call = os.pwritev if self.writes else os.preadv
-                if call(self.file, [memory], block * BLOCK_BYTES) != BLOCK_BYTES:
+                if call(self.file, [memory], block * self.block_bytes) != self.block_bytes:
                     raise OSError(f"{self.path}: short transfer at block {block}")
 
         return [lambda i=i: work(i) for i in range(depth)]  # type: ignore[misc]
@@ -104,22 +105,22 @@ class _DirectFile:
         os.close(self.file)
 
 
-def _timed(files: list[_DirectFile]) -> float:
+def _timed(depth: int, *files: _DirectFile) -> float:
     start = time.perf_counter()
-    _together([work for file in files for work in file.works(_DEPTH)])
+    _together([work for file in files for work in file.works(depth)])
     for file in files:
         file.close()
     return time.perf_counter() - start
 
 
-def disk_speeds(folder: Path, count_bytes: int) -> DiskSpeeds:
+def disk_speeds(folder: Path, count_bytes: int, block_bytes: int = BLOCK_BYTES, depth: int = DEPTH) -> DiskSpeeds:
     """Writes, reads, and does both at once with files of so many bytes in `folder`; leaves nothing there."""
     one, other = folder / "limit-1.bin", folder / "limit-2.bin"
-    moved = max(1, count_bytes // BLOCK_BYTES) * BLOCK_BYTES
+    moved = max(1, count_bytes // block_bytes) * block_bytes
     try:
-        written = _timed([_DirectFile(one, moved, True)])
-        read = _timed([_DirectFile(one, moved, False)])
-        both = _timed([_DirectFile(one, moved, False), _DirectFile(other, moved, True)])
+        written = _timed(depth, _DirectFile(one, moved, block_bytes, True))
+        read = _timed(depth, _DirectFile(one, moved, block_bytes, False))
+        both = _timed(depth, _DirectFile(one, moved, block_bytes, False), _DirectFile(other, moved, block_bytes, True))
     finally:
         one.unlink(missing_ok=True)
         other.unlink(missing_ok=True)

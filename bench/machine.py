@@ -59,9 +59,18 @@ def machine_name(of: dict[str, Any]) -> str:
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
 
 
+_LIBRARY = ("src", "include", "python", "cmake", "CMakeLists.txt")
+
+
+def library_commit() -> str:
+    """The last one that changed what is measured."""
+    changed = _said("git", "status", "--porcelain", "--", *_LIBRARY)
+    return _said("git", "log", "-1", "--format=%h", "--", *_LIBRARY) + ("+changes" if changed else "")
+
+
 def provenance() -> dict[str, str]:
     commit = _said("git", "rev-parse", "--short=12", "HEAD") or "unknown"
-    changed = _said("git", "status", "--porcelain", "--", "src", "include", "python", "cmake", "CMakeLists.txt")
+    changed = _said("git", "status", "--porcelain", "--", *_LIBRARY)
     when = datetime.datetime.now(datetime.timezone.utc)
     return {"commit": commit + ("+changes" if changed else ""), "date": when.strftime("%Y-%m-%dT%H:%MZ")}
 

@@ -51,6 +51,12 @@ def _spread(seconds: list[float]) -> float:
     return quarters[2] - quarters[0]
 
 
+def _of_moved(seconds: list[float], least: list[float]) -> Row:
+    """Beside the time that the bytes moved take at the disk's speed of the same turn."""
+    factor = statistics.median(a / b for a, b in zip(seconds, least, strict=True))
+    return {"moved_seconds": statistics.median(least), "moved_factor": factor}
+
+
 def make_rows(case: Case, found: dict[str, Any], common: Row, about: dict[str, str]) -> list[Row]:
     """From what worker.py or file_runs.py saw."""
     peers: dict[str, Row] = found["peers"]
@@ -59,7 +65,7 @@ def make_rows(case: Case, found: dict[str, Any], common: Row, about: dict[str, s
             pairs = zip(peer["forward_seconds"], peer["backward_seconds"], strict=True)
             peer["seconds"] = [sum(pair) for pair in pairs]
     if case.on_disk:
-        limit_text, per_turn = "two reads and two writes of the data by direct I/O", found["limit_seconds"]
+        limit_text, per_turn = found["limit"], found["limit_seconds"]
     else:
         limit_text, per_turn = "a memcpy of the array for each direction", [2 * t for t in found["copy_seconds"]]
     rows = []
@@ -69,6 +75,8 @@ def make_rows(case: Case, found: dict[str, Any], common: Row, about: dict[str, s
         row: Row = {"case": case.name, "problem": case.problem, "small": case.is_small, "peer": name,
                     "about": about[name], "ranks": case.ranks, "absent": found["absent"].get(name),
                     "bytes": case.input_bytes, **common}  # fmt: skip
+        if name in found.get("at_least", {}):
+            row["at_least_seconds"] = found["at_least"][name]
         if name in peers:
             mine = peers[name]
             seconds = mine["seconds"]
@@ -89,6 +97,12 @@ def make_rows(case: Case, found: dict[str, Any], common: Row, about: dict[str, s
             }
             if "disk" in found:
                 row["disk_bytes_per_second"] = {key: statistics.median(v) for key, v in found["disk"].items()}
+                own = found["own_blocks"]
+                factor = statistics.median(a / b for a, b in zip(seconds, own["seconds"], strict=True))
+                row["own_blocks"] = {**own, "seconds": statistics.median(own["seconds"]), "factor": factor}
+                if name == "spanfft":
+                    row["own_blocks"] |= _of_moved(seconds, own["moved_seconds"])
+                    row |= _of_moved(seconds, found["moved_seconds"])
         check(row)
         rows.append(row)
     return rows

@@ -42,9 +42,11 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def measure(case: Case, repeats: int, peers: tuple[str, ...], small: bool) -> dict[str, Any]:
+def measure(
+    case: Case, repeats: int, peers: tuple[str, ...], small: bool, sittings: file_runs.Sittings
+) -> dict[str, Any] | None:
     if case.on_disk:
-        return file_runs.measure(case, repeats, peers, STATE)
+        return file_runs.measure(case, repeats, peers, STATE, sittings)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "found.json"
         command = [sys.executable, str(HERE / "worker.py"), case.name, *(["--small"] if small else [])]
@@ -74,6 +76,13 @@ def build_peers(cases: list[Case], only: list[str] | None) -> None:
             say(f"-- FFTW-MPI: {fftw_mpi.build().parent.name}")
         except Absent as reason:
             say(f"-- FFTW-MPI: absent: {reason}")
+    if "presto" in wanted:
+        from peers import presto
+
+        try:
+            say(f"-- PRESTO: {presto.build().parent.name}")
+        except Absent as reason:
+            say(f"-- PRESTO: absent: {reason}")
     if wanted & set(HEFFTE):
         from peers import heffte
 
@@ -84,6 +93,8 @@ def build_peers(cases: list[Case], only: list[str] | None) -> None:
 
 
 def finish(folder: Path) -> None:
+    if not (folder / "ROWS.json").exists():
+        return
     text = summary.summary(rows.load(folder / "ROWS.json"))
     (folder / "summary.md").write_text(text)
     for path in plot.plot(folder):
@@ -103,6 +114,12 @@ def main() -> int:
     parser.add_argument("--peer", action="append", choices=list(PEERS), metavar="NAME", help="default: the case's own")
     parser.add_argument("--small", action="store_true", help="toy sizes: does it run?")
     parser.add_argument("--repeats", type=int, help=f"turns, at least {MIN_REPEATS}; default: the case's own")
+    parser.add_argument(
+        "--turns",
+        type=int,
+        help="of cases on disk: take so many turns now (0: just write the input), the others in later calls",
+    )
+    parser.add_argument("--cap", type=float, help="of cases on disk: seconds after which a peer's run is stopped")
     parser.add_argument("--output", type=Path, help="folder for rows, table and plots")
     parser.add_argument("--no-build", action="store_true", help="don't compile FFTW-MPI and heFFTe's driver")
     options = parser.parse_args()
@@ -122,13 +139,16 @@ def main() -> int:
     chosen = [case.small() for case in chosen] if options.small else chosen
     if not options.no_build:
         build_peers(chosen, options.peer)
+    sittings = file_runs.Sittings(options.turns, options.cap)
     for case in chosen:
         peers = tuple(name for name in case.peers if not options.peer or name in options.peer)
         if not peers:
             continue
         say(f"-- {case.name}: {case.problem}")
         load = machine.load_average()
-        found = measure(case, options.repeats or case.repeats, peers, options.small)
+        found = measure(case, options.repeats or case.repeats, peers, options.small, sittings)
+        if found is None:
+            continue
         common = {
             "machine": here,
             **machine.provenance(),

@@ -46,9 +46,17 @@ def _why(row: Row) -> str:
 
 
 def _against(target: Target, rival: str, judged: Row, rows: list[Row]) -> float | None:
-    """The judged row's time over the rival's."""
+    """The judged row's time over the rival's. Of a rival that was stopped: over the time that it had run, if that
+    decides the statement, as the ratio can only be smaller."""
+    stopped = next((row for row in rows if row["case"] == judged["case"] and row["peer"] == rival), {})
+    if stopped.get("at_least_seconds"):
+        bound = float(judged["median"] / stopped["at_least_seconds"])
+        return bound if bound <= target.factor else None
     if rival == "limit":
         return float(judged["factor_from_limit"])
+    if rival == "moved":
+        moved = judged.get("own_blocks", {}).get("moved_factor")
+        return None if moved is None else float(moved)
     if not target.of_case:
         found: float | None = judged["ratios"].get(rival)
         return found

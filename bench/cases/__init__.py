@@ -21,7 +21,7 @@ class Target:
 
     text: str
     peer: str
-    against: str | tuple[str, ...]  # a peer, "limit", or peers: all of them must be there, and the best one counts
+    against: str | tuple[str, ...]  # a peer, "limit", "moved", or peers: all must be there, and the best one counts
     factor: float
     of_case: str = ""  # `against` was timed in that case: medians are compared, not turns
 
@@ -41,6 +41,7 @@ class Case:
     repeats: int = 7
     plan_limit_seconds: float = 300.0  # for each of FFTW's plans
     memory_bytes: int = 0  # > 0: the array is in a file, and this is what a process may use
+    precision: str = "double"  # or float, for files
     grid: tuple[int, ...] = ()  # how real space is divided; (): slabs along axis 0, or the planner's choice
     targets: tuple[Target, ...] = ()
     is_small: bool = False
@@ -48,7 +49,7 @@ class Case:
     @property
     def problem(self) -> str:
         """The problem string that spanfft's command line and tests take too."""
-        words = [self.kind, "x".join(map(str, self.shape)), "forward double"]
+        words = [self.kind, "x".join(map(str, self.shape)), f"forward {self.precision}"]
         if self.ranks > 1:
             words.append(f"ranks={self.ranks}")
         if self.grid:
@@ -64,7 +65,12 @@ class Case:
     @property
     def real_dtype(self) -> str:
         """Of the elements in real space."""
-        return "float64" if self.kind == "r2c" else "complex128"
+        real, complex_ = ("float64", "complex128") if self.precision == "double" else ("float32", "complex64")
+        return real if self.kind == "r2c" else complex_
+
+    @property
+    def real_bytes(self) -> int:
+        return 8 if self.precision == "double" else 4
 
     @property
     def spectrum_shape(self) -> tuple[int, ...]:
@@ -72,11 +78,11 @@ class Case:
 
     @property
     def input_bytes(self) -> int:
-        return math.prod(self.shape) * (8 if self.kind == "r2c" else 16)
+        return math.prod(self.shape) * self.real_bytes * (1 if self.kind == "r2c" else 2)
 
     @property
     def output_bytes(self) -> int:
-        return math.prod(self.spectrum_shape) * 16
+        return math.prod(self.spectrum_shape) * 2 * self.real_bytes
 
     def small(self) -> Case:
         ratio = math.prod(self.shape) // math.prod(self.small_shape)

@@ -1,28 +1,57 @@
-"""2^27 complex numbers (2 GiB) from file to file with 512 MiB of memory.
+"""Arrays from file to file within a memory budget, beside the disk's own speed and what people use today.
 
 Each process runs in a memory control group where the system lets us make one, so that the page cache cannot hold
-what the budget does not allow. The limit is the time in which this disk reads the data twice and writes it twice
-at the bandwidth measured, in the same turns, with direct I/O in blocks of 8 MiB.
+what the budget does not allow; dask gets the memory that it needs. The limit is the time in which this disk reads the
+data twice and writes it twice at the bandwidth measured, in the same turns, with direct I/O; `moved` is the time for
+the bytes that spanfft moves, at the bandwidth of blocks like its own.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from . import Case, Target
 
-_TWO_SWEEPS = Target(
-    "at most 1.3x the time that the disk's measured bandwidth allows for two sweeps", "spanfft", "limit", 1.3
-)
+GIB = 2**30
+
+
+def _least(factor: float) -> Target:
+    text = f"at most {factor}x what the bytes moved take at the disk's bandwidth in blocks as large, as many at once"
+    return Target(text, "spanfft", "moved", factor)
+
+
+def _faster(times: float, than: str) -> Target:
+    return Target(f"{times:g} times as fast as {than}", "spanfft", than, 1 / times)
+
+
+_WHOLE = ("spanfft", "memmap-four-step", "memmap-whole")
+_ALL = ("spanfft", "memmap-four-step", "pread-panels", "out-of-core-fft")
+_PEERS = tuple(_faster(*pair) for pair in ((5.0, "out-of-core-fft"), (10.0, "memmap-four-step"), (1.7, "pread-panels")))
+
+
+def _one_axis(lg: int, precision: str, part: int) -> Case:
+    """c2c of 2^lg points in 1/part of its bytes."""
+    elem_bytes = 16 if precision == "double" else 8
+    memory_bytes = elem_bytes * 2**lg // part
+    return Case(f"disk-c2c-{lg}-{precision}-{part}", "c2c", (2**lg,), 1, _ALL, (2**21,), repeats=5, precision=precision,
+                memory_bytes=memory_bytes, targets=(_least(1.15), *_PEERS))  # fmt: skip
+
+
+_SQUARE = Case("disk-c2c-16384x16384", "c2c", (16384, 16384), 1, ("spanfft", "pread-panels", "memmap-panels", "dask"),
+               (2048, 2048), repeats=5, precision="float", memory_bytes=GIB // 2,
+               targets=(_least(1.15), _faster(10.0, "memmap-panels"), _faster(1.7, "pread-panels"),
+                        _faster(2.0, "dask")))  # fmt: skip
 
 CASES = [
-    Case(
-        "disk-c2c-1d",
-        "c2c",
-        (2**27,),
-        1,
-        ("spanfft", "memmap-four-step", "memmap-whole"),
-        (2**21,),
-        repeats=5,
-        memory_bytes=2**29,
-        targets=(_TWO_SWEEPS,),
-    )
-]
+    Case("disk-c2c-1d", "c2c", (2**27,), 1, _WHOLE, (2**21,), repeats=5, memory_bytes=GIB // 2,
+         targets=(_least(1.3),)),
+    *(_one_axis(lg, precision, part) for lg in (27, 29) for precision in ("float", "double") for part in (4, 16)),
+    *(Case(f"disk-r2c-{lg}-float", "r2c", (2**lg,), 1, ("spanfft", "presto"), (2**22,), repeats=5, precision="float",
+           memory_bytes=2**lg, targets=(_least(1.15), _faster(4.0, "presto"))) for lg in (27, 29)),
+    _SQUARE,
+    replace(_SQUARE, name="disk-c2c-16384x16384-1gib", memory_bytes=GIB, targets=(_faster(2.0, "dask"),),
+            peers=("spanfft", "dask")),
+    Case("disk-r2c-1024-float", "r2c", (1024, 1024, 1024), 1, ("spanfft", "pread-panels", "memmap-panels", "dask"),
+         (128, 128, 256), repeats=5, precision="float", memory_bytes=GIB,
+         targets=(_least(1.15), _faster(2.0, "dask"))),
+]  # fmt: skip

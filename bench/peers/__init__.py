@@ -140,7 +140,12 @@ PEERS: dict[str, Peer] = {
     "fftw": Peer("fftw", "local", {}, "FFTW with threads, no MPI"),
     "mkl": Peer("mkl", "local", {}, "MKL with threads, no MPI"),
     "scipy": Peer("scipy_fft", "local", {}, "scipy.fft with workers, no MPI"),
-    "memmap-four-step": Peer("memmap_four_step", "disk", {}, "numpy.memmap and scipy.fft, four-step, two passes"),
+    "memmap-four-step": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, four-step, two passes"),
+    "memmap-panels": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, slabs and panels of columns"),
+    "pread-panels": Peer("panels", "disk", {}, "pread, pwrite and scipy.fft, two passes in panels"),
+    "out-of-core-fft": Peer("ooc_fft", "disk", {}, "the package out_of_core_fft, HDF5 to HDF5"),
+    "dask": Peer("dask_zarr", "disk", {}, "dask, rechunked into Zarr, in 6 times the memory"),
+    "presto": Peer("presto", "disk", {}, "PRESTO realfft -disk, in place"),
     "memmap-whole": Peer("memmap_whole", "disk", {}, "scipy.fft.fft of a numpy.memmap"),
 }  # fmt: skip
 

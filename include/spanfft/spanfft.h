@@ -37,7 +37,8 @@ enum {
     SPANFFT_MPI_ERROR = 7,        /* an MPI call failed, or ranks disagree */
     SPANFFT_ENGINE_ERROR = 8,     /* no local engine can do it, or the forced one can't */
     SPANFFT_INTERRUPTED = 9,      /* stopped on request; nothing half-done was left behind */
-    SPANFFT_INTERNAL = 10         /* a bug in spanfft */
+    SPANFFT_INTERNAL = 10,        /* a bug in spanfft */
+    SPANFFT_CALLBACK_FAILED = 11  /* a callback on blocks said so; the message is its own */
 };
 
 enum { SPANFFT_FLOAT = 0, SPANFFT_DOUBLE = 1, SPANFFT_LONGDOUBLE = 2 };
@@ -113,6 +114,13 @@ typedef struct spanfft_problem {
     double measure_seconds;          /* the cap of _MEASURE and _TUNE; 0: 5 seconds */
     const char* io;                  /* "uring", "threads": who reads and writes files; NULL: SPANFFT_IO, else chosen */
     const char* method;              /* "two_pass", "superlevels:sync", ...; NULL: the planner chooses */
+    int32_t disks;                   /* that scratch will be striped over (spanfft_plan_set_scratch); 0: 1 */
+    int64_t input_chunk[SPANFFT_MAX_NDIM];  /* with memory_bytes: the input is behind spanfft_store.transfer, */
+    int64_t output_chunk[SPANFFT_MAX_NDIM]; /* the output; chunks of so many elements an axis. First entry 0: a file */
+    double scale;                           /* the output is multiplied by it, besides norm; 0: 1 */
+    const char* window;                     /* of files: "hann", "kaiser:8.6", ... (docs/howto/fused.md); NULL: none */
+    const char* store; /* of files: what the output holds: "float32", "complex64", ...; NULL: as computed */
+    int32_t power;     /* of files: |x|^2 of each output element is stored, a real number */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -235,14 +243,16 @@ SPANFFT_API int spanfft_tuning_forget(const char* problem, int* removed);
 
 /* How long a probe may take, and what it leaves out. Fill it with zeros but for size. */
 typedef struct spanfft_probe_options {
-    size_t size;        /* sizeof(spanfft_probe_options), set by the caller */
-    double seconds;     /* about the most that it takes; 0: 40 */
-    int32_t quick;      /* two message sizes, few runs, no engines: rough figures in a second or two */
-    int32_t dont_store; /* leave what this user has stored as it is */
+    size_t size;             /* sizeof(spanfft_probe_options), set by the caller */
+    double seconds;          /* about the most that it takes; 0: 40 */
+    int32_t quick;           /* two message sizes, few runs, no engines: rough figures in a second or two */
+    int32_t dont_store;      /* leave what this user has stored as it is */
+    const char* disk_folder; /* on the disk that file transforms will use: measured too, on rank 0; NULL: not */
 } spanfft_probe_options;
-/* Measures this machine on the ranks of comm (NULL: this process alone): memory, engines, and every exchange strategy
- * over message sizes, inside nodes and between them. Collective. Stores the figures for later plans on rank 0 and gives
- * them as text on every rank (machine may be NULL; free it with spanfft_free). options may be NULL. */
+/* Measures this machine on the ranks of comm (NULL: this process alone): memory, engines, every exchange strategy over
+ * message sizes, inside nodes and between them, and a disk where one is named. Collective. Stores the figures for later
+ * plans on rank 0 and gives them as text on every rank (machine may be NULL; free it with spanfft_free). options may be
+ * NULL. */
 SPANFFT_API int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* options, char** machine);
 
 /* Runs the plan. Collective. in and out hold this rank's boxes in C order, batch arrays one after the other;
@@ -285,10 +295,90 @@ SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_pat
                                        const char* output_path, const void* header, int64_t header_bytes,
                                        const char* scratch_folder, spanfft_progress progress, void* user);
 
+/* As spanfft_transform_file, but the output takes the place of the input: the array at offset_bytes of the file, whose
+ * other bytes stay. The plan's output must be of the same shape and type as its input, the plan for one process, with a
+ * journal (spanfft_plan_set_journal). Nothing is overwritten until what takes its place is on the disk; from then on a
+ * run that ends early leaves a file that is neither, which this call goes on with, and which other transforms refuse as
+ * SPANFFT_CORRUPT_DATA. scratch_folder: NULL is the file's folder; it needs room for one array, and scratch. */
+SPANFFT_API int spanfft_transform_in_place(spanfft_plan* plan, const char* path, int64_t offset_bytes,
+                                           const char* scratch_folder, spanfft_progress progress, void* user);
+
+/* Moves a box of an array that the caller keeps: `first` and `extent` have an entry an axis, `data` holds the elements
+ * of the box in C order: to be filled (input), or to be taken (output). Boxes are whole chunks (at the array's end what
+ * is left of one); each chunk is in exactly one box of a run. Called by one thread at a time, not always the one that
+ * called spanfft. Returns SPANFFT_OK, or a code after spanfft_set_error() with a sentence: then the run ends with both.
+ */
+typedef int (*spanfft_box_transfer)(const int64_t* first, const int64_t* extent, void* data, void* user);
+
+/* Where an array lies: in a file, or behind a function. Set size, zero the rest, then set what is needed. */
+typedef struct spanfft_store {
+    size_t size;          /* sizeof(spanfft_store), set by the caller */
+    const char* path;     /* a file; for a function a name for messages */
+    int64_t offset_bytes; /* input file: where the array starts */
+    const void* header;   /* output file: goes before the array */
+    int64_t header_bytes; /* of it */
+    int32_t packed;       /* file: a half spectrum of even n in n/2 numbers, X[n/2] as imaginary part of X[0] */
+    spanfft_box_transfer transfer; /* NULL: a file. Needs spanfft_problem.input_chunk (output_chunk) */
+    void* user;                    /* handed to transfer */
+} spanfft_store;
+
+/* As spanfft_transform_file, for arrays in files and behind functions. What memory does not hold goes through a file in
+ * scratch_folder in one more sweep, so that each chunk is read, or written, once (docs/out-of-core.md); two chunks of
+ * the budget are left to the function. Whoever keeps the output sees to it that it appears only when whole: it is
+ * whole when this returns SPANFFT_OK. scratch_folder: NULL is the output file's folder. */
+SPANFFT_API int spanfft_transform_stores(spanfft_plan* plan, const spanfft_store* input, const spanfft_store* output,
+                                         const char* scratch_folder, spanfft_progress progress, void* user);
+/* The sentence that goes with the code a callback returns; copied. Of this thread. */
+SPANFFT_API void spanfft_set_error(const char* sentence);
+
 /* Puts the scratch of the file transforms that follow into several folders, a disk each ideally: it is striped over
  * them. count 0 goes back to scratch_folder. Every folder must be there, once, and writable when a transform starts.
  * Not collective; only rank 0's matters. */
 SPANFFT_API int spanfft_plan_set_scratch(spanfft_plan* plan, int count, const char* const* folders);
+/* Whether the file transforms that follow keep a journal, with which a run that is killed or stopped can go on, to the
+ * same bits. OFF (the default) leaves nothing behind. AUTO goes on with an unfinished run from the same input to the
+ * same output, in the same scratch folders, or begins one; RESUME fails where there is none; RESTART throws it away.
+ * With a journal a failed run keeps scratch and partial output under hidden names, and its sentence says so; a later
+ * run must have a plan of the same problem, and its input must not have changed (SPANFFT_CORRUPT_DATA). Another process
+ * that works on the same is SPANFFT_IO_ERROR with its number. A note of the plan says whether it can have a journal;
+ * where it can't, AUTO and RESTART do without. checksums: nonzero (the default) verifies what one sweep hands to the
+ * next through the disk. Not collective. */
+enum { SPANFFT_JOURNAL_OFF = 0, SPANFFT_JOURNAL_AUTO = 1, SPANFFT_JOURNAL_RESUME = 2, SPANFFT_JOURNAL_RESTART = 3 };
+SPANFFT_API int spanfft_plan_set_journal(spanfft_plan* plan, int mode, int checksums);
+/* The problem, with memory and threads, of an unfinished run from this input to this output (the input: in place); ""
+ * where there is none.
+ * For spanfft_plan_parse. count and folders as for spanfft_plan_set_scratch. Free with spanfft_free. */
+SPANFFT_API int spanfft_unfinished_run(const char* input_path, int64_t input_offset_bytes, const char* output_path,
+                                       int count, const char* const* folders, char** problem);
+/* Bytes of reads and writes that the last file transform found done by an unfinished one; 0: it began anew. */
+SPANFFT_API int64_t spanfft_plan_resumed_bytes(const spanfft_plan* plan);
+/* A block of the array in a file: a contiguous run of it in C order, on its way in or out. */
+typedef struct spanfft_block {
+    size_t size;                     /* sizeof(spanfft_block) of the library */
+    int64_t first;                   /* place of its first element in the array, counted in C order */
+    int64_t count;                   /* elements */
+    int32_t ndim;                    /* of the array in the file */
+    int64_t index[SPANFFT_MAX_NDIM]; /* of the first element */
+    void* data;                      /* the elements, in the type that is read, or that is computed; to be changed */
+    void* stored;                    /* out: where the file holds another type, `count` of these; else data. in: NULL */
+    int32_t filled;    /* out: set it to 1 if `stored` is as it shall be; 0: power and conversion follow */
+    char message[256]; /* the sentence of an error, if you return one */
+} spanfft_block;
+/* Changes a block. 0: go on. Anything else ends the run on all ranks, with SPANFFT_CALLBACK_FAILED and the message. */
+typedef int (*spanfft_block_callback)(spanfft_block* block, void* user);
+/* What is called for each block. Every element of the rank's part is passed once each way, in no order, in blocks of
+ * any length; in out-of-core plans they are as long as runs on the disk are. */
+typedef struct spanfft_block_callbacks {
+    size_t size;                      /* sizeof(spanfft_block_callbacks), set by the caller */
+    spanfft_block_callback on_input;  /* of what was read, before the window; NULL: none */
+    spanfft_block_callback on_output; /* of what was computed, before power and conversion; NULL: none */
+    void* user;                       /* handed to both */
+    int32_t thread_safe;              /* 0: one thread of the library makes all calls, one after the other. 1: the
+                                         threads that read and write do, several at once, with 128 KiB of stack */
+} spanfft_block_callbacks;
+/* Has the file transforms that follow call these for the blocks of this rank; NULL: none any more. Not collective, but
+ * all ranks must have the same kinds of callbacks, or the transform is refused. */
+SPANFFT_API int spanfft_plan_set_callbacks(spanfft_plan* plan, const spanfft_block_callbacks* callbacks);
 /* Who did the reads and writes of this plan's disk sweeps on this rank, and why not an io_uring: "reads: io_uring,
  * depth 64, ...; writes: ...". "" before the first. Free with spanfft_free. */
 SPANFFT_API int spanfft_plan_io(const spanfft_plan* plan, char** text);

@@ -14,6 +14,7 @@
 #ifndef SPANFFT_HPP
 #define SPANFFT_HPP
 
+#include <algorithm>
 #include <complex>
 #include <cstdint>
 #include <functional>
@@ -150,6 +151,29 @@ class Problem {
         io_ = std::move(name);
         return *this;
     }
+    Problem& scale(double factor) {  // of the output, besides norm
+        c_.scale = factor;
+        return *this;
+    }
+    // Of files; see docs/howto/fused.md.
+    Problem& window(std::string name) {  // "hann", "kaiser:8.6", ...
+        window_ = std::move(name);
+        return *this;
+    }
+    Problem& store(std::string type) {  // "float32", "complex64", ...
+        store_ = std::move(type);
+        return *this;
+    }
+    Problem& power() { return set(&spanfft_problem::power, 1); }
+    // The input, or the output, is behind Store::transfer, in chunks of so many elements an axis.
+    Problem& input_chunk(const std::vector<std::int64_t>& chunk) {
+        fill(chunk, c_.input_chunk, "input_chunk");
+        return *this;
+    }
+    Problem& output_chunk(const std::vector<std::int64_t>& chunk) {
+        fill(chunk, c_.output_chunk, "output_chunk");
+        return *this;
+    }
     Problem& measure() { return set(&spanfft_problem::effort, SPANFFT_MEASURE); }
     // The plan owns the output: see Plan::output_array.
     Problem& own_output() { return set(&spanfft_problem::own_output, 1); }
@@ -181,6 +205,8 @@ class Problem {
         copy.exchange = exchange_.empty() ? nullptr : exchange_.c_str();
         copy.io = io_.empty() ? nullptr : io_.c_str();
         copy.method = method_.empty() ? nullptr : method_.c_str();
+        copy.window = window_.empty() ? nullptr : window_.c_str();
+        copy.store = store_.empty() ? nullptr : store_.c_str();
         return copy;
     }
     std::string print(int ranks = 1) const {
@@ -206,7 +232,50 @@ class Problem {
     int all_kinds_ = SPANFFT_C2C;
     spanfft_box real_box_{}, spectrum_box_{};
     bool has_real_box_ = false, has_spectrum_box_ = false;
-    std::string engine_, exchange_, io_, method_;
+    std::string engine_, exchange_, io_, method_, window_, store_;
+};
+
+// Where an array lies: in a file, or behind a function; see spanfft_store.
+struct Store {
+    // Moves a box of the array to or from data; see spanfft_box_transfer. What it throws ends the run: an Error as it
+    // is, anything else as SPANFFT_CALLBACK_FAILED with its what().
+    using Transfer = std::function<void(const std::int64_t* first, const std::int64_t* extent, void* data)>;
+
+    std::string path;               // a file; for a function a name for messages
+    std::int64_t offset_bytes = 0;  // input file: where the array starts
+    std::string header;             // output file: goes before the array
+    bool packed = false;            // file: a half spectrum of even n in n/2 numbers
+    Transfer transfer;              // empty: a file. Needs Problem::input_chunk (output_chunk)
+
+    // The C struct; points into this object.
+    spanfft_store c() const {
+        spanfft_store store{};
+        store.size = sizeof store;
+        store.path = path.empty() ? nullptr : path.c_str();
+        store.offset_bytes = offset_bytes;
+        store.header = header.data();
+        store.header_bytes = static_cast<std::int64_t>(header.size());
+        store.packed = packed ? 1 : 0;
+        if (transfer) store.transfer = &move_box;
+        store.user = const_cast<Transfer*>(&transfer);
+        return store;
+    }
+
+  private:
+    static int move_box(const std::int64_t* first, const std::int64_t* extent, void* data, void* user) {
+        try {
+            (*static_cast<const Transfer*>(user))(first, extent, data);
+            return SPANFFT_OK;
+        } catch (const Error& error) {
+            spanfft_set_error(error.what());
+            return error.code();
+        } catch (const std::exception& failure) {
+            spanfft_set_error(failure.what());
+        } catch (...) {
+            spanfft_set_error("a function that moves boxes threw an exception");
+        }
+        return SPANFFT_CALLBACK_FAILED;
+    }
 };
 
 struct Step {
@@ -277,18 +346,65 @@ class Plan {
         return detail::take_text([&](char** text) { return spanfft_plan_io(get(), text); });
     }
 
-    // See spanfft_transform_file. progress: done and total bytes; false stops the run.
+    // A SPANFFT_JOURNAL_ mode for the transforms that follow; see spanfft_plan_set_journal.
+    void set_journal(int mode, bool checksums = true) {
+        detail::check(spanfft_plan_set_journal(get(), mode, checksums ? 1 : 0));
+    }
+    std::int64_t resumed_bytes() const { return spanfft_plan_resumed_bytes(get()); }
+
+    // What is called for each block of the file transforms that follow; see spanfft_block_callbacks. What a callback
+    // throws ends the run with its what(), as an Error of SPANFFT_CALLBACK_FAILED on all ranks. Empty ones: none.
+    using BlockCallback = std::function<void(spanfft_block& block)>;
+    void set_callbacks(BlockCallback on_input, BlockCallback on_output, bool thread_safe = false) {
+        callbacks_ = std::make_unique<Callbacks>(Callbacks{std::move(on_input), std::move(on_output)});
+        spanfft_block_callbacks c{};
+        c.size = sizeof c;
+        if (callbacks_->on_input)
+            c.on_input = [](spanfft_block* block, void* user) {
+                return call(static_cast<Callbacks*>(user)->on_input, block);
+            };
+        if (callbacks_->on_output)
+            c.on_output = [](spanfft_block* block, void* user) {
+                return call(static_cast<Callbacks*>(user)->on_output, block);
+            };
+        c.user = callbacks_.get();
+        c.thread_safe = thread_safe ? 1 : 0;
+        detail::check(spanfft_plan_set_callbacks(get(), &c));
+    }
+
+    // See spanfft_transform_stores. progress: done and total bytes; false stops the run.
     using Progress = std::function<bool(std::int64_t done_bytes, std::int64_t total_bytes)>;
-    void transform_file(const std::string& input_path, const std::string& output_path,
-                        std::int64_t input_offset_bytes = 0, const std::string& header = "",
-                        const std::string& scratch_folder = "", Progress progress = nullptr) const {
+    void transform_stores(const Store& input, const Store& output, const std::string& scratch_folder = "",
+                          Progress progress = nullptr) const {
         const auto call = [](std::int64_t done, std::int64_t total, void* user) -> int {
             return (*static_cast<Progress*>(user))(done, total);
         };
-        detail::check(spanfft_transform_file(get(), input_path.c_str(), input_offset_bytes, output_path.c_str(),
-                                             header.data(), static_cast<std::int64_t>(header.size()),
-                                             scratch_folder.empty() ? nullptr : scratch_folder.c_str(),
-                                             progress ? static_cast<spanfft_progress>(call) : nullptr, &progress));
+        const spanfft_store source = input.c(), target = output.c();
+        detail::check(spanfft_transform_stores(get(), &source, &target,
+                                               scratch_folder.empty() ? nullptr : scratch_folder.c_str(),
+                                               progress ? static_cast<spanfft_progress>(call) : nullptr, &progress));
+    }
+    // The same from file to file; see spanfft_transform_file.
+    void transform_file(const std::string& input_path, const std::string& output_path,
+                        std::int64_t input_offset_bytes = 0, const std::string& header = "",
+                        const std::string& scratch_folder = "", Progress progress = nullptr) const {
+        Store input, output;
+        input.path = input_path;
+        input.offset_bytes = input_offset_bytes;
+        output.path = output_path;
+        output.header = header;
+        transform_stores(input, output, scratch_folder, std::move(progress));
+    }
+
+    // See spanfft_transform_in_place; needs set_journal.
+    void transform_in_place(const std::string& path, std::int64_t offset_bytes = 0,
+                            const std::string& scratch_folder = "", Progress progress = nullptr) const {
+        const auto call = [](std::int64_t done, std::int64_t total, void* user) -> int {
+            return (*static_cast<Progress*>(user))(done, total);
+        };
+        detail::check(spanfft_transform_in_place(get(), path.c_str(), offset_bytes,
+                                                 scratch_folder.empty() ? nullptr : scratch_folder.c_str(),
+                                                 progress ? static_cast<spanfft_progress>(call) : nullptr, &progress));
     }
 
     // This rank's part, the batch included.
@@ -371,6 +487,24 @@ class Plan {
     explicit Plan(spanfft_plan* made) { adopt(made); }
     void adopt(spanfft_plan* made) { handle_.reset(made); }
 
+    struct Callbacks {
+        BlockCallback on_input, on_output;
+    };
+    static int call(const BlockCallback& callback, spanfft_block* block) {
+        try {
+            callback(*block);
+            return 0;
+        } catch (const std::exception& failure) {
+            const std::string sentence = failure.what();
+            const std::size_t length = std::min(sentence.size(), sizeof block->message - 1);
+            sentence.copy(block->message, length);
+            block->message[length] = 0;
+        } catch (...) {
+            block->message[0] = 0;
+        }
+        return 1;
+    }
+
     spanfft_box box(int (*query)(const spanfft_plan*, spanfft_box*)) const {
         spanfft_box result{};
         detail::check(query(get(), &result));
@@ -412,6 +546,7 @@ class Plan {
         return "";
     }
 
+    std::unique_ptr<Callbacks> callbacks_;  // where the C interface finds them
     std::unique_ptr<spanfft_plan, Free> handle_;
 };
 

@@ -17,6 +17,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._errors import (
+    CallbackFailed,
     CorruptData,
     EngineError,
     Error,
@@ -33,9 +34,9 @@ from ._errors import (
 )
 
 if TYPE_CHECKING:
+    from ._calls import clear_cache
     from ._dct import dct, dctn, dst, dstn, idct, idctn, idst, idstn
     from ._fft import (
-        clear_cache,
         fft,
         fft2,
         fftfreq,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "CallbackFailed",
     "CorruptData",
     "EngineError",
     "Error",
@@ -125,9 +127,10 @@ __all__ = [
 ]
 
 _MODULES = {
+    "_calls": ("clear_cache",),
     "_dct": ("dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"),
     "_fft": (
-        "clear_cache", "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
+        "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
         "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
     ),
     "_info": ("info",),

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from . import _arrays as arrays
 from ._arrays import BACKWARD, FORWARD, KINDS, AnyArray
+from ._calls import Call, execute_ranks, global_shape, merge_axes, resize, run_local
 from ._errors import InvalidArgument, InvalidType, Unsupported
-from ._fft import Call, _merge_axes, _resize, execute_ranks, global_shape, run_local
 from ._native import core
 
 if TYPE_CHECKING:
@@ -135,8 +135,8 @@ def _transform(
     real = _real_dtype(array.dtype)
     kind = _type_code(family, type_)
     lengths, picked = _pick(array, s, axes)
-    array = _resize(array, dict(zip(picked, lengths, strict=True)))
-    if len(_merge_axes(array.shape, picked)[0]) > core.max_ndim:
+    array = resize(array, dict(zip(picked, lengths, strict=True)))
+    if len(merge_axes(array.shape, picked)[0]) > core.max_ndim:
         raise Unsupported(f"an array of {array.ndim} axes with transforms along {picked}; reshape it to fewer axes")
     direction = BACKWARD if inverse else FORWARD
     threads = 0 if workers is None or workers < 0 else workers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "CallbackFailed",
     "CorruptData",
     "EngineError",
     "Error",
@@ -94,6 +95,12 @@ class InternalError(Error, RuntimeError):
     code = 10
 
 
+class CallbackFailed(Error, RuntimeError):
+    """A callback on blocks raised an exception, which is the cause on the rank that raised it."""
+
+    code = 11
+
+
 _BY_CODE: dict[int, type[Error]] = {
     kind.code: kind
     for kind in (
@@ -107,6 +114,7 @@ _BY_CODE: dict[int, type[Error]] = {
         EngineError,
         Interrupted,
         InternalError,
+        CallbackFailed,
     )
 }
 

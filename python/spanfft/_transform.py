@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from ._errors import InvalidArgument, InvalidAxis, IOFailure, OutOfMemory, Unsupported
-from ._files import ArrayFile, Element, describe, element, npy_header
+from ._errors import InvalidArgument, InvalidAxis, OutOfMemory, Unsupported
+from ._files import Element, element, element_named
+from ._formats import Options, Source, Target, open_source, open_target
 from ._memory import available_bytes, parse_bytes
 from ._native import core
 from ._report import report_of
@@ -18,6 +22,7 @@ from ._trace import check_target, write_captures
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
+    from ._blocks import Block
     from ._core import Plan as CorePlan
     from ._mpi import Ranks
     from ._report import Report
@@ -28,6 +33,7 @@ _KINDS = ("c2c", "r2c", "dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", 
 _NORMS = ("backward", "ortho", "forward")
 _ORDERS = ("natural", "exchanged")
 _MIN_MEMORY_BYTES = 1 << 20
+_JOURNAL_AUTO, _JOURNAL_RESUME, _JOURNAL_RESTART = 1, 2, 3  # of the C interface; 0 is none
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class TransformResult:
     memory_bytes: int
     """The budget of each process."""
     seconds: float
+    resumed_bytes: int
+    """Of reads and writes that an unfinished run had done; 0: this one did all."""
     explain: str
     """The plan in words, with what was predicted beside what was counted."""
     report: Report
@@ -53,8 +61,10 @@ class TransformResult:
 class _Task:
     """Everything that is checked before any file is written; the same on all ranks."""
 
-    source: ArrayFile
-    result: Element
+    source: Source
+    target: Target
+    computed: Element
+    result: Element  # what the output holds of it
     real_shape: tuple[int, ...]
     output_shape: tuple[int, ...]
     axes: tuple[int, ...]
@@ -66,40 +76,33 @@ class _Task:
 
     def common(self) -> str:
         return (
-            f"{self.source.path} ({self.source.element.name} {self.source.shape}), axes {self.axes}, "
+            f"{self.source.name} ({self.source.element.name} {self.source.shape}), axes {self.axes}, "
             f"kinds {self.kinds}, direction {self.direction}, norm {self.norm}, result {self.output_shape}"
         )
 
 
 def _prepare(
     input: str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None,
+    in_place: bool,
     kind: str | Sequence[str] | None,
     backward: bool,
     axes: Sequence[int] | None,
     norm: str | None,
-    dtype: object,
-    shape: Sequence[int] | None,
-    offset: int | None,
+    options: Options,
     real_length: int | None,
     grid: Sequence[int] | None,
+    output_dtype: object,
+    power: bool,
 ) -> _Task:
-    source = describe(input, dtype, shape, offset)
-    target = os.fspath(output)
-    if os.path.exists(target) and os.path.samefile(source.path, target):
-        raise InvalidArgument(f"{target} is the input too; the input is never overwritten, so give another output")
-    if os.path.isdir(target):
-        raise InvalidArgument(f"{target} is a folder; give the name of a file in it")
-    folder = os.path.dirname(target) or "."
-    if not os.path.isdir(folder):
-        raise IOFailure(f"{target} can't be written: there is no folder {folder}")
+    source = open_source(input, replace(options, chunks=None, compression=None))
     ndim = len(source.shape)
     if ndim > core.max_ndim:
-        raise Unsupported(f"{source.path} has {ndim} axes; at most {core.max_ndim} are possible")
+        raise Unsupported(f"{source.name} has {ndim} axes; at most {core.max_ndim} are possible")
     picked = tuple(range(ndim)) if axes is None else tuple(axes)
     for axis in picked:
         if not -ndim <= axis < ndim:
-            raise InvalidAxis(f"axis {axis} is out of bounds for {source.path} of dimension {ndim}")
+            raise InvalidAxis(f"axis {axis} is out of bounds for {source.name} of dimension {ndim}")
     picked = tuple(axis % ndim for axis in picked)
     if not picked or len(set(picked)) != len(picked):
         raise InvalidArgument(f"axes are {picked}; name at least one, and none twice")
@@ -115,7 +118,7 @@ def _prepare(
         length = 2 * (n - 1) if real_length is None else real_length
         if length < 1 or length // 2 + 1 != n:
             raise InvalidArgument(
-                f"real length is {length}, but axis {last} of {source.path} holds {n} frequencies: "
+                f"real length is {length}, but axis {last} of {source.name} holds {n} frequencies: "
                 f"it can be {max(1, 2 * (n - 1))} or {2 * (n - 1) + 1}"
             )
         real_shape[last] = output_shape[last] = length
@@ -124,9 +127,15 @@ def _prepare(
     elif halves:
         output_shape[last] = source.shape[last] // 2 + 1
     precision = source.element.precision
-    result = element(precision, is_complex and not (halves and backward))
+    computed = element(precision, is_complex and not (halves and backward))
+    result = element(precision, computed.is_complex and not power)
+    if output_dtype is not None:
+        result = element_named(output_dtype)
+    target = _target(source, output, in_place, result, output_shape, options)
     return _Task(
         source,
+        target,
+        computed,
         result,
         tuple(real_shape),
         tuple(output_shape),
@@ -139,14 +148,50 @@ def _prepare(
     )
 
 
-def _kinds(source: ArrayFile, kind: str | Sequence[str] | None, backward: bool, naxes: int) -> tuple[list[str], bool]:
+def _target(
+    source: Source,
+    output: str | os.PathLike[str] | None,
+    in_place: bool,
+    result: Element,
+    shape: Sequence[int],
+    options: Options,
+) -> Target:
+    if in_place:
+        if output is not None:
+            raise InvalidArgument(
+                f"the output is {os.fspath(output)}, but in place {source.name} is; leave one of both out"
+            )
+        if source.read is not None or source.packed:
+            what = "a packed spectrum" if source.packed else "in chunks"
+            raise Unsupported(
+                f"{source.name} is {what}; in place is for arrays in one piece of a file, so give another output"
+            )
+        if options.chunks is not None:
+            raise InvalidArgument(f"{source.name} has no chunks; leave them out in place")
+        return Target(source.name, source.path)
+    if output is None:
+        raise InvalidArgument(f"where shall the transform of {source.name} go? Name an OUTPUT, or ask for --in-place")
+    target = open_target(output, result, shape, source, replace(options, dtype=None, shape=None, offset=None))
+    if os.path.exists(target.path) and os.path.samefile(source.path, target.path):
+        raise InvalidArgument(
+            f"{target.path} is the input too, which is never overwritten unasked; name another output, or none and "
+            f"--in-place (in_place=True)"
+        )
+    return target
+
+
+def _kinds(source: Source, kind: str | Sequence[str] | None, backward: bool, naxes: int) -> tuple[list[str], bool]:
     """One name an axis, and the direction: c2r is r2c backward."""
     is_complex = source.element.is_complex
+    if source.packed and kind not in (None, "c2r"):
+        raise InvalidArgument(f"{source.name} holds the packed half spectrum of real numbers; it can only go back: c2r")
+    if source.packed:
+        kind = "c2r"
     if kind is None:
         kind = "c2c" if is_complex else "r2c"
         if kind == "r2c" and backward:
             raise InvalidArgument(
-                f"{source.path} holds {source.element.name}; backward needs the complex spectrum "
+                f"{source.name} holds {source.element.name}; backward needs the complex spectrum "
                 f"(or name a real kind, such as dct2)"
             )
     names = kind.split(",") if isinstance(kind, str) else list(kind)
@@ -165,7 +210,7 @@ def _kinds(source: ArrayFile, kind: str | Sequence[str] | None, backward: bool, 
     if needs_complex != is_complex:
         shown = "c2r" if "r2c" in names and backward else ",".join(dict.fromkeys(names))
         remedy = "use c2c, or c2r for the spectrum of real numbers" if is_complex else "use r2c, or save it as complex"
-        raise InvalidArgument(f"{source.path} holds {source.element.name}, which {shown} can't transform; {remedy}")
+        raise InvalidArgument(f"{source.name} holds {source.element.name}, which {shown} can't transform; {remedy}")
     return names, backward
 
 
@@ -188,8 +233,9 @@ def _budget(memory: str | int | None, ranks: Ranks | None) -> int:
 
 def transform(
     input: str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
     *,
+    in_place: bool = False,
     kind: str | Sequence[str] | None = None,
     backward: bool = False,
     axes: Sequence[int] | None = None,
@@ -207,21 +253,38 @@ def transform(
     grid: Sequence[int] | None = None,
     io: str | None = None,
     order: str = "natural",
+    dataset: str | None = None,
+    chunks: Sequence[int] | None = None,
+    compression: str | None = None,
+    window: str | None = None,
+    scale: float = 1.0,
+    power: bool = False,
+    output_dtype: object = None,
+    on_input: Block | None = None,
+    on_output: Block | None = None,
     comm: Comm | None = None,
     progress: Callable[[int, int], object] | None = None,
     trace: str | os.PathLike[str] | None = None,
+    journal: bool = True,
+    resume: bool | None = None,
+    checksums: bool = True,
 ) -> TransformResult:
-    """Transforms an array in a file that need not fit into memory. Collective if `comm` is given.
+    """Transforms an array on disk that need not fit into memory. Collective if `comm` is given.
 
-    The input is left as it was; the output appears under its name only when it is whole, and replaces what was
-    there. With `comm` each rank reads and writes its own box of the files.
+    The input is left as it was, unless `in_place`; the output appears under its name only when it is whole, and
+    replaces what was there. With `comm` each rank reads and writes its own box of the files.
 
     Parameters
     ----------
     input
-        A .npy file (C order, native floating-point or complex numbers), or with `dtype` a raw one.
+        A .npy file (C order, native floating-point or complex numbers), or with `dtype` a raw one; "file.h5:/dataset"
+        (HDF5); a folder with a Zarr array; PRESTO's .dat (with its .inf) or .fft. See docs/howto/formats.md.
     output
-        Written with a .npy header if it ends in .npy, else raw.
+        Written as its name says: .npy, .h5, .zarr, PRESTO's .fft or .dat; else raw. None with `in_place`.
+    in_place
+        The output takes the input's place in its file, whose other bytes stay: for kinds whose output is as large as
+        their input (c2c, DCT, DST). Needs `journal`, scratch as large as the array, and one process. A run that ends
+        early may leave a file that is neither; going on makes it whole (docs/howto/in-place.md).
     kind
         "c2c", "r2c", "c2r", "dct1" to "dct4", "dst1" to "dst4", or one a transformed axis. Default: r2c for real
         input, c2c for complex.
@@ -239,6 +302,14 @@ def transform(
         output's.
     dtype, shape, offset
         Of a raw input: element type, shape (default: one axis), bytes before the array.
+    dataset
+        Of HDF5 files whose name says none. Default: the only one of the input; "/data" of the output.
+    chunks
+        Of a Zarr or HDF5 output, elements along each axis. Default: Zarr the input's, else 16 MiB; HDF5 none, or with
+        `compression` 16 MiB.
+    compression
+        Of a Zarr or HDF5 output's chunks, by the format's library: "gzip", or with a level "gzip:4"; Zarr also "zstd"
+        and "blosc", HDF5 "lzf". Default: none.
     real_length
         For c2r: length of the last transformed axis of the result. Default: the even one.
     threads, engine, exchange, grid
@@ -250,6 +321,23 @@ def transform(
     order
         "natural", or "exchanged": a long c2c may leave its spectrum as its last sweep finds it, which saves requests
         and memory; a note of the report then says in which order.
+    window
+        What the input is multiplied by along the last of `axes`: "hann", "hamming", "blackman", "nuttall",
+        "blackmanharris", "flattop" or "kaiser:BETA"; periodic, as scipy.signal.get_window gives it.
+    scale
+        The output is multiplied by it, besides `norm`.
+    power
+        Stores abs(x)**2 of each element of the output, as real numbers.
+    output_dtype
+        What the output holds, if not what is computed: "complex64" of complex128, "float32" for `power`, ...
+    on_input
+        `on_input(block, index)` changes a block of the input, before the window. `block` is a 1-D array, a contiguous
+        run of the input in C order, and `index` the place of its first element in it: `np.unravel_index(index, shape)`
+        where it has several axes. Each element is passed once, in no order, in blocks of any length (a MiB or so),
+        by one thread of the library at a time, which is not the caller's. The block must not be kept.
+    on_output
+        The same for the output, before `power` and the conversion to `output_dtype`. It changes the block in place and
+        returns None, or returns an array of the block's shape, which is stored as it is, as `output_dtype`.
     comm
         mpi4py communicator whose ranks share the work. All must call with the same arguments.
     progress
@@ -257,6 +345,14 @@ def transform(
     trace
         A file for what each rank did when, as `write_trace` writes it. Recording takes 3 MiB beyond `memory`, and
         writing the file what its text takes.
+    journal
+        Keep a journal, so that a run that is killed or stopped can go on (docs/howto/resume.md). A run that fails then
+        leaves hidden files beside the output and in `scratch`. A note of the report says for which plans there is none.
+    resume
+        None: go on with an unfinished run from this input to this output, if there is one, within its memory where
+        `memory` is not given. True: it is an error if there is none. False: throw it away and begin anew.
+    checksums
+        Verify what one sweep hands to the next through the disk.
 
     Returns
     -------
@@ -266,12 +362,16 @@ def transform(
     ------
     IOFailure, NoSpace, CorruptData, InvalidArgument, OutOfMemory
         With `comm`, on all ranks.
+    CallbackFailed
+        A callback raised an exception, which is the cause of this one; on all ranks.
     Interrupted, KeyboardInterrupt
-        When stopped; nothing is left behind.
+        When stopped; what is left behind with a journal, the sentence says.
     """
     start = time.perf_counter()
     if order not in _ORDERS:
         raise InvalidArgument(f'order is {order!r}; it can be "natural" or "exchanged"')
+    if not math.isfinite(scale) or scale == 0:
+        raise InvalidArgument(f"scale is {scale}; it must be finite and not 0")
     ranks: Ranks | None = None
     if comm is not None:
         from ._mpi import ranks_of
@@ -279,19 +379,28 @@ def transform(
         ranks = ranks_of(comm)
 
     def prepare() -> tuple[_Task, int | None]:
-        task = _prepare(input, output, kind, backward, axes, norm, dtype, shape, offset, real_length, grid)
+        options = Options(dtype, shape, offset, dataset, chunks, compression)
+        task = _prepare(
+            input, output, in_place, kind, backward, axes, norm, options, real_length, grid, output_dtype, power
+        )
         if trace is not None:
-            _check_trace(trace, task.source.path, output)
+            _check_trace(trace, task.source.path, task.target.path)
         return task, None if memory is None else _budget(memory, None)
 
     if ranks is None:
         task, given = prepare()
     else:
         task, given = ranks.agree(prepare, lambda found: (found[0].common(), found[1]))[ranks.rank]
+    source, target = task.source, task.target
+    folders = _folders(scratch)
+    if resume and not journal:
+        raise InvalidArgument("resume=True goes on where a journal ends, so it needs journal=True")
+    mode = (_JOURNAL_AUTO if resume is None else _JOURNAL_RESUME if resume else _JOURNAL_RESTART) if journal else 0
+    if mode in (_JOURNAL_AUTO, _JOURNAL_RESUME) and given is None and ranks is None:
+        given, threads = _as_unfinished(source.path, source.offset_bytes, target.path, folders, threads)
     memory_bytes = _budget(None, ranks) if given is None else given
-    target = os.fspath(output)
-    header = npy_header(task.result, task.output_shape) if target.endswith(".npy") else b""
-    plan = core.plan(
+    plan_by = partial(
+        core.plan,
         task.real_shape,
         task.axes,
         task.kinds,
@@ -303,22 +412,84 @@ def transform(
         threads=threads,
         engine=engine,
         exchange=exchange,
-        method=method,
         memory_bytes=memory_bytes,
         io=io,
+        disks=len(folders),
+        input_chunk=source.chunk,
+        output_chunk=target.chunk,
+        scale=scale,
+        window=window,
+        store=task.result.name if output_dtype is not None else None,
+        power=power,
         comm=0 if ranks is None else ranks.handle,
     )
-    folders = _folders(scratch)
+    plan = plan_by(method=method)
+    halves_read = task.source.element.is_complex and not task.computed.is_complex
+    if on_input is not None and halves_read and method is None and plan.solver == "many_passes":
+        # It reads some elements of half a spectrum twice, and a callback is to have each once.
+        with suppress(Unsupported, OutOfMemory):
+            plan = plan_by(method="two_pass")
+    if target.write is not None and not folders:
+        folders = [os.path.dirname(target.path) or "."]
+    writes = ranks is None or ranks.rank == 0
     try:
+        if ranks is None:
+            target.open()
+        else:
+            ranks.agree(target.open if writes else lambda: None)
         if trace is not None:
             plan.trace_start()
-        plan.transform_file(task.source.path, task.source.offset_bytes, target, header, folders, progress)
+        on_read, on_write, elem_bytes = _calls(task, on_input, on_output)
+        plan.transform_file(
+            source.path,
+            source.offset_bytes,
+            target.path,
+            target.header,
+            folders,
+            progress,
+            read=source.read,
+            write=target.write,
+            packed_input=source.packed,
+            packed_output=target.packed,
+            on_input=on_read,
+            on_output=on_write,
+            block_elem_bytes=elem_bytes,
+            journal=mode,
+            checksums=checksums,
+            in_place=in_place,
+        )
+        if writes:
+            target.publish()
         seconds = time.perf_counter() - start
         if trace is not None:
             write_captures(trace, [plan], ranks)
-        return _result(task, target, memory_bytes, seconds, plan)
+        return _result(task, memory_bytes, seconds, plan)
     finally:
+        source.close()
+        target.discard()
         plan.free()
+
+
+def _as_unfinished(
+    source: str, offset_bytes: int, target: str, folders: list[str], threads: int
+) -> tuple[int | None, int]:
+    """Memory and threads of an unfinished run between these files, whose plan is the only one to go on with."""
+    problem = core.unfinished_run(source, offset_bytes, target, folders)
+    words = dict(word.split("=", 1) for word in problem.split() if "=" in word)
+    memory = int(words["memory"]) if "memory" in words else None
+    return memory, threads or int(words.get("threads", 0))
+
+
+def _calls(task: _Task, on_input: Block | None, on_output: Block | None) -> tuple[Any, Any, tuple[int, int, int]]:
+    if on_input is None and on_output is None:
+        return None, None, (0, 0, 0)
+    from ._blocks import input_call, output_call  # numpy, which others do without
+
+    return (
+        None if on_input is None else input_call(on_input, task.source.element),
+        None if on_output is None else output_call(on_output, task.computed, task.result),
+        (task.source.element.size_bytes, task.computed.size_bytes, task.result.size_bytes),
+    )
 
 
 def _folders(scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
@@ -337,16 +508,17 @@ def _check_trace(trace: str | os.PathLike[str], source: str, output: str | os.Pa
         raise InvalidArgument(f"{target} is the trace and an array too; give the trace another name")
 
 
-def _result(task: _Task, target: str, memory_bytes: int, seconds: float, plan: CorePlan) -> TransformResult:
+def _result(task: _Task, memory_bytes: int, seconds: float, plan: CorePlan) -> TransformResult:
     return TransformResult(
-        input=task.source.path,
-        output=target,
+        input=task.source.name,
+        output=task.target.name,
         input_shape=task.source.shape,
         input_dtype=task.source.element.name,
         output_shape=task.output_shape,
         output_dtype=task.result.name,
         memory_bytes=memory_bytes,
         seconds=seconds,
+        resumed_bytes=plan.resumed_bytes,
         explain=plan.explain(),
         report=report_of(plan),
     )

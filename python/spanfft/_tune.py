@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict
 
@@ -115,7 +116,14 @@ def forget_tuning(problem: str | None = None) -> int:
     return core.tuning_forget(problem)
 
 
-def probe(*, comm: Comm | None = None, seconds: float = 0, quick: bool = False, store: bool = True) -> str:
+def probe(
+    *,
+    comm: Comm | None = None,
+    seconds: float = 0,
+    quick: bool = False,
+    store: bool = True,
+    disk: str | os.PathLike[str] | None = None,
+) -> str:
     """Measures this machine for the planner. Collective if there is a communicator.
 
     Parameters
@@ -128,13 +136,18 @@ def probe(*, comm: Comm | None = None, seconds: float = 0, quick: bool = False, 
         Two message sizes, few runs, no engines: rough figures in a second or two.
     store
         Keep the figures for later plans.
+    disk
+        A folder on the disk that transforms of files will use: it is measured too, by rank 0, with a scratch file of
+        512 MiB (quick: 64 MiB) that is gone afterwards. None: built-in figures of a disk.
 
     Returns
     -------
     str
         The machine's figures, as text; `read_machine` makes a dictionary of it.
     """
-    return core.probe(comm=_handle(comm), seconds=seconds, quick=quick, store=store)
+    return core.probe(
+        comm=_handle(comm), seconds=seconds, quick=quick, store=store, disk="" if disk is None else os.fspath(disk)
+    )
 
 
 def read_machine(text: str) -> ProbeFigures:

@@ -2,7 +2,7 @@
 
 Errors are one sentence on standard error. Exit codes: 0 done; 2 a bad argument; 3 unsupported; 4 out of memory;
 5 a file operation failed; 6 no space on disk; 7 corrupt data; 8 MPI; 9 no engine; 11 a bug in spanfft;
-130 interrupted (Ctrl-C), 143 terminated. They are the C interface's codes plus one.
+12 a callback failed; 130 interrupted (Ctrl-C), 143 terminated. They are the C interface's codes plus one.
 
 Started by mpiexec with several ranks, `transform`, `bench`, `probe` and `tune` run on all of them. Imports are kept
 few, because what Python occupies comes on top of the memory budget: there is no numpy here, and no mpi4py without
@@ -86,11 +86,14 @@ def _parser() -> argparse.ArgumentParser:
 
     t = commands.add_parser(
         "transform", help="transform an array in a file", allow_abbrev=False, epilog=codes, formatter_class=formatter,
-        description="Transforms the array in INPUT (.npy, or raw with --dtype) into OUTPUT, which appears only when "
-        "it is whole.\nUnder mpiexec, ranks share the work: mpiexec -n 4 spanfft transform in.npy out.npy",
+        description="Transforms the array in INPUT into OUTPUT, which appears only when it is whole. Names say the "
+        "format: .npy; FILE.h5:/DATASET (HDF5, needs h5py); .zarr (a folder; needs zarr 3); PRESTO's .dat and .fft; "
+        "with --dtype raw.\nUnder mpiexec, ranks share the work: mpiexec -n 4 spanfft transform in.npy out.npy",
     )  # fmt: skip
     t.add_argument("input", metavar="INPUT")
-    t.add_argument("output", metavar="OUTPUT", help="gets a .npy header if it ends in .npy, else none")
+    t.add_argument("output", metavar="OUTPUT", nargs="?", help="as its name says, else raw")
+    t.add_argument("--in-place", action="store_true", help="instead of an output: overwrite the array in "
+                   "INPUT, of a kind whose output is as large, with scratch of its size and a journal")  # fmt: skip
     t.add_argument("--kind", help="c2c, r2c, c2r, dct1..dct4, dst1..dst4, or a comma list; default: r2c for real "
                    "input, c2c for complex")  # fmt: skip
     t.add_argument("--backward", action="store_true", help="the inverse transform")
@@ -103,10 +106,31 @@ def _parser() -> argparse.ArgumentParser:
                    "half of what is free")  # fmt: skip
     t.add_argument("--scratch", type=_folders, metavar="DIR,DIR", help="folder for intermediate data, or several on "
                    "different disks, over which it is striped; default: the output's")  # fmt: skip
+    t.add_argument("--window", metavar="W", help="multiply the input by it along the last axis: hann, hamming, "
+                   "blackman, nuttall, blackmanharris, flattop, kaiser:BETA")  # fmt: skip
+    t.add_argument("--scale", type=float, default=1.0, metavar="X", help="multiply the output by X, besides --norm")
+    t.add_argument("--power", action="store_true", help="write |x|^2 of the output, as real numbers")
+    t.add_argument("--output-dtype", metavar="TYPE", help="what the output holds, if not what is computed: float32 "
+                   "with --power, complex64 of complex128, ...")  # fmt: skip
     t.add_argument("--io", choices=("auto", "uring", "threads"), help="who reads and writes; default: chosen")
+    journal = t.add_mutually_exclusive_group()
+    journal.add_argument("--resume", action="store_const", const=True, default=None, help="go on with the unfinished "
+                         "run between these files; without it, do so if there is one")  # fmt: skip
+    journal.add_argument("--restart", action="store_const", const=False, dest="resume",
+                         help="throw an unfinished run away and begin anew")  # fmt: skip
+    journal.add_argument("--no-journal", action="store_false", dest="journal",
+                         help="a run that is killed can't go on, and leaves nothing")  # fmt: skip
+    t.add_argument("--no-checksums", action="store_false", dest="checksums",
+                   help="don't verify what one sweep hands to the next through the disk")  # fmt: skip
     t.add_argument("--dtype", help="of a raw input: float32, float64, complex64, complex128, ...")
     t.add_argument("--shape", type=_integers, metavar="NxM", help="of a raw input; default: one axis")
     t.add_argument("--offset", type=int, metavar="BYTES", help="of the array in a raw input")
+    t.add_argument("--dataset", metavar="NAME", help="of HDF5 files whose name says none; default: the input's only "
+                   "one, /data of the output")  # fmt: skip
+    t.add_argument("--chunks", type=_integers, metavar="NxM", help="of a Zarr or HDF5 output; default: Zarr the "
+                   "input's, else 16 MiB; HDF5 none")  # fmt: skip
+    t.add_argument("--compression", metavar="NAME[:LEVEL]", help="of a Zarr or HDF5 output: gzip, zstd:5, ...; "
+                   "default: none")  # fmt: skip
     t.add_argument("--real-length", "--last", type=int, metavar="N", dest="real_length",
                    help="for c2r: length of the last axis of the result; default: the even one")  # fmt: skip
     t.add_argument("--threads", type=int, default=0, metavar="T", help="in each process; default: chosen")
@@ -144,6 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the most that it takes; default: 40")
     b.add_argument("--quick", action="store_true", help="rough figures in a second or two")
+    b.add_argument("--disk", metavar="DIR", help="measure the disk of this folder too, which transforms of files use")
     b.add_argument("--output", metavar="FILE", help="write the figures to FILE too")
     b.add_argument("--no-store", action="store_true", help="leave what is stored as it is")
     b.add_argument("--json", action="store_true", help="print them as JSON")
@@ -250,6 +275,7 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
         result = transform(
             options.input,
             options.output,
+            in_place=options.in_place,
             kind=options.kind,
             backward=options.backward,
             axes=options.axes,
@@ -267,9 +293,19 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
             method=options.method,
             grid=options.grid,
             order=options.order,
+            dataset=options.dataset,
+            chunks=options.chunks,
+            compression=options.compression,
+            window=options.window,
+            scale=options.scale,
+            power=options.power,
+            output_dtype=options.output_dtype,
             comm=comm,
             progress=bar,
             trace=options.trace,
+            journal=options.journal,
+            resume=options.resume,
+            checksums=options.checksums,
         )
     finally:
         if bar is not None:
@@ -282,8 +318,9 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
     elif not options.quiet:
         shape = "x".join(str(n) for n in result.output_shape)
         ranks = "" if comm is None else f" on {comm.Get_size()} ranks"
+        before = f", {bytes_string(result.resumed_bytes)} moved before" if result.resumed_bytes else ""
         print(f"{result.output}: {shape} {result.output_dtype} in {result.seconds:.3g} s{ranks}, "
-              f"{bytes_string(result.memory_bytes)} of memory a process")  # fmt: skip
+              f"{bytes_string(result.memory_bytes)} of memory a process{before}")  # fmt: skip
     if options.explain and not options.json:
         print(result.explain.rstrip("\n"))
 
@@ -309,6 +346,7 @@ def _transform_json(result: TransformResult, reports: Sequence[Any]) -> dict[str
         "output_dtype": result.output_dtype,
         "memory_bytes": result.memory_bytes,
         "seconds": result.seconds,
+        "resumed_bytes": result.resumed_bytes,
         "peak_resident_bytes": _peak_resident_bytes(),
         "explain": result.explain,
         "ranks": list(reports),
@@ -380,7 +418,7 @@ def _write(path: str, text: str) -> None:
 def _probe(options: argparse.Namespace, comm: Comm | None) -> None:
     from ._tune import probe, read_machine
 
-    text = probe(comm=comm, seconds=options.seconds, quick=options.quick, store=not options.no_store)
+    text = probe(comm=comm, seconds=options.seconds, quick=options.quick, store=not options.no_store, disk=options.disk)
     if comm is not None and comm.Get_rank() != 0:
         return
     if options.output:
@@ -394,6 +432,13 @@ def _probe(options: argparse.Namespace, comm: Comm | None) -> None:
     print(f"ranks     {numbers['measured_ranks']:g}, MPI: {figures['library']}")
     print(f"memory    {numbers['memory_bytes_per_second'] / 1e9:.1f} GB/s copied by one thread, "
           f"{numbers['shared_memory_bytes_per_second'] / 1e9:.1f} by each while every rank copies")  # fmt: skip
+    if options.disk:
+        request_seconds = numbers["disk_request_seconds"] / numbers["disk_queue_depth"]
+        print(
+            f"disk      {numbers['disk_read_bytes_per_second'] / 1e9:.2f} GB/s read, "
+            f"{numbers['disk_write_bytes_per_second'] / 1e9:.2f} written; "
+            f"a small request takes {request_seconds * 1e6:.1f} us more than its bytes"
+        )
     for row in figures["engines"]:
         print(f"engine    {row['engine']} {row['shape']} of {row['n']:g} points, {row['threads']} thread(s): "
               f"{row['gflops']:.1f} GF/s")  # fmt: skip
@@ -501,11 +546,11 @@ def _run(arguments: Sequence[str], rank: int) -> int:
         commands[options.command](options, comm)
         sys.stdout.flush()
         return 0
-    except KeyboardInterrupt:
-        _report("interrupted; nothing half-done was left behind", rank)
+    except KeyboardInterrupt as stop:
+        _report(f"interrupted; {_what_is_left(stop)}", rank)
         return 130
-    except _Terminated:
-        _report("terminated; nothing half-done was left behind", rank)
+    except _Terminated as stop:
+        _report(f"terminated; {_what_is_left(stop)}", rank)
         return _TERMINATED
     except BrokenPipeError:
         # The reader of our output has gone; there is nobody to tell.
@@ -522,6 +567,11 @@ def _run(arguments: Sequence[str], rank: int) -> int:
         if comm is not None:
             comm.Abort(exit_code(InternalError.code))
         return exit_code(InternalError.code)
+
+
+def _what_is_left(stop: BaseException) -> str:
+    """The library's sentence on the run that a signal stopped, if it had begun to work."""
+    return getattr(stop, "spanfft_message", "nothing half-done was left behind")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,6 +21,9 @@ struct spanfft_plan {
     std::unique_ptr<spanfft::Executor> executor;  // nullptr for an imagined plan
     int rank = 0;
     std::vector<std::string> scratch_folders;  // empty: what transform_file is given
+    spanfft::JournalMode journal = spanfft::JournalMode::off;
+    bool checksums = true;
+    spanfft::BlockCallbacks callbacks;  // of the file transforms that follow
     std::vector<spanfft::PlanLine> lines;
     std::vector<std::string> descriptions;  // of lines
 };

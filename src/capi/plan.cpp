@@ -3,6 +3,7 @@
 // Method: every collective entry agrees on each rank's own status before it does anything that others must join, so a
 // rank with a bad argument takes the others back with it instead of leaving them in a collective.
 #include <cstdlib>
+#include <cstring>
 
 #include "capi/handles.hpp"
 #include "capi/problem.hpp"
@@ -97,6 +98,14 @@ Result<Problem> parse(const char* text, int ranks_if_unsaid) {
     return Problem::parse(text, ranks_if_unsaid);
 }
 
+Result<std::vector<std::string>> folder_names(int count, const char* const* folders) {
+    if (count < 0 || (count > 0 && !folders))
+        return error(Code::invalid_argument, "the list of ", count, " scratch folders is not one");
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) names.emplace_back(folders[i] ? folders[i] : "");
+    return names;
+}
+
 int size_of(const spanfft_comm* comm) { return comm ? comm->comm->size() : 1; }
 
 }  // namespace
@@ -185,32 +194,39 @@ int spanfft_plan_trace_stop(spanfft_plan* plan) {
 int spanfft_plan_set_scratch(spanfft_plan* plan, int count, const char* const* folders) {
     return report([&]() -> Status {
         if (!plan) return error(Code::invalid_argument, "the plan is NULL");
-        if (count < 0 || (count > 0 && !folders))
-            return error(Code::invalid_argument, "the list of ", count, " scratch folders is not one");
-        std::vector<std::string> names;
-        for (int i = 0; i < count; ++i) names.emplace_back(folders[i] ? folders[i] : "");
-        plan->scratch_folders = std::move(names);
+        SPANFFT_ASSIGN(plan->scratch_folders, folder_names(count, folders));
         return Status();
     });
 }
 
-int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
-                           const char* output_path, const void* header, int64_t header_bytes,
-                           const char* scratch_folder, spanfft_progress progress, void* user) {
+int spanfft_plan_set_journal(spanfft_plan* plan, int mode, int checksums) {
     return report([&]() -> Status {
-        if (!plan || !plan->executor)
-            return error(Code::invalid_argument, "the plan is NULL or only imagined; make it with spanfft_plan_create");
-        FileRequest request;
-        request.input_path = input_path ? input_path : "";
-        request.input_offset_bytes = input_offset_bytes;
-        request.output_path = output_path ? output_path : "";
-        if (header && header_bytes > 0)
-            request.header.assign(static_cast<const char*>(header), static_cast<size_t>(header_bytes));
-        request.scratch_folders = plan->scratch_folders;
-        if (request.scratch_folders.empty() && scratch_folder && *scratch_folder) {
-            request.scratch_folders = {scratch_folder};
+        if (!plan) return error(Code::invalid_argument, "the plan is NULL");
+        if (mode < SPANFFT_JOURNAL_OFF || mode > SPANFFT_JOURNAL_RESTART) {
+            return error(Code::invalid_argument, "the journal's mode is ", mode,
+                         "; it can be one of SPANFFT_JOURNAL_OFF (", SPANFFT_JOURNAL_OFF,
+                         ") to SPANFFT_JOURNAL_RESTART (", SPANFFT_JOURNAL_RESTART, ")");
         }
-        if (progress) request.progress = [=](index_t done, index_t total) { return progress(done, total, user) != 0; };
-        return plan->executor->transform_file(request);
+        plan->journal = static_cast<JournalMode>(mode);
+        plan->checksums = checksums != 0;
+        return Status();
     });
 }
+
+int spanfft_unfinished_run(const char* input_path, int64_t input_offset_bytes, const char* output_path, int count,
+                           const char* const* folders, char** problem) {
+    return report([&]() -> Status {
+        if (!input_path || !output_path || !problem)
+            return error(Code::invalid_argument, "the input, the output or where the problem shall go is NULL");
+        SPANFFT_ASSIGN(const std::vector<std::string> names, folder_names(count, folders));
+        SPANFFT_ASSIGN(const UnfinishedRun run, find_unfinished(input_path, input_offset_bytes, output_path, names));
+        *problem = strdup(run.problem.c_str());
+        return *problem ? Status() : error(Code::out_of_memory, "no memory for the text of a problem");
+    });
+}
+
+int64_t spanfft_plan_resumed_bytes(const spanfft_plan* plan) {
+    return plan && plan->executor ? plan->executor->resumed_bytes() : 0;
+}
+
+void spanfft_set_error(const char* sentence) { last_error = sentence ? sentence : ""; }

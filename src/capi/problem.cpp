@@ -71,6 +71,15 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     SPANFFT_TRY(take_enum(c.layout, 2, "layout", p.layout));
     p.measure_seconds = c.measure_seconds;
     p.io = c.io ? c.io : "";
+    p.disks = c.disks == 0 ? 1 : c.disks;
+    if (c.input_chunk[0] != 0) p.input_chunk.assign(c.input_chunk, c.input_chunk + c.ndim);
+    if (c.output_chunk[0] != 0) p.output_chunk.assign(c.output_chunk, c.output_chunk + c.ndim);
+    if (c.scale != 0) p.factor = c.scale;
+    p.window = c.window ? c.window : "";
+    p.power = c.power != 0;
+    if (c.store) {
+        SPANFFT_ASSIGN(p.store, parse_elem(c.store));
+    }
     return p;
 }
 

@@ -118,7 +118,8 @@ int spanfft_plan_explain(const spanfft_plan* plan, char** text) {
         if (!plan || !text) return error(Code::invalid_argument, "the plan or the text is NULL");
         const Executor* ran = plan->executor.get();
         *text = copy_text(explain(*plan->plan, plan->rank, ran ? ran->counted() : std::nullopt,
-                                  ran ? ran->describe_io() : std::string()));
+                                  ran ? ran->describe_io() : std::string(),
+                                  ran ? ran->run_notes() : std::vector<std::string>()));
         return Status();
     });
 }
@@ -207,14 +208,19 @@ int64_t spanfft_plan_peak_memory_bytes(const spanfft_plan* plan, int rank) {
     return plan->plan->peak_memory_bytes(rank < 0 ? plan->rank : rank);
 }
 int spanfft_plan_sweeps(const spanfft_plan* plan) { return plan->plan->sweeps; }
-int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan) { return plan->plan->scratch_bytes; }
+int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan) { return plan->plan->all_scratch_bytes(); }
 const char* spanfft_plan_engines(const spanfft_plan* plan) {
     return plan->executor ? plan->executor->engines().c_str() : "";
 }
-int spanfft_plan_notes(const spanfft_plan* plan) { return static_cast<int>(plan->plan->notes.size()); }
+int spanfft_plan_notes(const spanfft_plan* plan) {
+    const size_t of_run = plan->executor ? plan->executor->run_notes().size() : 0;
+    return static_cast<int>(plan->plan->notes.size() + of_run);
+}
 const char* spanfft_plan_note(const spanfft_plan* plan, int index) {
     const auto& notes = plan->plan->notes;
-    return index >= 0 && index < static_cast<int>(notes.size()) ? notes[static_cast<size_t>(index)].c_str() : "";
+    if (index < 0 || index >= spanfft_plan_notes(plan)) return "";
+    const auto at = static_cast<size_t>(index);
+    return at < notes.size() ? notes[at].c_str() : plan->executor->run_notes()[at - notes.size()].c_str();
 }
 
 int spanfft_engine_count(void) { return static_cast<int>(engines().size()); }

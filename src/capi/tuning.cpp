@@ -58,6 +58,7 @@ int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* options, char
         ProbeOptions wish;
         if (given.seconds > 0) wish.cap_seconds = given.seconds;
         wish.quick = given.quick != 0;
+        if (given.disk_folder) wish.disk_folder = given.disk_folder;
         SPANFFT_ASSIGN(const Machine measured, probe(ranks, wish));
         Status stored;
         if (!given.dont_store && ranks.rank() == 0)

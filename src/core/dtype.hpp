@@ -26,6 +26,19 @@ constexpr const char* precision_name(Precision p) {
     return p == Precision::single ? "float" : p == Precision::dbl ? "double" : "longdouble";
 }
 
+// "float32", "float64", "longdouble", "complex64", "complex128", "clongdouble": as numpy has them.
+constexpr const char* elem_name(ElemType elem) {
+    switch (elem.precision) {
+        case Precision::single:
+            return elem.complex ? "complex64" : "float32";
+        case Precision::dbl:
+            return elem.complex ? "complex128" : "float64";
+        case Precision::extended:
+            return elem.complex ? "clongdouble" : "longdouble";
+    }
+    return "";
+}
+
 // Unit roundoff times two, the eps of the accuracy rule.
 double precision_eps(Precision p);
 

@@ -29,6 +29,8 @@ const char* code_name(Code code) {
             return "interrupted";
         case Code::internal:
             return "internal error";
+        case Code::callback_failed:
+            return "a callback failed";
     }
     return "unknown code";
 }

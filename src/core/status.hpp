@@ -26,6 +26,7 @@ enum class Code : int {
     engine_error = 8,      // no local engine can do it, or the one that was forced can't
     interrupted = 9,       // stopped on request; nothing half-done was left behind
     internal = 10,         // a bug in spanfft
+    callback_failed = 11,  // a callback on blocks said so; the message is its sentence
 };
 
 const char* code_name(Code code);

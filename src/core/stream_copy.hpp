@@ -7,9 +7,14 @@
 
 #include <cstddef>
 
+#include "core/dtype.hpp"
+
 namespace spanfft {
 
 void stream_copy(void* target, const void* source, size_t bytes);
+// Copies whole reals of memory, multiplied by `factor` (rounded to `precision` once), past the cache if `stream`. Where
+// not streamed, target may be source.
+void copy_out(Precision precision, long double factor, bool stream, void* target, const void* source, size_t bytes);
 // Before another thread or process reads what stream_copy wrote.
 void stream_fence();
 

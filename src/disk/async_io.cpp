@@ -100,7 +100,10 @@ void AsyncIo::detach() {
 bool AsyncIo::suits_ring(const IoBatch& batch) {
     if (!ring_) return false;
     for (int disk = 0; disk < batch.store->disks(); ++disk) {
-        if (!batch.store->disk(disk).file()) return false;
+        Store& store = batch.store->disk(disk);
+        if (store.file()) continue;
+        why_threads_ = store.why_called();
+        return false;
     }
     if (choice_.backend == IoBackend::uring) return true;
     if (cached_file(*batch.store)) {

@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <random>
@@ -30,12 +31,6 @@ bool ends_with(const std::string& text, const std::string& suffix) {
 std::string name_of(const std::string& path) {
     const size_t slash = path.rfind('/');
     return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
-bool leads_to(const std::string& path, int descriptor) {
-    struct stat named, open;
-    return lstat(path.c_str(), &named) == 0 && fstat(descriptor, &open) == 0 && named.st_ino == open.st_ino &&
-           named.st_dev == open.st_dev;
 }
 
 std::string random_letters() {
@@ -100,6 +95,8 @@ Result<Place> examine(const std::string& folder) {
     return place;
 }
 
+}  // namespace
+
 // Every folder that was named must do, even where the plan turns out to need no scratch.
 Status check_scratch_folders(const std::vector<std::string>& folders) {
     if (folders.size() > static_cast<size_t>(kMaxDisks)) {
@@ -128,13 +125,15 @@ Status check_scratch_folders(const std::vector<std::string>& folders) {
     return {};
 }
 
+namespace {
+
 struct Demand {
     std::string folder;
     index_t bytes = 0;
 };
 
-// demands[0] is the output's. What shares a file system is added up.
-Status check_space(const std::vector<Demand>& demands) {
+// demands[0] is the output's, or `what`. What shares a file system is added up.
+Status check_space(const std::vector<Demand>& demands, const char* what) {
     std::vector<Place> places;
     for (const Demand& demand : demands) {
         SPANFFT_ASSIGN(const Place place, examine(demand.folder));
@@ -151,7 +150,7 @@ Status check_space(const std::vector<Demand>& demands) {
             return error(Code::no_space, "the scratch file needs ", scratch_bytes, " bytes, but ", demands[i].folder,
                          " has ", places[i].free_bytes, " free; nothing was written");
         }
-        return error(Code::no_space, "the output needs ", output_bytes, " bytes",
+        return error(Code::no_space, what, " needs ", output_bytes, " bytes",
                      scratch_bytes > 0 ? cat(" and the scratch file ", scratch_bytes) : std::string(), ", but ",
                      demands[0].folder, " has ", places[0].free_bytes, " free; nothing was written",
                      scratch_bytes > 0 ? "; a scratch folder on another disk may do" : "");
@@ -168,11 +167,17 @@ Result<std::unique_ptr<FileStore>> create_scratch_file(const std::string& folder
     return store;
 }
 
+StripeGeometry scratch_geometry(const OutputRequest& request) {
+    const int disks = std::max(1, static_cast<int>(request.scratch_folders.size()));
+    if (request.scratch_block_bytes > 0) return {disks, request.scratch_block_bytes, false};
+    return {disks, kStripeBlockBytes};
+}
+
 // What each folder holds of the scratch: whole blocks of the file system, so that all of it can be written directly.
-std::vector<Demand> scratch_demands(const std::vector<std::string>& folders, index_t bytes) {
+std::vector<Demand> scratch_demands(const std::vector<std::string>& folders, const StripeGeometry& geometry,
+                                    index_t bytes) {
     std::vector<Demand> demands;
     if (bytes == 0) return demands;
-    const StripeGeometry geometry{static_cast<int>(folders.size()), kStripeBlockBytes};
     for (size_t i = 0; i < folders.size(); ++i) {
         const index_t share = folders.size() == 1 ? bytes : geometry.bytes_on(static_cast<int>(i), bytes);
         demands.push_back({folders[i], folders.size() == 1 ? share : round_up(share, kDirectBytes)});
@@ -180,16 +185,56 @@ std::vector<Demand> scratch_demands(const std::vector<std::string>& folders, ind
     return demands;
 }
 
-Result<std::unique_ptr<Store>> create_scratch(const std::vector<Demand>& demands, const std::string& stem,
-                                              index_t bytes) {
+// What comes before scratch that goes with no output.
+Status prepare_scratch(const std::vector<std::string>& folders, std::vector<Demand> demands) {
+    for (const std::string& folder : folders) remove_stale_files(folder);
+    SPANFFT_TRY(check_scratch_folders(folders));
+    demands.insert(demands.begin(), {folders[0], 0});
+    return check_space(demands, "");
+}
+
+// A new file of this name, instead of what it led to, or the one that is there.
+// whole_bytes: what publish() shortens it to, behind which there is nothing of value any more when it has.
+Result<std::unique_ptr<FileStore>> kept_file(const std::string& path, index_t whole_bytes, index_t bytes, bool reopen) {
+    if (reopen) {
+        struct stat info;
+        const bool shortened = stat(path.c_str(), &info) == 0 && info.st_size == whole_bytes && whole_bytes < bytes;
+        if (shortened && truncate(path.c_str(), bytes) != 0)
+            return error_errno(Code::io_error, errno, "could not write " + path);
+        SPANFFT_ASSIGN(auto store, FileStore::open_output(path));
+        if (store->size_bytes() == bytes) return store;
+        return error(Code::corrupt_data, path, " has ", store->size_bytes(), " bytes, but the run that left it made ",
+                     bytes, "; begin anew with restart");
+    }
+    (void)unlink(path.c_str());
+    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor < 0) return error_errno(Code::io_error, errno, "could not create " + path);
+    const Status reserved = reserve(descriptor, bytes, path);
+    if (!reserved.ok()) {
+        ::close(descriptor);
+        (void)unlink(path.c_str());
+        return reserved;
+    }
+    return FileStore::adopt(descriptor, path, bytes);
+}
+
+// kept: one name for each demand, or none at all.
+Result<std::unique_ptr<Store>> create_scratch(const std::vector<Demand>& demands, const StripeGeometry& geometry,
+                                              const std::string& stem, const std::vector<std::string>& kept,
+                                              bool reopen, index_t bytes) {
     std::vector<std::unique_ptr<Store>> disks;
-    for (const Demand& demand : demands) {
-        SPANFFT_ASSIGN(std::unique_ptr<Store> disk, create_scratch_file(demand.folder, stem, demand.bytes));
+    for (size_t i = 0; i < demands.size(); ++i) {
+        const Demand& demand = demands[i];
+        SPANFFT_ASSIGN(std::unique_ptr<Store> disk, kept.empty()
+                                                        ? create_scratch_file(demand.folder, stem, demand.bytes)
+                                                        : kept_file(kept[i], demand.bytes, demand.bytes, reopen));
         disks.push_back(std::move(disk));
     }
     if (disks.size() == 1) return std::move(disks[0]);
-    return std::unique_ptr<Store>(new StripedStore(std::move(disks), kStripeBlockBytes, bytes));
+    return std::unique_ptr<Store>(new StripedStore(std::move(disks), geometry.block_bytes, bytes, geometry.turns));
 }
+
+}  // namespace
 
 Status sync_folder(const std::string& folder) {
     const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -199,7 +244,29 @@ Status sync_folder(const std::string& folder) {
     return failed ? error_errno(Code::io_error, failed, "could not flush " + folder) : Status();
 }
 
-}  // namespace
+bool leads_to(const std::string& path, int descriptor) {
+    struct stat named, open;
+    return lstat(path.c_str(), &named) == 0 && fstat(descriptor, &open) == 0 && named.st_ino == open.st_ino &&
+           named.st_dev == open.st_dev;
+}
+
+KeptFiles kept_files(const std::string& output_path, const std::vector<std::string>& scratch_folders,
+                     const std::string& key) {
+    const std::string folder = folder_of(output_path);
+    const auto path = [&](const std::string& in, const char* suffix) {
+        return hidden_beside(in + "/" + name_of(output_path), "." + key + suffix);
+    };
+    KeptFiles kept;
+    kept.output = path(folder, ".spanfft-kept-output");
+    kept.journal = path(scratch_folders.empty() ? folder : scratch_folders[0], ".spanfft-journal");
+    for (const std::string& in : scratch_folders) kept.scratch.push_back(path(in, ".spanfft-kept-scratch"));
+    if (scratch_folders.empty()) kept.scratch.push_back(path(folder, ".spanfft-kept-scratch"));
+    return kept;
+}
+
+std::string hidden_beside(const std::string& path, const std::string& tail) {
+    return folder_of(path) + "/." + name_of(path).substr(0, kNameBytes - 1 - tail.size()) + tail;
+}
 
 std::string folder_of(const std::string& path) {
     const size_t slash = path.rfind('/');
@@ -233,10 +300,16 @@ int remove_stale_files(const std::string& folder) {
 
 Result<std::unique_ptr<FileStore>> make_scratch_file(const std::string& folder, const std::string& stem,
                                                      index_t bytes) {
-    remove_stale_files(folder);
-    SPANFFT_TRY(check_scratch_folders({folder}));
-    SPANFFT_TRY(check_space({{folder, 0}, {folder, bytes}}));
+    SPANFFT_TRY(prepare_scratch({folder}, {{folder, bytes}}));
     return create_scratch_file(folder, stem, bytes);
+}
+
+Result<std::unique_ptr<Store>> make_scratch(const std::vector<std::string>& folders, const std::string& stem,
+                                            index_t bytes) {
+    const StripeGeometry geometry{static_cast<int>(folders.size()), kStripeBlockBytes};
+    const std::vector<Demand> demands = scratch_demands(folders, geometry, bytes);
+    SPANFFT_TRY(prepare_scratch(folders, demands));
+    return create_scratch(demands, geometry, stem, {}, false, bytes);
 }
 
 Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& request) {
@@ -255,30 +328,50 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
                      "; the input is never overwritten: give another name");
     }
     SPANFFT_TRY(check_scratch_folders(request.scratch_folders));
+    if (const auto folders = static_cast<int>(request.scratch_folders.size());
+        request.scratch_block_bytes > 0 && request.scratch_bytes > 0 && folders > 1 &&
+        folders != request.scratch_disks) {
+        return error(Code::invalid_argument, folders, " scratch folders are given to a plan for ",
+                     request.scratch_disks, request.scratch_disks == 1 ? " disk" : " disks",
+                     "; plan with disks=", folders, ", or give ",
+                     request.scratch_disks == 1 ? "one folder" : "as many folders");
+    }
     remove_stale_files(folder);
     for (const std::string& scratch : request.scratch_folders) remove_stale_files(scratch);
     const index_t header_bytes = static_cast<index_t>(request.header.size());
-    const index_t bytes = header_bytes + request.payload_bytes;
-    const std::vector<Demand> scratch = scratch_demands(scratch_folders, request.scratch_bytes);
+    const index_t whole_bytes = header_bytes + request.payload_bytes, bytes = whole_bytes + request.extra_bytes;
+    const StripeGeometry geometry = scratch_geometry(request);
+    const std::vector<Demand> scratch = scratch_demands(scratch_folders, geometry, request.scratch_bytes);
     std::vector<Demand> demands = {{folder, bytes}};
     demands.insert(demands.end(), scratch.begin(), scratch.end());
-    SPANFFT_TRY(check_space(demands));
+    if (!request.reopen) SPANFFT_TRY(check_space(demands, request.what));
 
     std::unique_ptr<OutputFile> output(new OutputFile());
     output->path_ = request.path;
     output->payload_offset_bytes_ = header_bytes;
-    SPANFFT_ASSIGN(const LockedFile file, create_locked(folder, name, kPartialSuffix));
-    output->partial_path_ = file.path;  // from here on the destructor removes it
-    output->lock_ = file.descriptor;
-    SPANFFT_TRY(reserve(file.descriptor, bytes, request.path));
-    SPANFFT_ASSIGN(output->store_, FileStore::open_output(file.path));
-    if (request.scratch_bytes > 0) {
-        SPANFFT_ASSIGN(output->scratch_, create_scratch(scratch, name, request.scratch_bytes));
+    output->whole_bytes_ = whole_bytes;
+    if (request.kept) {
+        output->keep_ = request.reopen;  // until it is open, an error is no reason to lose it
+        output->partial_path_ = request.kept->output;
+        output->kept_scratch_ = request.kept->scratch;
+        SPANFFT_ASSIGN(output->store_, kept_file(output->partial_path_, whole_bytes, bytes, request.reopen));
+    } else {
+        SPANFFT_ASSIGN(const LockedFile file, create_locked(folder, name, kPartialSuffix));
+        output->partial_path_ = file.path;  // from here on the destructor removes it
+        output->lock_ = file.descriptor;
+        SPANFFT_TRY(reserve(file.descriptor, bytes, request.path));
+        SPANFFT_ASSIGN(output->store_, FileStore::open_output(file.path));
     }
+    if (request.scratch_bytes > 0) {
+        SPANFFT_ASSIGN(output->scratch_, create_scratch(scratch, geometry, name, output->kept_scratch_, request.reopen,
+                                                        request.scratch_bytes));
+    }
+    output->keep_ = false;
+    if (request.reopen) return output;
     for (index_t done = 0; done < header_bytes;) {
         // Around the Store: the header is no part of the array, whose requests are predicted and counted.
-        const ssize_t put =
-            pwrite(file.descriptor, request.header.data() + done, static_cast<size_t>(header_bytes - done), done);
+        const ssize_t put = pwrite(output->store_->descriptor(), request.header.data() + done,
+                                   static_cast<size_t>(header_bytes - done), done);
         if (put < 0 && errno == EINTR) continue;
         if (put <= 0)
             return error_errno(Code::io_error, put < 0 ? errno : ENOSPC,
@@ -289,11 +382,17 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
 }
 
 OutputFile::~OutputFile() {
-    if (!published_ && !partial_path_.empty()) (void)unlink(partial_path_.c_str());
+    if (!keep_ && !published_ && !partial_path_.empty()) (void)unlink(partial_path_.c_str());
+    for (const std::string& path : kept_scratch_) {
+        if (!keep_) (void)unlink(path.c_str());
+    }
     if (lock_ >= 0) ::close(lock_);
 }
 
 Status OutputFile::publish() {
+    if (store_->size_bytes() > whole_bytes_ && ftruncate(store_->descriptor(), whole_bytes_) != 0) {
+        return error_errno(Code::io_error, errno, cat("could not shorten ", partial_path_, " to ", whole_bytes_));
+    }
     SPANFFT_TRY(store_->sync());
     if (rename(partial_path_.c_str(), path_.c_str()) != 0) {
         return error_errno(Code::io_error, errno, "could not give the finished output its name " + path_);

@@ -5,10 +5,12 @@
 // whatever happens. A lock dies with its process: whoever starts next in a folder removes partial files that
 // nobody holds. Between creating a file and locking it another start may take it for a dead run's: after locking,
 // the creator looks whether its name still leads to its file, and begins again if not.
+// A run with a journal gives both names that a later one can find (KeptFiles) and leaves them there when it fails.
 // Invariant: at every instant the output's name leads to what was there before, or to the whole new file.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +24,32 @@ int remove_stale_files(const std::string& folder);
 // Whether two paths lead to the same existing file.
 bool same_file(const std::string& a, const std::string& b);
 
+// Whether a name still leads to the file that is open.
+bool leads_to(const std::string& path, int descriptor);
+
+Status sync_folder(const std::string& folder);  // names in it survive a power cut
+
 std::string folder_of(const std::string& path);  // "." when path names none
+
+// A hidden name beside a file, of its own name and `tail`, cut where a name can't be so long.
+std::string hidden_beside(const std::string& path, const std::string& tail);
+
+// Whether they are folders that can be written, and no two the same.
+Status check_scratch_folders(const std::vector<std::string>& folders);
 
 // Scratch besides an OutputFile's: after cleaning up and checking free space. `stem` is for whoever looks for it.
 Result<std::unique_ptr<FileStore>> make_scratch_file(const std::string& folder, const std::string& stem, index_t bytes);
+// The same over several folders, striped; at least one.
+Result<std::unique_ptr<Store>> make_scratch(const std::vector<std::string>& folders, const std::string& stem,
+                                            index_t bytes);
+
+// Names that depend on what is asked for alone: ".NAME.KEY.spanfft-journal" in the first scratch folder and so on.
+struct KeptFiles {
+    std::string journal, output;       // paths
+    std::vector<std::string> scratch;  // one a folder
+};
+KeptFiles kept_files(const std::string& output_path, const std::vector<std::string>& scratch_folders,
+                     const std::string& key);
 
 struct OutputRequest {
     std::string path;
@@ -35,6 +59,13 @@ struct OutputRequest {
     // A disk each, ideally; over several, scratch is striped (striped_store.hpp). Empty: the output's folder.
     std::vector<std::string> scratch_folders;
     index_t scratch_bytes = 0;
+    // 0: striped for any use. Else block q is on disk q mod D, as P1 has it, for as many disks as scratch_disks says.
+    index_t scratch_block_bytes = 0;
+    int scratch_disks = 1;
+    index_t extra_bytes = 0;  // behind the payload, until the output is published
+    std::optional<KeptFiles> kept = {};
+    bool reopen = false;              // kept files of a run that did not end
+    const char* what = "the output";  // for messages
 };
 
 // How much of a striped scratch lies together on one disk: a block of a two-pass transform rarely has more, and a disk
@@ -46,7 +77,8 @@ class OutputFile {
     // Cleans up after dead runs, checks the scratch folders (needed or not), free space for output and scratch,
     // reserves it and writes the header.
     static Result<std::unique_ptr<OutputFile>> create(const OutputRequest& request);
-    ~OutputFile();  // removes the partial file unless publish() succeeded
+    ~OutputFile();  // removes the partial file unless publish() succeeded, and kept scratch
+    void keep(bool whether = true) { keep_ = whether; }  // nothing is removed: a later run reopens it
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
@@ -65,7 +97,9 @@ class OutputFile {
     int lock_ = -1;
     std::unique_ptr<FileStore> store_;
     std::unique_ptr<Store> scratch_;
-    bool published_ = false;
+    bool published_ = false, keep_ = false;
+    std::vector<std::string> kept_scratch_;
+    index_t whole_bytes_ = 0;
 };
 
 }  // namespace spanfft

@@ -5,17 +5,23 @@
 
 namespace spanfft {
 
-Run piece_of(const Run& run, index_t pieces, index_t i) {
+Run piece_of(const Run& run, index_t pieces, index_t i, index_t elem_bytes) {
     if (pieces == 1) return run;
     // Cuts depend on the run's length alone, so their number can be predicted; their place is rounded to a block.
     const auto cut = [&](index_t k) {
         if (k == 0) return index_t{0};
         if (k == pieces) return run.bytes;
         const index_t at = run.offset_bytes + run.bytes / pieces * k;
-        return at - at % kDirectBytes - run.offset_bytes;
+        const index_t block = at - at % kDirectBytes - run.offset_bytes;
+        return block - block % elem_bytes;
     };
     const index_t begin = cut(i), end = cut(i + 1);
-    return {run.offset_bytes + begin, static_cast<char*>(run.data) + begin, end - begin, run.slack};
+    // A widened read must not reach into the pieces beside it, which may be there and worked on already.
+    const auto apart = [&](index_t at) {
+        return at == 0 || at == run.bytes || (run.offset_bytes + at) % kSlackBytes == 0;
+    };
+    const bool slack = run.slack && apart(begin) && apart(end);
+    return {run.offset_bytes + begin, static_cast<char*>(run.data) + begin, end - begin, slack};
 }
 
 ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
@@ -25,6 +31,10 @@ ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
     const Group own{before + begin, end - begin};
     if (which == 0) return own;
     if (twin_elems > 0) return twin_once && panel_index >= panels_per_matrix() ? Group() : own;
+    if (reflected) {  // of 10 columns in panels of 3: 0-2 and 7-9, 3-4 and 5-6 where 5 are walked over
+        const index_t first = std::max(before + end, row_elems - before - end), last = row_elems - before - begin;
+        return first >= last ? Group() : Group{first, last - first};
+    }
     if (!mirrored) return {};
     if (mirrors_all) {
         const index_t first = before == 0 ? std::max<index_t>(begin, 1) : begin;
@@ -42,7 +52,7 @@ index_t ColumnPanels::pitch_bytes() const {
     return lean() ? bytes : round_up(bytes, kSlackBytes) + kSlackBytes;
 }
 
-index_t ColumnPanels::slot_bytes() const { return rows * pitch_bytes() * (mirrored || twin_elems > 0 ? 2 : 1); }
+index_t ColumnPanels::slot_bytes() const { return rows * pitch_bytes() * groups(); }
 
 RowMap ColumnPanels::map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const {
     RowMap rows_at;
@@ -104,7 +114,8 @@ index_t ColumnPanels::total_requests() const {
     return total;
 }
 
-Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const {
+Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes, index_t memory_offset_bytes,
+                      void* slot) const {
     int which = 0;
     GroupRuns runs = group_runs(*this, group(panel_index, 0));
     if (i >= runs.count()) {
@@ -117,9 +128,10 @@ Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes,
     const index_t row = last ? rows - 1 : i / runs.pieces;
     const index_t piece = last ? i - runs.full * runs.pieces : i % runs.pieces;
     const RowMap rows_at = map(panel_index, which, file_offset_bytes, slot);
-    const Run whole{rows_at.file_bytes + row * rows_at.row_bytes, rows_at.row(row),
+    const RowMap in_memory = map(panel_index, which, memory_offset_bytes, slot);
+    const Run whole{rows_at.file_bytes + row * rows_at.row_bytes, in_memory.row(row),
                     (last ? runs.last_width : runs.width) * elem_bytes, !lean()};
-    return piece_of(whole, last ? runs.last_pieces : runs.pieces, piece);
+    return piece_of(whole, last ? runs.last_pieces : runs.pieces, piece, elem_bytes);
 }
 
 index_t BlockGrid::column_tile_pitch_bytes() const {

@@ -24,8 +24,9 @@ constexpr index_t kLeanBytes = 4096;               // runs shorter than this are
 
 constexpr index_t pieces_of(index_t bytes) { return bytes <= 2 * kPieceBytes ? 1 : ceil_div(bytes, kPieceBytes); }
 
-// Piece i of `pieces` of a run: cut at multiples of kDirectBytes of the file.
-Run piece_of(const Run& run, index_t pieces, index_t i);
+// Piece i of `pieces` of a run: cut at multiples of kDirectBytes of the file, and between elements in any case: an
+// array that begins inside an element's alignment has its pieces cut elsewhere, without slack.
+Run piece_of(const Run& run, index_t pieces, index_t i, index_t elem_bytes = 1);
 
 // Where the rows of a group of columns lie in memory.
 struct RowMap {
@@ -48,6 +49,8 @@ struct ColumnPanels {
     // > 0: panels walk over the first `section` columns of every section_pitch, and none over two of these.
     index_t section = 0, section_pitch = 0;
     bool mirrors_all = false;  // mirrored: of all columns but 0, not only of those that no panel walks over
+    // A panel of columns [a, b) also holds columns [row_elems - b, row_elems - a), but for those that it has already.
+    bool reflected = false;
     // > 0: a panel also holds the same columns of a matrix that lies so far behind the first one, and that all `outer`
     // share: on the first only (twin_once), or on each.
     index_t twin_elems = 0;
@@ -63,18 +66,23 @@ struct ColumnPanels {
     index_t panels() const { return outer * panels_per_matrix(); }
     index_t matrix_elems() const { return (rows - 1) * row_elems + last_row_elems; }
 
-    // A contiguous range of columns in a panel; width 0: none. group 1 is the mirrored one, or the twin's.
+    // A contiguous range of columns in a panel; width 0: none. group 1 is the mirrored or reflected one, or the twin's.
     struct Group {
         index_t first = 0, width = 0;
     };
     Group group(index_t panel_index, int which) const;
+    index_t groups() const { return mirrored || reflected || twin_elems > 0 ? 2 : 1; }
     index_t pitch_bytes() const;
     bool lean() const { return panel * elem_bytes < kLeanBytes; }
     index_t slot_bytes() const;  // memory for one panel
     RowMap map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const;
 
     index_t requests(index_t panel_index) const;
-    Run run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const;
+    Run run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const {
+        return run(panel_index, i, file_offset_bytes, file_offset_bytes, slot);
+    }
+    // Of an array at file_offset_bytes that lies in memory as if it were at memory_offset_bytes: where it was read.
+    Run run(index_t panel_index, index_t i, index_t file_offset_bytes, index_t memory_offset_bytes, void* slot) const;
     index_t payload_bytes() const;  // of all panels
     index_t total_requests() const;
 };

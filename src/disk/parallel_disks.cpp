@@ -54,16 +54,20 @@ Status ParallelDisks::note(AsyncIo::Kind kind, const std::function<index_t(index
 }
 
 bool ParallelDisks::next_piece(const Run& run, int index, index_t& from, Run& piece) const {
-    return apart() ? piece_on(run, index, from, piece) : Store::next_piece(run, index, from, piece);
+    if (!one()) return apart() ? piece_on(run, index, from, piece) : Store::next_piece(run, index, from, piece);
+    index_t from_below = from + offset_bytes_;
+    const bool found = stores_[0]->next_piece(below(run), index, from_below, piece);
+    from = from_below - offset_bytes_;
+    return found;
+}
+
+Run ParallelDisks::below(Run run) const {
+    run.offset_bytes += offset_bytes_;
+    return run;
 }
 
 bool ParallelDisks::piece_on(const Run& run, int index, index_t& from, Run& piece) const {
     const index_t end = run.offset_bytes + run.bytes;
-    if (stores_.size() == 1) {
-        if (!Store::next_piece(run, index, from, piece)) return false;
-        piece.offset_bytes += offset_bytes_;
-        return true;
-    }
     for (index_t block = from / block_bytes_; block * block_bytes_ < end; ++block) {
         if (block % disks_ != index) continue;
         const index_t begin = std::max(from, block * block_bytes_), stop = std::min(end, (block + 1) * block_bytes_);
@@ -79,6 +83,7 @@ bool ParallelDisks::piece_on(const Run& run, int index, index_t& from, Run& piec
 
 Status ParallelDisks::transfer(IoKind kind, const Run& run) {
     SPANFFT_TRY(check_range(run));
+    if (one()) return kind == IoKind::read ? stores_[0]->read(below(run)) : stores_[0]->write(below(run));
     for (size_t index = 0; index < stores_.size(); ++index) {
         index_t from = run.offset_bytes;
         for (Run piece; piece_on(run, static_cast<int>(index), from, piece);)
@@ -100,8 +105,13 @@ std::string ParallelDisks::describe() const {
 
 namespace {
 
-// The pipeline's groups, from memoryload `first` on, as blocks of the two arrays.
-void describe(const DiskSweep& sweep, const index_t& first, Status& noted, PipelineSpec& pipeline) {
+// The pipeline's groups, which are memoryloads, as blocks of the two arrays.
+struct Noted {
+    Status status;
+    index_t reads = 0, writes = 0;  // groups; sums ask for the count of one once more
+};
+
+void describe(const DiskSweep& sweep, Noted& noted, PipelineSpec& pipeline) {
     const index_t load_bytes = sweep.blocks_per_load * sweep.source->block_bytes();
     const bool async = sweep.mode == IoMode::asynchronous;
     pipeline.in_place = sweep.in_place;
@@ -113,12 +123,13 @@ void describe(const DiskSweep& sweep, const index_t& first, Status& noted, Pipel
     char* const write_memory = sweep.in_place ? read_memory : read_memory + pipeline.read_slots * load_bytes;
     pipeline.memory = sweep.memory;
     pipeline.memory_bytes = (pipeline.read_slots + (sweep.in_place ? 0 : pipeline.write_slots)) * load_bytes;
-    // Called once a group, when its requests begin.
-    const auto count = [&sweep, &first, &noted](ParallelDisks* disks, AsyncIo::Kind kind, index_t group,
-                                                const std::function<index_t(index_t, index_t)>& block) {
-        const Status status =
-            disks->note(kind, [&](index_t i) { return block(first + group, i); }, sweep.blocks_per_load);
-        if (!status.ok() && noted.ok()) noted = status;
+    const auto count = [&sweep, &noted](ParallelDisks* disks, AsyncIo::Kind kind, index_t group,
+                                        const std::function<index_t(index_t, index_t)>& block) {
+        index_t& groups = kind == AsyncIo::Kind::read ? noted.reads : noted.writes;
+        if (group < groups) return sweep.blocks_per_load;
+        groups = group + 1;
+        const Status status = disks->note(kind, [&](index_t i) { return block(group, i); }, sweep.blocks_per_load);
+        if (!status.ok() && noted.status.ok()) noted.status = status;
         return status.ok() ? sweep.blocks_per_load : 0;
     };
     pipeline.read_count = [=, &sweep](index_t group) {
@@ -131,16 +142,15 @@ void describe(const DiskSweep& sweep, const index_t& first, Status& noted, Pipel
                                                                        index_t i) {
         return Run{block * bytes, memory + slot * load_bytes + i * bytes, bytes, false};
     };
-    pipeline.read_run = [=, &sweep, &first](index_t group, index_t slot, index_t i) {
-        return run(sweep.source_block(first + group, i), read_memory, slot, i);
+    pipeline.read_run = [=, &sweep](index_t group, index_t slot, index_t i) {
+        return run(sweep.source_block(group, i), read_memory, slot, i);
     };
-    pipeline.write_run = [=, &sweep, &first](index_t group, index_t slot, index_t i) {
-        return run(sweep.target_block(first + group, i), write_memory, slot, i);
+    pipeline.write_run = [=, &sweep](index_t group, index_t slot, index_t i) {
+        return run(sweep.target_block(group, i), write_memory, slot, i);
     };
-    pipeline.compute = [=, &sweep, &first, &noted](index_t step, index_t read_slot, index_t write_slot) {
-        SPANFFT_TRY(noted);
-        return sweep.compute(first + step, read_memory + read_slot * load_bytes,
-                             write_memory + write_slot * load_bytes);
+    pipeline.compute = [=, &sweep, &noted](index_t step, index_t read_slot, index_t write_slot) {
+        SPANFFT_TRY(noted.status);
+        return sweep.compute(step, read_memory + read_slot * load_bytes, write_memory + write_slot * load_bytes);
     };
     pipeline.trace = sweep.trace;
     pipeline.progress = sweep.progress;
@@ -150,15 +160,17 @@ void describe(const DiskSweep& sweep, const index_t& first, Status& noted, Pipel
 
 Status run_sweep(const DiskSweep& sweep, Pipeline& pipeline) {
     assert(sweep.source->block_bytes() == sweep.target->block_bytes());
-    index_t first = 0;
-    Status noted;
+    Noted noted;
     PipelineSpec spec;
-    describe(sweep, first, noted, spec);
+    describe(sweep, noted, spec);
+    if (sweep.dress) sweep.dress(spec);
     // Synchronous: a pipeline of one memoryload at a time has nothing to overlap.
-    spec.steps = sweep.mode == IoMode::asynchronous ? sweep.loads : 1;
-    for (; first < sweep.loads; first += spec.steps) {
+    const index_t at_once = sweep.mode == IoMode::asynchronous ? sweep.loads : 1;
+    for (index_t first = sweep.first_load; first < sweep.loads; first += at_once) {
+        spec.first_step = first;
+        spec.steps = std::min(sweep.loads, first + at_once);
         SPANFFT_TRY(pipeline.run(spec));
-        SPANFFT_TRY(noted);
+        SPANFFT_TRY(noted.status);
     }
     return {};
 }

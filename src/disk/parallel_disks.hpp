@@ -37,9 +37,12 @@ class ParallelDisks : public Store {
     // Block q is at byte offset + q * block_bytes of one store, and counted as on disk q mod D.
     ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes);
 
-    // What lies below, for whoever does the transfers: one store, or D; more than kMaxDisks are reached through this.
-    int disks() const override { return apart() ? static_cast<int>(stores_.size()) : 1; }
-    Store& disk(int index) override { return apart() ? *stores_[static_cast<size_t>(index)] : *this; }
+    // What lies below, for whoever does the transfers: D stores, or those of the one; more than kMaxDisks are reached
+    // through this.
+    int disks() const override { return one() ? stores_[0]->disks() : apart() ? disks_ : 1; }
+    Store& disk(int index) override {
+        return one() ? stores_[0]->disk(index) : apart() ? *stores_[static_cast<size_t>(index)] : *this;
+    }
     bool next_piece(const Run& run, int index, index_t& from, Run& piece) const override;
     index_t blocks() const { return blocks_; }
     index_t block_bytes() const { return block_bytes_; }
@@ -57,8 +60,10 @@ class ParallelDisks : public Store {
     Status do_write(const Run& run) override { return transfer(IoKind::write, run); }
 
   private:
+    bool one() const { return stores_.size() == 1; }
     bool apart() const { return stores_.size() <= static_cast<size_t>(kMaxDisks); }
-    // The first piece at or behind byte `from` of this, on stores_[index].
+    Run below(Run run) const;  // as a run of the one store
+    // The first piece at or behind byte `from` of this, on stores_[index] of D.
     bool piece_on(const Run& run, int index, index_t& from, Run& piece) const;
     Status transfer(IoKind kind, const Run& run);
 
@@ -91,6 +96,9 @@ struct DiskSweep {
     IoMode mode = IoMode::asynchronous;
     Trace* trace = nullptr;
     std::function<bool(index_t bytes)> progress;  // as of PipelineSpec
+    index_t first_load = 0;                       // those before were done
+    // May be empty: adds to the pipeline's groups, which are memoryloads, what is to happen besides.
+    std::function<void(PipelineSpec& pipeline)> dress;
 };
 
 Status run_sweep(const DiskSweep& sweep, Pipeline& pipeline);

@@ -28,6 +28,7 @@ Status Pipeline::run(const PipelineSpec& spec) {
     SPANFFT_TRY(started());
     times_ = PipelineTimes();
     unreported_bytes_ = 0;
+    written_groups_ = spec.first_step / spec.steps_per_write;
     SPANFFT_TRY(reader_.attach(*spec.source, spec.memory, spec.memory_bytes));
     SPANFFT_TRY(writer_.attach(*spec.target, spec.memory, spec.memory_bytes));
     const Status status = drain(spec, sweep(spec));
@@ -58,14 +59,14 @@ Status Pipeline::drain(const PipelineSpec& spec, Status status) {
 }
 
 Status Pipeline::sweep(const PipelineSpec& spec) {
-    SPANFFT_TRY(start_read(spec, 0));
-    for (index_t s = 0; s < spec.steps; ++s) {
+    SPANFFT_TRY(start_read(spec, spec.first_step / spec.steps_per_read));
+    for (index_t s = spec.first_step; s < spec.steps; ++s) {
         SPANFFT_TRY(step(spec, s));
         if (!spec.progress || unreported_bytes_ == 0) continue;
         if (!spec.progress(unreported_bytes_)) return error(Code::interrupted, "stopped on request");
         unreported_bytes_ = 0;
     }
-    return {};
+    return wait_write(spec, ceil_div(spec.steps, spec.steps_per_write) - 1);
 }
 
 Status Pipeline::step(const PipelineSpec& spec, index_t index) {
@@ -85,6 +86,8 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
         SPANFFT_TRY(spec.compute(index, read_slot, write_slot));
     }
     if ((index + 1) % spec.steps_per_write == 0 || index + 1 == spec.steps) {
+        if (spec.writes_before) SPANFFT_TRY(wait_write(spec, spec.writes_before(write_group) - 1));
+        if (spec.before_write) SPANFFT_TRY(spec.before_write(write_group));
         IoBatch& batch = writes_[write_slot];
         batch.store = spec.target;
         batch.group = write_group;
@@ -121,12 +124,14 @@ Status Pipeline::wait_read(const PipelineSpec& spec, index_t slot) {
 }
 
 Status Pipeline::wait_write(const PipelineSpec& spec, index_t group) {
-    if (group < 0) return {};
-    const TraceScope scope(spec.trace, "wait for write", TraceCategory::disk);
-    Stopwatch watch(times_.write_wait_seconds);
-    IoBatch& batch = writes_[group % (spec.in_place ? spec.read_slots : spec.write_slots)];
-    SPANFFT_TRY(writer_.wait(batch));
-    unreported_bytes_ += take_finished_bytes();
+    for (; written_groups_ <= group; ++written_groups_) {
+        const TraceScope scope(spec.trace, "wait for write", TraceCategory::disk);
+        Stopwatch watch(times_.write_wait_seconds);
+        IoBatch& batch = writes_[written_groups_ % (spec.in_place ? spec.read_slots : spec.write_slots)];
+        SPANFFT_TRY(writer_.wait(batch));
+        unreported_bytes_ += take_finished_bytes();
+        if (spec.written) SPANFFT_TRY(spec.written(written_groups_));
+    }
     return {};
 }
 

@@ -18,6 +18,7 @@ namespace spanfft {
 
 struct PipelineSpec {
     index_t steps = 0;
+    index_t first_step = 0;  // begins a group of reads and one of writes
     index_t steps_per_read = 1, steps_per_write = 1;
     index_t read_slots = 2, write_slots = 2;
     bool in_place = false;  // write slots are the read slots; both steps_per are 1
@@ -26,6 +27,10 @@ struct PipelineSpec {
     std::function<index_t(index_t group)> read_count, write_count;  // requests in a group
     std::function<Run(index_t group, index_t slot, index_t i)> read_run, write_run;
     std::function<Status(index_t step, index_t read_slot, index_t write_slot)> compute;
+    // All may be empty. Before group g is written: how many groups must have been, and then a call that may wait for
+    // more (that these are on the disk). `written` is called for each group when it has been, one after the other.
+    std::function<index_t(index_t group)> writes_before;
+    std::function<Status(index_t group)> before_write, written;
     void* memory = nullptr;  // all slots, for a ring to register; nullptr: it does without
     index_t memory_bytes = 0;
     Trace* trace = nullptr;                       // nullptr: nothing is recorded
@@ -54,12 +59,13 @@ class Pipeline {
     Status step(const PipelineSpec& spec, index_t index);
     Status start_read(const PipelineSpec& spec, index_t group);
     Status wait_read(const PipelineSpec& spec, index_t slot);
-    Status wait_write(const PipelineSpec& spec, index_t group);
+    Status wait_write(const PipelineSpec& spec, index_t group);  // and for those before it
     index_t take_finished_bytes();
 
     IoBatch reads_[kMaxSlots], writes_[kMaxSlots];
     PipelineTimes times_;
     index_t unreported_bytes_ = 0;
+    index_t written_groups_ = 0;
     AsyncIo reader_, writer_;  // last: they stop before the batches go
 };
 

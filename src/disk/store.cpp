@@ -53,6 +53,31 @@ Status Store::check_range(const Run& run) const {
                  " to ", run.offset_bytes + run.bytes, " were asked for");
 }
 
+std::string Store::describe_range(index_t begin, index_t end) {
+    std::string text;
+    for (int index = 0; index < disks(); ++index) {
+        index_t from = begin;
+        Run piece;
+        if (!next_piece({begin, nullptr, end - begin}, index, from, piece)) continue;
+        Store& below = disk(index);
+        text += (text.empty() ? "" : ", ") + (&below == this ? describe() : below.describe());
+    }
+    return text;
+}
+
 StoreCounts Store::counts() const { return {reads_.load(), read_bytes_.load(), writes_.load(), written_bytes_.load()}; }
+
+StoreCounter::StoreCounter(const Store& source, const Store& target)
+    : source_(source), target_(target), source_before_(source.counts()), target_before_(target.counts()) {}
+
+Counts StoreCounter::counted() const {
+    const StoreCounts source = source_.counts(), target = target_.counts();
+    Counts counts;
+    counts.disk_reads = source.reads - source_before_.reads;
+    counts.disk_read_bytes = source.read_bytes - source_before_.read_bytes;
+    counts.disk_writes = target.writes - target_before_.writes;
+    counts.disk_written_bytes = target.written_bytes - target_before_.written_bytes;
+    return counts;
+}
 
 }  // namespace spanfft

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <string>
 
+#include "core/counts.hpp"
 #include "core/extents.hpp"
 #include "core/status.hpp"
 
@@ -43,6 +44,19 @@ enum class IoKind { read, write };
 
 class FileStore;
 
+class Store;
+
+// What goes from one store to another (or the same) from here on.
+class StoreCounter {
+  public:
+    StoreCounter(const Store& source, const Store& target);
+    Counts counted() const;  // requests and bytes of disks alone
+
+  private:
+    const Store &source_, &target_;
+    const StoreCounts source_before_, target_before_;
+};
+
 class Store {
   public:
     virtual ~Store() = default;
@@ -58,11 +72,13 @@ class Store {
     Status transfer_part(IoKind kind, const Run& run, int index, index_t& bytes);
     // For whoever does the transfer instead: what succeeded, to be counted.
     void count(IoKind kind, index_t requests, index_t bytes);
-    virtual FileStore* file() { return nullptr; }  // what io_uring can be asked for; others are called
+    virtual FileStore* file() { return nullptr; }               // what io_uring can be asked for; others are called
+    virtual const char* why_called() const { return nullptr; }  // for a report, where that needs a reason
 
     virtual Status sync() = 0;  // returns when everything written would survive a power cut
     virtual index_t size_bytes() const = 0;
-    virtual std::string describe() const = 0;  // path and how it is accessed, for messages
+    virtual std::string describe() const = 0;                // path and how it is accessed, for messages
+    std::string describe_range(index_t begin, index_t end);  // the same of the disks that these bytes are on
     StoreCounts counts() const;
 
     Status check_range(const Run& run) const;  // whether all of it is inside the store

@@ -12,6 +12,7 @@ namespace spanfft {
 // because its multiples keep away from whole numbers as well as any number's do; among the digit sums, hashes and other
 // roots tried it left the busiest of 2 to 16 disks the least to do, for steps of up to 2^20 blocks.
 index_t StripeGeometry::turn(index_t stripe) const {
+    if (!turns) return 0;
     return static_cast<index_t>(static_cast<uint64_t>(stripe) * 1779033703U >> 32) % disks;
 }
 
@@ -32,10 +33,11 @@ index_t StripeGeometry::bytes_on(int disk, index_t total_bytes) const {
     return last * block_bytes + std::clamp<index_t>(total_bytes - begin, 0, block_bytes);
 }
 
-StripedStore::StripedStore(std::vector<std::unique_ptr<Store>> disks, index_t block_bytes, index_t size_bytes)
+StripedStore::StripedStore(std::vector<std::unique_ptr<Store>> disks, index_t block_bytes, index_t size_bytes,
+                           bool turns)
     : disks_(std::move(disks)), size_bytes_(size_bytes) {
     assert(!disks_.empty() && disks_.size() <= static_cast<size_t>(kMaxDisks) && block_bytes > 0);
-    geometry_ = {static_cast<int>(disks_.size()), block_bytes};
+    geometry_ = {static_cast<int>(disks_.size()), block_bytes, turns};
 }
 
 bool StripedStore::next_piece(const Run& run, int index, index_t& from, Run& piece) const {

@@ -2,9 +2,9 @@
 //
 // Method: as in P1 (section 2, figure 3), byte x lies in block b = x / B, at offset x mod B of it, and block b in
 // stripe s = b / D, which is where it lies on its disk. Within its stripe block b is on disk (b + turn(s)) mod D, where
-// turn(s) is s (sqrt(2) - 1), rounded down. P1 has no turn, which keeps steps of whole stripes on one disk: the blocks
-// that a sweep reads together lie a power of two apart and would all come from one disk of 2^j. With the turn they come
-// from all disks alike, and so for nearly every step (tests/unit/striped_store_test.cpp).
+// turn(s) is s (sqrt(2) - 1), rounded down. P1 has no turn (`turns` false), which keeps steps of whole stripes on one
+// disk: the blocks that a sweep reads together lie a power of two apart and would all come from one disk of 2^j. With
+// the turn they come from all disks alike, and so for nearly every step (tests/unit/striped_store_test.cpp).
 //     D = 3, B = 4      disk 0     disk 1     disk 2          Byte 41: block 10, offset 1, stripe 3, turn(3) = 1, so
 //     stripe 0          0..3       4..7       8..11           disk (10 + 1) mod 3 = 2, where it is byte 3*4 + 1.
 //     stripe 1          12..15     16..19     20..23          Steps of 3 blocks begin on disks 0, 0, 0, 1, 1, 2, 2, 2,
@@ -26,6 +26,7 @@ namespace spanfft {
 struct StripeGeometry {
     int disks = 1;
     index_t block_bytes = 1;
+    bool turns = true;  // false: P1's layout to the letter, for who places blocks with care
 
     struct Place {
         index_t stripe = 0;
@@ -41,7 +42,7 @@ struct StripeGeometry {
 class StripedStore : public Store {
   public:
     // disks: at least 1, at most kMaxDisks, each with geometry.bytes_on() bytes.
-    StripedStore(std::vector<std::unique_ptr<Store>> disks, index_t block_bytes, index_t size_bytes);
+    StripedStore(std::vector<std::unique_ptr<Store>> disks, index_t block_bytes, index_t size_bytes, bool turns = true);
 
     int disks() const override { return geometry_.disks; }
     Store& disk(int index) override { return *disks_[static_cast<size_t>(index)]; }

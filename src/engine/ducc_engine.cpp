@@ -49,24 +49,27 @@ template <class T>
 class DuccFft : public LocalFft {
   public:
     explicit DuccFft(const LocalSpec& spec)
-        : kernel_(spec.kernel), threads_(static_cast<size_t>(spec.threads)), views_(make_views(spec)) {}
+        : kernel_(spec.kernel),
+          scale_(static_cast<T>(spec.scale)),
+          threads_(static_cast<size_t>(spec.threads)),
+          views_(make_views(spec)) {}
 
     void execute(const void* in, void* out) const override {
         if (is_c2c(kernel_)) {
             ducc0::c2c(source<std::complex<T>>(in), target<std::complex<T>>(out), views_.axes,
-                       kernel_ == Kernel::c2c_forward, T(1), threads_);
+                       kernel_ == Kernel::c2c_forward, scale_, threads_);
         } else if (kernel_ == Kernel::r2c) {
-            ducc0::r2c(source<T>(in), target<std::complex<T>>(out), views_.axes, true, T(1), threads_);
+            ducc0::r2c(source<T>(in), target<std::complex<T>>(out), views_.axes, true, scale_, threads_);
         } else if (kernel_ == Kernel::c2r) {
             const ducc0::vfmav<std::complex<T>> mutable_source(static_cast<std::complex<T>*>(const_cast<void*>(in)),
                                                                views_.in_shape, views_.in_strides);
-            ducc0::c2r_mut(mutable_source, target<T>(out), views_.axes, false, T(1), threads_);
+            ducc0::c2r_mut(mutable_source, target<T>(out), views_.axes, false, scale_, threads_);
         } else if (kernel_ <= Kernel::dct4) {
             const int type = static_cast<int>(kernel_) - static_cast<int>(Kernel::dct1) + 1;
-            ducc0::dct(source<T>(in), target<T>(out), views_.axes, type, T(1), false, threads_);
+            ducc0::dct(source<T>(in), target<T>(out), views_.axes, type, scale_, false, threads_);
         } else {
             const int type = static_cast<int>(kernel_) - static_cast<int>(Kernel::dst1) + 1;
-            ducc0::dst(source<T>(in), target<T>(out), views_.axes, type, T(1), false, threads_);
+            ducc0::dst(source<T>(in), target<T>(out), views_.axes, type, scale_, false, threads_);
         }
     }
 
@@ -81,6 +84,7 @@ class DuccFft : public LocalFft {
     }
 
     Kernel kernel_;
+    T scale_;
     size_t threads_;
     Views views_;
 };
@@ -92,6 +96,7 @@ class DuccEngine : public Engine {
     std::string path() const override { return "built in"; }
     bool has_precision(Precision) const override { return true; }
     Status supports(const LocalSpec&) const override { return {}; }
+    bool scales(const LocalSpec& spec) const override { return !canonical(spec).transform.empty(); }
 
     Result<std::unique_ptr<LocalFft>> plan(const LocalSpec& asked) const override {
         const LocalSpec spec = canonical(asked);

@@ -43,7 +43,8 @@ struct LocalSpec {
     std::vector<LoopDim> batch;
     bool in_place = false;  // execute() will be called with in == out
     int threads = 1;
-    bool measure = false;  // let the engine spend time to find its best plan (at planning only)
+    long double scale = 1;  // multiplies the result, by engines that do so on the way (Engine::scales)
+    bool measure = false;   // let the engine spend time to find its best plan (at planning only)
 };
 
 class LocalFft {
@@ -64,6 +65,8 @@ class Engine {
     // Whether this engine can do such a spec at all (precision, kernel), without building anything; the
     // message of a Code::engine_error says what is missing and how to get it.
     virtual Status supports(const LocalSpec& spec) const = 0;
+    // Whether plan(spec) multiplies by spec.scale without a sweep of its own. Else spec.scale must be 1 there.
+    virtual bool scales(const LocalSpec& spec) const = 0;
     // Code::engine_error with the reason when the engine declines this spec. The registry has checked the
     // spec (check_spec) before it asks.
     virtual Result<std::unique_ptr<LocalFft>> plan(const LocalSpec& spec) const = 0;
@@ -84,6 +87,7 @@ std::string engine_names();                              // "mkl, fftw, ducc0" f
 struct EngineChoice {
     std::unique_ptr<LocalFft> fft;
     std::string engine;
+    bool scaled = true;  // false: spec.scale is left to the caller
     std::vector<std::string> passed_over;
 };
 Result<EngineChoice> plan_local(const LocalSpec& spec, const std::string& forced_engine);
@@ -92,6 +96,7 @@ Result<EngineChoice> plan_local(const LocalSpec& spec, const std::string& forced
 struct EngineForecast {
     std::string engine;
     double seconds = 0;
+    bool scaled = true;  // as in EngineChoice
     std::vector<std::string> passed_over;
 };
 Result<EngineForecast> forecast_local(const LocalSpec& spec, const std::string& forced_engine);

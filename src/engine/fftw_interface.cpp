@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "engine/fftw_symbols.hpp"
+#include "engine/rows.hpp"
 #include "engine/scratch.hpp"
 #include "engine/spec.hpp"
 #include "engine/tiled.hpp"
@@ -353,13 +354,20 @@ class FftwInterfaceEngine : public Engine {
                      library_->path);
     }
 
+    bool scales(const LocalSpec& spec) const override { return by_tiles(spec) || by_rows(spec); }
+
     Result<std::unique_ptr<LocalFft>> plan(const LocalSpec& asked) const override {
         const LocalSpec spec = canonical(asked);
         SPANFFT_TRY(supports(spec));
         if (is_empty(spec) || spec.transform.empty()) return make_copy(spec);
-        if (worth_tiling(spec) && !(library_->spec.is_mkl && spec.kernel == Kernel::r2c)) {
+        const bool scaled = spec.scale != 1;
+        if (by_tiles(spec)) {
             auto tiled = plan_tiled(*this, spec);
-            if (tiled.ok()) return tiled;
+            if (tiled.ok() || scaled) return tiled;
+        }
+        if (by_rows(spec)) {
+            auto rows = plan_rows(*this, spec);
+            if (rows.ok() || scaled) return rows;
         }
         const Symbols& s = symbols(spec.precision);
         // MKL's c2r along several axes reads only half of a plane that it takes to be symmetric, so a spectrum that
@@ -384,6 +392,14 @@ class FftwInterfaceEngine : public Engine {
     }
 
   private:
+    bool by_tiles(const LocalSpec& spec) const {
+        return worth_tiling(spec) && !(library_->spec.is_mkl && spec.kernel == Kernel::r2c);
+    }
+    // MKL fetches ahead itself in r2c and among short lines.
+    bool by_rows(const LocalSpec& spec) const {
+        if (!worth_rows(spec)) return false;
+        return !library_->spec.is_mkl || (spec.kernel != Kernel::r2c && spec.transform.back().n >= 128);
+    }
     const Symbols& symbols(Precision precision) const { return library_->symbols[static_cast<size_t>(precision)]; }
 
     std::unique_ptr<Library> library_;

@@ -1,7 +1,7 @@
 // Expected engine rates; see rates.hpp. The priors are medians of out-of-place double c2c transforms.
 //
 // Sources: prior "xeon": 2 cores of a Sapphire Rapids class Xeon (FFTW as Debian builds it, MKL 2026.2, ducc0
-// 0.42), the project's survey of November 2026. Prior "epyc": 2 cores of an EPYC of 2024 (Zen 5), same libraries,
+// 0.42, with this engine layer), November 2026. Prior "epyc": 2 cores of an EPYC of 2024 (Zen 5), same libraries,
 // measured with this engine layer. What has no row is scaled from what has: the factors are named below.
 #include "engine/rates.hpp"
 
@@ -37,17 +37,17 @@ struct Prior {
     double two_threads;
 };
 
-// Xeon: strided rates are not in the survey; they are half of the several-axes rate, which contains them.
+// Xeon: medians of five runs of `spanfft probe`; the lines of 2^24 points are the survey's.
 constexpr Prior kXeon[] = {
-    {"fftw", RateShape::line, 1 << 10, 8.0, 17.6},     {"fftw", RateShape::line, 1 << 16, 10.7, 16.5},
-    {"fftw", RateShape::line, 1 << 20, 4.7, 9.0},      {"fftw", RateShape::line, 1 << 24, 3.2, 5.3},
-    {"fftw", RateShape::several, 1 << 24, 8.3, 14.2},  {"fftw", RateShape::strided, 256, 4.1, 7.1},
-    {"mkl", RateShape::line, 1 << 10, 8.4, 15.8},      {"mkl", RateShape::line, 1 << 16, 16.6, 13.8},
-    {"mkl", RateShape::line, 1 << 20, 5.7, 16.6},      {"mkl", RateShape::line, 1 << 24, 8.4, 17.0},
-    {"mkl", RateShape::several, 1 << 24, 8.7, 25.0},   {"mkl", RateShape::strided, 256, 4.3, 12.5},
-    {"ducc0", RateShape::line, 1 << 10, 9.6, 17.5},    {"ducc0", RateShape::line, 1 << 16, 6.7, 6.8},
-    {"ducc0", RateShape::line, 1 << 20, 3.2, 8.0},     {"ducc0", RateShape::line, 1 << 24, 3.5, 6.0},
-    {"ducc0", RateShape::several, 1 << 24, 4.8, 13.1}, {"ducc0", RateShape::strided, 256, 2.4, 6.5},
+    {"fftw", RateShape::line, 1 << 10, 34.8, 32.6},    {"fftw", RateShape::line, 1 << 16, 19.0, 17.0},
+    {"fftw", RateShape::line, 1 << 20, 5.2, 12.0},     {"fftw", RateShape::line, 1 << 24, 3.2, 5.3},
+    {"fftw", RateShape::several, 1 << 21, 16.6, 23.7}, {"fftw", RateShape::strided, 256, 10.0, 13.6},
+    {"mkl", RateShape::line, 1 << 10, 46.7, 88.1},     {"mkl", RateShape::line, 1 << 16, 21.4, 27.9},
+    {"mkl", RateShape::line, 1 << 20, 9.0, 20.8},      {"mkl", RateShape::line, 1 << 24, 8.4, 17.0},
+    {"mkl", RateShape::several, 1 << 21, 18.6, 26.7},  {"mkl", RateShape::strided, 256, 14.5, 18.1},
+    {"ducc0", RateShape::line, 1 << 10, 13.8, 13.9},   {"ducc0", RateShape::line, 1 << 16, 7.5, 6.7},
+    {"ducc0", RateShape::line, 1 << 20, 5.8, 10.5},    {"ducc0", RateShape::line, 1 << 24, 3.5, 6.0},
+    {"ducc0", RateShape::several, 1 << 21, 7.7, 16.8}, {"ducc0", RateShape::strided, 256, 9.9, 15.9},
 };
 
 // EPYC: one thread by processor seconds, for the machine was shared; two by the clock, while it was quiet. Equal rates

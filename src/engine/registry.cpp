@@ -95,10 +95,15 @@ Result<const Engine*> forced(const std::string& name, const LocalSpec& spec, ind
     return error(Code::engine_error, "engine '", name, "' was asked for, but ", reason);
 }
 
+bool scales(const Engine& engine, const LocalSpec& spec) { return spec.scale == 1 || engine.scales(spec); }
+
 Result<EngineChoice> plan_on(const Engine& engine, const LocalSpec& spec) {
     EngineChoice choice;
     choice.engine = engine.name();
-    SPANFFT_ASSIGN(choice.fft, engine.plan(spec));
+    choice.scaled = scales(engine, spec);
+    LocalSpec planned = spec;
+    if (!choice.scaled) planned.scale = 1;
+    SPANFFT_ASSIGN(choice.fft, engine.plan(planned));
     return choice;
 }
 
@@ -217,6 +222,7 @@ Result<EngineForecast> forecast_local(const LocalSpec& spec, const std::string& 
     }
     forecast.engine = engine->name();
     forecast.seconds = expected_seconds(forecast.engine, spec);
+    forecast.scaled = scales(*engine, spec);
     return forecast;
 }
 

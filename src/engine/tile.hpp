@@ -22,6 +22,9 @@ struct TileSpec {
     bool measure = false;
 };
 
+// Of a whole array: so large that what is written will have left the cache before it is read, so it is streamed.
+constexpr index_t kStreamWorthBytes = index_t{16} << 20;
+
 // Points that are fetched ahead (core/stream_copy.hpp) while a tile is filled: 512 lines of 256 points, 5 % of the
 // time.
 constexpr index_t kTileAhead = 16;

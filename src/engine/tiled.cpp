@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "core/buffer.hpp"
 #include "core/stream_copy.hpp"
 #include "core/threads.hpp"
+#include "engine/rows.hpp"
 #include "engine/spec.hpp"
 #include "engine/tile.hpp"
 
@@ -98,16 +100,14 @@ class AxisByTiles {
         }
         tile.transform();
         for (index_t p = 0; p < work_.axis.n; ++p) {
-            char* target = to + p * work_.axis.out_stride * elem;
-            if (stream_)
-                stream_copy(target, tile.rows() + p * pitch_bytes_, run_bytes);
-            else
-                std::memcpy(target, tile.rows() + p * pitch_bytes_, run_bytes);
+            copy_out(tile_.elem.precision, scale_, stream_, to + p * work_.axis.out_stride * elem,
+                     tile.rows() + p * pitch_bytes_, run_bytes);
         }
         if (stream_) stream_fence();
     }
     // The output is another array than the input, and too large for the cache.
     void set_stream() { stream_ = true; }
+    void set_scale(long double scale) { scale_ = scale; }
 
   private:
     AxisByTiles(AxisWork work, Precision precision) : work_(std::move(work)) {
@@ -121,6 +121,7 @@ class AxisByTiles {
     TileSpec tile_;
     index_t pitch_bytes_ = 0;
     bool stream_ = false;
+    long double scale_ = 1;
     std::vector<Tile> tiles_;  // one for each thread
 };
 
@@ -140,8 +141,9 @@ struct Stage {
 //     c2r        copied into the plane, columns there, rows of it through a buffer, and out
 class PlaneByPlane {
   public:
-    static Result<std::unique_ptr<PlaneByPlane>> make(const Engine& engine, const LocalSpec& spec, int threads) {
-        auto made = std::unique_ptr<PlaneByPlane>(new PlaneByPlane(spec));
+    static Result<std::unique_ptr<PlaneByPlane>> make(const Engine& engine, const LocalSpec& spec, int threads,
+                                                      long double scale) {
+        auto made = std::unique_ptr<PlaneByPlane>(new PlaneByPlane(spec, scale));
         for (int i = 0; i < threads; ++i) {
             Member member;
             SPANFFT_TRY(made->plan_member(engine, spec, member));
@@ -155,47 +157,44 @@ class PlaneByPlane {
         const Member& own = members_[static_cast<size_t>(member)];
         const auto* from = static_cast<const char*>(in);
         auto* to = static_cast<char*>(out);
-        rows_in(own, from);
+        if (c2r_)
+            copy_in(own, from);
+        else
+            own.rows.run(from, own.plane.data());
         for (index_t first = 0; first < row_points_; first += lanes_) {
             const index_t width = std::min(lanes_, row_points_ - first);
             char* lines = own.plane.as<char>() + first * elem_bytes_;
             (width == lanes_ ? own.lanes : own.last_lanes)->execute(lines, lines);
             for (index_t row = 0; row < rows_ && !c2r_; ++row) {
-                stream_copy(to + row * target_stride_bytes_ + first * elem_bytes_, lines + row * pitch_bytes_,
-                            static_cast<size_t>(width * elem_bytes_));
+                copy_out(precision_, scale_, true, to + row * target_stride_bytes_ + first * elem_bytes_,
+                         lines + row * pitch_bytes_, static_cast<size_t>(width * elem_bytes_));
             }
         }
-        if (c2r_) rows_out(own, to);
         stream_fence();
+        if (c2r_) own.rows.run(own.plane.data(), to);
     }
 
   private:
-    static constexpr index_t kCallBytes = 4096;  // rows a call: so much is fetched meanwhile
-
     struct Member {
-        Buffer plane, row_buffer;
-        std::unique_ptr<LocalFft> rows, last_rows, lanes, last_lanes;  // last: of what a whole call leaves over
+        Buffer plane;
+        RowGroups rows;                               // into the plane, or for c2r out of it
+        std::unique_ptr<LocalFft> lanes, last_lanes;  // last: of what whole tiles leave over
     };
 
-    explicit PlaneByPlane(const LocalSpec& spec) : c2r_(spec.kernel == Kernel::c2r) {
+    PlaneByPlane(const LocalSpec& spec, long double scale)
+        : c2r_(spec.kernel == Kernel::c2r), precision_(spec.precision), scale_(scale) {
         const LoopDim &column = spec.transform[spec.transform.size() - 2], &row = spec.transform.back();
         elem_bytes_ = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
         rows_ = column.n;
         row_points_ = is_c2c(spec.kernel) ? row.n : row.n / 2 + 1;
-        source_row_bytes_ = spec.kernel == Kernel::r2c ? row.n * elem_bytes_ / 2 : row_points_ * elem_bytes_;
-        target_row_bytes_ = c2r_ ? row.n * elem_bytes_ / 2 : row_points_ * elem_bytes_;
         source_stride_bytes_ = column.in_stride * static_cast<index_t>(input_type(spec).bytes());
         target_stride_bytes_ = column.out_stride * static_cast<index_t>(output_type(spec).bytes());
         pitch_bytes_ = row_pitch_bytes(row_points_ * elem_bytes_);
-        rows_a_call_ = std::clamp<index_t>(kCallBytes / std::max(source_row_bytes_, target_row_bytes_), 1, rows_);
         lanes_ = tile_lanes(rows_, elem_bytes_, row_points_);
     }
 
     Status plan_member(const Engine& engine, const LocalSpec& spec, Member& member) const {
         SPANFFT_ASSIGN(member.plane, Buffer::allocate(static_cast<size_t>(rows_ * pitch_bytes_)));
-        if (c2r_) {
-            SPANFFT_ASSIGN(member.row_buffer, Buffer::allocate(static_cast<size_t>(rows_a_call_ * target_row_bytes_)));
-        }
         const auto plan = [&](LocalSpec part, LoopDim axis, LoopDim batch, std::unique_ptr<LocalFft>& fft) -> Status {
             if (batch.n == 0) return {};
             part.transform = {axis};
@@ -206,57 +205,34 @@ class PlaneByPlane {
         };
         const index_t pitch = pitch_bytes_ / elem_bytes_;
         LocalSpec rows = spec, columns = spec;
+        const LoopDim& column = spec.transform[spec.transform.size() - 2];
         rows.in_place = false;
-        const LoopDim row = spec.transform.back();
-        const LoopDim row_axis{row.n, c2r_ ? 1 : row.in_stride, 1};
-        const index_t from = c2r_ ? pitch : spec.transform[spec.transform.size() - 2].in_stride,
-                      to = c2r_ ? row.n : pitch;
-        SPANFFT_TRY(plan(rows, row_axis, {rows_a_call_, from, to}, member.rows));
-        SPANFFT_TRY(plan(rows, row_axis, {rows_ % rows_a_call_, from, to}, member.last_rows));
+        if (c2r_) rows.scale = scale_;
+        rows.transform = {spec.transform.back()};
+        rows.batch = {{rows_, c2r_ ? pitch : column.in_stride, c2r_ ? column.out_stride : pitch}};
+        SPANFFT_ASSIGN(member.rows, RowGroups::make(engine, rows, {!c2r_, c2r_}));
         columns.in_place = true;
         if (!is_c2c(spec.kernel)) columns.kernel = c2r_ ? Kernel::c2c_backward : Kernel::c2c_forward;
         SPANFFT_TRY(plan(columns, {rows_, pitch, pitch}, {lanes_, 1, 1}, member.lanes));
         return plan(columns, {rows_, pitch, pitch}, {row_points_ % lanes_, 1, 1}, member.last_lanes);
     }
 
-    // Into the plane: transformed, or for c2r as they are.
-    void rows_in(const Member& own, const char* from) const {
-        char* plane = own.plane.as<char>();
-        for (index_t row = 0; row < rows_; row += rows_a_call_) {
-            const index_t count = std::min(rows_a_call_, rows_ - row);
-            for (index_t i = row + count; i < row + count + rows_a_call_; ++i)
-                prefetch(from + i * source_stride_bytes_, static_cast<size_t>(source_row_bytes_));
-            if (!c2r_) {
-                (count == rows_a_call_ ? own.rows : own.last_rows)
-                    ->execute(from + row * source_stride_bytes_, plane + row * pitch_bytes_);
-                continue;
-            }
-            for (index_t i = row; i < row + count; ++i) {
-                std::memcpy(plane + i * pitch_bytes_, from + i * source_stride_bytes_,
-                            static_cast<size_t>(source_row_bytes_));
-            }
-        }
-    }
-
-    // c2r: out of the plane.
-    void rows_out(const Member& own, char* to) const {
-        auto* buffer = own.row_buffer.as<char>();
-        for (index_t row = 0; row < rows_; row += rows_a_call_) {
-            const index_t count = std::min(rows_a_call_, rows_ - row);
-            (count == rows_a_call_ ? own.rows : own.last_rows)
-                ->execute(own.plane.as<char>() + row * pitch_bytes_, buffer);
-            for (index_t i = 0; i < count; ++i) {
-                stream_copy(to + (row + i) * target_stride_bytes_, buffer + i * target_row_bytes_,
-                            static_cast<size_t>(target_row_bytes_));
-            }
+    // c2r: rows as they are into the plane.
+    void copy_in(const Member& own, const char* from) const {
+        const auto row_bytes = static_cast<size_t>(row_points_ * elem_bytes_);
+        for (index_t row = 0; row < rows_; ++row, from += source_stride_bytes_) {
+            prefetch(from + source_stride_bytes_, row_bytes);
+            std::memcpy(own.plane.as<char>() + row * pitch_bytes_, from, row_bytes);
         }
     }
 
     const bool c2r_;
+    const Precision precision_;
+    const long double scale_;
     index_t elem_bytes_ = 0;  // of a complex number
-    index_t rows_ = 0, row_points_ = 0, source_row_bytes_ = 0, target_row_bytes_ = 0;
+    index_t rows_ = 0, row_points_ = 0;
     index_t source_stride_bytes_ = 0, target_stride_bytes_ = 0, pitch_bytes_ = 0;
-    index_t rows_a_call_ = 1, lanes_ = 1;
+    index_t lanes_ = 1;
     std::vector<Member> members_;  // one for each thread
 };
 
@@ -402,7 +378,6 @@ std::vector<PhaseOrder> order_of(const LocalSpec& spec) {
 }
 
 constexpr index_t kMostPlaneBytes = index_t{8} << 20;
-constexpr index_t kStreamWorthBytes = index_t{16} << 20;  // of the whole array: it leaves the cache anyway
 
 // Whether the plane of a phase goes through PlaneByPlane.
 bool passes_plane(const LocalSpec& spec, const PhaseOrder& order) {
@@ -471,25 +446,36 @@ Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Orde
 }  // namespace
 
 Result<std::unique_ptr<LocalFft>> plan_tiled(const Engine& engine, const LocalSpec& asked) {
-    const LocalSpec spec = canonical(asked);
+    LocalSpec spec = canonical(asked);
+    const long double scale = std::exchange(spec.scale, 1);
     auto fft = std::make_unique<TiledFft>();
     fft->in_bytes = input_type(spec).bytes();
     fft->out_bytes = output_type(spec).bytes();
     const int threads = spec_flops(spec) >= kThreadWorthFlops ? spec.threads : 1;
     if (threads > 1) fft->team = std::make_unique<ThreadTeam>(threads);
     const int members = fft->team ? fft->team->size() : 1;
-    for (const PhaseOrder& order : order_of(spec)) {
+    const std::vector<PhaseOrder> orders = order_of(spec);
+    // The last phase that copies results itself multiplies them by the scale, on the way; there is one (worth_tiling).
+    const auto copies = [](const PhaseOrder& order) {
+        return std::any_of(order.steps.begin(), order.steps.end(), [](const Order& step) { return !step.by_engine; });
+    };
+    const auto scaling = std::find_if(orders.rbegin(), orders.rend(), copies);
+    for (const PhaseOrder& order : orders) {
+        const bool scales = scaling != orders.rend() && &order == &*scaling;
         Phase phase;
         phase.outer = order.outer;
         phase.share_outer = members > 1 && phase.count() >= 4 * members;
         // With few planes threads share the columns of each, and one plane must be seen by all of them.
         if ((members == 1 || phase.share_outer) && passes_plane(spec, order)) {
-            SPANFFT_ASSIGN(phase.planes, PlaneByPlane::make(engine, spec, members));
+            SPANFFT_ASSIGN(phase.planes, PlaneByPlane::make(engine, spec, members, scales ? scale : 1));
         }
         for (size_t i = 0; !phase.planes && i < order.steps.size(); ++i) {
             SPANFFT_ASSIGN(Stage stage, make_stage(engine, spec, order.steps[i], phase.share_outer, members));
             phase.stages.push_back(std::move(stage));
         }
+        const auto tiles = std::find_if(phase.stages.rbegin(), phase.stages.rend(),
+                                        [](const Stage& stage) { return stage.tiles != nullptr; });
+        if (scales && tiles != phase.stages.rend()) tiles->tiles->set_scale(scale);
         fft->phases.push_back(std::move(phase));
     }
     return std::unique_ptr<LocalFft>(std::move(fft));

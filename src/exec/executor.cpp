@@ -1,14 +1,28 @@
 // Binding and running plans; see executor.hpp.
 #include "exec/executor.hpp"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <chrono>
 
 #include "comm/counted_comm.hpp"
 #include "comm/rank_cpus.hpp"
+#include "disk/io_backend.hpp"
 #include "disk/output_file.hpp"
+#include "exec/run_stores.hpp"
+#include "plan/fused_stores.hpp"
 #include "plan/pass_step.hpp"
 
 namespace spanfft {
+
+namespace {
+
+// Panels of a disk: huge pages gain nothing there, and where the page cache has the rest of memory, making room for
+// them took 0.55 s for 236 MiB, small pages 0.06 (three pairs of runs of a transform of 5.3 s).
+void use_small_pages(const Buffer& panels) { (void)madvise(panels.data(), panels.bytes(), MADV_NOHUGEPAGE); }
+
+}  // namespace
 
 Executor::Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm)
     : plan_(std::move(plan)),
@@ -54,6 +68,9 @@ Status Executor::allocate() {
         SPANFFT_ASSIGN(buffers_[slot], Buffer::allocate(static_cast<size_t>(bytes[slot])));
         memory_[slot] = buffers_[slot].data();
     }
+    const Buffer& work0 = buffers_[static_cast<size_t>(Slot::work0)];
+    const bool passes = !plan_->steps.empty() && dynamic_cast<const PassStep*>(plan_->steps[0].get());
+    if (passes && work0.bytes() > 0) use_small_pages(work0);
     return Status();
 }
 
@@ -118,7 +135,7 @@ index_t moved_bytes(const Counts& counts) {
 
 // Where steps are not agreed on, a rank whose step failed goes on to the end: the others are in the steps that are left
 // and would wait for it.
-Status Executor::run_steps(RunContext& context, bool agree_each) {
+Status Executor::run_steps(RunContext& context, bool agree_each, const PassRun* passes) {
     Status first;
     if (counted_) spare_counts_ = std::move(*counted_);  // its memory is used again: nothing is allocated here
     counted_.reset();
@@ -126,9 +143,11 @@ Status Executor::run_steps(RunContext& context, bool agree_each) {
     counted.clear();
     for (size_t i = 0; i < tasks_.size(); ++i) {
         Task* const task = tasks_[i].get();
+        context.last_step = i + 1 == tasks_.size();
         if (context.trace) context.trace->enter_step(static_cast<int>(i));
         TraceScope scope(context.trace, plan_->steps[i]->type(), TraceCategory::step);
         const auto start = std::chrono::steady_clock::now();
+        context.sweep = passes ? passes->sweep(i) : nullptr;
         Status status = task->run(context);
         if (agree_each) status = agree_traced(context, status);
         keep_first(first, std::move(status));
@@ -186,7 +205,7 @@ Status Executor::execute(const void* in, void* out) {
     // Slots are written only if they are the target of a step, which Slot::input never is.
     context.slots[static_cast<size_t>(Slot::input)] = const_cast<void*>(in);
     context.slots[static_cast<size_t>(Slot::output)] = out;
-    const Status ran = run_steps(context, false);
+    const Status ran = run_steps(context, false, nullptr);
     if (!ran.ok() && comm_->size() > 1) {
         failed_run_ =
             error(ran.code(), "the execution before this one failed, and its output is not to be used on any ",
@@ -197,19 +216,33 @@ Status Executor::execute(const void* in, void* out) {
 
 namespace {
 
-Status check_input(const FileStore& store, const FileRequest& request, index_t needed_bytes) {
-    if (request.input_offset_bytes < 0)
-        return error(Code::invalid_argument, "input offset is ", request.input_offset_bytes,
-                     " bytes; it must not be negative");
-    if (store.size_bytes() - request.input_offset_bytes < needed_bytes) {
-        return error(Code::corrupt_data, request.input_path, " has ", store.size_bytes(),
-                     " bytes, but the array needs ", needed_bytes, " from byte ", request.input_offset_bytes,
-                     "; the file is truncated or its shape or type is not what was said");
-    }
-    return Status();
+std::string describe_callbacks(const BlockCallbacks& callbacks) {
+    return cat(callbacks.on_input ? "one on the input" : "none on the input", ", ",
+               callbacks.on_output ? "one on the output" : "none on the output");
 }
 
 }  // namespace
+
+Result<std::unique_ptr<BlockWork>> Executor::make_work(const FileRequest& request) const {
+    if (request.callbacks.on_input && plan_->reads_twice) {
+        return error(Code::unsupported, plan_->solver,
+                     " reads some elements of half a spectrum twice, so no callback can have each once; give more "
+                     "memory, or method=two_pass");
+    }
+    SPANFFT_ASSIGN(auto work, BlockWork::make(plan_->problem, request.callbacks));
+    if (request.write_box && work->on_way_out()) {
+        return error(Code::unsupported,
+                     "power, another stored type and callbacks on the output are for outputs in files, not for chunked "
+                     "arrays; write a file (.npy, or an HDF5 dataset without chunks)");
+    }
+    SPANFFT_ASSIGN(const IoBackend io, choose_io_backend(plan_->problem.io));
+    if (io == IoBackend::uring && (work->on_way_in() || work->on_way_out())) {
+        return error(Code::unsupported,
+                     "io=uring was asked for, but work on blocks is done by the threads that read and write; "
+                     "leave io= out");
+    }
+    return work;
+}
 
 Status Executor::transform_file(const FileRequest& request) {
     RunContext context = make_context();
@@ -219,33 +252,54 @@ Status Executor::transform_file(const FileRequest& request) {
         status =
             error(Code::invalid_argument, "this plan is for arrays in memory; plan with memory= to transform files");
     }
+    if (status.ok()) status = check_stores(request, *plan_);
+    if (status.ok() && request.in_place) status = check_in_place(*plan_, request.journal != JournalMode::off);
     SPANFFT_TRY(agree(*comm_, status));
     SPANFFT_TRY(agree_on_text(*comm_, "input file", request.input_path));
     SPANFFT_TRY(agree_on_text(*comm_, "output file", request.output_path));
+    SPANFFT_TRY(agree_on_text(*comm_, "block callbacks", describe_callbacks(request.callbacks)));
+    auto work = make_work(request);
+    SPANFFT_TRY(agree(*comm_, work.status()));
     context.progress = request.progress;
-    context.input_offset_bytes = request.input_offset_bytes;
     const Counts predicted = plan_->predict(rank());
-    context.total_bytes = predicted.disk_read_bytes + predicted.disk_written_bytes;
-    return run_on_stores(request, context);
+    // Progress counts what is computed, whatever is stored of it.
+    const index_t elems = plan_->output.layout.local_elems(rank());
+    const index_t more_bytes = elems * (work.value()->computed_bytes() - work.value()->stored_bytes());
+    context.total_bytes = predicted.disk_read_bytes + predicted.disk_written_bytes + more_bytes;
+    return run_on_stores(request, *work.value(), context);
 }
 
-Status Executor::run_on_stores(const FileRequest& request, RunContext& context) {
+Status Executor::run_on_stores(const FileRequest& request, BlockWork& work, RunContext& context) {
     const Problem& problem = plan_->problem;
-    const index_t input_bytes = product(problem.input_shape()) * static_cast<index_t>(problem.input_elem().bytes());
     std::optional<TraceScope> opening(std::in_place, context.trace, "open", TraceCategory::disk);
-    auto input = FileStore::open_input(request.input_path);
-    SPANFFT_TRY(agree(*comm_, input.status()));
-    SPANFFT_TRY(agree(*comm_, check_input(*input.value(), request, input_bytes)));
-    context.input_store = input.value().get();
+    RunStores stores(request, *plan_);
+    Status opened_input =
+        request.in_place || request.read_box ? Status() : check_not_half_overwritten(request.input_path);
+    if (opened_input.ok()) opened_input = stores.open_input(context);
+    SPANFFT_TRY(agree(*comm_, opened_input));
 
+    const PassLayout layout = examine_passes(*plan_);
+    resumed_bytes_ = 0;
+    run_notes_.clear();
+    if (request.journal != JournalMode::off) {
+        const std::string why_not = why_no_journal(request);
+        const bool plan_says_so = comm_->size() > 1 || !layout.why_not.empty();
+        if (!why_not.empty() && !plan_says_so) run_notes_.push_back("no journal of this run: " + why_not);
+        if (request.journal == JournalMode::resume && !why_not.empty() && !request.in_place)
+            return agree(*comm_, error(Code::invalid_argument, "this plan has no journal to resume from: ", why_not));
+        if (why_not.empty() || request.in_place) {
+            opening.reset();
+            return run_journalled(request, work, context, stores);
+        }
+    }
+    const OutputRequest asked = stores.output_request();
     // Rank 0 makes the partial file and gives it its name; the others write their boxes into the same file.
     std::unique_ptr<OutputFile> output;
     std::unique_ptr<FileStore> shared;
     std::string partial;
     Status made;
-    if (rank() == 0) {
-        auto created = OutputFile::create({request.output_path, request.input_path, request.header,
-                                           plan_->output_file_bytes, request.scratch_folders, plan_->scratch_bytes});
+    if (rank() == 0 && stores.needs_file()) {
+        auto created = OutputFile::create(asked);
         made = created.status();
         if (made.ok()) {
             output = std::move(created).value();
@@ -268,13 +322,87 @@ Status Executor::run_on_stores(const FileRequest& request, RunContext& context) 
         }
     }
     SPANFFT_TRY(agree(*comm_, opened));
+    SPANFFT_TRY(agree(*comm_, stores.dress_output(context)));
     opening.reset();
-    SPANFFT_TRY(run_steps(context, true));
+    FusedReads reads(*context.input_store, context.input_offset_bytes, work);
+    FusedWrites writes(*context.output_store, context.output_offset_bytes, product(problem.output_shape()), work);
+    if (work.on_way_in()) context.input_store = &reads;
+    if (work.on_way_out()) context.finished_store = &writes;
+    std::optional<PassRun> passes;
+    if (!layout.sweeps.empty()) passes.emplace(*plan_, context, request.checksums, nullptr);
+    SPANFFT_TRY(run_steps(context, true, passes ? &*passes : nullptr));
     const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
+    SPANFFT_TRY(agree(*comm_, stores.finish()));
     SPANFFT_TRY(agree(*comm_, shared ? shared->sync() : Status()));
-    const Status published = agree(*comm_, output ? output->publish() : Status());
+    const Status published = agree(*comm_, output && !request.write_box ? output->publish() : Status());
     output.reset();  // here, so that the time it takes to free a large scratch file shows in the trace
     return published;
+}
+
+// Empty: panels can be journalled.
+std::string Executor::why_no_journal(const FileRequest& request) const {
+    if (comm_->size() > 1) return "it has several ranks";
+    if (request.read_box) return "its input is a chunked array, which goes through a file without a name";
+    if (request.write_box) return "its output is a chunked array, which another library writes";
+    if (request.packed_input || request.packed_output) return "its spectrum is packed";
+    if (request.callbacks.any()) return "its callbacks would not be given the blocks that are done once more";
+    return examine_passes(*plan_).why_not;
+}
+
+// One process; the input is open.
+Status Executor::run_journalled(const FileRequest& request, BlockWork& work, RunContext& context,
+                                const RunStores& stores) {
+    const bool panels = why_no_journal(request).empty();
+    const PassLayout layout = examine_passes(*plan_, request.in_place && panels);
+    const index_t input_bytes =
+        product(plan_->problem.input_shape()) * static_cast<index_t>(plan_->problem.input_elem().bytes());
+    const OutputRequest output = request.in_place ? stores.in_place_request(layout) : stores.output_request();
+    SPANFFT_ASSIGN(const auto run, JournalledRun::open(*plan_, layout,
+                                                       {request.journal, request.input_path, request.input_offset_bytes,
+                                                        input_bytes, engines(), output, request.in_place}));
+    if (request.in_place) {
+        run_notes_.push_back(layout.overwrites_input ? "in place: the last sweep overwrites the input"
+                                                     : "in place: the output is copied over the input in the end");
+        if (!layout.overwrites_input) context.total_bytes += 2 * input_bytes;
+    }
+    if (run->output()) SPANFFT_TRY(run_in_journal(request, work, context, *run, panels));
+    if (run->in_place_state() == InPlaceState::finished) resumed_bytes_ = context.total_bytes;
+    const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
+    const auto bytes = slot_bytes();
+    const size_t largest = static_cast<size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
+    return run->publish(static_cast<char*>(memory_[largest]), bytes[largest], context);
+}
+
+Status Executor::run_in_journal(const FileRequest& request, BlockWork& work, RunContext& context, JournalledRun& run,
+                                bool panels) {
+    context.output_store = &run.output()->store();
+    context.scratch_store = run.output()->scratch();
+    context.output_offset_bytes = run.output()->payload_offset_bytes();
+    Store* last = context.output_store;
+    index_t last_offset_bytes = context.output_offset_bytes;
+    if (request.in_place && examine_passes(*plan_, panels).overwrites_input) {
+        context.finished_store = last = run.input();
+        context.finished_offset_bytes = last_offset_bytes = request.input_offset_bytes;
+    }
+    FusedReads reads(*context.input_store, context.input_offset_bytes, work);
+    FusedWrites writes(*last, last_offset_bytes, product(plan_->problem.output_shape()), work);
+    if (work.on_way_in()) context.input_store = &reads;
+    if (work.on_way_out()) context.finished_store = &writes;
+    // Sweeps whose output is whole, and is being copied to its place, are done.
+    if (run.in_place_state() == InPlaceState::overwriting && !context.finished_offset_bytes) {
+        resumed_bytes_ = context.done_bytes = plan_->predict(0).disk_read_bytes + plan_->predict(0).disk_written_bytes;
+        return {};
+    }
+    std::optional<PassRun> passes;
+    Status status;
+    if (!examine_passes(*plan_).sweeps.empty()) {
+        passes.emplace(*plan_, context, request.checksums, panels ? &run.journal() : nullptr);
+        status = passes->started();
+        if (status.ok() && panels) status = passes->resume(run.progress());
+        if (status.ok() && panels) resumed_bytes_ = context.done_bytes = passes->skipped_bytes(*plan_);
+    }
+    if (status.ok()) status = run_steps(context, true, passes ? &*passes : nullptr);
+    return status.ok() ? status : run.give_up(status, panels ? passes->durable_panels() : 0);
 }
 
 }  // namespace spanfft

@@ -13,7 +13,10 @@
 
 #include "core/buffer.hpp"
 #include "core/cpus.hpp"
+#include "disk/array_store.hpp"
 #include "exec/clock_alignment.hpp"
+#include "exec/journalled_run.hpp"
+#include "plan/block_work.hpp"
 #include "plan/plan.hpp"
 
 namespace spanfft {
@@ -25,7 +28,16 @@ struct FileRequest {
     std::string header;                        // goes before the array in the output
     std::vector<std::string> scratch_folders;  // scratch is striped over them; empty: the output's
     Progress progress;
+    // Of a plan whose problem has input_chunk or output_chunk: the array, instead of a file.
+    BoxTransfer read_box = {}, write_box = {};
+    bool packed_input = false, packed_output = false;  // half spectra of n/2 numbers (disk/packed_store.hpp)
+    BlockCallbacks callbacks = {};                     // of this rank's blocks; on all ranks or on none
+    JournalMode journal = JournalMode::off;
+    bool checksums = true;  // of what one sweep hands to the next
+    bool in_place = false;  // the output takes the input's place in its file (exec/in_place.hpp); output_path is its
 };
+
+class RunStores;
 
 class Executor {
   public:
@@ -34,7 +46,7 @@ class Executor {
 
     // Collective. Arrays in memory: this rank's parts.
     Status execute(const void* in, void* out);
-    // Collective. Arrays in files: reads, transforms, writes; the output appears when it is whole.
+    // Collective. Arrays in files or behind functions: reads, transforms, writes; a file appears when it is whole.
     Status transform_file(const FileRequest& request);
 
     // Of a plan with own_output; nullptr for others.
@@ -54,6 +66,10 @@ class Executor {
     int rank() const { return binding_.comm.rank(); }
     const std::string& engines() const { return binding_.engines(); }
     std::string describe_io() const;  // who did the reads and writes of disk sweeps so far; "" before the first
+    // Of disk work that the last run found done by an unfinished one.
+    index_t resumed_bytes() const { return resumed_bytes_; }
+    // What the last run of a file could not do, and why; goes with the plan's notes.
+    const std::vector<std::string>& run_notes() const { return run_notes_; }
     // One for each step of the plan after a complete run, none before.
     const std::optional<std::vector<Counts>>& counted() const { return counted_; }
 
@@ -66,8 +82,13 @@ class Executor {
     Status check_pointers(const void* in, void* out) const;
     RunContext make_context();
     Status agree_traced(RunContext& context, const Status& mine);
-    Status run_steps(RunContext& context, bool agree_each);
-    Status run_on_stores(const FileRequest& request, RunContext& context);
+    Status run_steps(RunContext& context, bool agree_each, const PassRun* passes);
+    Result<std::unique_ptr<BlockWork>> make_work(const FileRequest& request) const;
+    Status run_on_stores(const FileRequest& request, BlockWork& work, RunContext& context);
+    std::string why_no_journal(const FileRequest& request) const;
+    Status run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, const RunStores& stores);
+    Status run_in_journal(const FileRequest& request, BlockWork& work, RunContext& context, JournalledRun& run,
+                          bool panels);
 
     std::shared_ptr<const Plan> plan_;
     std::unique_ptr<Comm> comm_;
@@ -78,6 +99,8 @@ class Executor {
     std::array<void*, kSlots> memory_{};  // of each slot that the executor owns
     std::vector<std::unique_ptr<Task>> tasks_;
     std::optional<std::vector<Counts>> counted_;
+    index_t resumed_bytes_ = 0;
+    std::vector<std::string> run_notes_;
     std::vector<Counts> spare_counts_;  // memory for the next run's counted_
     Status failed_run_;                 // of this rank, which the others have not heard of
     std::unique_ptr<Trace> trace_;

@@ -91,7 +91,7 @@ std::vector<PlanLine> plan_lines(const Plan& plan) {
 }
 
 std::string explain(const Plan& plan, int rank, const std::optional<std::vector<Counts>>& counted,
-                    const std::string& io) {
+                    const std::string& io, const std::vector<std::string>& run_notes) {
     std::ostringstream out;
     out << "problem  " << plan.problem.print() << '\n';
     out << "solver   " << plan.solver << '\n';
@@ -103,7 +103,7 @@ std::string explain(const Plan& plan, int rank, const std::optional<std::vector<
         << '\n';
     if (plan.sweeps) {
         out << "disk     " << plan.sweeps << (plan.sweeps == 1 ? " sweep" : " sweeps") << " (" << traffic(plan)
-            << "), scratch " << bytes_string(static_cast<double>(plan.scratch_bytes)) << '\n';
+            << "), scratch " << bytes_string(static_cast<double>(plan.all_scratch_bytes())) << '\n';
     }
     if (!io.empty()) out << "io       " << io << '\n';
     out << '\n'
@@ -123,7 +123,8 @@ std::string explain(const Plan& plan, int rank, const std::optional<std::vector<
     }
     out << "total\n";
     print_rows(out, rows(plan.predict(rank), counted ? &total : nullptr), "    ");
-    for (const auto& note : plan.notes) out << "note  " << note << '\n';
+    for (const auto* notes : {&plan.notes, &run_notes})
+        for (const auto& note : *notes) out << "note  " << note << '\n';
     return out.str();
 }
 

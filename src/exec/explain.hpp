@@ -18,8 +18,9 @@ struct PlanLine {
 };
 std::vector<PlanLine> plan_lines(const Plan& plan);
 
-// For `rank`; counted: one entry for each step, if the plan has run; io: who did its disk requests.
+// For `rank`; counted: one entry for each step, if the plan has run; io: who did its disk requests;
+// run_notes: of the executor.
 std::string explain(const Plan& plan, int rank, const std::optional<std::vector<Counts>>& counted,
-                    const std::string& io = "");
+                    const std::string& io = "", const std::vector<std::string>& run_notes = {});
 
 }  // namespace spanfft

@@ -13,7 +13,9 @@
 #include "engine/rates.hpp"
 #include "engine/spec.hpp"
 #include "exchange/exchange.hpp"
+#include "exec/disk_probe.hpp"
 #include "exec/executor.hpp"
+#include "plan/machine_file.hpp"
 #include "plan/planner.hpp"
 #include "plan/topology.hpp"
 #include "plan/user_files.hpp"
@@ -28,6 +30,8 @@ constexpr int kMostRuns = 40;
 constexpr double kLeastShareOfCopy = 0.1;  // a byte on the way is never cheaper than this share of a copied one
 
 using Way = WireFigures ExchangeFigures::*;  // near or far
+constexpr double Machine::* kDiskFigures[] = {&Machine::disk_read_bytes_per_second,
+                                              &Machine::disk_write_bytes_per_second, &Machine::disk_request_seconds};
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -49,6 +53,7 @@ class Probe {
         SPANFFT_TRY(measure_memory());
         if (!options_.quick) SPANFFT_TRY(measure_engines());
         if (comm_.size() > 1) SPANFFT_TRY(measure_exchanges());
+        SPANFFT_TRY(measure_disk());
         machine_.measured = utc_now();
         // Rank 0's clock is as good as any other, but it must be one.
         machine_.measured.resize(20);
@@ -100,6 +105,21 @@ class Probe {
         machine_.memory_bytes_per_second = static_cast<double>(bytes) / alone;
         machine_.shared_memory_bytes_per_second = static_cast<double>(bytes) / together;
         return Status();
+    }
+
+    // By rank 0, for all. What an earlier probe measured is kept where this one is not asked to.
+    Status measure_disk() {
+        Status measured;
+        if (comm_.rank() == 0 && !options_.disk_folder.empty()) {
+            measured = probe_disk(options_.disk_folder, options_.quick, machine_);
+        } else if (comm_.rank() == 0) {
+            const auto known = parse_machine(stored_machine_text(comm_.library(), comm_.size()), machine_);
+            for (const auto figure : kDiskFigures)
+                if (known.ok()) machine_.*figure = known.value().*figure;
+        }
+        SPANFFT_TRY(agree(comm_, measured));
+        for (const auto figure : kDiskFigures) SPANFFT_TRY(comm_.broadcast(&(machine_.*figure), sizeof(double), 0));
+        return {};
     }
 
     // --- engines --------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-// Probe: measures this machine's figures: memory, local engines, and each exchange strategy over message sizes.
+// Probe: measures this machine's figures: memory, local engines, each exchange strategy over message sizes, and, where
+// a folder is named, its disk (disk_probe.hpp).
 //
 // Method: an exchange is measured as a plan does it: a c2c transform of axes 0 and 2 of an array divided along axis 0,
 // left divided along axis 1, has one exchange between two transforms; what these took is taken off. Sizes double from a
@@ -8,6 +9,8 @@
 // and the same status.
 #pragma once
 
+#include <string>
+
 #include "comm/comm.hpp"
 #include "plan/machine.hpp"
 
@@ -16,6 +19,7 @@ namespace spanfft {
 struct ProbeOptions {
     double cap_seconds = 40;  // about the most that it takes
     bool quick = false;       // two sizes, few runs, no engines
+    std::string disk_folder;  // on the disk that transforms of files will use; empty: disks are not measured
 };
 
 // Collective.

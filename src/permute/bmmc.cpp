@@ -30,6 +30,7 @@ SweepMap::SweepMap(const Factor& factor, const PdmShape& shape)
     : shape_(shape),
       collects_(factor.kind == SweepKind::collect),
       outer_(collects_ ? factor.map.inverse() : factor.map),
+      back_(collects_ ? factor.map : factor.map.inverse()),
       position_(shape.m) {
     const int m = shape.m, b = shape.b;
     for (int i = 0; i < b; ++i) rows_[static_cast<size_t>(i)] = i;
@@ -89,6 +90,8 @@ Status BmmcSweep::run(ParallelDisks& source, ParallelDisks& target, const Means&
     sweep.mode = means.mode;
     sweep.trace = means.trace;
     sweep.progress = means.progress;
+    sweep.first_load = means.first_load;
+    sweep.dress = means.dress;
     if (map_.collects()) {
         sweep.source_block = scattered;
         sweep.target_block = ordered;

@@ -42,12 +42,20 @@ class SweepMap {
     index_t scattered_block(index_t load, index_t t) const;
     index_t ordered_block(index_t load, index_t t) const { return (load << (shape_.m - shape_.b)) + t; }
     PdmCounts predicted() const;
+    // Which memoryload reads a block of the source, and which one writes a block of the target.
+    index_t load_that_reads(index_t block) const { return load_of(block, collects_); }
+    index_t load_that_writes(index_t block) const { return load_of(block, !collects_); }
 
   private:
+    index_t load_of(index_t block, bool scattered) const {
+        if (!scattered) return block >> (shape_.m - shape_.b);
+        return static_cast<index_t>(back_.apply(static_cast<Word>(block) << shape_.b) >> shape_.m);
+    }
     Word position_of(Word z) const;
     PdmShape shape_;
     bool collects_ = false;
     Bmmc outer_;                        // the dispersal: the factor or its inverse
+    Bmmc back_;                         // its inverse
     std::array<int, kMaxBits> rows_{};  // bit i of a position is row rows_[i] of z
     BitMatrix position_, inverse_;
 };
@@ -65,6 +73,8 @@ class BmmcSweep {
         IoMode mode = IoMode::asynchronous;
         Trace* trace = nullptr;
         std::function<bool(index_t bytes)> progress;
+        index_t first_load = 0;  // as of DiskSweep
+        std::function<void(PipelineSpec& pipeline)> dress;
     };
     Status run(ParallelDisks& source, ParallelDisks& target, const Means& means) const;
 

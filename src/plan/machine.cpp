@@ -40,6 +40,15 @@ bool WireFigures::operator==(const WireFigures& other) const {
                       });
 }
 
+double Machine::disk_seconds(const Counts& counts, int read_disks, int write_disks) const {
+    const double request_seconds = disk_request_seconds / disk_queue_depth;
+    const double reads = static_cast<double>(counts.disk_read_bytes) / disk_read_bytes_per_second +
+                         static_cast<double>(counts.disk_reads) * request_seconds;
+    const double writes = static_cast<double>(counts.disk_written_bytes) / disk_write_bytes_per_second +
+                          static_cast<double>(counts.disk_writes) * request_seconds;
+    return reads / read_disks + writes / write_disks;
+}
+
 int Machine::threads_for(int ranks) const {
     return std::max(1, cores / std::max(1, topology.most_ranks_on_a_node(ranks)));
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/counts.hpp"
 #include "core/extents.hpp"
 #include "core/nodes.hpp"
 #include "engine/rates.hpp"
@@ -66,8 +67,11 @@ struct Machine {
 
     double disk_read_bytes_per_second = 1.2e9;
     double disk_write_bytes_per_second = 1.5e9;
-    double disk_request_seconds = 20e-6;  // one request, before queueing hides it
+    double disk_request_seconds = 200e-6;  // one request beyond its bytes, before queueing hides it
     int disk_queue_depth = 16;
+
+    // Of requests that enough others are under way with; each side may be striped over disks like this one.
+    double disk_seconds(const Counts& counts, int read_disks = 1, int write_disks = 1) const;
 
     // Threads that each of so many ranks may have, so that no node's cores are shared out twice; at least 1.
     int threads_for(int ranks) const;

@@ -45,12 +45,23 @@ struct PassSpec {
     bool backward = false;
     long double scale = 1;
     int threads = 1;
+    int scratch_disks = 1;  // that scratch is striped over
     std::string engine;
     std::string title;  // what is transformed, for describe()
 
     ColumnPanels in, out;   // slabs: rows == 1, panel = elements of the slabs of a panel
     BlockGrid blocks;       // the scratch side of the first two shapes
     bool in_place = false;  // columns: read, transformed and written in the same slot
+    // columns, > 0: panels are whole sections of so many columns; a section is written as out_points x columns, one
+    // after the other, so a panel is one long run.
+    index_t whole_section = 0;
+    // columns, > 0: of every so many columns of a half spectrum the first half and one are transformed, and panels hold
+    // with these sections those that mirror them (reflected): what is written is whole again.
+    index_t half_section = 0;
+    // columns, with whole_section: each run of a section's columns is transformed itself first, where it was read.
+    std::vector<PassStage> row_stages;
+
+    index_t stored_bytes = 0;  // of an output element in the file, where it is not stored as computed; else 0
 
     index_t points = 1;      // of a column, or elements of a slab, as read
     index_t out_points = 1;  // as written
@@ -64,6 +75,12 @@ struct PassSpec {
     double flops_each = 0;               // of a column or slab
     Chirp chirp;  // of the chirp_ shapes, and of the first two for DCT and DST, which are sums of N = n1*n2 roots
 
+    bool reads_blocks() const { return shape == Shape::blocks_to_columns; }
+    bool writes_blocks() const { return shape == Shape::columns_to_blocks; }
+    bool tiled() const { return shape != Shape::slabs && shape != Shape::chirp_rows; }
+    const ColumnPanels& walked() const { return reads_blocks() ? out : in; }  // whose panels are the compute steps
+    index_t source_elem_bytes() const { return static_cast<index_t>(ElemType{precision, source_complex}.bytes()); }
+    index_t target_elem_bytes() const { return static_cast<index_t>(ElemType{precision, target_complex}.bytes()); }
     index_t tile_steps() const;  // compute steps a panel
     index_t read_slots() const { return in_place ? 3 : 2; }
     index_t write_slots() const { return in_place ? 0 : 2; }
@@ -71,6 +88,7 @@ struct PassSpec {
     index_t write_slot_bytes() const;
     index_t panel_bytes() const;                   // of work0
     index_t own_bytes() const;                     // tiles and tables
+    index_t twiddle_bytes() const;                 // the factors of a column, for each thread
     bool shared_slab() const;                      // one slab at a time, by all threads
     index_t twiddle_index(index_t column) const {  // r of the twiddles W^(rk) behind a column
         const index_t r = column / twiddle_section;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/sweep_hooks.hpp"
+
 namespace spanfft {
 
 const char* pdm_place_name(const PdmPlace& place) {
@@ -14,7 +16,7 @@ namespace {
 Store* store_of(const RunContext& context, Place place) {
     return place == Place::input     ? context.input_store
            : place == Place::scratch ? context.scratch_store
-                                     : context.output_store;
+                                     : context.written_store();  // the last sweep alone writes there
 }
 
 }  // namespace
@@ -27,21 +29,41 @@ Status check_pdm_context(const RunContext& context, const PdmPlace& source, cons
 ParallelDisks pdm_disks(const PdmSpec& spec, const PdmPlace& place, const RunContext& context) {
     const index_t offset = place.place == Place::input     ? context.input_offset_bytes
                            : place.place == Place::scratch ? place.area * spec.array_bytes()
-                                                           : context.output_offset_bytes;
+                                                           : context.written_offset_bytes();
     return ParallelDisks(*store_of(context, place.place), static_cast<int>(spec.shape.disks()), offset, spec.blocks(),
                          spec.block_bytes());
 }
 
-Counts pdm_predicted(const PdmSpec& spec, index_t sweeps, const Machine& machine) {
+SweepShape pdm_shape(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target,
+                     std::function<index_t(index_t block)> reads, std::function<index_t(index_t block)> writes) {
+    const index_t loads = spec.shape.memoryloads();
+    SweepShape shape;
+    shape.source = source.place;
+    shape.target = target.place;
+    shape.source_scratch_bytes = source.area * spec.array_bytes();
+    shape.target_scratch_bytes = target.area * spec.array_bytes();
+    shape.panels = loads;
+    shape.read = Partition::of_loads(loads, spec.block_bytes(), std::move(reads));
+    shape.written = Partition::of_loads(loads, spec.block_bytes(), std::move(writes));
+    shape.threads = spec.threads;
+    return shape;
+}
+
+std::function<void(PipelineSpec&)> pdm_dress(const PassSweep* sweep, ThreadTeam& team) {
+    if (!sweep) return {};
+    return [sweep, &team](PipelineSpec& pipeline) {
+        sum_up(pipeline, *sweep, 1, team);
+        log_panels(pipeline, *sweep, 1);
+    };
+}
+
+Counts pdm_predicted(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, const Machine& machine) {
+    const auto disks = [&](const PdmPlace& place) { return place.place == Place::scratch ? spec.scratch_disks : 1; };
     Counts counts;
-    counts.disk_reads = counts.disk_writes = sweeps * spec.blocks();
-    counts.disk_read_bytes = counts.disk_written_bytes = sweeps * spec.array_bytes();
+    counts.disk_reads = counts.disk_writes = spec.blocks();
+    counts.disk_read_bytes = counts.disk_written_bytes = spec.array_bytes();
     counts.memory_bytes = counts.disk_read_bytes + counts.disk_written_bytes;
-    const auto read = static_cast<double>(counts.disk_read_bytes) / machine.disk_read_bytes_per_second;
-    const auto written = static_cast<double>(counts.disk_written_bytes) / machine.disk_write_bytes_per_second;
-    const auto requests = static_cast<double>(counts.disk_reads + counts.disk_writes);
-    const double disk =
-        read + written + requests * machine.disk_request_seconds / static_cast<double>(machine.disk_queue_depth);
+    const double disk = machine.disk_seconds(counts, disks(source), disks(target));
     const double memory = static_cast<double>(counts.memory_bytes) / machine.memory_bytes_per_second / spec.threads;
     counts.seconds = spec.mode == IoMode::asynchronous ? std::max(disk, memory) : disk + memory;
     return counts;

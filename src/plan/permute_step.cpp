@@ -1,6 +1,7 @@
 // A BMMC permutation from disk to disk as a step of a plan; see pdm_step.hpp.
 #include "plan/pdm_step.hpp"
 #include "plan/pdm_support.hpp"
+#include "plan/sweep_hooks.hpp"
 
 namespace spanfft {
 
@@ -18,6 +19,8 @@ class PermuteTask : public Task {
         counts_ = Counts();
         for (size_t i = 0; i < sweeps_.size(); ++i) {
             SPANFFT_TRY(check_pdm_context(context, places_[i], places_[i + 1]));
+            const PassSweep* const with = context.sweep ? context.sweep + i : nullptr;
+            if (with && with->done()) continue;
             ParallelDisks source = pdm_disks(spec_, places_[i], context),
                           target = pdm_disks(spec_, places_[i + 1], context);
             BmmcSweep::Means means;
@@ -27,8 +30,17 @@ class PermuteTask : public Task {
             means.mode = spec_.mode;
             means.trace = context.trace;
             if (context.progress) means.progress = [&context](index_t bytes) { return context.advance(bytes); };
-            SPANFFT_TRY(sweeps_[i].run(source, target, means));
-            counts_ += pdm_counted(source, target);
+            means.first_load = with ? with->logged.first_panel : 0;
+            means.dress = pdm_dress(with, team_->compute);
+            const bool stores_other = spec_.stored_bytes > 0 && places_[i + 1].place == Place::output;
+            const index_t before_bytes = stores_other ? context.written_store()->counts().written_bytes : 0;
+            SPANFFT_TRY(run_logged(with, [&] { return sweeps_[i].run(source, target, means); }));
+            Counts counted = pdm_counted(source, target);
+            if (stores_other) {
+                counted.disk_written_bytes = context.written_store()->counts().written_bytes - before_bytes;
+                counted.memory_bytes = counted.disk_read_bytes + counted.disk_written_bytes;
+            }
+            counts_ += counted;
         }
         return {};
     }
@@ -42,7 +54,7 @@ class PermuteTask : public Task {
     Counts counts_;
 };
 
-class PermuteStep : public Step {
+class PermuteStep : public Step, public SweptStep {
   public:
     PermuteStep(const PdmSpec& spec, BmmcPlan plan, std::vector<PdmPlace> places, std::string title, Machine machine)
         : spec_(spec),
@@ -56,9 +68,27 @@ class PermuteStep : public Step {
                    pdm_place_name(places_.front()), " to ", pdm_place_name(places_.back()));
     }
     Counts predict(int /*rank*/) const override {
-        Counts counts = pdm_predicted(spec_, static_cast<index_t>(plan_.factors.size()), machine_);
+        Counts counts;
+        for (size_t i = 0; i + 1 < places_.size(); ++i) {
+            counts += pdm_predicted(spec_, places_[i], places_[i + 1], machine_);
+        }
         counts.parallel_ios = plan_.predicted().total();
+        if (spec_.stored_bytes > 0 && places_.back().place == Place::output) {
+            const index_t less_bytes = spec_.array_bytes() - spec_.shape.records() * spec_.stored_bytes;
+            counts.disk_written_bytes -= less_bytes;
+            counts.memory_bytes -= less_bytes;
+        }
         return counts;
+    }
+    std::vector<SweepShape> sweep_shapes() const override {
+        std::vector<SweepShape> shapes;
+        for (size_t i = 0; i < plan_.factors.size(); ++i) {
+            const auto map = std::make_shared<const SweepMap>(plan_.factors[i], spec_.shape);
+            shapes.push_back(pdm_shape(
+                spec_, places_[i], places_[i + 1], [map](index_t block) { return map->load_that_reads(block); },
+                [map](index_t block) { return map->load_that_writes(block); }));
+        }
+        return shapes;
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         if (!binding.pass_team) {

@@ -19,7 +19,7 @@ Counts Plan::predict(int rank) const {
 }
 
 index_t Plan::peak_memory_bytes(int rank) const {
-    index_t bytes = 0;
+    index_t bytes = checksum_bytes;
     for (index_t slot : slot_bytes[static_cast<size_t>(rank)]) bytes += slot;
     // Everything is allocated before the run and kept: the peak is the sum.
     for (const auto& step : steps) bytes += step->own_memory_bytes(rank);

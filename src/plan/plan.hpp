@@ -33,9 +33,18 @@ struct Plan {
     ArrayState input, output;
     std::vector<std::unique_ptr<Step>> steps;
     SlotBytes slot_bytes;  // input and output only where the plan reads and writes files; work0, work1 as steps need
-    index_t scratch_bytes = 0;       // of disk, all ranks together
-    index_t output_file_bytes = 0;   // payload written under the output's name, for plans on disk
+    index_t scratch_bytes = 0;  // of disk, all ranks together
+    // Blocks of scratch lie on disk after disk in this size, as P1 has it; 0: the plan does not mind, nor how many
+    // disks.
+    index_t scratch_block_bytes = 0;
+    index_t output_file_bytes = 0;  // payload written under the output's name, for plans on disk
+    // Of chunked arrays (Problem::input_chunk): the boxes in which they are read and written, and the bytes of the
+    // files that they pass through; 0: they are read into, or written from, memory directly.
+    Extents input_box, output_box;
+    index_t staged_input_bytes = 0, staged_output_bytes = 0;
     bool leaves_exchanged = false;   // of plans on disk: the output is not in natural order, and a note says in which
+    index_t checksum_bytes = 0;      // of memory, for the sums of what sweeps hand on
+    bool reads_twice = false;        // some elements of the input: then no callback can have each once
     int sweeps = 0;                  // reads (and writes) of the whole array on disk
     std::vector<std::string> notes;  // engines passed over, runners-up and why they lost, whence the figures are
     // The ways that were compared, fewest predicted seconds first: the plan's own choice, then the runners-up. Empty
@@ -43,6 +52,7 @@ struct Plan {
     std::vector<Alternative> alternatives;
 
     Counts predict(int rank) const;  // sum over steps
+    index_t all_scratch_bytes() const { return scratch_bytes + staged_input_bytes + staged_output_bytes; }
     index_t peak_memory_bytes(
         int rank) const;               // slots the executor owns + the steps' own + (in memory) the user's arrays
     double predicted_seconds() const;  // of the slowest rank

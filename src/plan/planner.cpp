@@ -6,6 +6,8 @@
 
 #include "engine/engine.hpp"
 #include "exchange/exchange.hpp"
+#include "plan/pass_run.hpp"
+#include "plan/staging.hpp"
 
 namespace spanfft {
 
@@ -21,7 +23,43 @@ Status check_method(const std::string& method) {
     return error(Code::invalid_argument, "method '", method, "' is not known; use one of ", known);
 }
 
+// Sums come out of what solvers leave as a reserve (disk_reserve_bytes), or are done without: panels so small that
+// their sums don't fit are those of the very smallest budgets.
+void note_journal(Plan& plan) {
+    const PassLayout layout = examine_passes(plan);
+    const index_t room = plan.problem.memory_bytes - callback_bytes(plan.problem) - plan.peak_memory_bytes(0);
+    if (layout.memory_bytes == 0 || layout.memory_bytes <= room) {
+        plan.checksum_bytes = layout.memory_bytes;
+    } else {
+        plan.notes.push_back(
+            cat("no checksums: they need ", layout.memory_bytes - room, " bytes more than memory has"));
+    }
+    if (!layout.why_not.empty() || plan.problem.ranks > 1) {
+        plan.notes.push_back(cat("no journal, so a run that is killed begins anew: ",
+                                 layout.why_not.empty() ? "it has several ranks" : layout.why_not));
+        return;
+    }
+    const index_t extra = layout.output_extra_bytes + layout.scratch_extra_bytes;
+    plan.notes.push_back(cat("can be journalled, to go on after a kill, but for runs with callbacks; ",
+                             extra > 0 ? cat("the disk needs ", bytes_string(static_cast<double>(extra)),
+                                             " more meanwhile, as a sweep works in place")
+                                       : std::string("the disk needs no more for it")));
+}
+
 }  // namespace
+
+// A solver's plan, with the sweeps that chunked arrays need before and after it.
+Result<std::unique_ptr<Plan>> Planner::ask(const Solver& solver, const Problem& problem) const {
+    const index_t callers = callback_bytes(problem);
+    if (callers == 0) return solver.solve(problem, *this);
+    Problem rest = problem;
+    rest.memory_bytes -= callers;
+    if (rest.memory_bytes <= 0) return error(Code::out_of_memory, chunks_too_large(problem));
+    SPANFFT_ASSIGN(auto plan, solver.solve(rest, *this));
+    plan->problem.memory_bytes = problem.memory_bytes;
+    SPANFFT_TRY(stage_chunks(*plan, machine_));
+    return plan;
+}
 
 // Whether any solver answers that may be taken.
 bool Planner::possible(const Problem& problem) const {
@@ -29,7 +67,7 @@ bool Planner::possible(const Problem& problem) const {
     for (const Solver& solver : solver_table()) {
         if (!method.empty() && method != solver.name) continue;
         if (solver.layout != problem.layout || (solver.concerns && !solver.concerns(problem))) continue;
-        if (solver.solve(problem, *this).ok()) return true;
+        if (ask(solver, problem).ok()) return true;
     }
     return false;
 }
@@ -83,7 +121,7 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
             if (!method.empty()) declined.push_back(method + " is for problems of another sort; leave method= out");
             continue;
         }
-        auto answer = solver.solve(problem, *this);
+        auto answer = ask(solver, problem);
         if (!answer.ok()) {
             if (answer.status().code() != Code::unsupported && refusal.ok()) refusal = answer.status();
             declined.push_back(answer.status().message());
@@ -115,6 +153,7 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     });
     best->alternatives = std::move(alternatives);
     for (auto& note : runners_up(best->alternatives)) best->notes.push_back(std::move(note));
+    if (problem.memory_bytes > 0) note_journal(*best);
     return best;
 }
 

@@ -40,6 +40,7 @@ class Planner {
     std::map<std::string, std::vector<Alternative>>& remembered() const { return remembered_; }
 
   private:
+    Result<std::unique_ptr<Plan>> ask(const Solver& solver, const Problem& problem) const;
     bool possible(const Problem& problem) const;
     Status with_smallest_memory(const Problem& problem, const Status& refusal) const;
 

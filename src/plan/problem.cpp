@@ -7,6 +7,8 @@
 
 #include "core/hash.hpp"
 #include "disk/io_backend.hpp"
+#include "disk/store.hpp"
+#include "plan/window.hpp"
 
 namespace spanfft {
 
@@ -87,9 +89,15 @@ index_t Problem::logical_length(size_t i) const {
 long double Problem::scale() const {
     long double n = 1;
     for (size_t i = 0; i < axes.size(); ++i) n *= static_cast<long double>(logical_length(i));
-    if (norm == Norm::ortho) return 1 / std::sqrt(n);
+    if (norm == Norm::ortho) return factor / std::sqrt(n);
     const bool scaled = (norm == Norm::forward) == forward();
-    return scaled ? 1 / n : 1;
+    return scaled ? factor / n : factor;
+}
+
+ElemType Problem::stored_elem() const {
+    if (store) return *store;
+    const ElemType computed = output_elem();
+    return {computed.precision, computed.complex && !power};
 }
 
 namespace {
@@ -140,6 +148,24 @@ Status check_sizes(const Problem& p) {
     return Status();
 }
 
+Status check_chunk(const Problem& p, const char* key, const Extents& chunk) {
+    if (chunk.empty()) return Status();
+    const auto refuse = [&](auto... why) {
+        return error(Code::invalid_argument, key, "=", shape_string(chunk), " ", why...);
+    };
+    if (p.memory_bytes == 0) return refuse("is for arrays outside of memory; give memory= too, or leave it out");
+    if (p.batch > 1) return refuse("is of one array; give the batch as its first axis, which axes= leaves out");
+    if (p.ranks > 1) {
+        return error(Code::unsupported, key, "= on ", p.ranks, " ranks: chunked arrays are read and written by one ",
+                     "process; use one rank, or copy the array into a file");
+    }
+    if (static_cast<int>(chunk.size()) != p.ndim()) return refuse("must have ", p.ndim(), " lengths, one an axis");
+    for (const index_t n : chunk) {
+        if (n < 1) return refuse("has a length below 1");
+    }
+    return Status();
+}
+
 Status check_means(const Problem& p) {
     if (p.ranks < 1) return error(Code::invalid_argument, "ranks is ", p.ranks, "; it must be at least 1");
     if (p.threads < 0)
@@ -172,6 +198,11 @@ Status check_means(const Problem& p) {
         }
         SPANFFT_TRY(check_tiling(boxes == &p.real_boxes ? p.shape : p.spectrum_shape(), *boxes));
     }
+    if (p.disks < 1 || p.disks > kMaxDisks)
+        return error(Code::invalid_argument, "disks is ", p.disks, "; scratch can lie on 1 to ", kMaxDisks);
+    if (p.disks > 1 && p.memory_bytes == 0)
+        return error(Code::invalid_argument, "disks=", p.disks,
+                     " is for the scratch of arrays in files; give memory= too, or leave it out");
     SPANFFT_TRY(parse_io_backend(p.io).status());
     if (!p.io.empty() && p.memory_bytes == 0)
         return error(Code::invalid_argument, "io=", p.io, " is for arrays in files; give memory= too, or leave it out");
@@ -179,6 +210,8 @@ Status check_means(const Problem& p) {
         return error(Code::invalid_argument, "layout=cyclic says where every element lies, in memory: leave out ",
                      p.memory_bytes > 0 ? "memory=" : "the boxes", ", or the layout");
     }
+    SPANFFT_TRY(check_chunk(p, "input_chunk", p.input_chunk));
+    SPANFFT_TRY(check_chunk(p, "output_chunk", p.output_chunk));
     if (p.in_place && p.own_output)
         return error(Code::invalid_argument,
                      "in_place writes into your array and own_output into the plan's; ask for one");
@@ -190,12 +223,40 @@ Status check_means(const Problem& p) {
     return Status();
 }
 
+Status check_fused(const Problem& p) {
+    if (!(std::abs(p.factor) > 0 && std::isfinite(p.factor)))
+        return error(Code::invalid_argument, "scale is ", p.factor, "; it must be finite and not 0");
+    const char* const key = !p.window.empty() ? "window=" : p.power ? "power" : p.store ? "store=" : nullptr;
+    if (key && p.memory_bytes == 0)
+        return error(Code::invalid_argument, key,
+                     " is work on the blocks of a file; give memory= too, or leave it out");
+    if (!p.window.empty()) {
+        SPANFFT_TRY(Window::parse(p.window).status());
+        if (p.halves() && !p.forward())
+            return error(Code::unsupported, "window=", p.window,
+                         " is for all points of an axis, and what c2r reads is half of a spectrum; use a callback");
+    }
+    if (!p.store) return Status();
+    const ElemType computed = p.output_elem();
+    const bool wider = p.power ? p.store->bytes() > computed.bytes() : p.store->precision > computed.precision;
+    if (wider || (p.store->complex && !computed.complex)) {
+        return error(Code::invalid_argument, "store=", elem_name(*p.store), " holds more than the ",
+                     elem_name(computed), " that is computed; store that, or compute in another precision");
+    }
+    if (p.power && p.store->complex) {
+        return error(Code::invalid_argument, "store=", elem_name(*p.store), " is complex, and power is real; use ",
+                     elem_name({p.store->precision, false}));
+    }
+    return Status();
+}
+
 }  // namespace
 
 Status Problem::check() const {
     SPANFFT_TRY(check_sizes(*this));
     SPANFFT_TRY(check_axes(*this));
-    return check_means(*this);
+    SPANFFT_TRY(check_means(*this));
+    return check_fused(*this);
 }
 
 uint64_t Problem::hash() const { return hash_text(print()); }

@@ -5,12 +5,14 @@
 //     r2c 256x256x256 forward double axes=0,1,2 ranks=4 grid=2x2 output=exchanged engine=mkl
 // KIND is c2c, r2c, c2r (r2c backward), dct1..dct4, dst1..dst4, or a comma list with one kind an axis of `axes`.
 // Keys: axes, norm, batch, ranks, grid, layout, output, memory, threads, engine, exchange, io, method, effort,
-// measure_seconds, real_boxes, spectrum_boxes, and the flags in_place and own_output. What equals its default is not
-// printed; parse(print(p)) == p. Invariant after check(): every size is positive and the element count times 32 bytes
-// fits 63 bits.
+// measure_seconds, real_boxes, spectrum_boxes, input_chunk, output_chunk, window, scale, store, and the flags in_place,
+// own_output and power. What
+// equals its default is not printed; parse(print(p)) == p. Invariant after check(): every size is positive and the
+// element count times 32 bytes fits 63 bits.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,16 +48,23 @@ struct Problem {
     Division layout = Division::block;  // of both sides; cyclic: index i of an axis lies on part i mod grid[axis]
     SpectrumOrder output = SpectrumOrder::natural;
     std::vector<Patch> real_boxes, spectrum_boxes;  // one a rank; empty: balanced blocks
-    index_t memory_bytes = 0;  // > 0: the array is on disk and each process may use this much memory
-    int threads = 0;           // inside a rank; 0: the planner chooses
-    std::string engine;        // "": the planner chooses
-    std::string exchange;      // "": the planner chooses
-    std::string io;            // who reads and writes files: "auto", "uring", "threads"; "": SPANFFT_IO, else auto
-    std::string method;        // a row of the solver table, with ":PARAMETERS" as it has them; "": the planner chooses
+    index_t memory_bytes = 0;           // > 0: the array is on disk and each process may use this much memory
+    int disks = 1;                      // that scratch is striped over, of equal speed; 1: one, or none is needed
+    Extents input_chunk, output_chunk;  // > 0 an axis: a chunked array behind functions of the caller's; empty: a file
+    int threads = 0;                    // inside a rank; 0: the planner chooses
+    std::string engine;                 // "": the planner chooses
+    std::string exchange;               // "": the planner chooses
+    std::string io;      // who reads and writes files: "auto", "uring", "threads"; "": SPANFFT_IO, else auto
+    std::string method;  // a row of the solver table, with ":PARAMETERS" as it has them; "": the planner chooses
     Effort effort = Effort::estimate;
     double measure_seconds = 0;  // the cap of effort measure and tune; 0: the default
     bool in_place = false;       // input and output are the same memory
     bool own_output = false;     // the output is an array of the plan, which on one node all ranks can write
+    // Work that is fused into the transform of a file (block_work.hpp), but for factor, which any can have.
+    std::string window;             // what is read is multiplied by it along the last of axes; "": none
+    double factor = 1;              // the output is multiplied by it, besides norm
+    bool power = false;             // |x|^2 is stored of every output element
+    std::optional<ElemType> store;  // as what output elements are stored; else as computed, or (power) its real type
 
     bool operator==(const Problem&) const = default;
 
@@ -77,6 +86,11 @@ struct Problem {
     ElemType input_elem() const { return {precision, forward() ? real_is_complex() : spectrum_is_complex()}; }
     ElemType output_elem() const { return {precision, forward() ? spectrum_is_complex() : real_is_complex()}; }
 
+    // What the output file holds, and whether that is not what output_elem() says: then the file has no room for what
+    // is still being computed.
+    ElemType stored_elem() const;
+    bool stores_other() const { return !(stored_elem() == output_elem()); }
+
     // The factor that the output is multiplied by, and the kind that the axis has in this direction's reverse.
     long double scale() const;
     index_t logical_length(size_t i) const;  // of axes[i]: n; 2(n-1), 2(n+1) or 2n for DCT/DST
@@ -90,6 +104,9 @@ const char* axis_kind_name(AxisKind kind);
 constexpr bool is_r2r(AxisKind kind) { return kind >= AxisKind::dct1; }
 // The kind whose unnormalised transform undoes this one's: dct2 <-> dct3, dst2 <-> dst3, the others themselves.
 AxisKind inverse_kind(AxisKind kind);
+
+// "float32", ... as elem_name() has them.
+Result<ElemType> parse_elem(const std::string& text);
 
 // "256MiB", "4GB", "1048576" -> bytes.
 Result<index_t> parse_bytes(const std::string& text);

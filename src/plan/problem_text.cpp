@@ -101,6 +101,18 @@ Status parse_enum(const std::string& value, const char* const (&names)[N], const
     return Status();
 }
 
+Result<double> parse_number(const std::string& text, const char* what) {
+    double value = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failed == std::errc() && end == text.data() + text.size() && !text.empty()) return value;
+    return error(Code::invalid_argument, "'", text, "' is not a number", what);
+}
+
+std::string number_text(double value) {
+    char text[32];
+    return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
 Status parse_key(Problem& p, const std::string& key, const std::string& value) {
     const auto assign = [](auto& target, auto result) -> Status {
         if (!result.ok()) return result.status();
@@ -119,24 +131,26 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
     if (key == "layout") return parse_enum(value, kLayouts, "layout", p.layout);
     if (key == "output") return parse_enum(value, kOutputs, "output", p.output);
     if (key == "effort") return parse_enum(value, kEfforts, "effort", p.effort);
-    if (key == "measure_seconds") {
-        const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), p.measure_seconds);
-        if (failed == std::errc() && end == value.data() + value.size()) return Status();
-        return error(Code::invalid_argument, "'", value, "' is not a number of seconds (measure_seconds)");
-    }
+    if (key == "measure_seconds")
+        return assign(p.measure_seconds, parse_number(value, " of seconds (measure_seconds)"));
+    if (key == "scale") return assign(p.factor, parse_number(value, " (scale)"));
+    if (key == "store") return assign(p.store, parse_elem(value));
     if (key == "batch") return assign(p.batch, parse_int(value, "batch"));
     if (key == "ranks") return assign(p.ranks, parse_small(value, "ranks"));
     if (key == "threads") return assign(p.threads, parse_small(value, "threads"));
     if (key == "grid") return assign(p.grid, parse_extents(value, 'x', "grid"));
+    if (key == "disks") return assign(p.disks, parse_small(value, "disks"));
     if (key == "memory") return assign(p.memory_bytes, parse_bytes(value));
+    if (key == "input_chunk") return assign(p.input_chunk, parse_extents(value, 'x', "input_chunk"));
+    if (key == "output_chunk") return assign(p.output_chunk, parse_extents(value, 'x', "output_chunk"));
     if (key == "real_boxes" || key == "spectrum_boxes") {
         auto boxes = parse_boxes(value);
         if (!boxes.ok()) return error(Code::invalid_argument, key, ": ", boxes.status().message());
         return assign(key == "real_boxes" ? p.real_boxes : p.spectrum_boxes, std::move(boxes));
     }
-    if (key == "engine" || key == "exchange" || key == "method") {
+    if (key == "engine" || key == "exchange" || key == "method" || key == "window") {
         if (value.empty()) return error(Code::invalid_argument, key, "= has no value; name one or leave it out");
-        (key == "engine" ? p.engine : key == "method" ? p.method : p.exchange) = value;
+        (key == "engine" ? p.engine : key == "method" ? p.method : key == "window" ? p.window : p.exchange) = value;
         return Status();
     }
     if (key == "io") {
@@ -145,8 +159,9 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
         return Status();
     }
     return error(Code::invalid_argument, "'", key,
-                 "' is not a key of a problem; use axes, norm, batch, ranks, grid, layout, output, memory, threads, "
-                 "engine, exchange, io, method, effort, measure_seconds, real_boxes, spectrum_boxes");
+                 "' is not a key of a problem; use axes, norm, batch, ranks, grid, layout, output, memory, disks, "
+                 "threads, engine, exchange, io, method, effort, measure_seconds, real_boxes, spectrum_boxes, "
+                 "input_chunk, output_chunk, window, scale, store");
 }
 
 Result<AxisKind> parse_kind(const std::string& name) {
@@ -216,18 +231,22 @@ std::string Problem::print() const {
     if (layout != Division::block) out << " layout=" << kLayouts[static_cast<int>(layout)];
     if (output != SpectrumOrder::natural) out << " output=" << kOutputs[static_cast<int>(output)];
     if (memory_bytes) out << " memory=" << memory_bytes;
+    if (disks != 1) out << " disks=" << disks;
     if (threads) out << " threads=" << threads;
     if (!engine.empty()) out << " engine=" << engine;
     if (!exchange.empty()) out << " exchange=" << exchange;
     if (!io.empty()) out << " io=" << io;
     if (!method.empty()) out << " method=" << method;
     if (effort != Effort::estimate) out << " effort=" << kEfforts[static_cast<int>(effort)];
-    if (measure_seconds > 0) {
-        char text[32];
-        out << " measure_seconds=" << std::string(text, std::to_chars(text, text + sizeof text, measure_seconds).ptr);
-    }
+    if (measure_seconds > 0) out << " measure_seconds=" << number_text(measure_seconds);
+    if (!window.empty()) out << " window=" << window;
+    if (factor != 1) out << " scale=" << number_text(factor);
+    if (store) out << " store=" << elem_name(*store);
+    if (power) out << " power";
     if (!real_boxes.empty()) out << " real_boxes=" << boxes_text(real_boxes);
     if (!spectrum_boxes.empty()) out << " spectrum_boxes=" << boxes_text(spectrum_boxes);
+    if (!input_chunk.empty()) out << " input_chunk=" << shape_string(input_chunk);
+    if (!output_chunk.empty()) out << " output_chunk=" << shape_string(output_chunk);
     if (in_place) out << " in_place";
     if (own_output) out << " own_output";
     return out.str();
@@ -273,10 +292,12 @@ Result<Problem> Problem::parse(const std::string& text, int ranks_if_unsaid) {
             p.in_place = true;
         } else if (word == "own_output") {
             p.own_output = true;
+        } else if (word == "power") {
+            p.power = true;
         } else {
             return error(Code::invalid_argument, "'", word, "' in problem '", text,
-                         "' is not understood; use forward, backward, float, double, longdouble, in_place, own_output "
-                         "or key=value");
+                         "' is not understood; use forward, backward, float, double, longdouble, in_place, own_output, "
+                         "power or key=value");
         }
     }
     SPANFFT_TRY(apply_kinds(p, kind));
@@ -287,6 +308,18 @@ Result<Problem> Problem::parse(const std::string& text, int ranks_if_unsaid) {
     }
     SPANFFT_TRY(p.check());
     return p;
+}
+
+Result<ElemType> parse_elem(const std::string& text) {
+    std::string known;
+    for (const bool complex : {false, true}) {
+        for (const Precision precision : {Precision::single, Precision::dbl, Precision::extended}) {
+            const ElemType elem{precision, complex};
+            if (text == elem_name(elem)) return elem;
+            known += std::string(known.empty() ? "" : ", ") + elem_name(elem);
+        }
+    }
+    return error(Code::invalid_argument, "store=", text, " is not known; use one of ", known);
 }
 
 Result<index_t> parse_bytes(const std::string& text) {

@@ -142,12 +142,6 @@ std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
     return regions;
 }
 
-// Out of a tile, whose run may be changed. `stream`: the target is not in the cache and not wanted there.
-void copy_out(Precision precision, long double scale, bool stream, void* target, void* run, size_t bytes) {
-    if (scale != 1) scale_reals(precision, run, static_cast<index_t>(bytes / real_bytes(precision)), scale);
-    stream ? stream_copy(target, run, bytes) : static_cast<void>(std::memcpy(target, run, bytes));
-}
-
 double line_flops(const SharedTransformSpec& spec) {
     const index_t points = spec.share.shape()[static_cast<size_t>(spec.axis)];
     return transform_flops(tile_lines({spec.kernel, spec.elem, points, 1, false}));

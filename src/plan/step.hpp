@@ -9,6 +9,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,8 @@ struct GroupComm {
     std::shared_ptr<Counts> counts;
 };
 
-class PassTeam;  // plan/pass_step.cpp
+class PassTeam;    // plan/pass_step.cpp
+struct PassSweep;  // plan/pass_run.hpp
 
 // What bind() may use; it outlives the tasks. Collective where it makes communicators.
 class Binding {
@@ -78,13 +80,27 @@ struct RunContext {
     Store* input_store = nullptr;
     index_t input_offset_bytes = 0;  // where the array starts in the input file
     Store* output_store = nullptr;
+    Store* finished_store = nullptr;  // the output for the step that writes it as it stays: with work, or output_store
+    bool last_step = false;
     index_t output_offset_bytes = 0;
-    Store* scratch_store = nullptr;           // as large as Plan::scratch_bytes asks, or nullptr when it asks for none
+    // Where the array starts in finished_store, where that is another file than output_store: the input, in place.
+    std::optional<index_t> finished_offset_bytes;
+    // Of chunked arrays that pass through a file (plan/staging.hpp): the arrays themselves; the two stores above are
+    // the files then.
+    Store* staged_input_store = nullptr;
+    Store* staged_output_store = nullptr;
+    Store* scratch_store = nullptr;  // as large as Plan::scratch_bytes asks, or nullptr when it asks for none
+    // Of the step that runs, where the passes of a plan run together (plan/pass_run.hpp); else nullptr.
+    const PassSweep* sweep = nullptr;
     Progress progress;                        // may be empty
     Trace* trace = nullptr;                   // nullptr: nothing is recorded
     index_t done_bytes = 0, total_bytes = 0;  // of the disk work so far; the executor sets both before the first step
 
     void* at(Slot slot) const { return slots[static_cast<size_t>(slot)]; }
+    Store* written_store() const { return last_step && finished_store ? finished_store : output_store; }
+    index_t written_offset_bytes() const {
+        return last_step && finished_offset_bytes ? *finished_offset_bytes : output_offset_bytes;
+    }
     bool advance(index_t bytes) {  // false: stop
         done_bytes += bytes;
         return !progress || progress(done_bytes, total_bytes);

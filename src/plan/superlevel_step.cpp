@@ -5,6 +5,7 @@
 #include "plan/pass_kernels.hpp"
 #include "plan/pdm_step.hpp"
 #include "plan/pdm_support.hpp"
+#include "plan/sweep_hooks.hpp"
 
 namespace spanfft {
 
@@ -53,10 +54,15 @@ class SuperlevelTask : public Task {
     Status run(RunContext& context) override {
         counts_ = Counts();
         butterflies_ = 0;
-        SPANFFT_TRY(check_pdm_context(context, level_.place, level_.place));
-        ParallelDisks disks = pdm_disks(spec_, level_.place, context);
+        SPANFFT_TRY(check_pdm_context(context, level_.from, level_.to));
+        const PassSweep* const with = context.sweep;
+        if (with && with->done()) return {};
+        ParallelDisks source = pdm_disks(spec_, level_.from, context), target = pdm_disks(spec_, level_.to, context);
         DiskSweep sweep;
-        sweep.source = sweep.target = &disks;
+        sweep.source = &source;
+        sweep.target = &target;
+        sweep.first_load = with ? with->logged.first_panel : 0;
+        sweep.dress = pdm_dress(with, team_->compute);
         sweep.loads = spec_.shape.memoryloads();
         sweep.blocks_per_load = spec_.shape.blocks_per_load();
         sweep.source_block =
@@ -70,8 +76,8 @@ class SuperlevelTask : public Task {
         sweep.mode = spec_.mode;
         sweep.trace = context.trace;
         if (context.progress) sweep.progress = [&context](index_t bytes) { return context.advance(bytes); };
-        SPANFFT_TRY(run_sweep(sweep, team_->pipeline));
-        counts_ = pdm_counted(disks, disks);
+        SPANFFT_TRY(run_logged(with, [&] { return run_sweep(sweep, team_->pipeline); }));
+        counts_ = pdm_counted(source, target);
         counts_.flops = butterfly_flops(level_) * static_cast<double>(butterflies_);
         return {};
     }
@@ -131,7 +137,7 @@ Result<std::unique_ptr<Task>> make_task(const PdmSpec& spec, const Superlevel& l
     return std::unique_ptr<Task>(std::move(task));
 }
 
-class SuperlevelStep : public Step {
+class SuperlevelStep : public Step, public SweptStep {
   public:
     SuperlevelStep(const PdmSpec& spec, Superlevel level, Machine machine)
         : spec_(spec), level_(std::move(level)), machine_(std::move(machine)) {}
@@ -139,11 +145,11 @@ class SuperlevelStep : public Step {
     std::string describe() const override {
         const index_t butterflies = index_t{1} << (spec_.shape.n - level_.depth);
         return cat("superlevel of ", butterflies, " mini-butterflies of ", butterfly_records(level_), " points",
-                   level_.done > 0 ? ", twiddle" : "", ": ", spec_.shape.memoryloads(), " memoryloads in place in ",
-                   pdm_place_name(level_.place));
+                   level_.done > 0 ? ", twiddle" : "", ": ", spec_.shape.memoryloads(), " memoryloads, ",
+                   pdm_place_name(level_.from), " to ", pdm_place_name(level_.to));
     }
     Counts predict(int /*rank*/) const override {
-        Counts counts = pdm_predicted(spec_, 1, machine_);
+        Counts counts = pdm_predicted(spec_, level_.from, level_.to, machine_);
         counts.parallel_ios = 2 * spec_.shape.stripes();
         counts.flops = butterfly_flops(level_) * static_cast<double>(index_t{1} << (spec_.shape.n - level_.depth));
         const double compute = counts.flops / 6e9 / spec_.threads;
@@ -152,6 +158,10 @@ class SuperlevelStep : public Step {
         return counts;
     }
     index_t own_memory_bytes(int) const override { return superlevel_own_bytes(spec_, level_); }
+    std::vector<SweepShape> sweep_shapes() const override {
+        const auto load_of = [shift = spec_.shape.m - spec_.shape.b](index_t block) { return block >> shift; };
+        return {pdm_shape(spec_, level_.from, level_.to, load_of, load_of)};
+    }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         if (!binding.pass_team) {
             SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));

@@ -174,6 +174,14 @@ void scale_planes(const Extents& shape, const ElemType& elem, int axis, const En
     }
 }
 
+// Whether the engine that is expected for `local` multiplies by the scale while it writes.
+Result<bool> engine_scales(const TransformSpec& spec, LocalSpec local) {
+    if (spec.scale == 1 || spec.axes.empty() || spec.orthogonal || spec.in_chunks) return false;
+    local.scale = spec.scale;
+    SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(local, spec.engine));
+    return forecast.scaled;
+}
+
 }  // namespace
 
 Result<RowsTransform> RowsTransform::make(const TransformSpec& spec, int rank, const TransformRows& rows) {
@@ -207,15 +215,23 @@ Result<RowsTransform> RowsTransform::make(const TransformSpec& spec, int rank, c
     made.counts_.flops = transform_flops(local);
     const index_t in_outer = product(in_shape, 0, static_cast<int>(axis));  // another, if that axis is halved
     made.counts_.memory_bytes = in_outer * made.in_block_bytes_ + made.outer_ * made.out_block_bytes_;
-    if (spec.scale != 1) made.counts_.memory_bytes += 2 * made.outer_ * made.out_block_bytes_;
-    if (spec.axes.empty()) return made;
-    LocalSpec planned = local;
-    // The points before the transform are scaled in the output, which is then transformed in place.
-    if (spec.orthogonal && end_scales(spec.kernel).before != 1) planned.in_place = true;
-    SPANFFT_ASSIGN(EngineChoice choice, plan_local(planned, spec.engine));
-    made.engine_ = choice.engine;
-    made.fft_ = std::move(choice.fft);
+    made.scale_ = spec.scale;
+    if (!spec.axes.empty()) SPANFFT_TRY(made.plan(local));
+    if (made.scale_ != 1) made.counts_.memory_bytes += made.scaled_bytes();
     return made;
+}
+
+Status RowsTransform::plan(const LocalSpec& local) {
+    LocalSpec planned = local;
+    SPANFFT_ASSIGN(const bool scaled, engine_scales(spec_, local));
+    if (scaled) planned.scale = spec_.scale;
+    // The points before the transform are scaled in the output, which is then transformed in place.
+    if (spec_.orthogonal && end_scales(spec_.kernel).before != 1) planned.in_place = true;
+    SPANFFT_ASSIGN(EngineChoice choice, plan_local(planned, spec_.engine));
+    if (scaled && choice.scaled) scale_ = 1;
+    engine_ = choice.engine;
+    fft_ = std::move(choice.fft);
+    return {};
 }
 
 // Both arrays have one shape here.
@@ -229,7 +245,7 @@ void RowsTransform::copy_rows(const char* in, char* out) const {
 // Before the transform: its ends. After it: its ends, and everything by the normalisation.
 void RowsTransform::scale_rows(char* out, bool before) const {
     const EndScales ends = spec_.orthogonal ? end_scales(spec_.kernel) : EndScales();
-    const long double end = before ? ends.before : ends.after, rest = before ? 1 : spec_.scale;
+    const long double end = before ? ends.before : ends.after, rest = before ? 1 : scale_;
     if (end == 1 && rest == 1) return;
     const ElemType& elem = spec_.to.elem;
     const index_t reals = out_block_bytes_ / static_cast<index_t>(real_bytes(elem.precision));
@@ -251,9 +267,8 @@ void RowsTransform::scale_rows(char* out, bool before) const {
 
 void RowsTransform::run(const void* in, void* out, index_t first_row, Trace* trace) const {
     if (outer_ == 0) return;
-    const index_t scaled_bytes = spec_.scale != 1 ? 2 * outer_ * out_block_bytes_ : 0;
     const TraceScope scope(trace, fft_ ? "transform" : "copy", TraceCategory::compute,
-                           counts_.memory_bytes - scaled_bytes);
+                           counts_.memory_bytes - (scale_ != 1 ? scaled_bytes() : 0));
     const char* from = static_cast<const char*>(in) + first_row * in_row_bytes_;
     char* to = static_cast<char*>(out) + first_row * out_row_bytes_;
     if (spec_.orthogonal && end_scales(spec_.kernel).before != 1) {
@@ -293,7 +308,7 @@ class TransformStep final : public Step {
     const char* type() const override { return spec_.axes.empty() ? "Copy" : "Transform"; }
 
     std::string describe() const override {
-        std::string text = spec_.axes.empty() ? "" : std::string(kernel_name(spec_.kernel)) + " axes";
+        std::string text = spec_.axes.empty() ? "the array" : std::string(kernel_name(spec_.kernel)) + " axes";
         for (size_t i = 0; i < spec_.axes.size(); ++i) text += (i ? "," : " ") + std::to_string(spec_.axes[i]);
         if (!spec_.axes.empty()) text += " by " + engine_;
         if (spec_.threads > 1) text += cat(" on ", spec_.threads, " threads");
@@ -307,7 +322,7 @@ class TransformStep final : public Step {
         const index_t in_bytes = spec_.from.local_bytes(rank), out_bytes = spec_.to.local_bytes(rank);
         if (out_bytes == 0) return counts;
         counts.flops = transform_flops(local_spec(spec_, rank));
-        counts.memory_bytes = in_bytes + out_bytes + (spec_.scale != 1 ? 2 * out_bytes : 0);
+        counts.memory_bytes = in_bytes + out_bytes + (has_scale_sweep(rank) ? 2 * out_bytes : 0);
         const index_t most = spec_.to.local_bytes(0);
         counts.seconds = most ? seconds_of_rank0_ * static_cast<double>(out_bytes) / static_cast<double>(most) : 0;
         return counts;
@@ -320,6 +335,12 @@ class TransformStep final : public Step {
     }
 
   private:
+    bool has_scale_sweep(int rank) const {
+        if (spec_.scale == 1) return false;
+        const auto scaled = engine_scales(spec_, local_spec(spec_, rank));
+        return !scaled.ok() || !scaled.value();
+    }
+
     TransformSpec spec_;
     std::string engine_;
     double seconds_of_rank0_;
@@ -333,15 +354,19 @@ Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Mach
         assert(spec.from.layout.is_whole(axis) && spec.to.layout.is_whole(axis));
     std::string engine = "copy";
     double seconds = 0;
+    bool sweep = spec.axes.empty() || spec.scale != 1;
     if (!spec.axes.empty()) {
-        SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(local_spec(spec, 0), spec.engine));
+        const LocalSpec local = local_spec(spec, 0);
+        SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(local, spec.engine));
+        SPANFFT_ASSIGN(const bool scaled, engine_scales(spec, local));
+        sweep = sweep && !scaled;
         engine = forecast.engine;
         seconds = forecast.seconds;
         for (const auto& note : forecast.passed_over) {
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
         }
     }
-    if (spec.axes.empty() || spec.scale != 1) {
+    if (sweep) {
         seconds += static_cast<double>(spec.to.local_bytes(0)) / machine.memory_bytes_per_second;
     }
     return std::unique_ptr<Step>(new TransformStep(std::move(spec), engine, seconds));

@@ -3,7 +3,8 @@
 // Method: one engine call for all axes of one kernel at once (c2c over several axes, r2c with the c2c axes that follow
 // it), so that the engine may choose its own order; the loops over the other axes are merged where they are
 // contiguous. DCT/DST take one axis a step; on complex data they run on real and imaginary parts.
-// The normalisation is folded in as one multiplication of the output, in the last transform of the plan.
+// The normalisation is one multiplication of the output of the plan's last transform: by the engine while it writes, if
+// it can for this rank's part (Engine::scales), else in a sweep of its own, which is predicted and counted.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -23,6 +24,7 @@ struct TransformSpec {
     std::string engine;  // forced, or ""
     int threads = 1;
     bool measure = false;
+    bool in_chunks = false;  // some rows a call (RowsTransform): then scaled in a sweep of its own
     bool in_place() const { return source == target; }
 };
 
@@ -49,11 +51,14 @@ class RowsTransform {
 
   private:
     RowsTransform() = default;
+    Status plan(const LocalSpec& local);
+    index_t scaled_bytes() const { return 2 * outer_ * out_block_bytes_; }
     void copy_rows(const char* in, char* out) const;
     void scale_rows(char* out, bool before) const;
 
     TransformSpec spec_;
     std::unique_ptr<LocalFft> fft_;
+    long double scale_ = 1;  // that the engine leaves to do
     std::string engine_;
     Counts counts_;
     // Outer loops of the arrays before the axis of the rows; in each a contiguous block of rows * inner elements.

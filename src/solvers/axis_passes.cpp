@@ -48,6 +48,10 @@ struct Route {
 };
 
 bool shrinks(const Job& job) { return job.halved_axis >= 0 && !job.problem.forward(); }  // c2r
+// Where what is computed lies between sweeps: c2r and smaller elements leave no room for it in the output.
+Place between_sweeps(const Job& job) {
+    return shrinks(job) || job.problem.stores_other() ? Place::scratch : Place::output;
+}
 
 Job examine_axes(const Problem& problem, const Planner& planner) {
     Job job;
@@ -103,6 +107,7 @@ PassSpec common(const Job& job) {
     pass.backward = !job.problem.forward();
     pass.threads = job.threads;
     pass.engine = job.problem.engine;
+    pass.scratch_disks = job.problem.disks;
     return pass;
 }
 
@@ -260,7 +265,7 @@ std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
         const auto [first, end] = groups[i];
         auto pass = end == job.ndim() ? slab_pass(job, first, room) : column_pass(job, first, end, i == 0, room);
         if (!pass) return std::nullopt;
-        const Place between = shrinks(job) ? Place::scratch : Place::output;
+        const Place between = between_sweeps(job);
         pass->source = i == 0 ? Place::input : between;
         pass->target = i + 1 == groups.size() ? Place::output : between;
         pass->title = group_title(job, first, end);
@@ -269,6 +274,7 @@ std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
         route.passes.push_back(std::move(*pass));
     }
     route.passes.back().scale = job.problem.scale();
+    note_stored(job.problem, route.passes.back());
     return route;
 }
 
@@ -339,8 +345,8 @@ Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Pl
     plan->output = {Layout(problem.forward() ? job.spectrum_shape : job.real_shape, {}), problem.output_elem()};
     plan->slot_bytes.fix(Slot::work0, route->panel_bytes());
     plan->scratch_bytes =
-        shrinks(job) && route->passes.size() > 1 ? product(job.spectrum_shape) * job.elem(job.spectrum_complex) : 0;
-    plan->output_file_bytes = route->passes.back().out.payload_bytes();
+        route->passes.size() > 1 && between_sweeps(job) == Place::scratch ? route->passes[0].out.payload_bytes() : 0;
+    plan->output_file_bytes = product(problem.output_shape()) * static_cast<index_t>(problem.stored_elem().bytes());
     plan->sweeps = static_cast<int>(route->passes.size());
     for (PassSpec& pass : route->passes) {
         plan->steps.push_back(std::make_unique<PassStep>(std::move(pass), planner.machine()));

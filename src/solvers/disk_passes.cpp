@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace spanfft {
 
@@ -79,14 +80,89 @@ bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes) {
     return true;
 }
 
+ColumnPanels column_panels(const LongAxis& job, index_t outer, index_t rows, index_t row_elems, bool complex) {
+    ColumnPanels panels;
+    panels.outer = outer;
+    panels.rows = rows;
+    panels.row_elems = panels.last_row_elems = panels.columns = row_elems;
+    panels.elem_bytes = job.elem(complex);
+    return panels;
+}
+
+void set_panel_width(PassSpec& pass, index_t width) {
+    pass.in.panel = width;
+    if (pass.shape == PassSpec::Shape::columns) pass.out.panel = width;
+}
+
+bool widen_columns(PassSpec& pass, index_t room_bytes) {
+    const bool blocks = pass.shape == PassSpec::Shape::columns_to_blocks;
+    const index_t columns = pass.in.section_columns(), unit = blocks ? pass.blocks.tile_columns : 1;
+    const index_t enough = ceil_div(kLongRunBytes, unit * pass.in.elem_bytes);
+    const index_t fits = largest_that(std::min(ceil_div(columns, unit), enough), [&](index_t units) {
+        set_panel_width(pass, units * unit);
+        return pass.panel_bytes() <= room_bytes;
+    });
+    if (fits == 0) return false;
+    const index_t even = ceil_div(columns, ceil_div(columns, fits * unit));
+    const index_t block = blocks ? unit : std::max<index_t>(1, kDirectBytes / pass.out.elem_bytes);
+    const index_t whole = round_up(even, block), most = fits * unit;
+    set_panel_width(pass, whole <= most ? whole : most >= block ? most - most % block : even);
+    return true;
+}
+
+namespace {
+
+// Columns of a section, as read.
+index_t section_elems(const PassSpec& pass) {
+    return pass.half_section > 0 ? pass.half_section / 2 + 1 : pass.whole_section;
+}
+
+}  // namespace
+
+void set_sections(PassSpec& pass, index_t sections) {
+    pass.in.panel = sections * section_elems(pass);
+    pass.out.panel = sections * (pass.half_section > 0 ? pass.half_section : pass.whole_section * pass.out_points);
+}
+
+bool widen_by_sections(PassSpec& pass, index_t room_bytes) {
+    const index_t sections = pass.in.columns / section_elems(pass);
+    const index_t enough = ceil_div(kLongRunBytes, section_elems(pass) * pass.in.elem_bytes);
+    const index_t fits = largest_that(std::min(sections, enough), [&](index_t count) {
+        set_sections(pass, count);
+        return pass.panel_bytes() <= room_bytes;
+    });
+    if (fits == 0) return false;
+    set_sections(pass, 1);
+    const index_t one_bytes = pass.out.panel * pass.out.elem_bytes,
+                  block = kDirectBytes / std::gcd(kDirectBytes, one_bytes);
+    const index_t even = ceil_div(sections, ceil_div(sections, fits)), whole = round_up(even, block);
+    set_sections(pass, whole <= fits ? whole : fits >= block ? fits - fits % block : even);
+    return true;
+}
+
+double seconds_of_choice(const std::vector<const PassSpec*>& passes, const Machine& machine) {
+    double seconds = 0;
+    index_t panel_bytes = 0;
+    for (const PassSpec* pass : passes) {
+        seconds += PassStep(*pass, machine).predict(0).seconds;
+        panel_bytes = std::max(panel_bytes, pass->panel_bytes());
+    }
+    return seconds + static_cast<double>(panel_bytes) / machine.disk_read_bytes_per_second;
+}
+
 PassSpec blank_pass(const LongAxis& job, index_t lanes) {
     PassSpec pass;
     pass.precision = job.problem.precision;
     pass.backward = !job.forward;
     pass.threads = job.threads;
     pass.engine = job.problem.engine;
+    pass.scratch_disks = job.problem.disks;
     pass.lanes = lanes;
     return pass;
+}
+
+void note_stored(const Problem& problem, PassSpec& last) {
+    if (problem.stores_other()) last.stored_bytes = static_cast<index_t>(problem.stored_elem().bytes());
 }
 
 std::unique_ptr<Plan> plan_of_passes(const LongAxis& job, const char* solver, std::vector<PassSpec> passes,
@@ -101,8 +177,9 @@ std::unique_ptr<Plan> plan_of_passes(const LongAxis& job, const char* solver, st
     for (const PassSpec& pass : passes) most = std::max(most, pass.panel_bytes());
     plan->slot_bytes.fix(Slot::work0, most);
     plan->output_file_bytes =
-        product(job.problem.output_shape()) * static_cast<index_t>(job.problem.output_elem().bytes());
+        product(job.problem.output_shape()) * static_cast<index_t>(job.problem.stored_elem().bytes());
     plan->sweeps = static_cast<int>(passes.size());
+    note_stored(job.problem, passes.back());
     for (PassSpec& pass : passes) plan->steps.push_back(std::make_unique<PassStep>(std::move(pass), machine));
     return plan;
 }

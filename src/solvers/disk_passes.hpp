@@ -11,6 +11,10 @@ namespace spanfft {
 
 constexpr index_t kDiskTileBytes = index_t{1} << 20;  // what a thread works on: half of a level-2 cache
 
+// Runs that reach the disk's bandwidth: more a panel only lengthens the pipeline's ends, which are a panel's read and a
+// panel's write.
+constexpr index_t kLongRunBytes = index_t{256} << 10;
+
 // A transform of the last axis, of n points, of `outer` arrays.
 struct LongAxis {
     index_t n = 0, outer = 1;
@@ -42,8 +46,28 @@ double column_flops(index_t points, bool real);  // 5 n log2 n, or half
 // Panels as wide as `bytes` of slots allow, in multiples of `unit` columns; then all equally wide. False: none fits.
 bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes);
 
+// `outer` matrices of rows x row_elems, with panels over all columns.
+ColumnPanels column_panels(const LongAxis& job, index_t outer, index_t rows, index_t row_elems, bool complex);
+
+// Of the sides of a pass that have panels.
+void set_panel_width(PassSpec& pass, index_t columns);
+// Of a pass of whole or half sections: so many a panel.
+void set_sections(PassSpec& pass, index_t sections);
+
+// Panels as wide as fit, all equally wide, of whole blocks of the file system if they are that wide. False: none fits.
+bool widen_columns(PassSpec& pass, index_t room_bytes);
+// The same in sections.
+bool widen_by_sections(PassSpec& pass, index_t room_bytes);
+
+// Predicted seconds of a job's passes, for a choice among its ways to do it: besides what each predicts, the memory for
+// panels is touched for the first time, and the first panel is read before anything is computed.
+double seconds_of_choice(const std::vector<const PassSpec*>& passes, const Machine& machine);
+
 // A pass with what all passes of a job have in common.
 PassSpec blank_pass(const LongAxis& job, index_t lanes);
+
+// Tells the pass that writes the output what is stored there, if that is not what it computes.
+void note_stored(const Problem& problem, PassSpec& last);
 
 // A plan of these passes over one long axis; scratch and output sizes are the caller's.
 std::unique_ptr<Plan> plan_of_passes(const LongAxis& job, const char* solver, std::vector<PassSpec> passes,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/box_io_step.hpp"
+#include "plan/staging.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {
@@ -19,6 +20,11 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     Problem child_problem = problem;
     child_problem.memory_bytes = 0;
     child_problem.method.clear();
+    child_problem.input_chunk.clear();
+    child_problem.output_chunk.clear();
+    child_problem.window.clear();
+    child_problem.power = false;
+    child_problem.store.reset();
     SPANFFT_ASSIGN(auto plan, planner.plan(child_problem));
     index_t needed = 0;  // of the rank that needs the most: who divides which axis changes from step to step
     for (int rank = 0; rank < problem.ranks; ++rank) needed = std::max(needed, plan->peak_memory_bytes(rank));
@@ -29,12 +35,25 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     }
     plan->problem.memory_bytes = problem.memory_bytes;
     plan->problem.method = problem.method;
+    plan->problem.window = problem.window;
+    plan->problem.power = problem.power;
+    plan->problem.store = problem.store;
     plan->solver = std::string("file_in_memory + ") + plan->solver;
-    plan->steps.insert(plan->steps.begin(), make_read_box_step(plan->input, Slot::input, planner.machine()));
-    plan->steps.push_back(make_write_box_step(plan->output, Slot::output, planner.machine()));
+    plan->problem.input_chunk = problem.input_chunk;
+    plan->problem.output_chunk = problem.output_chunk;
+    plan->input_box = planes_box(problem.input_shape(), problem.input_chunk, plan->input.elem);
+    plan->output_box = planes_box(problem.output_shape(), problem.output_chunk, plan->output.elem);
+    const auto request_bytes = [](const Extents& box, const ElemType& elem) {
+        return box.empty() ? kBoxRequestBytes : product(box) * static_cast<index_t>(elem.bytes());
+    };
+    plan->steps.insert(plan->steps.begin(), make_read_box_step(plan->input, Slot::input, planner.machine(),
+                                                               request_bytes(plan->input_box, plan->input.elem)));
+    const auto stored_bytes = static_cast<index_t>(problem.stored_elem().bytes());
+    plan->steps.push_back(make_write_box_step(plan->output, Slot::output, planner.machine(),
+                                              request_bytes(plan->output_box, plan->output.elem), stored_bytes));
     plan->slot_bytes.hold(Slot::input, plan->input);
     plan->slot_bytes.hold(Slot::output, plan->output);
-    plan->output_file_bytes = product(problem.output_shape()) * static_cast<index_t>(problem.output_elem().bytes());
+    plan->output_file_bytes = product(problem.output_shape()) * stored_bytes;
     plan->sweeps = 1;
     return plan;
 }

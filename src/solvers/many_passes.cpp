@@ -4,10 +4,11 @@
 // reads as [f][rest][done] it writes as [rest][f][done], so that the last sweep ends in natural order. With j = the
 // index over f and r over rest (m of them) the twiddles are W^(r k), W = exp(-+2 pi i/(f m)). Worked: n = 3*4*5: sweep
 // 1 reads 3 x 20 and writes 20 x 3, sweep 2 reads 4 rows of 5 x 3 and writes 5 x (4 x 3), sweep 3 transforms the
-// columns of 5 x 12 in place. A panel is w neighbours of rest x done, within one of rest, so runs are w elements;
-// memory for w*f of them is needed, twice: n up to (M/B)^S in S sweeps. r2c halves the factor of the first sweep (k0 <=
-// f0/2 is kept, as in two_pass) and ends with the conjugates; c2r is the reverse and halves that of the last. c2c
-// alternates between scratch and the output file and ends in place; r2c and c2r use two halves of scratch.
+// columns of 5 x 12 in place. A panel is w neighbours of rest x done, so runs are w elements; memory for w*f of them is
+// needed, twice: n up to (M/B)^S in S sweeps. Where memory allows, panels between the first sweep and the last are
+// whole ones of rest, which are one run as written; else they lie within one. r2c halves the factor of the first sweep
+// (k0 <= f0/2 is kept, as in two_pass) and ends with the conjugates; c2r is the reverse and halves that of the last.
+// c2c alternates between scratch and the output file and ends in place; r2c and c2r use two halves of scratch.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -64,18 +65,9 @@ std::vector<Stage> stages_of(const LongAxis& job, const Factors& factors) {
     return stages;
 }
 
-ColumnPanels panels_of(const LongAxis& job, index_t outer, index_t rows, index_t row_elems, bool complex) {
-    ColumnPanels panels;
-    panels.outer = outer;
-    panels.rows = rows;
-    panels.row_elems = panels.last_row_elems = panels.columns = row_elems;
-    panels.elem_bytes = job.elem(complex);
-    return panels;
-}
-
 // The half spectrum in rows of `row_elems`; panels walk over the stored half of every section of `halved`.
 ColumnPanels half_spectrum(const LongAxis& job, index_t row_elems, index_t halved, bool reads) {
-    ColumnPanels panels = panels_of(job, job.outer, ceil_div(job.half(), row_elems), row_elems, true);
+    ColumnPanels panels = column_panels(job, job.outer, ceil_div(job.half(), row_elems), row_elems, true);
     panels.last_row_elems = job.half() - (panels.rows - 1) * row_elems;
     panels.section = halved / 2 + 1;
     panels.section_pitch = halved;
@@ -96,7 +88,7 @@ PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors
     pass.flops_each = column_flops(stage.f, real_in || real_out);
     if (!stage.last) pass.roots_n = stage.f * stage.whole_rest;
     if (stage.halved > 0) pass.kept = stage.halved / 2 + 1, pass.whole = stage.halved;
-    pass.in = panels_of(job, job.outer, pass.points, stage.rest * stage.done, !real_in);
+    pass.in = column_panels(job, job.outer, pass.points, stage.rest * stage.done, !real_in);
     if (stage.first) {
         pass.shape = PassSpec::Shape::columns_to_blocks;
         pass.scale = job.problem.scale();
@@ -113,9 +105,9 @@ PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors
     pass.shape = PassSpec::Shape::columns;
     if (!stage.last) {
         pass.in.section = pass.in.section_pitch = pass.twiddle_section = stage.done;
-        pass.out = panels_of(job, job.outer * stage.rest, stage.f, stage.done, true);
+        pass.out = column_panels(job, job.outer * stage.rest, stage.f, stage.done, true);
     } else if (real_out) {
-        pass.out = panels_of(job, job.outer, stage.f, stage.done, false);
+        pass.out = column_panels(job, job.outer, stage.f, stage.done, false);
     } else if (job.halves) {
         pass.in.section = pass.in.section_pitch = factors[0] / 2 + 1;
         pass.out = half_spectrum(job, job.n / stage.f, factors[0], false);
@@ -129,60 +121,74 @@ PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors
 // Where each sweep reads and writes: see above.
 void place(const LongAxis& job, Route& route) {
     const size_t count = route.passes.size();
+    const bool two_areas = job.halves || job.problem.stores_other();  // of scratch; else the output is one of them
     const BlockGrid& blocks = route.passes[0].blocks;
     const index_t region = round_up(blocks.payload_bytes(), kDirectBytes);
     for (size_t s = 0; s < count; ++s) {
         PassSpec& pass = route.passes[s];
-        const bool to_output = s + 1 == count || (!job.halves && (count - 2 - s) % 2 == 0);
+        const bool to_output = s + 1 == count || (!two_areas && (count - 2 - s) % 2 == 0);
         pass.target = to_output ? Place::output : Place::scratch;
-        if (job.halves) pass.target_scratch_bytes = static_cast<index_t>(s % 2) * region;
+        if (two_areas) pass.target_scratch_bytes = static_cast<index_t>(s % 2) * region;
         pass.source = s == 0 ? Place::input : route.passes[s - 1].target;
         if (s > 0) pass.source_scratch_bytes = route.passes[s - 1].target_scratch_bytes;
     }
-    route.scratch_bytes = job.halves ? 2 * region : region;
+    route.scratch_bytes = two_areas ? 2 * region : region;
 }
 
-void set_width(PassSpec& pass, index_t width) {
-    pass.in.panel = width;
-    if (pass.shape == PassSpec::Shape::columns) pass.out.panel = width;
-}
-
-// Panels as wide as fit, all equally wide, of whole blocks of the file system if they are that wide.
-bool widen_pass(PassSpec& pass, index_t room_bytes) {
-    const bool blocks = pass.shape == PassSpec::Shape::columns_to_blocks;
-    const index_t columns = pass.in.section_columns(), unit = blocks ? pass.blocks.tile_columns : 1;
-    const index_t fits = largest_that(ceil_div(columns, unit), [&](index_t units) {
-        set_width(pass, units * unit);
-        return pass.panel_bytes() <= room_bytes;
-    });
-    if (fits == 0) return false;
-    const index_t even = ceil_div(columns, ceil_div(columns, fits * unit));
-    const index_t block = blocks ? unit : std::max<index_t>(1, kDirectBytes / pass.out.elem_bytes);
-    const index_t whole = round_up(even, block), most = fits * unit;
-    set_width(pass, whole <= most ? whole : most >= block ? most - most % block : even);
-    return true;
+// The same sweep with panels of whole sections, if it has panels that end with theirs. Between the first sweep and the
+// last q sections are read in runs of q done elements and written in one. The last sweep of r2c takes with q sections
+// those that mirror them; then q f0 neighbours of the half spectrum are complete on either side.
+std::optional<PassSpec> by_whole_sections(const LongAxis& job, const Stage& stage, PassSpec pass) {
+    if (pass.shape != PassSpec::Shape::columns || pass.in.section == 0) return std::nullopt;
+    if (!stage.last) {
+        pass.whole_section = stage.done;
+        pass.out = column_panels(job, job.outer, 1, stage.rest * stage.f * stage.done, true);
+    } else {
+        pass.half_section = pass.out.section_pitch;
+        const index_t stored = pass.half_section / 2 + 1, walked = ceil_div(stage.done / stored, 2);
+        pass.out.section = pass.out.section_pitch = 0;
+        pass.out.mirrored = false;
+        pass.in.reflected = pass.out.reflected = true;
+        pass.in.columns = walked * stored;
+        pass.out.columns = walked * pass.half_section;
+    }
+    pass.in.section = pass.in.section_pitch = 0;
+    return pass;
 }
 
 std::optional<Route> fit(const LongAxis& job, const Factors& factors, index_t lanes, index_t tile) {
     Route route;
-    for (const Stage& stage : stages_of(job, factors)) {
+    const std::vector<Stage> stages = stages_of(job, factors);
+    for (const Stage& stage : stages) {
         route.passes.push_back(outline(job, stage, factors, lanes, tile));
-        set_width(route.passes.back(), route.passes.size() == 1 ? route.passes[0].blocks.tile_columns : 1);
+        set_panel_width(route.passes.back(), route.passes.size() == 1 ? route.passes[0].blocks.tile_columns : 1);
     }
     const index_t room = job.budget_bytes - route.own_bytes();
     if (route.panel_bytes() > room) return std::nullopt;
-    for (PassSpec& pass : route.passes) {
-        if (!widen_pass(pass, room)) return std::nullopt;
+    for (size_t s = 0; s < stages.size(); ++s) {
+        auto whole = by_whole_sections(job, stages[s], route.passes[s]);
+        if (whole && widen_by_sections(*whole, room)) {
+            route.passes[s] = std::move(*whole);
+        } else if (!widen_columns(route.passes[s], room)) {
+            return std::nullopt;
+        }
     }
     place(job, route);
     return route;
+}
+
+// Columns that the first sweep writes in one go: 512, more where two of these are an eighth of the memory at most.
+index_t widest_tile(const LongAxis& job, index_t points) {
+    index_t tile = 2048;
+    while (tile > 512 && tile * points * job.elem(true) > job.budget_bytes / 16) tile /= 2;
+    return tile;
 }
 
 // As wide tiles as there is memory for.
 std::optional<Route> fit_tiles(const LongAxis& job, const Factors& factors) {
     const index_t longest = *std::max_element(factors.begin(), factors.end());
     for (index_t lanes = lanes_for(job, longest); lanes >= 1; lanes /= 2) {
-        for (index_t tile = std::max<index_t>(lanes, 512); tile >= lanes; tile /= 2) {
+        for (index_t tile = std::max(lanes, widest_tile(job, factors[0])); tile >= lanes; tile /= 2) {
             if (auto route = fit(job, factors, lanes, tile)) return route;
         }
     }
@@ -232,7 +238,9 @@ std::optional<Route> best_route(const LongAxis& job, const Machine& machine) {
         for (const Factors& factors : ways_to_split(job.n, count)) {
             auto route = fit_tiles(job, factors);
             if (!route) continue;
-            for (const PassSpec& pass : route->passes) route->seconds += PassStep(pass, machine).predict(0).seconds;
+            std::vector<const PassSpec*> passes;
+            for (const PassSpec& pass : route->passes) passes.push_back(&pass);
+            route->seconds = seconds_of_choice(passes, machine);
             if (!best || route->seconds < best->seconds) best = std::move(route);
         }
         if (best) break;  // one sweep more costs more than shorter runs do
@@ -281,6 +289,7 @@ Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Pl
     const index_t scratch_bytes = route->scratch_bytes;
     auto plan = plan_of_passes(job, "many_passes", std::move(route->passes), planner.machine());
     plan->scratch_bytes = scratch_bytes;
+    plan->reads_twice = job.halves && !job.forward;
     return plan;
 }
 

@@ -179,6 +179,8 @@ Result<std::unique_ptr<Plan>> plan_route(const Problem& problem, const Route& fo
             SPANFFT_TRY(choice.strategy->check(moved));
             auto step = make_exchange_step(moved, slots[i].first, slots[i].second, *choice.strategy, planner.machine());
             if (before && can_pipeline(*before, moved, *choice.strategy, slots[i].second)) {
+                before->in_chunks = true;
+                SPANFFT_ASSIGN(plan->steps.back(), make_transform_step(*before, planner.machine(), plan->notes));
                 step = make_pipelined_step(*before, std::move(plan->steps.back()), std::move(moved), std::move(step),
                                            *choice.strategy, slots[i].second, planner.machine());
                 plan->steps.pop_back();

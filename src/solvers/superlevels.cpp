@@ -10,7 +10,8 @@
 // Memory: synchronous: M is half of it (the BMMC permutes from one buffer to another), asynchronous: a quarter; as much
 // as one memoryload more is left to the engine. The block size is the best of 4 KiB to 256 KiB; `method=superlevels:`
 // takes sync, async, block=BYTES and disks=D.
-// On disk: input and output are ordinary files, seen as D disks; between them the array lies in scratch, twice.
+// On disk: input and output are ordinary files, seen as D disks; between them the array lies in scratch, twice. Where
+// the problem says that scratch is on D disks, block q of it really is on disk q mod D.
 #include <algorithm>
 #include <optional>
 
@@ -24,7 +25,7 @@ namespace {
 struct Options {
     IoMode mode = IoMode::asynchronous;
     index_t block_bytes = 0;  // 0: chosen
-    int d = 0;
+    std::optional<int> d;     // not said: those of the scratch, if P1's layout takes so many
 };
 
 int log2_of(index_t n) { return 63 - __builtin_clzll(static_cast<Word>(n)); }
@@ -67,6 +68,8 @@ struct Job {
     index_t record_bytes = 16;
     int threads = 1;
     index_t budget_bytes = 0;
+    int d = 0;
+    bool real_disks() const { return problem.disks > 1 && problem.disks == 1 << d; }
 };
 
 Result<Job> examine(const Problem& problem, const Planner& planner) {
@@ -85,6 +88,7 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     Job job;
     job.problem = problem;
     SPANFFT_ASSIGN(job.options, parse_options(problem.method));
+    job.d = job.options.d.value_or(power_of_two(problem.disks) ? log2_of(problem.disks) : 0);
     job.n = log2_of(points);
     job.record_bytes = static_cast<index_t>(problem.input_elem().bytes());
     if (const index_t block = job.options.block_bytes;
@@ -101,9 +105,10 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
 struct Route {
     PdmSpec spec;
     std::vector<Superlevel> levels;
-    std::vector<BmmcPlan> permutations;  // one before each level, one after the last
+    std::vector<BmmcPlan> permutations;         // one before each level, one after the last
+    std::vector<std::vector<PdmPlace>> places;  // of the array before the first sweep of each and after all of them
     std::vector<std::string> titles;
-    index_t parallel_ios = 0, bound = 0, sweeps = 0, own_bytes = 0;
+    index_t parallel_ios = 0, bound = 0, sweeps = 0, own_bytes = 0, areas = 0;
     double seconds = 0;
 };
 
@@ -115,9 +120,31 @@ index_t published_bound(const PdmShape& s) {
     return 2 * s.stripes() * (sweeps(reversal) + levels * (1 + sweeps(rotation)));
 }
 
+// Input, then two areas of scratch by turns, then output: no sweep overwrites what it reads.
+void choose_places(Route& route) {
+    size_t total = route.levels.size(), done = 0;
+    for (const BmmcPlan& each : route.permutations) total += each.factors.size();
+    const auto place = [&](size_t sweep) {
+        if (sweep == 0) return PdmPlace{Place::input, 0};
+        if (sweep == total) return PdmPlace{Place::output, 0};
+        const auto area = static_cast<index_t>((sweep - 1) % 2);
+        route.areas = std::max(route.areas, area + 1);
+        return PdmPlace{Place::scratch, area};
+    };
+    for (size_t i = 0; i < route.permutations.size(); ++i) {
+        std::vector<PdmPlace>& places = route.places.emplace_back();
+        for (size_t k = 0; k <= route.permutations[i].factors.size(); ++k) places.push_back(place(done + k));
+        done += route.permutations[i].factors.size();
+        if (i == route.levels.size()) continue;
+        route.levels[i].from = place(done);
+        route.levels[i].to = place(++done);
+    }
+}
+
 Result<Route> make_route(const Job& job, const PdmShape& shape, const Machine& machine) {
     Route route;
-    route.spec = {shape, job.problem.precision, job.options.mode, job.threads};
+    route.spec = {shape, job.problem.precision, job.options.mode, job.threads, job.problem.disks};
+    if (job.problem.stores_other()) route.spec.stored_bytes = static_cast<index_t>(job.problem.stored_elem().bytes());
     const int n = shape.n;
     BitMatrix before = BitMatrix::bit_reversal(n);
     std::string title = "bit reversal";
@@ -140,10 +167,12 @@ Result<Route> make_route(const Job& job, const PdmShape& shape, const Machine& m
     SPANFFT_ASSIGN(BmmcPlan last, plan_bmmc({before, 0}, shape));
     route.permutations.push_back(std::move(last));
     route.titles.push_back(title);
-    for (const BmmcPlan& each : route.permutations) {
+    choose_places(route);
+    for (size_t i = 0; i < route.permutations.size(); ++i) {
+        const BmmcPlan& each = route.permutations[i];
         route.parallel_ios += each.predicted().total();
         route.sweeps += static_cast<index_t>(each.factors.size());
-        route.seconds += make_permute_step(route.spec, each, {{}, {}}, "", machine)->predict(0).seconds;
+        route.seconds += make_permute_step(route.spec, each, route.places[i], "", machine)->predict(0).seconds;
     }
     for (const Superlevel& each : route.levels) {
         const Counts counts = make_superlevel_step(route.spec, each, machine)->predict(0);
@@ -165,14 +194,13 @@ std::optional<Route> best_route(const Job& job, const Machine& machine) {
     for (int m = std::min(job.n - 1, room > 0 ? log2_of(room) : 0); m >= 1; --m) {
         std::optional<Route> best;
         constexpr index_t kSmallestBlock = 4096, kLargestBlock = index_t{256} << 10;
-        for (int b = 0; b < m && b + job.options.d <= m; ++b) {
+        for (int b = 0; b < m && b + job.d <= m; ++b) {
             const index_t bytes = job.record_bytes << b;
-            const bool most =
-                b + 1 == m || b + 1 + job.options.d > m;  // small memory: the largest block that it allows
+            const bool most = b + 1 == m || b + 1 + job.d > m;  // small memory: the largest block that it allows
             if (job.options.block_bytes > 0 ? bytes != job.options.block_bytes
                                             : bytes > kLargestBlock || (bytes < kSmallestBlock && !most && b > 0))
                 continue;
-            auto route = make_route(job, {job.n, m, b, job.options.d}, machine);
+            auto route = make_route(job, {job.n, m, b, job.d}, machine);
             if (!route.ok() || needed_bytes(route.value()) > job.budget_bytes) continue;
             if (!best || route.value().seconds < best->seconds) best = std::move(route).value();
         }
@@ -186,7 +214,7 @@ index_t smallest_memory(const Job& job, const Machine& machine) {
     index_t smallest = 0;
     for (int m = 1; m < job.n; ++m) {
         const int b = job.options.block_bytes > 0 ? log2_of(job.options.block_bytes / job.record_bytes) : 0;
-        const auto route = make_route(job, {job.n, m, b, job.options.d}, machine);
+        const auto route = make_route(job, {job.n, m, b, job.d}, machine);
         if (!route.ok()) continue;
         const index_t needed = needed_bytes(route.value());
         if (smallest == 0 || needed < smallest) smallest = needed;
@@ -196,29 +224,13 @@ index_t smallest_memory(const Job& job, const Machine& machine) {
     return budget;
 }
 
-// Input, then scratch by turns, then output; superlevels stay where they are.
 void add_steps(Plan& plan, Route& route, const Machine& machine) {
-    size_t total = 0, done = 0;
-    for (const BmmcPlan& each : route.permutations) total += each.factors.size();
-    index_t areas = 0;
-    const auto place = [&](size_t sweep) {
-        if (sweep == 0) return PdmPlace{Place::input, 0};
-        if (sweep == total) return PdmPlace{Place::output, 0};
-        const auto area = static_cast<index_t>((sweep - 1) % 2);
-        areas = std::max(areas, area + 1);
-        return PdmPlace{Place::scratch, area};
-    };
     for (size_t i = 0; i < route.permutations.size(); ++i) {
-        std::vector<PdmPlace> places;
-        for (size_t k = 0; k <= route.permutations[i].factors.size(); ++k) places.push_back(place(done + k));
-        done += route.permutations[i].factors.size();
-        plan.steps.push_back(make_permute_step(route.spec, std::move(route.permutations[i]), std::move(places),
+        plan.steps.push_back(make_permute_step(route.spec, std::move(route.permutations[i]), std::move(route.places[i]),
                                                route.titles[i], machine));
-        if (i == route.levels.size()) break;
-        route.levels[i].place = place(done);
-        plan.steps.push_back(make_superlevel_step(route.spec, route.levels[i], machine));
+        if (i < route.levels.size()) plan.steps.push_back(make_superlevel_step(route.spec, route.levels[i], machine));
     }
-    plan.scratch_bytes = areas * route.spec.array_bytes();
+    plan.scratch_bytes = route.areas * route.spec.array_bytes();
 }
 
 std::string shape_note(const Route& route) {
@@ -251,8 +263,9 @@ Result<std::unique_ptr<Plan>> solve_superlevels(const Problem& problem, const Pl
     plan->input = {Layout(problem.input_shape(), {}), problem.input_elem()};
     plan->output = {Layout(problem.output_shape(), {}), problem.output_elem()};
     plan->slot_bytes.fix(Slot::work0, route->spec.work_bytes());
-    plan->output_file_bytes = route->spec.array_bytes();
+    plan->output_file_bytes = product(problem.shape) * static_cast<index_t>(problem.stored_elem().bytes());
     plan->sweeps = static_cast<int>(route->sweeps);
+    if (job.real_disks()) plan->scratch_block_bytes = route->spec.block_bytes();
     plan->notes.push_back(shape_note(*route));
     add_steps(*plan, *route, planner.machine());
     return plan;

@@ -10,6 +10,7 @@ Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner
 Result<std::unique_ptr<Plan>> solve_shared(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_row_passes(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_superlevels(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Planner& planner);

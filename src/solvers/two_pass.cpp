@@ -169,7 +169,7 @@ std::optional<Split> best_in_place(const Job& job) {
 
 std::optional<Split> best_split(const Job& job) {
     std::optional<Split> best;
-    if (!job.halves && job.chirp.length == 0) best = best_in_place(job);
+    if (!job.halves && job.chirp.length == 0 && !job.problem.stores_other()) best = best_in_place(job);
     if (best) return best;
     for (index_t n1 : divisors(job.n)) {
         if (n1 == 1 || n1 == job.n) continue;
@@ -193,10 +193,10 @@ std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, co
     Split split = outline(job, n1, job.n / n1, lanes, 1, 1);
     PassSpec &first = split.first, &second = split.second;
     first.shape = PassSpec::Shape::columns;
-    first.target = Place::output;
+    first.target = job.problem.stores_other() ? Place::scratch : Place::output;
     first.out = first.in;
     second.shape = PassSpec::Shape::slabs;
-    second.source = Place::output;
+    second.source = first.target;
     second.lanes = 1;
     second.in = first.in;
     second.in.outer = second.in.rows = 1;
@@ -329,7 +329,9 @@ Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Plann
     const index_t n1 = split->first.points;
     finish(job, *split);
 
-    const index_t scratch_bytes = split->first.target == Place::scratch ? split->first.blocks.scratch_bytes() : 0;
+    const bool blocks = split->first.shape == PassSpec::Shape::columns_to_blocks;
+    const index_t between_bytes = blocks ? split->first.blocks.scratch_bytes() : split->first.out.payload_bytes();
+    const index_t scratch_bytes = split->first.target == Place::scratch ? between_bytes : 0;
     auto plan = plan_of_passes(job, "two_pass", {std::move(split->first), std::move(split->second)}, planner.machine());
     plan->scratch_bytes = scratch_bytes;
     plan->leaves_exchanged = exchanged;

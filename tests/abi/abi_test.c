@@ -268,6 +268,79 @@ static int stop_at_once(int64_t done, int64_t total, void* user) {
     return 0;
 }
 
+/* Elements and the places of the first ones, added up. */
+typedef struct seen_blocks {
+    int64_t elements, places;
+    int ndim_is_2;
+} seen_blocks;
+
+static int add_block(spanfft_block* block, void* user) {
+    seen_blocks* seen = (seen_blocks*)user;
+    seen->elements += block->count;
+    seen->places += block->first;
+    seen->ndim_is_2 += block->ndim == 2 && block->index[0] * 4 + block->index[1] == block->first &&
+                       block->size == sizeof(spanfft_block);
+    return 0;
+}
+
+static int refuse_block(spanfft_block* block, void* user) {
+    (void)user;
+    snprintf(block->message, sizeof block->message, "not %d of these", (int)block->count);
+    return 7;
+}
+
+/* 2 x 4 complex numbers from `input`: the real parts, which the callback picks, as they are stored. */
+static int pick_real_parts(spanfft_block* block, void* user) {
+    int64_t i;
+    for (i = 0; i < block->count; ++i) ((float*)block->stored)[i] = (float)((const double*)block->data)[2 * i];
+    block->filled = 1;
+    return add_block(block, user);
+}
+
+static void block_callbacks(void) {
+    const char* folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    char input[512], output[512];
+    spanfft_plan* plan = NULL;
+    spanfft_block_callbacks calls = {0};
+    seen_blocks seen = {0};
+    double in[16] = {0};
+    float out[9];
+    FILE* file;
+    int i;
+    in[0] = 1;
+    snprintf(input, sizeof input, "%s/spanfft_abi_test_%p.in", folder, (void*)&plan);
+    snprintf(output, sizeof output, "%s/spanfft_abi_test_%p.out", folder, (void*)&plan);
+    file = fopen(input, "wb");
+    CHECK(file && fwrite(in, 1, sizeof in, file) == sizeof in && fclose(file) == 0);
+    calls.on_input = add_block;
+    calls.on_output = pick_real_parts;
+    calls.user = &seen;
+    CHECK(spanfft_plan_parse("c2c 2x4 memory=1MiB store=float32", NULL, &plan) == SPANFFT_OK);
+    CHECK(spanfft_plan_set_callbacks(plan, &calls) == SPANFFT_INVALID_ARGUMENT && says("size"));
+    calls.size = sizeof calls;
+    CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, NULL, NULL) == SPANFFT_INVALID_ARGUMENT &&
+          says("power"));
+    CHECK(spanfft_plan_set_callbacks(plan, &calls) == SPANFFT_OK);
+    CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, NULL, NULL) == SPANFFT_OK);
+    CHECK(seen.elements == 16 && seen.places == 0 && seen.ndim_is_2 == 2);
+    file = fopen(output, "rb");
+    CHECK(file && fread(out, sizeof *out, 9, file) == 8 && fclose(file) == 0);
+    for (i = 0; i < 8; ++i) CHECK(out[i] == 1.0F);
+    remove(output);
+    calls.on_input = refuse_block;
+    CHECK(spanfft_plan_set_callbacks(plan, &calls) == SPANFFT_OK);
+    CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, NULL, NULL) == SPANFFT_CALLBACK_FAILED &&
+          says("not 8 of these") && says("input"));
+    CHECK(fopen(output, "rb") == NULL);
+    CHECK(spanfft_plan_set_callbacks(plan, NULL) == SPANFFT_OK);
+    spanfft_plan_free(plan);
+    remove(input);
+    CHECK(spanfft_plan_set_callbacks(NULL, &calls) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_plan_parse("c2c 8", NULL, &plan) == SPANFFT_OK);
+    CHECK(spanfft_plan_set_callbacks(plan, &calls) == SPANFFT_INVALID_ARGUMENT && says("memory="));
+    spanfft_plan_free(plan);
+}
+
 /* Each error code with the sentence that goes with it. SPANFFT_MPI_ERROR needs ranks; OUT_OF_MEMORY, NO_SPACE and
  * INTERNAL need faults: other tests have them. */
 static void error_codes(void) {
@@ -277,7 +350,8 @@ static void error_codes(void) {
     char input[512], output[512];
     int calls = 0;
     FILE* file;
-    double in[16] = {0}, out[16];
+    double in[16] = {0, 0, 1}, out[16];
+    char back[129];
 
     CHECK(spanfft_plan_parse(NULL, NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
     CHECK(spanfft_plan_parse("c2c 8", NULL, NULL) == SPANFFT_INVALID_ARGUMENT && says("plan is NULL"));
@@ -313,9 +387,27 @@ static void error_codes(void) {
     CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, stop_at_once, &calls) == SPANFFT_INTERRUPTED);
     CHECK(calls == 1);
     CHECK(fopen(output, "rb") == NULL); /* nothing half-done under the output's name */
+    CHECK(spanfft_plan_set_journal(NULL, SPANFFT_JOURNAL_AUTO, 1) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_plan_set_journal(plan, 4, 1) == SPANFFT_INVALID_ARGUMENT && says("4") && says("RESTART"));
+    CHECK(spanfft_unfinished_run(NULL, 0, output, 0, NULL, &text) == SPANFFT_INVALID_ARGUMENT);
+    CHECK(spanfft_unfinished_run(input, 0, output, 0, NULL, &text) == SPANFFT_OK && strcmp(text, "") == 0);
+    spanfft_free(text);
+    CHECK(spanfft_plan_set_journal(plan, SPANFFT_JOURNAL_RESUME, 1) == SPANFFT_OK); /* in memory: it has none */
+    CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, NULL, NULL) == SPANFFT_INVALID_ARGUMENT &&
+          says("no journal"));
+    CHECK(spanfft_plan_set_journal(plan, SPANFFT_JOURNAL_AUTO, 1) == SPANFFT_OK);
     CHECK(spanfft_transform_file(plan, input, 0, output, "head", 4, NULL, NULL, NULL) == SPANFFT_OK);
+    CHECK(spanfft_plan_resumed_bytes(plan) == 0 && spanfft_plan_resumed_bytes(NULL) == 0);
     file = fopen(output, "rb");
     CHECK(file && fread(out, 1, 4, file) == 4 && memcmp(out, "head", 4) == 0 && fread(out, 1, 129, file) == 128);
+    if (file) fclose(file);
+    CHECK(spanfft_transform_in_place(NULL, input, 0, NULL, NULL, NULL) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_plan_set_journal(plan, SPANFFT_JOURNAL_OFF, 1) == SPANFFT_OK);
+    CHECK(spanfft_transform_in_place(plan, input, 0, NULL, NULL, NULL) == SPANFFT_INVALID_ARGUMENT && says("journal"));
+    CHECK(spanfft_plan_set_journal(plan, SPANFFT_JOURNAL_AUTO, 1) == SPANFFT_OK);
+    CHECK(spanfft_transform_in_place(plan, input, 0, NULL, NULL, NULL) == SPANFFT_OK);
+    file = fopen(input, "rb");
+    CHECK(file && fread(back, 1, 129, file) == 128 && memcmp(back, out, 128) == 0);
     if (file) fclose(file);
     remove(input);
     remove(output);
@@ -401,6 +493,69 @@ static void permutations(void) {
     remove(output);
 }
 
+/* A 60 x 40 array of complex doubles that the program keeps itself, in chunks of 7 x 9. */
+typedef struct kept_array {
+    double values[60][40][2];
+    int into_memory; /* the way */
+    int calls, fail_at;
+} kept_array;
+
+static int move_box(const int64_t* first, const int64_t* extent, void* data, void* user) {
+    kept_array* kept = user;
+    double* box = data;
+    int64_t row, bytes = extent[1] * 16;
+    if (++kept->calls == kept->fail_at) {
+        spanfft_set_error("the array's third shelf is empty");
+        return SPANFFT_CORRUPT_DATA;
+    }
+    if (first[0] % 7 || first[1] % 9) return 77; /* no chunk begins here */
+    for (row = 0; row < extent[0]; ++row, box += 2 * extent[1]) {
+        void* mine = kept->values[first[0] + row][first[1]];
+        memcpy(kept->into_memory ? (void*)box : mine, kept->into_memory ? mine : (void*)box, (size_t)bytes);
+    }
+    return SPANFFT_OK;
+}
+
+static void stores(const char* memory) {
+    char text[160];
+    const char* tmp = getenv("TMPDIR");
+    const char* folder = tmp ? tmp : "/tmp";
+    spanfft_plan* plan = NULL;
+    static kept_array source, target;
+    spanfft_store input = {0}, output = {0};
+    double sum = 0;
+    int i, j;
+    memset(&source, 0, sizeof source);
+    memset(&target, 0, sizeof target);
+    source.into_memory = 1;
+    for (i = 0; i < 60; ++i) {
+        for (j = 0; j < 40; ++j) sum += source.values[i][j][0] = i - 0.5 * j;
+    }
+    snprintf(text, sizeof text, "c2c 60x40 memory=%s input_chunk=7x9 output_chunk=7x9", memory);
+    CHECK(spanfft_plan_parse(text, NULL, &plan) == SPANFFT_OK);
+    CHECK(spanfft_transform_stores(plan, &input, &output, folder, NULL, NULL) == SPANFFT_INVALID_ARGUMENT &&
+          says("size"));
+    input.size = output.size = sizeof(spanfft_store);
+    CHECK(spanfft_transform_stores(plan, &input, &output, folder, NULL, NULL) == SPANFFT_INVALID_ARGUMENT &&
+          says("input_chunk"));
+    input.transfer = output.transfer = move_box;
+    input.user = &source;
+    output.user = &target;
+    CHECK(spanfft_transform_stores(plan, &input, &output, folder, NULL, NULL) == SPANFFT_OK);
+    CHECK(fabs(target.values[0][0][0] - sum) < 1e-9);
+    CHECK(fabs(target.values[1][1][0]) < 1e-9);
+    CHECK(fabs(target.values[0][20][0] - 600) < 1e-9); /* 60 times the sum of -j/2 (-1)^j over j < 40 */
+    source.calls = 0;
+    source.fail_at = 1;
+    CHECK(spanfft_transform_stores(plan, &input, &output, folder, NULL, NULL) == SPANFFT_CORRUPT_DATA &&
+          says("third shelf"));
+    target.calls = source.calls = source.fail_at = 0;
+    target.fail_at = 1;
+    CHECK(spanfft_transform_stores(plan, &input, &output, folder, NULL, NULL) == SPANFFT_CORRUPT_DATA &&
+          says("third shelf"));
+    spanfft_plan_free(plan);
+}
+
 int main(void) {
     CHECK(strcmp(spanfft_last_error(), "") == 0);
     sizes_and_defaults();
@@ -410,8 +565,11 @@ int main(void) {
     round_trip();
     traces();
     error_codes();
+    block_callbacks();
     engines();
     permutations();
+    stores("1MiB"); /* in memory, and not */
+    stores("28KiB");
     spanfft_comm_free(NULL);
     if (failures == 0) printf("abi_test: everything holds\n");
     return failures ? 1 : 0;

@@ -65,12 +65,7 @@ TEST(DiskFaults, EveryOperationOnStripedScratchThatFailsIsReported) {
         ASSERT_TRUE(whole.status.ok()) << whole.status.message();
         EXPECT_LT(error_in_units(whole.plan->problem, whole.output, direct_transform(whole.plan->problem, whole.input)),
                   allowed_error(whole.plan->problem));
-        for (size_t i = 0; i < whole.counted.size(); ++i) {
-            EXPECT_EQ(whole.counted[i].disk_reads, whole.predicted[i].disk_reads);
-            EXPECT_EQ(whole.counted[i].disk_writes, whole.predicted[i].disk_writes);
-            EXPECT_EQ(whole.counted[i].disk_read_bytes, whole.predicted[i].disk_read_bytes);
-            EXPECT_EQ(whole.counted[i].disk_written_bytes, whole.predicted[i].disk_written_bytes);
-        }
+        expect_as_predicted(whole);
         const index_t operations = none.operations.load();
         for (index_t n = 1; n <= operations; n += operations < 200 ? 1 : operations / 40) {
             FaultPlan faults;

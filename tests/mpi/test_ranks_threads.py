@@ -18,7 +18,8 @@ def places(comm, threads_each):
     """The CPUs of each thread that making and running a plan adds to this process."""
     before = threads()
     caller = os.sched_getaffinity(0)
-    with Plan((24, 20, 6), comm=comm, exchange="shared", engine="ducc0", threads=threads_each) as plan:
+    slabs = (comm.size,)  # one divided axis: each step along one has threads of its own
+    with Plan((24, 20, 6), comm=comm, grid=slabs, exchange="shared", engine="ducc0", threads=threads_each) as plan:
         found = [os.sched_getaffinity(thread) for thread in threads() - before]
         plan.forward(plan.input_array())
         assert os.sched_getaffinity(0) == caller

@@ -28,6 +28,17 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"hypothesis seed: {config.getoption('--hypothesis-seed', None) or 'random, printed on failure'}"
 
 
+# What these look at belongs to the whole machine: block devices, network namespaces.
+WHOLE_MACHINE = ("test_cluster", "test_cluster_bench", "test_loop_disks")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """For a run in several processes: a file's tests stay in one, with what they share."""
+    for item in items:
+        name = item.path.stem
+        item.add_marker(pytest.mark.xdist_group("whole_machine" if name in WHOLE_MACHINE else name))
+
+
 def largest_prime(n: int) -> int:
     largest, p = 1, 2
     while n > 1:
@@ -66,7 +77,8 @@ def reference(name: str, x: np.ndarray, **options: object) -> np.ndarray:
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """Random numbers with a seed of the test's own name, so that each test can be run alone."""
-    return np.random.default_rng(list(request.node.nodeid.encode()))
+    group = next(request.node.iter_markers("xdist_group")).args[0]  # which xdist adds to the name
+    return np.random.default_rng(list(request.node.nodeid.removesuffix(f"@{group}").encode()))
 
 
 def cli_environment(**changes: str) -> dict[str, str]:

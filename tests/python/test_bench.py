@@ -128,6 +128,14 @@ def test_a_target_is_not_decided_against_a_planner_that_was_stopped() -> None:
     )
 
 
+def test_a_rival_that_was_stopped_is_a_bound_where_that_decides() -> None:
+    target = Target("4x faster", "ours", "theirs", 0.25)
+    theirs = {"case": "c", "peer": "theirs", "absent": "stopped after 40 s", "at_least_seconds": 40.0}
+    ours = row("ours", 5.0, {})
+    assert summary._verdict(target, "c", [ours, theirs]).startswith("- met: 4x faster: ours / theirs = 0.12")
+    assert "theirs is absent" in summary._verdict(target, "c", [row("ours", 20.0, {}), theirs])
+
+
 def test_blocks_of_a_grid_tile_the_array() -> None:
     case = replace(all_cases()["c2c-256-4"], shape=(5, 7, 3))
     worlds = [World(None, rank, 4, 2, Pool()) for rank in range(4)]
@@ -137,7 +145,7 @@ def test_blocks_of_a_grid_tile_the_array() -> None:
 
 
 def test_every_case_names_known_peers_and_fits_its_small_form() -> None:
-    assert len(all_cases()) == 13
+    assert len(all_cases()) == 26
     for case in all_cases().values():
         assert set(case.peers) <= set(PEERS)
         assert case.repeats >= MIN_REPEATS
@@ -145,7 +153,7 @@ def test_every_case_names_known_peers_and_fits_its_small_form() -> None:
         assert case.small().on_disk == case.on_disk
         for target in case.targets:
             assert target.peer in case.peers
-            assert set(target.rivals) <= {*all_cases()[target.of_case or case.name].peers, "limit"}
+            assert set(target.rivals) <= {*all_cases()[target.of_case or case.name].peers, "limit", "moved"}
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -182,3 +190,14 @@ def test_too_few_repeats_are_refused() -> None:
     ran = bench("--repeats", "3", "--case", "c2c-1d-1")
     assert ran.returncode == 2
     assert "at least 5" in ran.stderr
+
+
+def test_ratios_run_in_their_small_form() -> None:
+    if not MPIEXEC:
+        pytest.skip("no mpiexec")
+    command = [sys.executable, str(BENCH / "ratios.py"), "--small"]
+    environment = {**os.environ, "SPANFFT_MPIEXEC": str(MPIEXEC)}
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    names = [line.split("|")[1].strip() for line in ran.stdout.splitlines()]
+    assert names[2:] == ["exchange", "contiguity", "contiguity", "real", "planning", "journal"]

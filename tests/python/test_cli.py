@@ -226,8 +226,8 @@ def start_and_catch(arguments, tmp_path):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_leave_nothing_behind(number, code, tmp_path):
-    process = start_and_catch(large_input(tmp_path), tmp_path)
+def test_signals_leave_nothing_behind_without_a_journal(number, code, tmp_path):
+    process = start_and_catch([*large_input(tmp_path), "--no-journal"], tmp_path)
     process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     if process.returncode == 0:
@@ -237,8 +237,9 @@ def test_signals_leave_nothing_behind(number, code, tmp_path):
     assert os.listdir(tmp_path) == ["in.raw"]
 
 
-def test_killed_runs_leave_nothing_after_the_next(tmp_path):
-    arguments = large_input(tmp_path)
+@pytest.mark.parametrize("journal", [[], ["--no-journal"]])
+def test_killed_runs_leave_nothing_after_the_next(journal, tmp_path):
+    arguments = [*large_input(tmp_path), *journal]
     process = start_and_catch(arguments, tmp_path)
     process.kill()
     process.communicate()

@@ -220,7 +220,7 @@ def test_frequencies_and_shifts():
 def test_many_shapes_do_not_pile_up(rng):
     for n in range(1, 200):
         spanfft.fft(np.ones(n))
-    from spanfft._fft import _pool
+    from spanfft._calls import _pool
 
     assert len(_pool._idle) <= _pool._max_plans
     assert _pool._bytes <= _pool._max_bytes

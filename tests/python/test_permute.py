@@ -175,6 +175,23 @@ def test_superlevels_from_file_to_file(dtype, method, rng, tmp_path):
     assert_within_rule(np.load(tmp_path / "out.npy"), scipy.fft.ifft(x.astype("clongdouble")))
 
 
+def test_superlevels_on_scratch_folders_as_p1_lays_disks_out(rng, tmp_path):
+    x = numbers(rng, 1 << 16, "complex128")
+    saved(tmp_path, x)
+    folders = [tmp_path / name for name in ("a", "b", "c", "d")]
+    for folder in folders:
+        folder.mkdir()
+    for count, lg_disks in ((1, 0), (2, 1), (3, 0), (4, 2)):
+        done = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", method="superlevels", memory="1MiB",
+                                 scratch=folders[:count])  # fmt: skip
+        report = done.report
+        assert report["counted"]["parallel_ios"] == report["predicted"]["parallel_ios"] > 0
+        assert f"D=2^{lg_disks}," in done.explain
+        assert ("disks=" in report["problem"]) == (count > 1)
+        assert_within_rule(np.load(tmp_path / "out.npy"), scipy.fft.fft(x.astype("clongdouble")))
+        assert not any(os.listdir(folder) for folder in folders)
+
+
 def test_a_forced_method_that_cannot_says_why(rng, tmp_path):
     saved(tmp_path, numbers(rng, 1000, "complex64"))
     done = cli("transform", "in.npy", "out.npy", "--method", "superlevels", cwd=tmp_path)

@@ -373,3 +373,28 @@ def test_many_plans_at_once(rng):
     for plan in plans:
         u = numbers(rng, plan.shape, float)
         np.testing.assert_allclose(plan.backward(plan.forward(u)), u, atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("shape", "axes", "kind"),
+    [
+        ((200, 300), None, "c2c"),  # tiles
+        ((20, 30, 31), None, "c2c"),  # too small for them
+        ((70, 130, 120), None, "c2c"),  # planes
+        ((70, 130, 121), None, "r2c"),
+        ((9000, 128), (1,), "c2c"),  # lists of lines
+        ((9000, 200), (1,), "r2c"),
+    ],
+)
+def test_the_sweeps_of_scaling_are_those_predicted(rng, engine, shape, axes, kind):
+    plan = Plan(shape, "complex128" if kind == "c2c" else "float64", axes=axes, kind=kind, engine=engine, threads=1)
+    real = numbers(rng, shape, complex if kind == "c2c" else float)
+    spectrum = (scipy.fft.fftn if kind == "c2c" else scipy.fft.rfftn)(real, axes=axes)
+    name, lengths = ("ifftn", {}) if kind == "c2c" else ("irfftn", {"s": [shape[a] for a in axes or range(len(shape))]})
+    assert_within_rule(plan.backward(spectrum), reference(name, spectrum, axes=axes, **lengths))
+    report = plan.report("backward")
+    assert report["counted"]["memory_bytes"] == report["predicted"]["memory_bytes"]
+    if engine == "ducc0":  # multiplies while it transforms: every step reads once and writes once
+        steps = len(report["steps"])
+        assert report["counted"]["memory_bytes"] <= steps * 2 * max(real.nbytes, spectrum.nbytes)

@@ -178,6 +178,30 @@ def test_probe_alone_measures_memory_and_plans_say_so(home, tmp_path):
     assert notes == spanfft.Plan((6, 6)).report()["notes"]
 
 
+def test_probe_of_a_disk_is_kept_and_decides_how_files_are_swept(home, tmp_path):
+    done = cli("probe", "--quick", "--disk", tmp_path, SPANFFT_HOME=str(home))
+    assert done.returncode == 0, done.stderr
+    assert "a small request takes" in done.stdout
+    assert list(tmp_path.iterdir()) == [home]  # no file is left
+    first = spanfft.read_machine(spanfft.probe(quick=True, disk=tmp_path))["numbers"]
+    figures = ("disk_read_bytes_per_second", "disk_write_bytes_per_second", "disk_request_seconds")
+    assert all(first[key] > 0 for key in figures)
+    again = spanfft.read_machine(spanfft.probe(quick=True))["numbers"]  # another probe leaves the disk as it was found
+    for key in figures:
+        assert again[key] == first[key]
+    # Where a request costs much, three sweeps with long runs beat two with short ones; where nothing, two with any.
+    figures = spanfft.probe(quick=True, store=False)
+    found = next(line for line in figures.splitlines() if line.startswith("disk_request_seconds"))
+    for seconds, solver in (("0.01", "many_passes"), ("0", "two_pass")):
+        machine = figures.replace(found, f"disk_request_seconds {seconds}")
+        assert core.imagine("r2c 268435456 float memory=64MiB", machine).solver == solver
+
+
+def test_probe_of_a_disk_names_what_is_wrong(home, tmp_path):
+    with pytest.raises(spanfft.IOFailure, match="no folder"):
+        spanfft.probe(quick=True, disk=tmp_path / "nowhere")
+
+
 def test_probe_with_engines(home):
     figures = spanfft.read_machine(spanfft.probe(seconds=3))
     assert {row["engine"] for row in figures["engines"]} <= {"fftw", "mkl", "ducc0"}

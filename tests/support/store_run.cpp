@@ -1,6 +1,8 @@
 // Plans on simulated stores and a reference by the definition; see store_run.hpp.
 #include "support/store_run.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,8 +10,10 @@
 
 #include "core/buffer.hpp"
 #include "disk/striped_store.hpp"
+#include "plan/fused_stores.hpp"
 #include "plan/pass_step.hpp"
 #include "plan/transform_step.hpp"
+#include "support/expect_counted.hpp"
 
 namespace spanfft::test {
 
@@ -185,7 +189,7 @@ int sweeps_over_output(const Plan& plan) {
 }  // namespace
 
 StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t input_offset, index_t output_offset,
-                       FaultPlan* faults, int stop_after, int scratch_disks) {
+                       FaultPlan* faults, int stop_after, int scratch_disks, const BlockCallbacks& callbacks) {
     StoreRun run;
     auto problem = Problem::parse(text);
     run.status = problem.status();
@@ -206,7 +210,8 @@ StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t in
     FaultPlan& plan_of_faults = faults ? *faults : none;
     FaultyStore faulty_input(input, plan_of_faults), faulty_output(output, plan_of_faults),
         faulty_scratch(scratch, plan_of_faults);
-    const StripeGeometry stripes{scratch_disks, 1000};
+    StripeGeometry stripes{scratch_disks, 1000};
+    if (const index_t block = run.plan->scratch_block_bytes; block > 0) stripes = {scratch_disks, block, false};
     std::vector<std::unique_ptr<MemoryStore>> disks;
     std::vector<std::unique_ptr<Store>> faulty_disks;
     for (int i = 0; i < scratch_disks; ++i) {
@@ -215,7 +220,8 @@ StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t in
     }
     std::unique_ptr<StripedStore> striped;
     if (scratch_disks > 0) {
-        striped = std::make_unique<StripedStore>(std::move(faulty_disks), stripes.block_bytes, run.plan->scratch_bytes);
+        striped = std::make_unique<StripedStore>(std::move(faulty_disks), stripes.block_bytes, run.plan->scratch_bytes,
+                                                 stripes.turns);
     }
 
     RunContext context;
@@ -234,8 +240,17 @@ StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t in
     }
     context.input_offset_bytes = input_offset;
     context.output_offset_bytes = output_offset;
+    auto work = BlockWork::make(p, callbacks);
+    run.status = work.status();
+    if (!run.status.ok()) return run;
+    FusedReads reads(faulty_input, input_offset, *work.value());
+    FusedWrites writes(faulty_output, output_offset, product(p.output_shape()), *work.value());
+    if (work.value()->on_way_in()) context.input_store = &reads;
+    if (work.value()->on_way_out()) context.finished_store = &writes;
     const Counts all = run.plan->predict(0);
-    context.total_bytes = all.disk_read_bytes + all.disk_written_bytes;
+    const index_t unstored_bytes =
+        product(p.output_shape()) * (work.value()->computed_bytes() - work.value()->stored_bytes());
+    context.total_bytes = all.disk_read_bytes + all.disk_written_bytes + unstored_bytes;
     int calls = 0;
     context.progress = [&](index_t done, index_t total) {
         run.progress_bytes = done;
@@ -253,9 +268,14 @@ StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t in
         run.predicted.push_back(step->predict(0));
     }
     for (auto& task : tasks) {
+        context.last_step = task == tasks.back();
         run.status = task->run(context);
         if (!run.status.ok()) break;
         run.counted.push_back(task->counted());
+    }
+    for (const auto& disk : disks) {
+        const StoreCounts moved = disk->counts();
+        run.scratch_disk_bytes.push_back(moved.read_bytes + moved.written_bytes);
     }
     run.input_untouched = std::memcmp(input.data() + input_offset, bytes.data(), bytes.size()) == 0;
     for (index_t i = 0; i < output.size_bytes(); ++i) {
@@ -264,8 +284,16 @@ StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t in
     }
     run.output = from_bytes(std::string(reinterpret_cast<char*>(output.data()) + output_offset,
                                         static_cast<size_t>(run.plan->output_file_bytes)),
-                            p.output_elem());
+                            p.stored_elem());
     return run;
+}
+
+void expect_as_predicted(const StoreRun& run) {
+    EXPECT_TRUE(run.each_byte_once);
+    EXPECT_TRUE(run.input_untouched);
+    EXPECT_LE(run.plan->peak_memory_bytes(0), run.plan->problem.memory_bytes);
+    EXPECT_EQ(run.progress_bytes, run.progress_total);
+    expect_counted(run.predicted, run.counted);
 }
 
 }  // namespace spanfft::test

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/block_work.hpp"
 #include "plan/planner.hpp"
 #include "support/direct_sum.hpp"
 #include "support/simulated_store.hpp"
@@ -22,14 +23,20 @@ struct StoreRun {
     bool each_byte_once = true;  // of the output, when it was written in one sweep
     bool input_untouched = true;
     index_t progress_bytes = 0, progress_total = 0;
+    std::vector<index_t> scratch_disk_bytes;  // read and written on each disk of a striped scratch
 };
 
 // Plans `problem` with `solve`, fills the input with random numbers of a seed and runs it on memory stores, the
 // array `input_offset` and `output_offset` bytes into its file. stop_after >= 0: progress says stop at that call.
-// scratch_disks > 0: scratch is striped over so many memory stores, in blocks of 1000 bytes.
+// scratch_disks > 0: scratch is striped over so many memory stores, in blocks of 1000 bytes, or as the plan wants it.
+// Work that the problem or `callbacks` ask for is fused in as the executor does it.
 StoreRun run_on_stores(const std::string& problem, SolverFunction solve, index_t input_offset = 0,
                        index_t output_offset = 0, FaultPlan* faults = nullptr, int stop_after = -1,
-                       int scratch_disks = 0);
+                       int scratch_disks = 0, const BlockCallbacks& callbacks = {});
+
+// Reports through gtest: each step counted what it predicted, sweeps wrote each byte of the output once, the input is
+// as it was, memory within the budget, progress came to its end.
+void expect_as_predicted(const StoreRun& run);
 
 // The transform by the definition (support/direct_sum.hpp), axis by axis, with the norm. O(N * sum of lengths), so a
 // 1-D one above 8000 points goes to an engine in long double instead.

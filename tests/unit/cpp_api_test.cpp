@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cmath>
+#include <cstdio>
+#include <fstream>
 
 namespace {
 
@@ -159,6 +161,121 @@ TEST(CppApi, TracesHoldRunsAndSteps) {
     EXPECT_EQ(runs, 1u);
     EXPECT_EQ(steps, plan.steps().size());
     EXPECT_EQ(plan.trace_info().dropped, 0);
+}
+
+TEST(CppApi, CallbacksAreFunctionsWhoseExceptionsEndTheRun) {
+    const std::string folder = testing::TempDir(), in = folder + "spanfft_cpp_api.in",
+                      out = folder + "spanfft_cpp_api.out";
+    std::vector<double> numbers(24, 1.0);
+    {
+        std::ofstream file(in, std::ios::binary);
+        file.write(reinterpret_cast<const char*>(numbers.data()), 24 * sizeof(double));
+    }
+    spanfft::Problem problem({24});
+    problem.kind(SPANFFT_R2C).memory_bytes(1 << 20).scale(0.5).power().store("float32").window("hann");
+    EXPECT_NE(problem.print().find("window=hann scale=0.5 store=float32 power"), std::string::npos);
+    spanfft::Plan plan(problem);
+    std::int64_t read = 0, written = 0;
+    plan.set_callbacks(
+        [&](spanfft_block& block) {
+            read += block.count;
+            for (std::int64_t i = 0; i < block.count; ++i) static_cast<double*>(block.data)[i] += 1;
+        },
+        [&](spanfft_block& block) { written += block.count; });
+    const spanfft::Plan moved = std::move(plan);  // the callbacks go along
+    moved.transform_file(in, out);
+    EXPECT_EQ(read, 24);
+    EXPECT_EQ(written, 13);
+    std::vector<float> power(14);
+    std::ifstream file(out, std::ios::binary);
+    file.read(reinterpret_cast<char*>(power.data()), 14 * sizeof(float));
+    EXPECT_EQ(file.gcount(), 13 * static_cast<std::streamsize>(sizeof(float)));
+    // The hann window of 2s: X[0] = 24, X[1] = -12, the others 0; half of it, squared.
+    EXPECT_NEAR(power[0], 144, 1e-4);
+    EXPECT_NEAR(power[1], 36, 1e-4);
+    for (size_t k = 2; k < 13; ++k) EXPECT_NEAR(power[k], 0, 1e-12);
+    std::remove(out.c_str());
+
+    spanfft::Plan failing(problem);
+    failing.set_callbacks([](spanfft_block&) { throw std::runtime_error("no calibration"); }, nullptr, true);
+    std::string sentence;
+    EXPECT_EQ(code_of([&] { failing.transform_file(in, out); }, &sentence), SPANFFT_CALLBACK_FAILED);
+    EXPECT_NE(sentence.find("no calibration"), std::string::npos) << sentence;
+    EXPECT_FALSE(std::ifstream(out).good());
+    std::remove(in.c_str());
+}
+
+// A chunked 64 x 48 array of the test's own, each chunk of which must be moved once.
+struct Chunked {
+    std::vector<Complex> data = std::vector<Complex>(64 * 48);
+    std::vector<int> moved = std::vector<int>(64 * 48);
+
+    spanfft::Store store(bool in) {
+        spanfft::Store store;
+        store.transfer = [=, this](const std::int64_t* first, const std::int64_t* extent, void* box) {
+            auto* next = static_cast<Complex*>(box);
+            for (std::int64_t i = first[0]; i < first[0] + extent[0]; ++i) {
+                for (std::int64_t j = first[1]; j < first[1] + extent[1]; ++j, ++next) {
+                    const auto at = static_cast<size_t>(i * 48 + j);
+                    if (in)
+                        *next = data[at];
+                    else
+                        data[at] = *next;
+                    ++moved[at];
+                }
+            }
+        };
+        return store;
+    }
+};
+
+TEST(CppApi, StoresAreFilesOrFunctionsThatMoveBoxes) {
+    const long double turn = 2 * std::acos(-1.0L);
+    for (const std::int64_t memory : {30 << 10, 1 << 20}) {  // through scratch, and straight to memory
+        spanfft::Problem problem({64, 48});
+        problem.memory_bytes(memory).input_chunk({10, 10}).output_chunk({7, 9});
+        const spanfft::Plan plan(problem);
+        Chunked in, out;
+        in.data[5 * 48 + 7] = 1;
+        std::int64_t done = 0, total = 0;
+        plan.transform_stores(in.store(true), out.store(false), testing::TempDir(),
+                              [&](std::int64_t done_bytes, std::int64_t total_bytes) {
+                                  done = done_bytes;
+                                  total = total_bytes;
+                                  return true;
+                              });
+        long double error = 0;
+        for (int k = 0; k < 64; ++k) {
+            for (int l = 0; l < 48; ++l) {
+                const long double angle =
+                    -turn * (static_cast<long double>(5 * k % 64) / 64 + static_cast<long double>(7 * l % 48) / 48);
+                const Complex x = out.data[static_cast<size_t>(k * 48 + l)];
+                error += std::norm(std::complex<long double>(x.real() - std::cos(angle), x.imag() - std::sin(angle)));
+            }
+        }
+        EXPECT_LT(std::sqrt(error / 3072), 0.6 * 2.220446049250313e-16 * std::sqrt(std::log2(3072.0)));
+        for (size_t i = 0; i < 3072; ++i) ASSERT_TRUE(in.moved[i] == 1 && out.moved[i] == 1) << i;
+        EXPECT_GT(total, 0);
+        EXPECT_EQ(done, total);
+
+        std::string sentence;
+        spanfft::Store missing;
+        missing.path = "tape 7";
+        missing.transfer = [](const std::int64_t*, const std::int64_t*, void*) {
+            throw std::runtime_error("tape 7 is at the cleaner's");
+        };
+        const auto run = [&] { plan.transform_stores(missing, out.store(false), testing::TempDir()); };
+        EXPECT_EQ(code_of(run, &sentence), SPANFFT_CALLBACK_FAILED);
+        EXPECT_NE(sentence.find("at the cleaner's"), std::string::npos) << sentence;
+        missing.transfer = [](const std::int64_t*, const std::int64_t*, void*) {
+            throw spanfft::Error(SPANFFT_CORRUPT_DATA, "tape 7 has a hole");
+        };
+        EXPECT_EQ(code_of(run, &sentence), SPANFFT_CORRUPT_DATA);
+        EXPECT_NE(sentence.find("has a hole"), std::string::npos) << sentence;
+        missing.transfer = nullptr;  // then it is a file, which the plan is not for
+        EXPECT_EQ(code_of(run, &sentence), SPANFFT_INVALID_ARGUMENT);
+        EXPECT_NE(sentence.find("input_chunk"), std::string::npos) << sentence;
+    }
 }
 
 TEST(CppApi, ImaginedPlansPredictForAnyRankAndDoNotRun) {

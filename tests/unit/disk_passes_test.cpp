@@ -35,19 +35,7 @@ void expect_right(const PassCase& c, SolverFunction solve) {
     const Problem& problem = run.plan->problem;
     const Values output = run.plan->leaves_exchanged ? in_natural_order(*run.plan, run.output) : run.output;
     EXPECT_LT(error_in_units(problem, output, direct_transform(problem, run.input)), allowed_error(problem));
-    EXPECT_TRUE(run.each_byte_once);
-    EXPECT_TRUE(run.input_untouched);
-    EXPECT_LE(run.plan->peak_memory_bytes(0), problem.memory_bytes);
-    EXPECT_EQ(run.progress_bytes, run.progress_total);
-    ASSERT_EQ(run.counted.size(), run.predicted.size());
-    for (size_t i = 0; i < run.counted.size(); ++i) {
-        EXPECT_EQ(run.counted[i].disk_reads, run.predicted[i].disk_reads);
-        EXPECT_EQ(run.counted[i].disk_read_bytes, run.predicted[i].disk_read_bytes);
-        EXPECT_EQ(run.counted[i].disk_writes, run.predicted[i].disk_writes);
-        EXPECT_EQ(run.counted[i].disk_written_bytes, run.predicted[i].disk_written_bytes);
-        EXPECT_EQ(run.counted[i].memory_bytes, run.predicted[i].memory_bytes);
-        EXPECT_DOUBLE_EQ(run.counted[i].flops, run.predicted[i].flops);
-    }
+    expect_as_predicted(run);
 }
 
 // The budget in the last parentheses of a refusal.
@@ -149,6 +137,60 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"c2c 65536 forward double", "160KiB", 128, 4096},
         PassCase{"r2c 65536 forward double", "128KiB", 128, 4096}, PassCase{"c2r 45045 backward double", "128KiB"},
         PassCase{"r2c 45045 forward float", "128KiB"}, PassCase{"c2c 1048576 forward float", "512KiB", 128, 4096}));
+
+// Memory for whole sections: lengths odd and even, first factors odd and even, as many sections odd and even.
+INSTANTIATE_TEST_SUITE_P(
+    WholeSections, ManyPasses,
+    testing::Values(PassCase{"c2c 4096 forward double", "512KiB", 128, 4096},
+                    PassCase{"c2c 3x1155 backward float axes=1", "256KiB"},
+                    PassCase{"r2c 3375 forward double", "256KiB", 128}, PassCase{"r2c 4096 forward double", "256KiB"},
+                    PassCase{"r2c 1001 forward float", "256KiB"}, PassCase{"r2c 2310 forward double", "256KiB"},
+                    PassCase{"r2c 2x1728 forward longdouble axes=1", "512KiB", 0, 4096},
+                    PassCase{"r2c 262144 forward float threads=3", "768KiB", 128, 4096},
+                    PassCase{"c2r 3375 backward double", "256KiB"}, PassCase{"c2r 4096 backward float", "256KiB"}));
+
+TEST(ManyPasses, HaveLongRunsInEverySweep) {
+    const Planner planner{Machine()};
+    for (const char* text :
+         {"c2c 134217728 forward float memory=256MiB", "r2c 134217728 forward float memory=128MiB"}) {
+        const auto plan = solve_many_passes(Problem::parse(text).value(), planner);
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        EXPECT_EQ(plan.value()->sweeps, 3);
+        for (const auto& step : plan.value()->steps) {
+            const Counts counts = step->predict(0);
+            EXPECT_GE(counts.disk_read_bytes / counts.disk_reads, 48 << 10) << text << ": " << step->describe();
+            EXPECT_GE(counts.disk_written_bytes / counts.disk_writes, 96 << 10) << text << ": " << step->describe();
+        }
+    }
+}
+
+class RowPasses : public testing::TestWithParam<PassCase> {};
+
+TEST_P(RowPasses, MatchesTheDefinition) { expect_right(GetParam(), solve_row_passes); }
+
+INSTANTIATE_TEST_SUITE_P(Shapes, RowPasses,
+                         testing::Values(PassCase{"c2c 24x35 forward double", "72KiB", 128, 4096},
+                                         PassCase{"c2c 24x35 backward double", "1MiB"},
+                                         PassCase{"c2c 4x3 forward double", "72KiB"},
+                                         PassCase{"c2c 27x8x5 forward float norm=ortho", "72KiB", 128},
+                                         PassCase{"c2c 12x8x9 backward double axes=2,0", "96KiB"},
+                                         PassCase{"c2c 3x30x12 forward double axes=1", "72KiB", 128, 4096},
+                                         PassCase{"c2c 5x49x6x4 forward longdouble axes=1,3 threads=1", "128KiB", 64},
+                                         PassCase{"c2c 64x96 forward double threads=3", "256KiB", 0, 4096},
+                                         PassCase{"c2c 256x64 forward float", "160KiB", 128, 4096}));
+
+TEST(RowPasses, TakesTheSmallestMemoryThatItNames) {
+    for (const char* text : {"c2c 64x48 forward double", "c2c 3x45x80 backward float axes=1"})
+        expect_smallest_memory(text, solve_row_passes, true);
+}
+
+TEST(RowPasses, IsChosenWhereColumnsHaveShortRuns) {
+    const Planner planner{Machine()};
+    const auto solver = [&](const char* text) { return planner.plan(Problem::parse(text).value()).value()->solver; };
+    EXPECT_EQ(solver("c2c 16384x16384 forward float memory=512MiB"), "row_passes");
+    EXPECT_EQ(solver("c2c 512x512x512 forward float memory=512MiB"), "axis_passes");  // one run a panel of slabs
+    EXPECT_EQ(solver("c2c 16411x16384 forward float memory=512MiB"), "axis_passes");  // a prime
+}
 
 class ChirpPasses : public testing::TestWithParam<PassCase> {};
 
@@ -281,16 +323,19 @@ TEST(ManyPasses, TakesAFourthSweepWhereThreeDoNotFit) {
     }
 }
 
-// Two sweeps of 2^30 points in 16 MiB have runs of a few elements.
+// Two sweeps of 2^30 points in 64 MiB have runs of a few elements; three in 16 MiB have too.
 TEST(ManyPasses, IsChosenWhereTwoSweepsHaveShortRuns) {
-    const Planner planner{Machine()};
+    Machine machine;
+    machine.cores = 2;
+    const Planner planner{machine};
     const auto solver = [&](const char* text) {
         const auto plan = planner.plan(Problem::parse(text).value());
         EXPECT_TRUE(plan.ok()) << plan.status().message();
         return plan.ok() ? plan.value()->solver : "";
     };
-    EXPECT_EQ(solver("c2c 1073741824 forward double memory=16MiB"), "many_passes");
-    EXPECT_EQ(solver("c2c 1073741824 forward double memory=1GiB"), "two_pass");
+    EXPECT_EQ(solver("c2c 1073741824 forward double memory=16MiB"), "superlevels");
+    EXPECT_EQ(solver("c2c 1073741824 forward double memory=64MiB"), "many_passes");
+    EXPECT_EQ(solver("c2c 1073741824 forward double memory=4GiB"), "two_pass");
     EXPECT_EQ(solver("r2c 1073741824 forward float memory=12MiB"), "many_passes");
     EXPECT_EQ(solver("c2c 1073741827 forward double memory=1GiB"), "chirp_passes");
     EXPECT_EQ(solver("c2c 735134400 forward double memory=12MiB"), "many_passes");  // 1344 divisors

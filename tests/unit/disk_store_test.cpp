@@ -67,6 +67,38 @@ TEST(Panels, TileTheArray) {
     }
 }
 
+TEST(Panels, OfWholeRowsAndTheirReflections) {
+    ColumnPanels panels;
+    panels.rows = 3;
+    panels.row_elems = panels.last_row_elems = 10;
+    panels.columns = 6;  // four sections of two and one in the middle: the last panel has no other side
+    panels.panel = 4;
+    panels.reflected = true;
+    EXPECT_EQ(panels.panels(), 2);
+    const auto expect_group = [&](index_t panel, int which, index_t first, index_t width) {
+        EXPECT_EQ(panels.group(panel, which).first, first);
+        EXPECT_EQ(panels.group(panel, which).width, width);
+    };
+    expect_group(0, 0, 0, 4);
+    expect_group(0, 1, 6, 4);
+    expect_group(1, 0, 4, 2);
+    expect_group(1, 1, 0, 0);
+    EXPECT_EQ(panels.requests(0), 6);
+    EXPECT_EQ(panels.requests(1), 3);
+    panels.last_row_elems = 7;  // a half spectrum's: the other side's last run is cut off
+    EXPECT_EQ(panels.requests(0), 6);
+    EXPECT_EQ(panels.run(0, 5, 0, nullptr).bytes, panels.elem_bytes);
+    for (const index_t panel : {2, 4, 8}) {
+        for (const index_t walked : {6, 8}) {
+            panels = {2, 3, walked * 2, 5, 16, walked, panel, false};
+            panels.reflected = true;
+            expect_tiles(panels, 128);
+            panels.row_elems = 2 * walked - 2;
+            expect_tiles(panels, 0);
+        }
+    }
+}
+
 TEST(Panels, TileHalfSpectra) {
     for (index_t n1 : {1, 2, 5, 6, 600}) {
         for (index_t n2 : {2, 3, 8, 9}) {
@@ -282,6 +314,40 @@ TEST(OutputFile, StripesScratchOverItsFolders) {
     ASSERT_TRUE(scratch.read({0, back.data(), request.scratch_bytes, false}).ok());
     EXPECT_TRUE(data == back);
     for (const std::string& each : request.scratch_folders) EXPECT_EQ(rmdir(each.c_str()), 0) << "scratch has a name";
+}
+
+TEST(OutputFile, PlacesBlocksAsP1HasThemWhereAPlanAsksForIt) {
+    TemporaryFolder folder;
+    OutputRequest request;
+    request.path = folder.file("out");
+    request.scratch_block_bytes = 8192;
+    request.scratch_bytes = 8 * request.scratch_block_bytes;
+    request.scratch_disks = 2;
+    for (const char* name : {"a", "b"}) {
+        request.scratch_folders.push_back(folder.file(name));
+        ASSERT_EQ(mkdir(request.scratch_folders.back().c_str(), 0777), 0);
+    }
+    {
+        auto output = OutputFile::create(request);
+        ASSERT_TRUE(output.ok()) << output.status().message();
+        Store& scratch = *output.value()->scratch();
+        for (index_t block = 0; block < 8; ++block) {
+            const std::string mark(8192, static_cast<char>('0' + block));
+            std::string found(8192, '\0');
+            ASSERT_TRUE(scratch.write({block * 8192, const_cast<char*>(mark.data()), 8192, false}).ok());
+            ASSERT_TRUE(
+                scratch.disk(static_cast<int>(block % 2)).read({block / 2 * 8192, found.data(), 8192, false}).ok());
+            EXPECT_EQ(found, mark);
+        }
+    }
+    request.scratch_disks = 4;
+    const auto refused = OutputFile::create(request);
+    EXPECT_EQ(refused.status().code(), Code::invalid_argument);
+    EXPECT_NE(refused.status().message().find("2 scratch folders are given to a plan for 4 disks; plan with disks=2"),
+              std::string::npos)
+        << refused.status().message();
+    request.scratch_folders.resize(1);  // one folder does for any plan
+    EXPECT_TRUE(OutputFile::create(request).ok());
 }
 
 TEST(OutputFile, RefusesScratchFoldersThatWontDo) {

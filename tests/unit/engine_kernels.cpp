@@ -54,6 +54,7 @@ TEST_P(EngineKernel, MatchesTheDefinition) {
         spec.transform = {{n, 1, 1}};
         spec.batch = {{(127 + n) / n, kernel == Kernel::c2r ? n / 2 + 1 : n, kernel == Kernel::r2c ? n / 2 + 1 : n}};
         auto choice = plan_local(spec, name);
+        if (!choice.ok() && test::misses_rule(*engine, spec)) continue;
         ASSERT_TRUE(choice.ok()) << choice.status().message();
         EXPECT_EQ(choice.value().engine, name);
         const auto outcome = test::run(spec, *choice.value().fft);

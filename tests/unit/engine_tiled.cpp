@@ -65,6 +65,44 @@ TEST(EngineTiled, ResultsMeetTheAccuracyRule) {
     }
 }
 
+// On one thread and more, planes by themselves and columns shared: each has another place where results are copied.
+TEST(EngineTiled, ResultsAreScaledOnTheWay) {
+    int turn = 0;
+    for (const Case& c : cases()) {
+        if (c.transform[0].n * c.transform.back().n > 20000) continue;  // for the time that the definition takes
+        const Engine& engine = *engines()[static_cast<size_t>(turn) % engines().size()];
+        LocalSpec spec = spec_of(c, Precision::dbl, turn % 2 ? 1 : 3);
+        spec.scale = 1 / 3.0L;
+        SCOPED_TRACE(engine.name() + " " + c.name);
+        auto fft = plan_tiled(engine, spec);
+        ASSERT_TRUE(fft.ok()) << fft.status().message();
+        const test::Outcome outcome = test::run(spec, *fft.value());
+        EXPECT_LE(outcome.error, test::rule(spec));
+        EXPECT_TRUE(outcome.surroundings_kept);
+        ++turn;
+    }
+}
+
+// What an engine says of itself is what its plans do: scaled once, by the engine or by the caller.
+TEST(EngineTiled, EnginesScaleWhereTheySayThatTheyDo) {
+    const Case large{"plane", Kernel::c2c_forward, {{180, 200, 200}, {200, 1, 1}}, {}};
+    const Case small{"line", Kernel::c2r, {{30, 1, 1}}, {{7, 16, 30}}};
+    for (const Case& c : {large, small}) {
+        for (const auto& engine : engines()) {
+            LocalSpec spec = spec_of(c, Precision::dbl, 1);
+            spec.scale = 1 / 3.0L;
+            auto choice = plan_local(spec, engine->name());
+            ASSERT_TRUE(choice.ok()) << choice.status().message();
+            EXPECT_EQ(choice.value().scaled, engine->scales(spec)) << engine->name() << " " << c.name;
+            EXPECT_EQ(choice.value().scaled, forecast_local(spec, engine->name()).value().scaled);
+            EXPECT_EQ(choice.value().scaled, engine->name() == "ducc0" || c.transform.size() == 2)
+                << engine->name() << " " << c.name;
+            if (!choice.value().scaled) spec.scale = 1;
+            EXPECT_LE(test::run(spec, *choice.value().fft).error, test::rule(spec)) << engine->name() << " " << c.name;
+        }
+    }
+}
+
 TEST(EngineTiled, FloatAndLongDoubleAreTiledToo) {
     const Case plane{"planes", Kernel::c2c_forward, {{60, 70, 70}, {70, 1, 1}}, {{18, 4200, 4200}}};
     for (Precision precision : {Precision::single, Precision::extended}) {

@@ -52,8 +52,9 @@ TEST(Planning, DoesNotLookAtEachOfThousandsOfRanks) {
 }
 
 TEST(Executor, AllocatesNothingInOneProcess) {
-    for (const char* text : {"c2c 100x1 axes=1 engine=ducc0", "c2c 50x1 axes=1 in_place engine=ducc0 batch=2",
-                             "c2c 64x1 axes=1 backward norm=ortho engine=ducc0", "dct3 200x1 axes=1 norm=ortho"}) {
+    for (const char* text :
+         {"c2c 100x1 axes=1 engine=ducc0", "c2c 50x1 axes=1 in_place engine=ducc0 batch=2",
+          "c2c 64x1 axes=1 backward norm=ortho engine=ducc0", "dct3 200x1 axes=1 norm=ortho engine=fftw"}) {
         auto executor = Executor::make(plan(text), make_self_comm());
         ASSERT_TRUE(executor.ok());
         std::vector<double> in(400), out(400);

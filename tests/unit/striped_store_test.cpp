@@ -70,6 +70,18 @@ TEST(StripeGeometry, AgreesWithTheFigureInItsHeader) {
     EXPECT_EQ(threes, (std::vector<int>{0, 0, 0, 1, 1, 2, 2, 2, 0}));
 }
 
+TEST(StripeGeometry, WithoutTurnsBlockQIsOnDiskQModD) {
+    const StripeGeometry g{4, 16, false};
+    for (index_t block = 0; block < 100; ++block) {
+        const auto place = g.place(block * 16 + 5);
+        EXPECT_EQ(place.disk, block % 4);
+        EXPECT_EQ(place.stripe, block / 4);
+        EXPECT_EQ(place.offset_bytes, 5);
+    }
+    EXPECT_EQ(g.bytes_on(0, 65), 17);
+    EXPECT_EQ(g.bytes_on(1, 65), 16);
+}
+
 TEST(StripeGeometry, EveryByteLiesWhereItIsDealt) {
     for (const Case& c : cases()) {
         const StripeGeometry g{c.disks, c.block};

@@ -1,0 +1,61 @@
+"""PRESTO's realfft on disk: one axis of floats, in place in two passes, with a scratch file.
+
+PRESTO is no package. `build` compiles realfft from a pinned commit, cloned from GitHub or, where SPANFFT_PRESTO names
+one, from a clone at hand, into the git-ignored .spanfft/peers. It needs FFTW and the headers of GSL and ERFA:
+    apt-get install libfftw3-dev libgsl-dev liberfa-dev
+PRESTO's own build, which makes all its programs, wants GLib too (libglib2.0-dev).
+
+realfft overwrites its input (option -del; without, it makes a whole copy first), so each run gets a copy of its own
+before the clock starts. The spectrum has n/2 numbers, the first of which holds X[0] and X[n/2].
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from peers import Absent
+
+VERSION, COMMIT = "6.0.1", "d59105f375d0992315c647c2c4b4d22c01fcea6c"
+_URL = "https://github.com/scottransom/presto"
+_PEERS = Path(__file__).resolve().parents[2] / ".spanfft" / "peers"
+_SOURCES = ("realfft", "realfft_cmd", "twopass", "twopass_real_fwd", "twopass_real_inv", "fastffts", "transpose",
+            "fftcalls", "misc_utils", "chkio", "ioinf", "vectors", "median", "datadir")  # fmt: skip
+
+
+def program() -> Path:
+    path = _PEERS / f"presto-{COMMIT[:12]}" / "realfft"
+    if not path.exists():
+        raise Absent("PRESTO is not built: ./spanfft-dev bench does it, with network or SPANFFT_PRESTO")
+    return path
+
+
+def build() -> Path:
+    """realfft; made if it is not there yet, in some seconds."""
+    folder = _PEERS / f"presto-{COMMIT[:12]}"
+    if (folder / "realfft").exists():
+        return folder / "realfft"
+    clone = folder / "clone"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    where = os.environ.get("SPANFFT_PRESTO", _URL)
+    _must(["git", "clone", "--quiet", "--no-checkout", where, str(clone)], folder, "clone it")
+    _must(["git", "-C", str(clone), "checkout", "--quiet", COMMIT, "--", "src", "include"], folder, f"find {COMMIT}")
+    # Its build's own options. What realfft does not reach is dropped, so GSL and ERFA need not be linked.
+    command = ["gcc", "-O2", "-march=native", "-w", "-ffunction-sections", "-DUSE_FFTW_MALLOC", "-I../include"]
+    command += [f"{name}.c" for name in _SOURCES]
+    command += ["-Wl,--gc-sections", "-lfftw3f", "-lm", "-o", "../../realfft"]
+    _must(command, folder, "compile it (libfftw3-dev, libgsl-dev, liberfa-dev)", clone / "src")
+    return folder / "realfft"
+
+
+def _must(command: list[str], folder: Path, what: str, where: Path | None = None) -> None:
+    try:
+        done = subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=600)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Absent(f"PRESTO: can't {what}: {error}") from None
+    (folder / "build.log").write_text(done.stderr)
+    if done.returncode:
+        raise Absent(f"PRESTO: can't {what}: see {folder.name}/build.log in .spanfft/peers")

@@ -1,0 +1,52 @@
+"""The file formats: a table with a line for each, and who is asked about a name.
+
+To add one: a module with `open_source` and `open_target` as in flat.py, and its line here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .._files import Element
+from . import flat, hdf5, presto, zarr
+from .base import Options, Source, Target
+
+__all__ = ["Options", "Source", "Target", "open_source", "open_target"]
+
+
+@dataclass(frozen=True)
+class _Format:
+    name: str
+    is_mine: Callable[[str], bool]
+    open_source: Callable[[str, Options], Source]
+    open_target: Callable[[str, Element, Sequence[int], Source, Options], Target]
+
+
+# The first that takes a name is asked.
+_FORMATS = (
+    _Format("HDF5", hdf5.is_mine, hdf5.open_source, hdf5.open_target),
+    _Format("Zarr", zarr.is_mine, zarr.open_source, zarr.open_target),
+    _Format("PRESTO", lambda name: name.endswith((".dat", ".fft")), presto.open_source, presto.open_target),
+    _Format(".npy or raw", lambda name: True, flat.open_source, flat.open_target),
+)
+
+
+def open_source(path: str | os.PathLike[str], options: Options) -> Source:
+    """What array a file or folder holds. Reads its header, writes nothing.
+
+    With a dtype, any ordinary file is raw.
+    """
+    name = os.fspath(path)
+    if options.dtype is not None and os.path.isfile(name):
+        return flat.open_source(name, options)
+    return next(f for f in _FORMATS if f.is_mine(name)).open_source(name, options)
+
+
+def open_target(
+    path: str | os.PathLike[str], element: Element, shape: Sequence[int], source: Source, options: Options
+) -> Target:
+    """Where an array of this type and shape, made of `source`, will go. Checks, and writes nothing."""
+    name = os.fspath(path)
+    return next(f for f in _FORMATS if f.is_mine(name)).open_target(name, element, shape, source, options)

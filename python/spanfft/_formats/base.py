@@ -1,0 +1,229 @@
+"""What a file format tells the rest: where an input array lies, and how an output one comes to be.
+
+An array in one piece of an ordinary file is read and written by the library directly. One that only a Python library
+can reach is moved in boxes of whole chunks by a function; the library copies it through a scratch file where memory
+does not hold it, so that each chunk is read, or written, once.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .._errors import Error, InvalidArgument, InvalidType, IOFailure, NoSpace
+from .._files import ELEMENTS, Element
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["MoveBox", "Options", "Source", "Target"]
+
+MoveBox = Callable[[tuple[int, ...], tuple[int, ...], memoryview], None]
+"""(first, extent, memory): moves a box of the array into memory, or out of it. C order."""
+
+PARTIAL_SUFFIX = ".spanfft-partial"
+_CHUNK_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller says about an input or output besides its name."""
+
+    dtype: object = None
+    shape: Sequence[int] | None = None
+    offset: int | None = None
+    dataset: str | None = None
+    chunks: Sequence[int] | None = None
+    compression: str | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """An array that is read."""
+
+    name: str
+    """As the user says it, for messages."""
+    path: str
+    """Of the file or folder."""
+    element: Element
+    shape: tuple[int, ...]
+    offset_bytes: int = 0
+    packed: bool = False
+    """A half spectrum with X[n/2] in X[0]'s imaginary part; `shape` counts it."""
+    chunk: tuple[int, ...] = ()
+    """Of an array that `read` reaches; () for one in a file."""
+    read: MoveBox | None = None
+    sidecar: str | None = None
+    """A file that describes the series and goes with its transform."""
+
+    def close(self) -> None:
+        """Closes what `read` has open."""
+        close = getattr(self.read, "close", None)
+        if close is not None:
+            close()
+
+
+class Target:
+    """An array that is written; nothing is touched before `open`."""
+
+    packed = False
+    chunk: tuple[int, ...] = ()
+    write: MoveBox | None = None
+
+    def __init__(self, name: str, path: str) -> None:
+        self.name = name
+        self.path = path
+        self.header = b""
+
+    def open(self) -> None:
+        """Prepares; with `write`, makes the array under a hidden name."""
+
+    def publish(self) -> None:
+        """Everything is written: gives it its name."""
+
+    def discard(self) -> None:
+        """Something failed: leaves nothing behind. Allowed at any time, more than once."""
+
+
+def native_element(name: str, dtype: np.dtype[np.generic]) -> Element:
+    """The element type of a library's array, whatever its byte order."""
+    found = ELEMENTS.get(dtype.newbyteorder("=").name)
+    if found is not None and found.precision < 2:
+        return found
+    known = ", ".join(e.name for e in ELEMENTS.values() if e.precision < 2)
+    remedy = "save it as float32 or float64" if dtype.kind in "iub" else "save it as one of these"
+    raise InvalidType(f"{name} has dtype {dtype}; it can be {known}: {remedy}")
+
+
+def checked_chunks(name: str, chunks: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
+    """The caller's chunk shape, cut to the array's."""
+    asked = tuple(int(n) for n in chunks)
+    if len(asked) != len(shape) or min(asked) < 1:
+        raise InvalidArgument(
+            f"chunks are {asked} for {name} of shape {tuple(shape)}; give one length of at least 1 an axis"
+        )
+    return tuple(min(c, n) for c, n in zip(asked, shape, strict=True))
+
+
+def parsed_compression(
+    name: str, compression: str | None, levels: Mapping[str, range | None]
+) -> tuple[str, int | None] | None:
+    """A codec of the format's library and its level from "gzip" or "gzip:4"; None: no compression."""
+    if compression is None:
+        return None
+    codec, colon, level = compression.partition(":")
+    allowed = levels.get(codec)
+    if codec in levels and not colon:
+        return codec, None
+    if allowed is not None and re.fullmatch(r"-?[0-9]{1,9}", level) and int(level) in allowed:
+        return codec, int(level)
+    known = ", ".join(c if r is None else f"{c} or {c}:{r[0]} to {c}:{r[-1]}" for c, r in levels.items())
+    raise InvalidArgument(f"compression is {compression!r} for {name}; it can be {known}")
+
+
+def default_chunks(shape: Sequence[int], item_bytes: int) -> tuple[int, ...]:
+    """Whole rows, as many as make 16 MiB."""
+    chunk, left = [1] * len(shape), max(1, _CHUNK_BYTES // item_bytes)
+    for axis in reversed(range(len(shape))):
+        chunk[axis] = min(shape[axis], left)
+        left //= chunk[axis]
+        if chunk[axis] < shape[axis] or left == 0:
+            break
+    return tuple(chunk)
+
+
+@contextmanager
+def told(name: str, what: str) -> Iterator[None]:
+    """A library's failure as one of ours that names the array."""
+    try:
+        yield
+    except Error:
+        raise
+    except OSError as error:
+        kind = NoSpace if error.errno in (errno.ENOSPC, errno.EDQUOT) else IOFailure
+        raise kind(f"{name} can't be {what}: {error.strerror or error}") from error
+    except (ValueError, RuntimeError, KeyError, TypeError) as error:
+        raise IOFailure(f"{name} can't be {what}: {error}") from error
+
+
+def hidden_name(path: str) -> str:
+    """A name beside `path` that shows that it is not whole; as the library's own partial files are called."""
+    folder, name = os.path.split(os.path.abspath(path))
+    tail = f".{secrets.token_hex(4)}{PARTIAL_SUFFIX}"
+    return os.path.join(folder, f".{name[: 254 - len(tail)]}{tail}")
+
+
+def lock(path: str) -> int:
+    """An open descriptor that says that a partial file or folder is in use."""
+    descriptor = os.open(path, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
+
+
+def remove_stale_folders(folder: str) -> None:
+    """Partial folders of dead runs; the library removes partial files itself."""
+    with os.scandir(folder) as entries:
+        dead = [e.path for e in entries if e.name.endswith(PARTIAL_SUFFIX) and e.is_dir(follow_symlinks=False)]
+    for path in dead:
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)
+
+
+def flush(path: str) -> None:
+    """A file, or a folder with all that is in it, to the disk."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            _flush_one(os.path.join(folder, name))
+        _flush_one(folder)
+    if not os.path.isdir(path):
+        _flush_one(path)
+
+
+def _flush_one(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def flush_folder(folder: str) -> None:
+    """The names in a folder to the disk."""
+    _flush_one(folder)
+
+
+def replace_file(source: str, target: str) -> None:
+    """Copies a small file over `target`, which leads to the old or the new one at every instant."""
+    hidden = hidden_name(target)
+    try:
+        shutil.copyfile(source, hidden)
+        _flush_one(hidden)
+        os.replace(hidden, target)
+    finally:
+        if os.path.lexists(hidden):
+            os.unlink(hidden)
+
+
+def existing_folder(target: str) -> str:
+    """The folder that a target will be in."""
+    folder = os.path.dirname(target) or "."
+    if not os.path.isdir(folder):
+        raise IOFailure(f"{target} can't be written: there is no folder {folder}")
+    return folder

@@ -1,0 +1,146 @@
+// Lines with checksums in a locked file; see journal.hpp.
+#include "disk/journal.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+
+#include "disk/checksum.hpp"
+#include "disk/output_file.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr size_t kTailBytes = 18;  // " #" and 16 digits
+
+Result<std::string> read_all(int descriptor, const std::string& path) {
+    std::string text;
+    std::array<char, 65536> piece{};
+    for (;;) {
+        const ssize_t got = pread(descriptor, piece.data(), piece.size(), static_cast<off_t>(text.size()));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return error_errno(Code::io_error, errno, "could not read the journal " + path);
+        if (got == 0) return text;
+        text.append(piece.data(), static_cast<size_t>(got));
+    }
+}
+
+bool good_line(const std::string& line) {
+    if (line.size() < kTailBytes || line.compare(line.size() - kTailBytes, 2, " #") != 0) return false;
+    uint64_t told = 0;
+    return parse_hex(line.substr(line.size() - 16), told) &&
+           told == checksum(line.data(), static_cast<index_t>(line.size() - kTailBytes));
+}
+
+}  // namespace
+
+std::string journal_line(const std::string& line) {
+    return line + " #" + hex_of(checksum(line.data(), static_cast<index_t>(line.size()))) + "\n";
+}
+
+Result<std::vector<std::string>> parse_journal(const std::string& text, const std::string& path, index_t& whole_bytes) {
+    std::vector<std::string> lines;
+    size_t bad = 0;
+    whole_bytes = 0;
+    for (size_t begin = 0; begin < text.size();) {
+        const size_t end = text.find('\n', begin);
+        if (end == std::string::npos) break;  // torn: the last line has no end
+        const std::string line = text.substr(begin, end - begin);
+        begin = end + 1;
+        if (!good_line(line)) {
+            ++bad;
+        } else if (bad > 0) {
+            return error(Code::corrupt_data, "the journal ", path, " is damaged before byte ", begin,
+                         ": a line does not have the checksum that it ends with; begin anew with restart");
+        } else {
+            lines.push_back(line.substr(0, line.size() - kTailBytes));
+            whole_bytes = static_cast<index_t>(begin);
+        }
+    }
+    return lines;
+}
+
+std::string journal_value(const std::vector<std::string>& lines, const std::string& key) {
+    for (size_t i = lines.size(); i-- > 0;) {
+        if (lines[i].compare(0, key.size() + 1, key + " ") == 0) return lines[i].substr(key.size() + 1);
+    }
+    return "";
+}
+
+Result<std::vector<std::string>> Journal::peek(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor < 0 && errno == ENOENT) return std::vector<std::string>();
+    if (descriptor < 0) return error_errno(Code::io_error, errno, "could not open the journal " + path);
+    const auto text = read_all(descriptor, path);
+    ::close(descriptor);
+    if (!text.ok()) return text.status();
+    index_t whole = 0;
+    return parse_journal(text.value(), path, whole);
+}
+
+Result<std::unique_ptr<Journal>> Journal::open(const std::string& path, bool discard) {
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        std::unique_ptr<Journal> journal(new Journal());
+        journal->path_ = path;
+        journal->descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (journal->descriptor_ < 0) return error_errno(Code::io_error, errno, "could not open the journal " + path);
+        const int failed = flock(journal->descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+        if (failed == EWOULDBLOCK) {
+            const auto lines = peek(path);
+            const std::string who = lines.ok() ? journal_value(lines.value(), "run") : "";
+            return error(Code::io_error, "another run works on this: process ",
+                         who.empty() ? "unknown" : who.substr(0, who.find(' ')), " holds ", path,
+                         "; wait for it, stop it, or give another output");
+        }
+        if (failed != 0) return error_errno(Code::io_error, failed, "could not lock the journal " + path);
+        if (!leads_to(path, journal->descriptor_)) continue;  // a run that ended took the name away in between
+        if (!discard) {
+            SPANFFT_ASSIGN(const std::string text, read_all(journal->descriptor_, path));
+            SPANFFT_ASSIGN(journal->lines_, parse_journal(text, path, journal->end_bytes_));
+        }
+        if (ftruncate(journal->descriptor_, journal->end_bytes_) != 0)  // a spoiled end
+            return error_errno(Code::io_error, errno, "could not write the journal " + path);
+        return journal;
+    }
+    return error(Code::io_error, "could not lock the journal ", path, ": its name keeps changing");
+}
+
+Journal::~Journal() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Status Journal::append_all(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += journal_line(line);
+    for (size_t done = 0; done < text.size();) {
+        const ssize_t put = pwrite(descriptor_, text.data() + done, text.size() - done,
+                                   static_cast<off_t>(end_bytes_) + static_cast<off_t>(done));
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) {
+            const int why = put < 0 ? errno : ENOSPC;
+            const Code code = why == ENOSPC || why == EDQUOT ? Code::no_space : Code::io_error;
+            return error_errno(code, why, "could not write the journal " + path_);
+        }
+        done += static_cast<size_t>(put);
+    }
+    if (fdatasync(descriptor_) != 0) return error_errno(Code::io_error, errno, "could not flush the journal " + path_);
+    end_bytes_ += static_cast<index_t>(text.size());
+    return {};
+}
+
+Status Journal::clear() {
+    lines_.clear();
+    end_bytes_ = 0;
+    if (ftruncate(descriptor_, 0) != 0) return error_errno(Code::io_error, errno, "could not empty " + path_);
+    return {};
+}
+
+void Journal::remove() { (void)unlink(path_.c_str()); }
+
+}  // namespace spanfft

@@ -1,0 +1,141 @@
+// Adding up, comparing, and saying what differs; see panel_sums.hpp.
+#include "disk/panel_sums.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "disk/checksum.hpp"
+
+namespace spanfft {
+
+namespace {
+
+index_t groups_for(const Partition& writer, const Partition& reader, index_t max_cells) {
+    return std::clamp<index_t>(max_cells / std::max<index_t>(1, reader.ids()), 1, writer.panels.panels());
+}
+
+size_t count(index_t value) { return static_cast<size_t>(value); }
+
+}  // namespace
+
+uint64_t PanelSums::Piece::sum() const { return placed_checksum(data, bytes, offset_bytes); }
+
+PanelSums::PanelSums(const Partition& writer, const Partition& reader, index_t max_cells, int members)
+    : writer_(writer),
+      reader_(reader),
+      ids_(reader.ids()),
+      groups_(groups_for(writer, reader, max_cells)),
+      members_(members),
+      cells_(count(ids_ * groups_)),
+      pending_(count(kPending * ids_)),
+      written_(count(members * ids_)),
+      read_(count(members * 2 * groups_)) {}
+
+index_t PanelSums::bytes(const Partition& writer, const Partition& reader, index_t max_cells, int members) {
+    const index_t ids = reader.ids(), groups = groups_for(writer, reader, max_cells);
+    return (ids * (groups + kPending + members) + members * 2 * groups) * static_cast<index_t>(sizeof(uint64_t));
+}
+
+// Pieces end where either side's runs do, and at multiples of kDirectBytes of the store, which is where long runs are
+// split into several requests (piece_of).
+template <class Each>
+void PanelSums::each_piece(const Run& run, Each each) const {
+    const index_t end = run.offset_bytes + run.bytes;
+    Partition::Part writer, reader;
+    for (index_t at = run.offset_bytes; at < end;) {
+        if (at >= writer.end_bytes) writer = writer_.at(at);
+        if (at >= reader.end_bytes) reader = reader_.at(at);
+        const index_t stop = std::min({writer.end_bytes, reader.end_bytes, at - at % kDirectBytes + kDirectBytes, end});
+        each(Piece{static_cast<const char*>(run.data) + (at - run.offset_bytes), at, stop - at,
+                   writer_.panel_of(writer.id), reader.id});
+        at = stop;
+    }
+}
+
+void PanelSums::add_written(int member, const Run& run) {
+    uint64_t* const sums = written_.data() + member * ids_;
+    each_piece(run, [&](const Piece& piece) { sums[piece.reader] += piece.sum(); });
+}
+
+void PanelSums::end_written(index_t panel) {
+    uint64_t* const pending = pending_.data() + panel % kPending * ids_;
+    for (index_t id = 0; id < ids_; ++id) {
+        pending[id] = 0;
+        for (int member = 0; member < members_; ++member) {
+            uint64_t& sum = written_[count(member * ids_ + id)];
+            pending[id] += sum;
+            sum = 0;
+        }
+    }
+}
+
+void PanelSums::settle(index_t panel) {
+    const index_t group = group_of(panel);
+    for (index_t id = 0; id < ids_; ++id) cell(id, group) += pending_[count(panel % kPending * ids_ + id)];
+}
+
+void PanelSums::add_read(int member, const Run& run) {
+    uint64_t* const sums = read_.data() + member * 2 * groups_;
+    const index_t twins = reader_.panels.panels();
+    each_piece(run, [&](const Piece& piece) {
+        sums[(piece.reader >= twins ? groups_ : 0) + group_of(piece.writer)] += piece.sum();
+    });
+}
+
+Status PanelSums::check(index_t panel, Store& store, const std::function<void(const EachRun&)>& runs) {
+    index_t bad_group = -1, bad_id = -1;
+    for (int which = 0; which < (reader_.twins() ? 2 : 1); ++which) {
+        const index_t id = which == 0 ? panel : reader_.panels.panels() + panel % reader_.panels.panels_per_matrix();
+        for (index_t group = 0; group < groups_; ++group) {
+            uint64_t sum = 0;
+            for (int member = 0; member < members_; ++member) {
+                uint64_t& part = read_[count((member * 2 + which) * groups_ + group)];
+                sum += part;
+                part = 0;
+            }
+            if (sum != cell(id, group) && bad_group < 0) bad_group = group, bad_id = id;
+        }
+    }
+    if (bad_group < 0) return {};
+    index_t first = -1, end = 0;
+    runs([&](const Run& run) {
+        each_piece(run, [&](const Piece& piece) {
+            if (piece.reader != bad_id || group_of(piece.writer) != bad_group) return;
+            if (first < 0 || piece.offset_bytes < first) first = piece.offset_bytes;
+            end = std::max(end, piece.offset_bytes + piece.bytes);
+        });
+    });
+    return error(Code::corrupt_data, "panel ", panel, " of ", reader_.panels.panels(),
+                 " reads other bytes than were written: the checksum of what it has between byte ", first, " and ", end,
+                 " of ", store.describe_range(first, end), " is wrong; the disk or the memory is at fault");
+}
+
+std::string PanelSums::snapshot(index_t first_panel, index_t end_panel) const {
+    if (first_panel >= end_panel) return "0 0 ";
+    const index_t first = group_of(first_panel), end = group_of(end_panel - 1) + 1;
+    std::string text = cat(first, " ", end, " ");
+    text.reserve(text.size() + count(16 * (end - first) * ids_));
+    for (index_t i = first * ids_; i < end * ids_; ++i) text += hex_of(cells_[count(i)]);
+    return text;
+}
+
+Status PanelSums::restore(const std::string& snapshot) {
+    std::istringstream in(snapshot);
+    index_t first = 0, end = 0;
+    std::string hex;
+    in >> first >> end;
+    if (!in || first < 0 || end > groups_ || first > end) return error(Code::corrupt_data, "no range of sums");
+    in >> hex;
+    if (hex.size() != count(16 * (end - first) * ids_)) return error(Code::corrupt_data, "not as many sums as panels");
+    for (index_t i = first * ids_; i < end * ids_; ++i) {
+        if (!parse_hex(hex.substr(count(16 * (i - first * ids_)), 16), cells_[count(i)]))
+            return error(Code::corrupt_data, "sums that are no numbers");
+    }
+    return {};
+}
+
+void PanelSums::clear() {
+    for (auto* sums : {&cells_, &pending_, &written_, &read_}) std::fill(sums->begin(), sums->end(), 0);
+}
+
+}  // namespace spanfft

@@ -1,0 +1,81 @@
+// From bytes to panels; see partition.hpp.
+#include "disk/partition.hpp"
+
+namespace spanfft {
+
+namespace {
+
+// Which panel of a matrix walks over this column, of those that are walked over.
+index_t panel_walking(const ColumnPanels& panels, index_t column) {
+    const index_t section = panels.section_columns();
+    return column / section * panels.panels_per_section() + column % section / panels.panel;
+}
+
+Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem) {
+    Partition::Part part;
+    const bool twin = panels.twin_elems > 0 && elem >= panels.twin_elems;
+    const index_t region = twin ? panels.twin_elems : 0;
+    const index_t matrix = (elem - region) / panels.matrix_elems(), within = (elem - region) % panels.matrix_elems();
+    const index_t row = within / panels.row_elems, column = within % panels.row_elems;
+    if (panels.reflected) {
+        const bool far = column >= panels.columns;
+        const index_t i = (far ? panels.row_elems - 1 - column : column) / panels.panel;
+        const index_t end =
+            far ? panels.row_elems - i * panels.panel : std::min((i + 1) * panels.panel, panels.columns);
+        part.id = matrix * panels.panels_per_matrix() + i;
+        part.end_bytes = matrix * panels.matrix_elems() + std::min(row * panels.row_elems + end, panels.matrix_elems());
+        return part;
+    }
+    const index_t pitch = panels.section > 0 ? panels.section_pitch : panels.row_elems;
+    const index_t i = column % pitch / panels.panel;
+    part.id = column / pitch * panels.panels_per_section() + i + (twin ? panels.panels() : 0) +
+              matrix * panels.panels_per_matrix();
+    const index_t end = column / pitch * pitch + std::min((i + 1) * panels.panel, panels.section_columns());
+    const index_t row_end = std::min(row * panels.row_elems + end, panels.matrix_elems());
+    part.end_bytes = region + matrix * panels.matrix_elems() + row_end;
+    return part;
+}
+
+}  // namespace
+
+Partition Partition::of_loads(index_t loads, index_t block_bytes, std::function<index_t(index_t block)> load_of) {
+    Partition partition;
+    partition.kind = Kind::blocks_of_loads;
+    partition.panels.outer = loads;
+    partition.block_bytes = block_bytes;
+    partition.load_of = std::move(load_of);
+    return partition;
+}
+
+Partition::Part Partition::at(index_t byte) const {
+    Part part;
+    if (kind == Kind::blocks_of_loads) {
+        const index_t block = (byte - offset_bytes) / block_bytes;
+        part.id = load_of(block);
+        part.end_bytes = offset_bytes + (block + 1) * block_bytes;
+        return part;
+    }
+    if (kind == Kind::columns) {
+        part = part_of_columns(panels, (byte - offset_bytes) / panels.elem_bytes);
+        part.end_bytes = offset_bytes + part.end_bytes * panels.elem_bytes;
+        return part;
+    }
+    const index_t matrix = (byte - offset_bytes) / blocks.matrix_bytes();
+    const index_t within = (byte - offset_bytes) % blocks.matrix_bytes();
+    const index_t column_bytes = blocks.rows * blocks.elem_bytes;
+    const index_t tile =
+        blocks.natural ? blocks.tile_at(within / column_bytes) : within / blocks.column_tile_pitch_bytes();
+    const index_t begin =
+        blocks.natural ? blocks.first_column(tile) * column_bytes : tile * blocks.column_tile_pitch_bytes();
+    const index_t columns = blocks.columns_in(tile);
+    const bool by_rows = kind == Kind::row_tiles;
+    const index_t block = by_rows ? (within - begin) / (blocks.tile_rows * columns * blocks.elem_bytes) : 0;
+    const index_t rows_before = block * blocks.tile_rows;
+    const index_t rows = by_rows ? rows_before + blocks.rows_in(block) : blocks.rows;
+    part.end_bytes = offset_bytes + matrix * blocks.matrix_bytes() + begin + rows * columns * blocks.elem_bytes;
+    part.id =
+        matrix * panels.panels_per_matrix() + panel_walking(panels, by_rows ? rows_before : blocks.first_column(tile));
+    return part;
+}
+
+}  // namespace spanfft

@@ -1,0 +1,36 @@
+// Partition: how one side of a sweep cuts a store's bytes among its panels. The inverse of panels.hpp: from a byte to
+// the panel that writes or reads it, and to the end of the run there.
+//
+// What a sweep writes by columns the next one reads by rows; both cut what they move at both partitions' ends, so they
+// sum up the same pieces (panel_sums.hpp).
+#pragma once
+
+#include <functional>
+
+#include "disk/panels.hpp"
+
+namespace spanfft {
+
+struct Partition {
+    // ColumnPanels; a BlockGrid written or read; or blocks, each of which is in one memoryload (parallel_disks.hpp).
+    enum class Kind { columns, column_tiles, row_tiles, blocks_of_loads };
+    Kind kind = Kind::columns;
+    ColumnPanels panels;  // of tiles: what their columns (or rows) are panels of in the other file
+    BlockGrid blocks;
+    index_t offset_bytes = 0;  // where the array begins in the store
+    index_t block_bytes = 0;   // of blocks_of_loads; `panels` are the loads, one element each
+    std::function<index_t(index_t block)> load_of = {};
+    static Partition of_loads(index_t loads, index_t block_bytes, std::function<index_t(index_t block)> load_of);
+
+    struct Part {
+        index_t id = 0;  // a panel, or panels() + i: the twin of panel i of each matrix
+        index_t end_bytes = 0;
+    };
+    Part at(index_t byte) const;
+    index_t ids() const { return panels.panels() + (twins() ? panels.panels_per_matrix() : 0); }
+    bool twins() const { return kind == Kind::columns && panels.twin_elems > 0; }
+    // The panel that moves an id's bytes (a twin's: the first that does).
+    index_t panel_of(index_t id) const { return id < panels.panels() ? id : id - panels.panels(); }
+};
+
+}  // namespace spanfft

@@ -1,0 +1,52 @@
+// Work in place on disk: a transform whose output takes the place of its input, in the same file.
+//
+// Method: sweeps up to the last read the input and write to scratch (or to a copy beside it), and only when all of that
+// is on the disk does the last one write over the input; where one sweep does it all, the whole output is copied over
+// the input in the end. Either way a run that is stopped while the input is half overwritten can go on from its journal
+// alone. The journal lies beside the file, under a name that the file's alone gives, so that whoever opens the file
+// next can look whether it is half overwritten.
+// Invariant: nothing is written to the input before the journal says that all it becomes is on the disk.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "disk/journal.hpp"
+#include "disk/output_file.hpp"
+#include "plan/plan.hpp"
+
+namespace spanfft {
+
+// What of the input is left, by the lines of a journal.
+enum class InPlaceState {
+    untouched,    // all
+    overwriting,  // nobody knows
+    finished,     // nothing: the output is whole, and only the run's files are in the way
+};
+InPlaceState in_place_state(const std::vector<std::string>& lines);
+// Of a plan whose last sweep overwrites: its line, which says from which panels on.
+std::string overwrites_line(int pass, index_t panels);
+
+// Whether the plan's output can take the place of its input: with a journal, in one process, of the same shape and
+// type.
+Status check_in_place(const Plan& plan, bool journal);
+
+// The file itself, whatever links lead to it.
+std::string whole_path(const std::string& path);
+std::string in_place_journal(const std::string& path);
+
+// Whether the journal's line of its input is about the file that `now` is the line of, though it be overwritten.
+bool same_input_file(const std::string& found, const std::string& now);
+
+// An error where an unfinished run has half overwritten this file.
+Status check_not_half_overwritten(const std::string& path);
+
+struct CopyPlace {
+    Store* store = nullptr;
+    index_t offset_bytes = 0;  // of both, as far past a multiple of kDirectBytes
+};
+// Copies and flushes; `memory` is aligned. False of context.advance() stops it.
+Status copy_over(const CopyPlace& from, const CopyPlace& to, index_t bytes, char* memory, index_t memory_bytes,
+                 RunContext& context);
+
+}  // namespace spanfft

@@ -1,0 +1,300 @@
+// What a journal begins with, and what becomes of files; see journalled_run.hpp.
+#include "exec/journalled_run.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "disk/checksum.hpp"
+#include "plan/user_files.hpp"
+
+namespace spanfft {
+
+namespace {
+
+std::string key_of(const std::string& input, index_t offset, const std::string& output) {
+    const size_t slash = output.rfind('/');
+    const std::string name = slash == std::string::npos ? output : output.substr(slash + 1);
+    const std::string text = cat(whole_path(input), '\n', offset, '\n', whole_path(folder_of(output)), '/', name);
+    return hex_of(checksum(text.data(), static_cast<index_t>(text.size())));
+}
+
+// Size, times and inode of the input, and a checksum of 64 of its blocks, the first and the last among them.
+Result<std::string> identity_of(const JournalledRun::Request& request) {
+    constexpr index_t kSamples = 64, kSampleBytes = 4096;
+    const int descriptor = ::open(request.input_path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
+        const int why = errno;
+        if (descriptor >= 0) ::close(descriptor);
+        return error_errno(Code::io_error, why, "could not open " + request.input_path);
+    }
+    std::string samples;
+    const index_t last = std::max<index_t>(0, request.input_bytes - kSampleBytes);
+    for (index_t i = 0; i < kSamples; ++i) {
+        std::string block(static_cast<size_t>(kSampleBytes), '\0');
+        const index_t at = request.input_offset_bytes + last / (kSamples - 1) * i + (i + 1 == kSamples ? last % 63 : 0);
+        const ssize_t got = pread(descriptor, block.data(), block.size(), static_cast<off_t>(at));
+        if (got < 0) {
+            const int why = errno;
+            ::close(descriptor);
+            return error_errno(Code::io_error, why, "could not read " + request.input_path);
+        }
+        samples += hex_of(checksum(block.data(), got));
+    }
+    ::close(descriptor);
+    return cat("input ", info.st_size, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, " ", info.st_ino, " ",
+               hex_of(checksum(samples.data(), static_cast<index_t>(samples.size()))), " ", request.input_path);
+}
+
+Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout& layout,
+                                             const JournalledRun::Request& request) {
+    SPANFFT_ASSIGN(const std::string input, identity_of(request));
+    const std::string& header = request.output.header;
+    std::vector<std::string> lines = {
+        "spanfft-journal 1 " SPANFFT_VERSION,
+        "problem " + plan.problem.print(),
+        input,
+        "engines " + request.engines,
+        cat("header ", header.size(), " ", hex_of(checksum(header.data(), static_cast<index_t>(header.size())))),
+    };
+    std::string folders;
+    for (const std::string& folder : request.output.scratch_folders) folders += " " + whole_path(folder);
+    lines.push_back("scratch" + folders);
+    if (request.in_place) lines.push_back(cat("in-place from byte ", request.input_offset_bytes));
+    if (layout.overwrites_input) {
+        const size_t before = layout.sweeps.size() - 2;
+        lines.push_back(overwrites_line(static_cast<int>(before), layout.sweeps[before].panels));
+    }
+    for (size_t i = 0; i < plan.steps.size(); ++i) lines.push_back(cat("step ", i, " ", plan.steps[i]->describe()));
+    return lines;
+}
+
+std::string word_of(const std::string& line) { return line.substr(0, line.find(' ')); }
+
+// Why what was found can't be gone on with; `ways` out of it.
+Status differs(const std::string& found, const std::string& wanted, const std::string& ways) {
+    const std::string word = word_of(wanted);
+    if (word == "input") {
+        return error(Code::corrupt_data, wanted.substr(wanted.rfind(' ') + 1),
+                     " has changed since the unfinished run read from it (it was: ", found, "; it is: ", wanted,
+                     "), so that run can't be continued", ways);
+    }
+    if (word == "problem") {
+        return error(Code::invalid_argument,
+                     "an unfinished run between these files was for another problem or budget: '",
+                     found.substr(found.find(' ') + 1), "', not '", wanted.substr(wanted.find(' ') + 1),
+                     "'; ask for that one to go on with it", ways);
+    }
+    return error(Code::invalid_argument, "an unfinished run between these files was made otherwise: '", found,
+                 "', now '", wanted, "'", ways);
+}
+
+bool file_exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+KeptFiles kept_names(const std::string& input, index_t offset, const std::string& output,
+                     const std::vector<std::string>& scratch_folders, bool in_place) {
+    if (!in_place) return kept_files(output, scratch_folders, key_of(input, offset, output));
+    // The copy is scratch too.
+    const std::string file = whole_path(input);
+    const std::string folder = scratch_folders.empty() ? folder_of(file) : scratch_folders.front();
+    const size_t slash = file.rfind('/');
+    const std::string name = slash == std::string::npos ? file : file.substr(slash + 1);
+    KeptFiles kept = kept_files(cat(folder, "/", name), scratch_folders, key_of(input, offset, file));
+    kept.journal = in_place_journal(file);
+    return kept;
+}
+
+// A run that was killed before its first panel was done, or after its output had its name, is none.
+bool has_begun(const std::vector<std::string>& lines, const KeptFiles& kept, InPlaceState state) {
+    if (state != InPlaceState::untouched) return true;
+    return !journal_value(lines, "panels").empty() &&
+           !(journal_value(lines, "publish") == "now" && !file_exists(kept.output));
+}
+
+}  // namespace
+
+Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t input_offset_bytes,
+                                      const std::string& output_path, const std::vector<std::string>& scratch_folders) {
+    UnfinishedRun run;
+    const bool in_place = same_file(input_path, output_path);
+    const KeptFiles kept = kept_names(input_path, input_offset_bytes, output_path, scratch_folders, in_place);
+    SPANFFT_ASSIGN(const std::vector<std::string> lines, Journal::peek(kept.journal));
+    const InPlaceState state = in_place ? in_place_state(lines) : InPlaceState::untouched;
+    if (!has_begun(lines, kept, state) || (state != InPlaceState::finished && !file_exists(kept.output))) return run;
+    run.problem = journal_value(lines, "problem");
+    run.journal = kept.journal;
+    return run;
+}
+
+Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, const PassLayout& layout,
+                                                           const Request& request) {
+    std::unique_ptr<JournalledRun> run(new JournalledRun(request));
+    OutputRequest& output = run->request_.output;
+    output.kept = kept_names(request.input_path, request.input_offset_bytes, output.path, output.scratch_folders,
+                             request.in_place);
+    output.extra_bytes = layout.output_extra_bytes;
+    if (output.scratch_bytes > 0) output.scratch_bytes += layout.scratch_extra_bytes;
+    run->overwrites_ = layout.overwrites_input;
+    const std::string& journal = output.kept->journal;
+    if (request.mode == JournalMode::resume && !file_exists(journal)) {
+        return error(Code::invalid_argument, "there is no unfinished run from ", request.input_path, " to ",
+                     output.path, " to resume: no journal ", journal, "; run it without resume");
+    }
+    SPANFFT_ASSIGN(const std::vector<std::string> lines, first_lines(plan, layout, request));
+    SPANFFT_TRY(check_scratch_folders(output.scratch_folders));
+    if (request.in_place && access(request.input_path.c_str(), W_OK) != 0) {
+        return error_errno(Code::io_error, errno,
+                           "could not open " + request.input_path + " for writing, which in place does; allow it, or " +
+                               "give another output");
+    }
+    // In place a journal may be all that makes a file whole, so it is looked into before it is thrown away.
+    SPANFFT_ASSIGN(run->journal_, Journal::open(journal, request.mode == JournalMode::restart && !request.in_place));
+    SPANFFT_ASSIGN(output.reopen, run->goes_on(lines));
+    if (run->state_ == InPlaceState::finished) return run;
+    if (!output.reopen && request.mode == JournalMode::resume) {
+        return error(Code::invalid_argument, "the unfinished run from ", request.input_path, " to ", output.path,
+                     " had not finished a panel, so there is nothing to resume; run it without resume");
+    }
+    if (request.in_place) {
+        SPANFFT_ASSIGN(run->input_, FileStore::open_output(whole_path(request.input_path)));
+    }
+    SPANFFT_TRY(output.reopen ? run->reopen() : run->begin(lines));
+    return run;
+}
+
+// Whether what the journal says is a run to go on with; an error where it is another's.
+Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
+    const std::vector<std::string>& found = journal_->lines();
+    const bool restart = request_.mode == JournalMode::restart;
+    if (request_.in_place) state_ = spanfft::in_place_state(found);
+    const bool same_file = same_input_file("input " + journal_value(found, "input"), lines[2]);
+    if (restart && state_ == InPlaceState::overwriting && same_file) {
+        return error(Code::invalid_argument, request_.input_path,
+                     " is half overwritten by an unfinished run in place: '", journal_value(found, "problem"),
+                     "'; it can't begin anew: the same command without restart goes on and makes the file whole");
+    }
+    if (restart || (state_ == InPlaceState::finished && !same_file)) {
+        state_ = InPlaceState::untouched;
+        return false;
+    }
+    if (state_ == InPlaceState::finished) return true;
+    if (!has_begun(found, *request_.output.kept, state_)) return false;
+    const bool half = state_ == InPlaceState::overwriting && same_file;
+    const std::string ways = half
+                                 ? "; the file is half overwritten, and only the same command makes it whole"
+                                 : "; restart throws the unfinished run away (its journal is " + journal_->path() + ")";
+    for (size_t i = 0; i < lines.size() && i < found.size(); ++i) {
+        if (found[i] != lines[i] && !(half && word_of(lines[i]) == "input")) return differs(found[i], lines[i], ways);
+    }
+    progress_ = found;
+    return true;
+}
+
+namespace {
+
+std::string whose_run() { return cat("run ", getpid(), " ", utc_now()); }
+
+}  // namespace
+
+Status JournalledRun::reopen() {
+    auto reopened = OutputFile::create(request_.output);
+    if (!reopened.ok()) {
+        return error(reopened.status().code(), reopened.status().message(),
+                     "; the unfinished run can't go on without it, ",
+                     state_ == InPlaceState::overwriting ? "and the file that it overwrites stays half overwritten"
+                                                         : "and restart begins anew");
+    }
+    output_ = std::move(reopened).value();
+    output_->keep();
+    return journal_->append(whose_run());
+}
+
+Status JournalledRun::begin(const std::vector<std::string>& lines) {
+    // Whoever is refused now shall read whose lock it is; the rest of the journal only when its files are there.
+    const std::string mine = whose_run();
+    SPANFFT_TRY(journal_->clear());
+    Status noted = journal_->append(mine);
+    if (noted.ok()) {
+        auto made = OutputFile::create(request_.output);
+        noted = made.status();
+        if (noted.ok()) output_ = std::move(made).value();
+    }
+    std::vector<std::string> all = lines;
+    all.push_back(mine);
+    if (noted.ok()) noted = journal_->clear();
+    if (noted.ok()) noted = journal_->append_all(all);
+    if (noted.ok()) noted = sync_folder(folder_of(request_.output.kept->journal));
+    if (noted.ok()) noted = sync_folder(folder_of(request_.output.path));
+    if (!noted.ok()) remove();
+    return noted;
+}
+
+// The journal last: as long as it is there, so is what it speaks of.
+void JournalledRun::remove() {
+    if (output_) output_->keep(false);
+    output_.reset();                         // and scratch
+    if (state_ == InPlaceState::finished) {  // an earlier run's, never opened
+        (void)unlink(request_.output.kept->output.c_str());
+        for (const std::string& path : request_.output.kept->scratch) (void)unlink(path.c_str());
+    }
+    journal_->remove();
+}
+
+Status JournalledRun::overwrite(char* memory, index_t memory_bytes, RunContext& context) {
+    if (state_ == InPlaceState::finished) return {};
+    if (!overwrites_) {
+        if (state_ == InPlaceState::untouched) {
+            SPANFFT_TRY(output_->store().sync());
+            SPANFFT_TRY(journal_->append("publish now"));
+        }
+        SPANFFT_TRY(copy_over({&output_->store(), output_->payload_offset_bytes()},
+                              {input_.get(), request_.input_offset_bytes}, request_.input_bytes, memory, memory_bytes,
+                              context));
+    }
+    return journal_->append("finished now");
+}
+
+Status JournalledRun::publish(char* memory, index_t memory_bytes, RunContext& context) {
+    if (request_.in_place) {
+        const Status whole = overwrite(memory, memory_bytes, context);
+        if (!whole.ok()) return give_up(whole, 1);
+    } else {
+        SPANFFT_TRY(journal_->append("publish now"));
+        const Status published = output_->publish();
+        if (!published.ok()) {
+            output_->keep();
+            return published;
+        }
+    }
+    remove();
+    return {};
+}
+
+Status JournalledRun::give_up(const Status& why, index_t durable_panels) {
+    const auto lines = Journal::peek(journal_->path());  // the sweeps have added to it
+    if (request_.in_place && lines.ok()) state_ = spanfft::in_place_state(lines.value());
+    const bool hopeless = why.code() == Code::corrupt_data || why.code() == Code::internal;
+    if (state_ == InPlaceState::overwriting) {
+        output_->keep();
+        output_.reset();
+        return error(why.code(), why.message(), "; ", request_.input_path, " is half overwritten: ",
+                     hopeless ? "what it is made of may be damaged, so take a copy of the input if there is one"
+                              : "the same command goes on from there, and nothing else makes the file whole");
+    }
+    if (hopeless || durable_panels == 0) {
+        remove();
+        return error(
+            why.code(), why.message(),
+            hopeless ? "; what was done so far is thrown away" : "; nothing was done yet, and nothing is left");
+    }
+    output_->keep();
+    output_.reset();
+    return error(why.code(), why.message(), "; the ", durable_panels,
+                 " panels that are done are kept: the same command goes on from there, restart begins anew");
+}
+
+}  // namespace spanfft

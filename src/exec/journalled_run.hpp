@@ -1,0 +1,80 @@
+// JournalledRun: a transform of a file that a later start can go on with.
+//
+// Method: the journal (disk/journal.hpp) lies in the first scratch folder, under a name that depends on input and
+// output alone, so that a run with another problem meets what an older one left. Its first lines say what is done to
+// what: version, problem, engines, steps, the input (size, times, inode, checksums of samples), header and scratch
+// folders. A start with the same lines goes on; any other is told which line differs. Panels follow
+// (disk/sweep_log.hpp). Invariant: scratch and partial output are named and kept exactly as long as the journal says
+// that panels are done. In place (in_place.hpp) nothing is published: the output is whole when it has overwritten the
+// input, and what a run kept is as necessary as the file itself meanwhile.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "disk/journal.hpp"
+#include "disk/output_file.hpp"
+#include "exec/in_place.hpp"
+#include "plan/pass_run.hpp"
+
+namespace spanfft {
+
+enum class JournalMode {
+    off,        // no names, nothing kept
+    automatic,  // goes on with an unfinished run, else begins one
+    resume,     // goes on with an unfinished run, else it is an error
+    restart,    // throws an unfinished run away
+};
+
+struct UnfinishedRun {
+    std::string problem;  // with the means that it was planned for; empty: there is none
+    std::string journal;  // path
+};
+// Whether a run from this input to this output (the same file: in place) was left unfinished. Without a lock: it may be
+// running.
+Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t input_offset_bytes,
+                                      const std::string& output_path, const std::vector<std::string>& scratch_folders);
+
+class JournalledRun {
+  public:
+    struct Request {
+        JournalMode mode = JournalMode::automatic;
+        std::string input_path;
+        index_t input_offset_bytes = 0, input_bytes = 0;  // the array
+        std::string engines;
+        OutputRequest output;  // as without a journal; in place, where the copy goes that the input is made of
+        bool in_place = false;
+    };
+    static Result<std::unique_ptr<JournalledRun>> open(const Plan& plan, const PassLayout& layout,
+                                                       const Request& request);
+
+    Journal& journal() { return *journal_; }
+    std::unique_ptr<OutputFile>& output() { return output_; }
+    const std::vector<std::string>& progress() const { return progress_; }  // lines to resume from; empty: a new run
+    // In place: the input, to be overwritten; how far that is.
+    FileStore* input() { return input_.get(); }
+    InPlaceState in_place_state() const { return state_; }
+    // Gives the output its name; in place, copies it over the input, with this memory, if that was not its last sweep.
+    Status publish(char* memory, index_t memory_bytes, RunContext& context);
+    // What a failed run says and leaves.
+    Status give_up(const Status& why, index_t durable_panels);
+
+  private:
+    explicit JournalledRun(const Request& request) : request_(request) {}
+    Result<bool> goes_on(const std::vector<std::string>& lines);
+    Status reopen();
+    Status begin(const std::vector<std::string>& lines);
+    Status overwrite(char* memory, index_t memory_bytes, RunContext& context);
+    void remove();
+
+    Request request_;  // with the names of what is kept
+    bool overwrites_ = false;
+    std::unique_ptr<Journal> journal_;
+    std::unique_ptr<OutputFile> output_;
+    std::unique_ptr<FileStore> input_;
+    InPlaceState state_ = InPlaceState::untouched;
+    std::vector<std::string> progress_;
+};
+
+}  // namespace spanfft

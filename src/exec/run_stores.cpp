@@ -1,0 +1,138 @@
+// Opening the stores of a run; see run_stores.hpp.
+#include "exec/run_stores.hpp"
+
+namespace spanfft {
+
+namespace {
+
+index_t input_elem_bytes(const Plan& plan) { return static_cast<index_t>(plan.problem.input_elem().bytes()); }
+index_t output_elem_bytes(const Plan& plan) { return static_cast<index_t>(plan.problem.stored_elem().bytes()); }
+
+Status check_side(const char* side, bool given, bool planned) {
+    if (given == planned) return {};
+    return given ? error(Code::invalid_argument, "the ", side, " is behind a function, but the plan is for a file; ",
+                         "give ", side, "_chunk to the problem")
+                 : error(Code::invalid_argument, "the plan has ", side, "_chunk, but the ", side, " is a file; ",
+                         "give a function, or leave ", side, "_chunk out");
+}
+
+Status check_packed(const char* side, bool packed, bool is_spectrum, bool is_file, const Problem& p) {
+    if (!packed) return {};
+    const bool fits = is_spectrum && is_file && p.halves() && p.ndim() == 1 && p.batch == 1 && p.shape[0] % 2 == 0;
+    if (fits) return {};
+    return error(Code::invalid_argument, "the ", side, " of '", p.print(),
+                 "' can't be packed; a packed spectrum is that of r2c or c2r of one axis of even length, in a file");
+}
+
+// Empty: none was given, and the output is no file beside which it could be.
+std::vector<std::string> scratch_folders(const FileRequest& request) {
+    if (request.scratch_folders.empty() && request.in_place) return {folder_of(whole_path(request.input_path))};
+    if (!request.scratch_folders.empty() || request.write_box) return request.scratch_folders;
+    return {folder_of(request.output_path)};
+}
+
+Status check_input_length(const FileStore& store, const FileRequest& request, index_t needed_bytes) {
+    if (request.input_offset_bytes < 0)
+        return error(Code::invalid_argument, "input offset is ", request.input_offset_bytes,
+                     " bytes; it must not be negative");
+    if (store.size_bytes() - request.input_offset_bytes < needed_bytes) {
+        return error(Code::corrupt_data, request.input_path, " has ", store.size_bytes(),
+                     " bytes, but the array needs ", needed_bytes, " from byte ", request.input_offset_bytes,
+                     "; the file is truncated or its shape or type is not what was said");
+    }
+    return Status();
+}
+
+}  // namespace
+
+Status check_stores(const FileRequest& request, const Plan& plan) {
+    const Problem& p = plan.problem;
+    SPANFFT_TRY(check_side("input", static_cast<bool>(request.read_box), !p.input_chunk.empty()));
+    SPANFFT_TRY(check_side("output", static_cast<bool>(request.write_box), !p.output_chunk.empty()));
+    SPANFFT_TRY(check_packed("input", request.packed_input, !p.forward(), !request.read_box, p));
+    SPANFFT_TRY(check_packed("output", request.packed_output, p.forward(), !request.write_box, p));
+    if (scratch_folders(request).empty() && plan.all_scratch_bytes() > 0) {
+        return error(Code::invalid_argument, "the run needs ",
+                     bytes_string(static_cast<double>(plan.all_scratch_bytes())),
+                     " of scratch, and the output is no file beside which it could be; give a scratch folder");
+    }
+    return {};
+}
+
+Status RunStores::open_input(RunContext& context) {
+    context.input_offset_bytes = request_.input_offset_bytes;
+    if (request_.read_box) {
+        ArrayBoxes boxes{plan_.problem.input_shape(), plan_.input_box, input_elem_bytes(plan_)};
+        input_array_ =
+            std::make_unique<ArrayStore>(std::move(boxes), request_.input_path, request_.read_box, BoxTransfer());
+        context.input_offset_bytes = 0;
+        context.input_store = input_array_.get();
+        if (plan_.staged_input_bytes == 0) return {};
+        SPANFFT_ASSIGN(staged_input_,
+                       make_scratch(scratch_folders(request_), "spanfft-input", plan_.staged_input_bytes));
+        context.staged_input_store = input_array_.get();
+        context.input_store = staged_input_.get();
+        return {};
+    }
+    SPANFFT_ASSIGN(input_file_, FileStore::open_input(request_.input_path));
+    context.input_store = input_file_.get();
+    const index_t bytes = product(plan_.problem.input_shape()) * input_elem_bytes(plan_);
+    if (!request_.packed_input) return check_input_length(*input_file_, request_, bytes);
+    SPANFFT_TRY(check_input_length(*input_file_, request_, bytes - input_elem_bytes(plan_)));
+    packed_input_ = std::make_unique<PackedStore>(*input_file_, request_.input_offset_bytes, plan_.problem.shape[0] / 2,
+                                                  input_elem_bytes(plan_));
+    context.input_store = packed_input_.get();
+    return packed_input_->load();
+}
+
+OutputRequest RunStores::in_place_request(const PassLayout& layout) const {
+    OutputRequest copy = output_request();
+    const std::string file = whole_path(request_.input_path);
+    copy.path = scratch_folders(request_).front() + file.substr(file.rfind('/'));
+    copy.input_path.clear();
+    // As far past a block of the file as the input, which goes for memory and direct I/O too.
+    copy.header.assign(static_cast<size_t>(request_.input_offset_bytes % kDirectBytes), '\0');
+    if (layout.overwrites_input && !layout.needs_output) copy.payload_bytes = 0;
+    copy.what = "the copy that the input is overwritten with";
+    return copy;
+}
+
+OutputRequest RunStores::output_request() const {
+    OutputRequest output{request_.output_path,      request_.input_path,      request_.header,
+                         plan_.output_file_bytes,   request_.scratch_folders, plan_.scratch_bytes,
+                         plan_.scratch_block_bytes, plan_.problem.disks};
+    if (request_.read_box) output.input_path.clear();
+    if (request_.packed_output) output.payload_bytes -= output_elem_bytes(plan_);
+    if (request_.write_box) {
+        output.path = (request_.scratch_folders.empty() ? "." : request_.scratch_folders.front()) + "/spanfft-output";
+        output.header.clear();
+        output.payload_bytes = 0;
+    }
+    return output;
+}
+
+Status RunStores::dress_output(RunContext& context) {
+    if (request_.write_box) {
+        ArrayBoxes boxes{plan_.problem.output_shape(), plan_.output_box, output_elem_bytes(plan_)};
+        output_array_ =
+            std::make_unique<ArrayStore>(std::move(boxes), request_.output_path, BoxTransfer(), request_.write_box);
+        context.output_store = output_array_.get();
+        context.output_offset_bytes = 0;
+        if (plan_.staged_output_bytes > 0) {
+            SPANFFT_ASSIGN(staged_output_,
+                           make_scratch(scratch_folders(request_), "spanfft-output", plan_.staged_output_bytes));
+            context.staged_output_store = output_array_.get();
+            context.output_store = staged_output_.get();
+        }
+    }
+    if (request_.packed_output) {
+        packed_output_ = std::make_unique<PackedStore>(*context.output_store, context.output_offset_bytes,
+                                                       plan_.problem.shape[0] / 2, output_elem_bytes(plan_));
+        context.output_store = packed_output_.get();
+    }
+    return {};
+}
+
+Status RunStores::finish() { return packed_output_ ? packed_output_->finish() : Status(); }
+
+}  // namespace spanfft

@@ -1,0 +1,43 @@
+// RunStores: where the arrays of one run lie: in files, packed or not, or behind functions of the caller's; and the
+// files that chunked arrays pass through.
+//
+// Method: the plan says whether a chunked array is staged (plan/staging.hpp) or read to, and written from, memory. What
+// it is staged in is scratch, striped over the scratch folders, and goes with its run.
+// Invariant: nothing is written before check_stores() and open_input() were content on every rank.
+#pragma once
+
+#include <memory>
+
+#include "disk/output_file.hpp"
+#include "disk/packed_store.hpp"
+#include "exec/executor.hpp"
+
+namespace spanfft {
+
+// Whether the request fits the plan: functions where it has chunks, packed spectra of its kind.
+Status check_stores(const FileRequest& request, const Plan& plan);
+
+class RunStores {
+  public:
+    RunStores(const FileRequest& request, const Plan& plan) : request_(request), plan_(plan) {}
+    // Opens the input, checks its length, and makes what it is staged in.
+    Status open_input(RunContext& context);
+    bool needs_file() const { return !request_.write_box || plan_.scratch_bytes > 0; }
+    // What OutputFile is to make, on rank 0: the output, or an empty file that has scratch alone.
+    OutputRequest output_request() const;
+    // In place: what the last sweep, or a copy, overwrites the input from.
+    OutputRequest in_place_request(const PassLayout& layout) const;
+    // After context has the output file: puts in front of it, or in its place, what the array needs.
+    Status dress_output(RunContext& context);
+    Status finish();  // when all ranks have written
+
+  private:
+    const FileRequest& request_;
+    const Plan& plan_;
+    std::unique_ptr<FileStore> input_file_;
+    std::unique_ptr<Store> staged_input_, staged_output_;
+    std::unique_ptr<ArrayStore> input_array_, output_array_;
+    std::unique_ptr<PackedStore> packed_input_, packed_output_;
+};
+
+}  // namespace spanfft

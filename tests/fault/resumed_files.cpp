@@ -1,0 +1,306 @@
+// Runs of files that go on where others ended: kill -9, stops, changed inputs, two runs at once.
+//
+// The reference is always the same run undisturbed, to the bit; that one is held against the definition elsewhere
+// (tests/unit/disk_passes_test.cpp).
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "solvers/table.hpp"
+#include "support/journal_routes.hpp"
+
+namespace spanfft::test {
+namespace {
+
+// kill -9 after random times, one after the other until a run ends: 100 and more moments in all, on all ways of passes.
+TEST_F(JournalledFiles, KilledAtRandomMomentsGoOnToTheSameBits) {
+    std::mt19937 random(20261122);
+    int kills = 0, resumptions = 0;
+    for (int round = 0; kills < 100 && round < 40; ++round) {
+        for (const JournalRoute& route : journal_routes()) {
+            const std::string whole = expected(route);
+            TemporaryFolder folder;
+            make_input(route, folder.path());
+            const auto start = std::chrono::steady_clock::now();
+            ASSERT_TRUE(transform(route, folder.path(), JournalMode::automatic).ok());
+            const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+            ASSERT_TRUE(read_file(folder.file("out")) == whole);
+            ASSERT_EQ(unlink(folder.file("out").c_str()), 0);
+            bool finished = false;
+            for (int tries = 0; tries < 12; ++tries) {
+                const pid_t child = fork();
+                if (child == 0) {
+                    index_t resumed = 0;
+                    const Status status = transform(route, folder.path(), JournalMode::automatic, &resumed);
+                    _exit(!status.ok() ? 2 : resumed > 0 ? 1 : 0);
+                }
+                const double wait = seconds.count() * std::uniform_real_distribution<double>(0.1, 1.1)(random);
+                std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+                (void)kill(child, SIGKILL);
+                int outcome = 0;
+                ASSERT_EQ(waitpid(child, &outcome, 0), child);
+                if (WIFSIGNALED(outcome)) {
+                    ++kills;
+                    continue;
+                }
+                ASSERT_NE(WEXITSTATUS(outcome), 2) << route.problem << ": a run that goes on failed";
+                finished = true;
+                resumptions += WEXITSTATUS(outcome) == 1;
+                break;
+            }
+            index_t resumed = 0;
+            if (!finished) {
+                const Status status = transform(route, folder.path(), JournalMode::automatic, &resumed);
+                ASSERT_TRUE(status.ok()) << route.problem << ": " << status.message();
+                resumptions += resumed > 0;
+            }
+            ASSERT_TRUE(read_file(folder.file("out")) == whole) << route.problem << " (" << route.what << ")";
+            EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+        }
+    }
+    EXPECT_GE(kills, 100);
+    EXPECT_GE(resumptions, 10);
+    RecordProperty("kills", kills);
+    RecordProperty("resumptions", resumptions);
+}
+
+// Killed by its own hand after the n-th piece of progress: every pass is reached, whatever the machine's speed. Scratch
+// on one folder and striped over three.
+TEST_F(JournalledFiles, KilledInEveryPassGoOnToTheSameBits) {
+    for (const JournalRoute& route : journal_routes()) {
+        const std::string whole = expected(route);
+        int calls = 0, gone_on = 0;
+        {
+            TemporaryFolder folder;
+            make_input(route, folder.path());
+            ASSERT_TRUE(transform(route, folder.path(), JournalMode::off, nullptr, [&](index_t, index_t) {
+                            ++calls;
+                            return true;
+                        }).ok());
+        }
+        for (const bool striped : {false, true}) {
+            for (int n = 1; n < calls; n += std::max(1, calls / 4)) {
+                TemporaryFolder folder;
+                make_input(route, folder.path());
+                std::vector<std::string> scratch;
+                for (const char* name : {"a", "b", "c"}) {
+                    if (!striped) break;
+                    scratch.push_back(folder.file(name));
+                    ASSERT_EQ(mkdir(scratch.back().c_str(), 0777), 0);
+                }
+                const pid_t child = fork();
+                if (child == 0) {
+                    int count = 0;
+                    (void)transform(
+                        route, folder.path(), JournalMode::automatic, nullptr,
+                        [&](index_t, index_t) {
+                            if (++count == n) raise(SIGKILL);
+                            return true;
+                        },
+                        scratch)
+                        .ok();
+                    _exit(0);
+                }
+                int outcome = 0;
+                ASSERT_EQ(waitpid(child, &outcome, 0), child);
+                index_t resumed = 0;
+                const Status status = transform(route, folder.path(), JournalMode::automatic, &resumed, {}, scratch);
+                ASSERT_TRUE(status.ok()) << route.problem << ": " << status.message();
+                gone_on += resumed > 0;
+                ASSERT_TRUE(read_file(folder.file("out")) == whole) << route.problem << ", killed at " << n;
+                for (const std::string& each : scratch) EXPECT_EQ(rmdir(each.c_str()), 0) << "not empty: " << each;
+                EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+            }
+        }
+        EXPECT_GT(gone_on, 0) << route.problem;
+    }
+}
+
+// Runs with work on their blocks, and those of memoryloads: killed in every pass, they go on to the same bits.
+const JournalRoute kMoreRoutes[] = {
+    {"c2c 1024 forward double memory=44KiB threads=1 window=hann power", solve_two_pass, "a window and power"},
+    {"c2c 4096 forward double memory=100KiB threads=1 store=complex64", solve_two_pass, "a smaller type"},
+    {"c2c 70x96 forward double memory=60KiB threads=1 window=hamming scale=0.5", solve_axis_passes,
+     "a window, in place"},
+    {"r2c 6000 forward double memory=64KiB threads=1 power store=float32", solve_many_passes, "power of halves"},
+    {"dct2 1000 forward double memory=80KiB threads=1 power", solve_two_pass, "power in the type of the output"},
+    {"c2c 4096 forward double memory=24KiB threads=1", solve_superlevels, "memoryloads"},
+    {"c2c 4096 backward float memory=24KiB threads=2 method=superlevels:sync", solve_superlevels, "one at a time"},
+    {"c2c 4096 forward double memory=24KiB threads=1 window=hann power", solve_superlevels, "memoryloads with work"},
+};
+
+TEST_F(JournalledFiles, FusedAndPermutedRunsGoOnToTheSameBits) {
+    for (const JournalRoute& route : kMoreRoutes) {
+        ASSERT_EQ(examine_passes(*plan_of(route)).why_not, "") << route.problem;
+        const std::string whole = expected(route);
+        int gone_on = 0;
+        for (const double share : {0.15, 0.35, 0.55, 0.75, 0.95}) {
+            TemporaryFolder folder;
+            make_input(route, folder.path());
+            const pid_t child = fork();
+            if (child == 0) {
+                (void)
+                    transform(route, folder.path(), JournalMode::automatic, nullptr, [=](index_t done, index_t total) {
+                        if (static_cast<double>(done) >= share * static_cast<double>(total)) raise(SIGKILL);
+                        return true;
+                    }).ok();
+                _exit(0);
+            }
+            int outcome = 0;
+            ASSERT_EQ(waitpid(child, &outcome, 0), child);
+            ASSERT_TRUE(WIFSIGNALED(outcome)) << route.problem;
+            index_t resumed = 0;
+            const Status status = transform(route, folder.path(), JournalMode::automatic, &resumed);
+            ASSERT_TRUE(status.ok()) << route.problem << ": " << status.message();
+            gone_on += resumed > 0;
+            ASSERT_TRUE(read_file(folder.file("out")) == whole) << route.problem << ", killed at " << share;
+            EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+        }
+        EXPECT_GE(gone_on, 3) << route.problem;
+    }
+}
+
+// What can't be had again is said, and the run begins anew.
+TEST_F(JournalledFiles, RunsWithCallbacksHaveNoJournalAndSayWhy) {
+    const JournalRoute& route = journal_routes()[0];
+    TemporaryFolder folder;
+    make_input(route, folder.path());
+    auto executor = Executor::make(plan_of(route), make_self_comm());
+    ASSERT_TRUE(executor.ok());
+    FileRequest request;
+    request.input_path = folder.file("in");
+    request.output_path = folder.file("out");
+    request.journal = JournalMode::resume;
+    request.callbacks.on_input = [](Block&) { return Status(); };
+    const Status status = executor.value()->transform_file(request);
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    EXPECT_NE(status.message().find("its callbacks would not be given the blocks that are done"), std::string::npos)
+        << status.message();
+    request.journal = JournalMode::automatic;
+    ASSERT_TRUE(executor.value()->transform_file(request).ok());
+    ASSERT_EQ(executor.value()->run_notes().size(), 1U);
+    EXPECT_NE(executor.value()->run_notes()[0].find("no journal of this run: its callbacks"), std::string::npos);
+}
+
+TEST_F(JournalledFiles, StoppedRunsSayHowToGoOnAndDo) {
+    for (const JournalRoute& route : journal_routes()) {
+        const std::string whole = expected(route);
+        TemporaryFolder folder;
+        make_input(route, folder.path());
+        const Status stopped = transform(route, folder.path(), JournalMode::automatic, nullptr,
+                                         [](index_t done, index_t total) { return done < total * 8 / 10; });
+        EXPECT_EQ(stopped.code(), Code::interrupted) << stopped.message();
+        EXPECT_NE(stopped.message().find("goes on"), std::string::npos) << stopped.message();
+        EXPECT_GT(folder.names().size(), 2U);
+        index_t resumed = 0;
+        const Status status = transform(route, folder.path(), JournalMode::resume, &resumed);
+        ASSERT_TRUE(status.ok()) << status.message();
+        EXPECT_GT(resumed, 0);
+        EXPECT_TRUE(read_file(folder.file("out")) == whole) << route.problem;
+        EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+    }
+}
+
+class UnfinishedRuns : public JournalledFiles {
+  protected:
+    void SetUp() override {
+        make_input(route, folder.path());
+        const Status stopped = transform(route, folder.path(), JournalMode::automatic, nullptr,
+                                         [](index_t done, index_t total) { return done < total * 8 / 10; });
+        ASSERT_EQ(stopped.code(), Code::interrupted) << stopped.message();
+        ASSERT_FALSE(find_unfinished(folder.file("in"), 0, folder.file("out"), {}).value().problem.empty());
+    }
+    const JournalRoute& route = journal_routes()[0];
+    TemporaryFolder folder;
+};
+
+TEST_F(UnfinishedRuns, RefuseAnInputThatHasChanged) {
+    std::string input = read_file(folder.file("in"));
+    input[5] = static_cast<char>(input[5] ^ 1);
+    write_file(folder.file("in"), input);
+    const Status status = transform(route, folder.path(), JournalMode::automatic);
+    EXPECT_EQ(status.code(), Code::corrupt_data);
+    EXPECT_NE(status.message().find("has changed"), std::string::npos) << status.message();
+    EXPECT_FALSE(std::ifstream(folder.file("out")).good());
+    index_t resumed = 1;
+    EXPECT_TRUE(transform(route, folder.path(), JournalMode::restart, &resumed).ok());
+    EXPECT_EQ(resumed, 0);
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+}
+
+TEST_F(UnfinishedRuns, RefuseAnotherProblemOrBudgetAndNameBoth) {
+    for (const char* other : {"c2c 1024 backward double memory=44KiB threads=1",
+                              "c2c 1024 forward double memory=46KiB "
+                              "threads=1"}) {
+        const Status status = transform({other, solve_two_pass, ""}, folder.path(), JournalMode::automatic);
+        EXPECT_EQ(status.code(), Code::invalid_argument);
+        EXPECT_NE(status.message().find("c2c 1024 forward double memory=45056"), std::string::npos) << status.message();
+    }
+    EXPECT_TRUE(transform(route, folder.path(), JournalMode::resume).ok());  // it is as it was
+}
+
+TEST_F(UnfinishedRuns, AreFoundSpoiledByTheirChecksums) {
+    for (const std::string& name : folder.names()) {
+        if (name.find("kept-scratch") == std::string::npos) continue;
+        std::string content = read_file(folder.file(name));
+        for (size_t at = 0; at < content.size(); at += 64) content[at] = static_cast<char>(content[at] ^ 4);
+        write_file(folder.file(name), content);
+    }
+    const Status status = transform(route, folder.path(), JournalMode::automatic);
+    EXPECT_EQ(status.code(), Code::corrupt_data);
+    EXPECT_NE(status.message().find("kept-scratch"), std::string::npos) << "which disk? " << status.message();
+    EXPECT_NE(status.message().find("panel"), std::string::npos) << status.message();
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});  // without hope: nothing is kept
+}
+
+TEST_F(UnfinishedRuns, ExcludeEachOtherAndNameTheProcess) {
+    // The child stops in the middle of the run and waits to be killed.
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)transform(route, folder.path(), JournalMode::automatic, nullptr, [&](index_t, index_t) {
+            (void)!write(ready[1], "x", 1);
+            pause();
+            return true;
+        }).ok();
+        _exit(0);
+    }
+    char byte = 0;
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
+    for (const JournalMode mode : {JournalMode::automatic, JournalMode::resume, JournalMode::restart}) {
+        const Status status = transform(route, folder.path(), mode);
+        EXPECT_EQ(status.code(), Code::io_error) << status.message();
+        EXPECT_NE(status.message().find(std::to_string(child)), std::string::npos) << status.message();
+    }
+    (void)kill(child, SIGKILL);
+    int outcome = 0;
+    ASSERT_EQ(waitpid(child, &outcome, 0), child);
+    close(ready[0]);
+    close(ready[1]);
+    index_t resumed = 0;
+    const Status status = transform(route, folder.path(), JournalMode::resume, &resumed);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_GT(resumed, 0);
+    EXPECT_TRUE(read_file(folder.file("out")) == expected(route));
+}
+
+TEST_F(JournalledFiles, ResumeWithoutAnUnfinishedRunIsRefused) {
+    TemporaryFolder folder;
+    make_input(journal_routes()[0], folder.path());
+    const Status status = transform(journal_routes()[0], folder.path(), JournalMode::resume);
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    EXPECT_NE(status.message().find("no unfinished run"), std::string::npos) << status.message();
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+}
+
+}  // namespace
+}  // namespace spanfft::test

@@ -1,0 +1,210 @@
+// The journal's file, and stores and sums beneath it: what is torn is dropped, what is spoiled is refused.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <random>
+
+#include "disk/checksum.hpp"
+#include "disk/displaced_store.hpp"
+#include "disk/journal.hpp"
+#include "disk/panel_sums.hpp"
+#include "support/simulated_store.hpp"
+
+namespace spanfft::test {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+TEST(Checksum, IsTheXxh3OfTheReference) {
+    // As the Python module xxhash 4.1.0 has them: xxh3_64_intdigest.
+    EXPECT_EQ(checksum("", 0), 0x2d06800538d394c2ULL);
+    EXPECT_EQ(checksum("abc", 3), 0x78af5f94892f3950ULL);
+}
+
+TEST(Checksum, DependsOnThePlace) {
+    const std::string bytes(100, 'x');
+    EXPECT_EQ(placed_checksum(bytes.data(), 100, 4096), placed_checksum(bytes.data(), 100, 4096));
+    EXPECT_NE(placed_checksum(bytes.data(), 100, 4096), placed_checksum(bytes.data(), 100, 8192));
+}
+
+TEST(Checksum, HexGoesThereAndBack) {
+    for (const uint64_t value : {uint64_t{0}, uint64_t{0x123456789abcdef0}, ~uint64_t{0}}) {
+        uint64_t back = 1;
+        EXPECT_TRUE(parse_hex(hex_of(value), back));
+        EXPECT_EQ(back, value);
+    }
+    uint64_t back = 0;
+    for (const char* bad : {"", "123", "0123456789abcdeg", "0123456789ABCDEF", "00123456789abcdef"})
+        EXPECT_FALSE(parse_hex(bad, back)) << bad;
+}
+
+class JournalFile : public testing::Test {
+  protected:
+    Lines reopened() const {
+        auto journal = Journal::open(path);
+        EXPECT_TRUE(journal.ok()) << journal.status().message();
+        return journal.ok() ? journal.value()->lines() : Lines{"refused"};
+    }
+    TemporaryFolder folder;
+    const std::string path = folder.file("journal");
+};
+
+TEST_F(JournalFile, GivesBackItsLines) {
+    {
+        auto journal = Journal::open(path).value();
+        EXPECT_TRUE(journal->lines().empty());
+        ASSERT_TRUE(journal->append("problem c2c 12").ok());
+        ASSERT_TRUE(journal->append_all({"run 12 now", "run 13 later", ""}).ok());
+    }
+    EXPECT_EQ(reopened(), (Lines{"problem c2c 12", "run 12 now", "run 13 later", ""}));
+    EXPECT_EQ(journal_value(reopened(), "run"), "13 later");
+    EXPECT_EQ(journal_value(reopened(), "ru"), "");
+}
+
+// Cut off anywhere: the lines that are whole, and the next append makes a good file again.
+TEST_F(JournalFile, IgnoresATornLastLine) {
+    const Lines lines = {"first", "second line", "third"};
+    std::string whole;
+    std::vector<size_t> ends;
+    for (const std::string& line : lines) {
+        whole += journal_line(line);
+        ends.push_back(whole.size());
+    }
+    for (size_t bytes = 0; bytes <= whole.size(); ++bytes) {
+        write_file(path, whole.substr(0, bytes));
+        Lines expected;
+        for (size_t i = 0; i < lines.size(); ++i)
+            if (ends[i] <= bytes) expected.push_back(lines[i]);
+        ASSERT_EQ(reopened(), expected) << bytes << " bytes";
+        write_file(path, whole.substr(0, bytes));
+        ASSERT_TRUE(Journal::open(path).value()->append("x").ok());
+        expected.emplace_back("x");
+        ASSERT_EQ(reopened(), expected) << bytes << " bytes";
+    }
+}
+
+// A bit of the last line: as torn. Of one before: refused, whichever bit.
+TEST_F(JournalFile, RefusesASpoiledLineThatOthersFollow) {
+    const std::string first = journal_line("first"), whole = first + journal_line("second");
+    for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+        std::string spoiled = whole;
+        spoiled[bit / 8] = static_cast<char>(static_cast<unsigned char>(spoiled[bit / 8]) ^ (1U << bit % 8));
+        write_file(path, spoiled);
+        const auto journal = Journal::open(path);
+        if (bit / 8 >= first.size()) {
+            ASSERT_TRUE(journal.ok()) << "bit " << bit << ": " << journal.status().message();
+            ASSERT_EQ(journal.value()->lines(), Lines{"first"}) << "bit " << bit;
+        } else if (bit / 8 + 1 < first.size() || spoiled.find('\n') != std::string::npos) {
+            // Without the newline between them the two are one line, the last, and both are dropped.
+            if (journal.ok()) {
+                ASSERT_TRUE(journal.value()->lines().empty()) << "bit " << bit;
+            } else {
+                ASSERT_EQ(journal.status().code(), Code::corrupt_data);
+                ASSERT_NE(journal.status().message().find(path), std::string::npos);
+            }
+        }
+    }
+}
+
+TEST_F(JournalFile, IsLockedWhileARunHoldsIt) {
+    auto journal = Journal::open(path).value();
+    ASSERT_TRUE(journal->append("run 4711 now").ok());
+    const auto other = Journal::open(path);
+    ASSERT_EQ(other.status().code(), Code::io_error);
+    EXPECT_NE(other.status().message().find("process 4711"), std::string::npos) << other.status().message();
+    EXPECT_EQ(Journal::peek(path).value(), Lines{"run 4711 now"});
+    journal.reset();
+    EXPECT_EQ(reopened(), Lines{"run 4711 now"});
+}
+
+TEST_F(JournalFile, ThatIsNotThereIsEmptyToLookAt) { EXPECT_TRUE(Journal::peek(path).value().empty()); }
+
+// Every byte of the array has a place of its own below, and comes back.
+TEST(DisplacedStore, KeepsEveryByte) {
+    std::mt19937 random(3);
+    for (int round = 0; round < 200; ++round) {
+        const auto upto = [&](index_t most) { return static_cast<index_t>(random() % static_cast<uint64_t>(most)); };
+        Displacement displacement;
+        displacement.begin_bytes = upto(100);
+        displacement.row_bytes = 1 + upto(60);
+        displacement.shift_bytes = upto(displacement.row_bytes + 1);
+        displacement.total_bytes = displacement.row_bytes * (1 + upto(9));
+        const index_t behind = upto(50), size = displacement.begin_bytes + displacement.total_bytes + behind;
+        MemoryStore below(size + displacement.extra_bytes());
+        DisplacedStore store(below, displacement);
+        ASSERT_EQ(store.size_bytes(), size);
+        std::string all(static_cast<size_t>(size), '\0'), back = all;
+        for (char& c : all) c = static_cast<char>(random());
+        for (index_t at = 0; at < size;) {  // in pieces that end anywhere
+            const index_t bytes = std::min<index_t>(1 + upto(40), size - at);
+            ASSERT_TRUE(store.write({at, all.data() + at, bytes}).ok());
+            at += bytes;
+        }
+        for (index_t byte = 0; byte < below.size_bytes(); ++byte) ASSERT_LE(below.writes_of(byte), 1);
+        ASSERT_TRUE(store.read({0, back.data(), size}).ok());
+        ASSERT_EQ(back, all);
+        // The same in the pieces that an io_uring would be given.
+        back.assign(back.size(), '\0');
+        const spanfft::Run run{0, back.data(), size};
+        index_t from = 0, bytes = 0;
+        for (spanfft::Run piece; store.next_piece(run, 0, from, piece); bytes += piece.bytes) {
+            ASSERT_TRUE(below.read(piece).ok());
+        }
+        ASSERT_EQ(bytes, size);
+        ASSERT_EQ(back, all);
+    }
+}
+
+// A writer in columns and a reader in rows, each byte in turn spoiled: the panel that reads it, and no other, says so.
+TEST(PanelSums, FindEverySpoiledByteAndName) {
+    ColumnPanels columns, rows;
+    columns.rows = 6;
+    columns.row_elems = columns.last_row_elems = columns.columns = 10;
+    columns.elem_bytes = 8;
+    columns.panel = 4;
+    rows.row_elems = rows.last_row_elems = rows.columns = 60;
+    rows.elem_bytes = 8;
+    rows.panel = 25;
+    const Partition writer{Partition::Kind::columns, columns, {}, 128}, reader{Partition::Kind::columns, rows, {}, 128};
+    MemoryStore store(128 + 480);
+    std::string array(480, '\0');
+    std::mt19937 random(5);
+    for (char& c : array) c = static_cast<char>(random());
+    for (const index_t cells : {1, 6, 100}) {
+        PanelSums sums(writer, reader, cells, 2);
+        const auto run_of = [&](const ColumnPanels& panels, index_t panel, index_t i) {
+            spanfft::Run run = panels.run(panel, i, 128, nullptr);
+            run.data = array.data() + (run.offset_bytes - 128);
+            return run;
+        };
+        for (index_t panel = 0; panel < columns.panels(); ++panel) {
+            for (index_t i = 0; i < columns.requests(panel); ++i)
+                sums.add_written(static_cast<int>(i % 2), run_of(columns, panel, i));
+            sums.end_written(panel);
+            sums.settle(panel);
+        }
+        PanelSums again(writer, reader, cells, 2);  // as a run that goes on has them
+        ASSERT_TRUE(again.restore(sums.snapshot(0, columns.panels())).ok());
+        for (index_t spoiled = -1; spoiled < 480; ++spoiled) {
+            if (spoiled >= 0) array[static_cast<size_t>(spoiled)] ^= 8;
+            for (index_t panel = 0; panel < rows.panels(); ++panel) {
+                const auto each = [&](const auto& found) {
+                    for (index_t i = 0; i < rows.requests(panel); ++i) found(run_of(rows, panel, i));
+                };
+                each([&](const spanfft::Run& run) { again.add_read(static_cast<int>(panel % 2), run); });
+                const Status status = again.check(panel, store, each);
+                const bool mine = spoiled >= 0 && spoiled / 8 / rows.panel == panel;
+                ASSERT_EQ(status.ok(), !mine) << "byte " << spoiled << ", panel " << panel;
+                if (mine) {
+                    ASSERT_NE(status.message().find(cat("panel ", panel, " of 3")), std::string::npos);
+                    ASSERT_NE(status.message().find("memory"), std::string::npos);  // the store's name
+                }
+            }
+            if (spoiled >= 0) array[static_cast<size_t>(spoiled)] ^= 8;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace spanfft::test
