@@ -15,6 +15,8 @@ namespace spanfft {
 
 namespace {
 
+constexpr index_t kAllPanels = -1;  // durable: what is missing is a name
+
 std::string key_of(const std::string& input, index_t offset, const std::string& output) {
     const size_t slash = output.rfind('/');
     const std::string name = slash == std::string::npos ? output : output.substr(slash + 1);
@@ -261,14 +263,11 @@ Status JournalledRun::overwrite(char* memory, index_t memory_bytes, RunContext& 
 Status JournalledRun::publish(char* memory, index_t memory_bytes, RunContext& context) {
     if (request_.in_place) {
         const Status whole = overwrite(memory, memory_bytes, context);
-        if (!whole.ok()) return give_up(whole, 1);
+        if (!whole.ok()) return give_up(whole, kAllPanels);
     } else {
-        SPANFFT_TRY(journal_->append("publish now"));
-        const Status published = output_->publish();
-        if (!published.ok()) {
-            output_->keep();
-            return published;
-        }
+        Status published = journal_->append("publish now");
+        if (published.ok()) published = output_->publish();
+        if (!published.ok()) return give_up(published, kAllPanels);
     }
     remove();
     return {};
@@ -293,8 +292,10 @@ Status JournalledRun::give_up(const Status& why, index_t durable_panels) {
     }
     output_->keep();
     output_.reset();
-    return error(why.code(), why.message(), "; the ", durable_panels,
-                 " panels that are done are kept: the same command goes on from there, restart begins anew");
+    const std::string done = durable_panels == kAllPanels ? "all panels are done and"
+                                                          : cat("the ", durable_panels, " panels that are done are");
+    return error(why.code(), why.message(), "; ", done,
+                 " kept: the same command goes on from there, restart begins anew");
 }
 
 }  // namespace spanfft

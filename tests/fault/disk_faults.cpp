@@ -4,6 +4,7 @@
 // has started no stray file is left.
 #include <gtest/gtest.h>
 
+#include <malloc.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "disk/output_file.hpp"
@@ -260,10 +262,12 @@ TEST_F(FileRuns, FullDiskIsNoticedBeforeTheFirstByte) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // 64 MiB through 16 MiB of budget, in a child: its peak beyond what it began with stays within budget and a little.
+// Programs are no buffers: the engine's library, some 30 MiB of MKL, is loaded before the child begins.
 TEST_F(FileRuns, StayWithinTheMemoryBudget) {
     const Route route{"c2c 4194304 forward double memory=16MiB", solve_two_pass};
     TemporaryFolder folder;
     write_file(folder.file("in"), std::string(size_t{64} << 20, '\1'));
+    ASSERT_TRUE(Executor::make(plan_of(route), make_self_comm()).ok());
     const pid_t child = fork();
     if (child == 0) {
         const auto kib_of = [](const char* field) {
@@ -275,13 +279,18 @@ TEST_F(FileRuns, StayWithinTheMemoryBudget) {
             }
             return kib;
         };
+        malloc_trim(0);                               // what earlier tests freed would hide what this one takes
+        std::ofstream("/proc/self/clear_refs") << 5;  // the peak is now's
         const long before = kib_of("VmRSS:");
-        if (!transform(route, folder.path()).ok()) _exit(2);
-        _exit(kib_of("VmHWM:") - before < (16 + 8) << 10 ? 0 : 1);
+        if (!transform(route, folder.path()).ok()) _exit(255);
+        _exit(static_cast<int>(std::min((kib_of("VmHWM:") - before) >> 10, 254L)));
     }
     int outcome = 0;
     ASSERT_EQ(waitpid(child, &outcome, 0), child);
-    EXPECT_EQ(outcome, 0) << "exit code 1: over the budget";
+    ASSERT_TRUE(WIFEXITED(outcome)) << outcome;
+    EXPECT_NE(WEXITSTATUS(outcome), 255) << "the transform failed";
+    EXPECT_LT(WEXITSTATUS(outcome), 16 + 8) << "MiB beyond what the process began with";
+    EXPECT_GE(WEXITSTATUS(outcome), 8) << "MiB: too few to have been the transform's";
 }
 #endif
 
