@@ -2,7 +2,7 @@
 
     python ooc_fft.py INPUT.h5 OUTPUT.h5 SCRATCH MEMORY_BYTES
 
-It holds two chunk caches of `mem_limit` at a time and arrays besides, so that gets a quarter of the memory. Its
+It holds two chunk caches of `mem_limit` at a time and arrays besides, so it is told a quarter of its memory. Its
 temporary files are put on the disk of the others' by TMPDIR. Its h5py_cache (2016) names types that NumPy has dropped
 since; they are put back.
 """
