@@ -144,7 +144,10 @@ Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, con
     const std::string& journal = output.kept->journal;
     if (request.mode == JournalMode::resume && !file_exists(journal)) {
         return error(Code::invalid_argument, "there is no unfinished run from ", request.input_path, " to ",
-                     output.path, " to resume: no journal ", journal, "; run it without resume");
+                     output.path, " to resume: no journal ", journal,
+                     request.in_place ? "; one that began has ended, and the file is whole: without resume it would be "
+                                        "transformed again"
+                                      : "; run it without resume");
     }
     SPANFFT_ASSIGN(const std::vector<std::string> lines, first_lines(plan, layout, request));
     SPANFFT_TRY(check_scratch_folders(output.scratch_folders));
