@@ -141,8 +141,8 @@ typedef struct spanfft_counts {
 
 /* A line of a plan's step tree, depth first. Strings live as long as the plan. */
 typedef struct spanfft_step {
-    size_t size;             /* sizeof(spanfft_step), set by the caller */
-    int32_t depth;           /* 0: a step of the plan; more: inside one */
+    size_t size;   /* sizeof(spanfft_step), set by the caller */
+    int32_t depth; /* 0: a step of the plan; more: inside one */
     /* "Transform", "Copy", "Twiddle", "Butterfly", "Exchange", "TransformExchange", "SharedTransform", "Pass",
      * "Permute", "Stage", "ReadBox", "WriteBox"; more may come. */
     const char* type;
