@@ -36,7 +36,7 @@ enum {
     SPANFFT_CORRUPT_DATA = 6,     /* a file does not hold what was promised */
     SPANFFT_MPI_ERROR = 7,        /* an MPI call failed, or ranks disagree */
     SPANFFT_ENGINE_ERROR = 8,     /* no local engine can do it, or the forced one can't */
-    SPANFFT_INTERRUPTED = 9,      /* stopped on request; nothing half-done was left behind */
+    SPANFFT_INTERRUPTED = 9,      /* stopped on request: no output appeared; what a journal keeps, the sentence says */
     SPANFFT_INTERNAL = 10,        /* a bug in spanfft */
     SPANFFT_CALLBACK_FAILED = 11  /* a callback on blocks said so; the message is its own */
 };
@@ -141,9 +141,11 @@ typedef struct spanfft_counts {
 
 /* A line of a plan's step tree, depth first. Strings live as long as the plan. */
 typedef struct spanfft_step {
-    size_t size;             /* sizeof(spanfft_step), set by the caller */
-    int32_t depth;           /* 0: a step of the plan; more: inside one */
-    const char* type;        /* "Transform", "Exchange", "Pass", "Permute", "ReadBox", "WriteBox" */
+    size_t size;   /* sizeof(spanfft_step), set by the caller */
+    int32_t depth; /* 0: a step of the plan; more: inside one */
+    /* "Transform", "Copy", "Twiddle", "Butterfly", "Exchange", "TransformExchange", "SharedTransform", "Pass",
+     * "Permute", "Stage", "ReadBox", "WriteBox"; more may come. */
+    const char* type;
     const char* description; /* one line */
 } spanfft_step;
 
@@ -224,11 +226,10 @@ SPANFFT_API int spanfft_plan_create(const spanfft_problem* problem, spanfft_comm
 SPANFFT_API int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft_plan** plan);
 /* Plans for as many ranks as the string says, without a communicator: it can be explained, not executed. */
 SPANFFT_API int spanfft_plan_imagine(const char* text, spanfft_plan** plan);
-/* Collective for plans on ranks. NULL is allowed. */
-SPANFFT_API void spanfft_plan_free(spanfft_plan* plan);
-
 /* The same for a machine that is described by a text (as spanfft_probe gives, or written by hand). */
 SPANFFT_API int spanfft_plan_imagine_on(const char* text, const char* machine, spanfft_plan** plan);
+/* Collective for plans on ranks. NULL is allowed. */
+SPANFFT_API void spanfft_plan_free(spanfft_plan* plan);
 
 /* Results of tuning. A text has a record a line; merging keeps every record of both, and of two for the same choice the
  * faster one. Results are kept in a file of the user's, "" where no folder is known for it (SPANFFT_HOME,
@@ -335,6 +336,8 @@ SPANFFT_API void spanfft_set_error(const char* sentence);
  * them. count 0 goes back to scratch_folder. Every folder must be there, once, and writable when a transform starts.
  * Not collective; only rank 0's matters. */
 SPANFFT_API int spanfft_plan_set_scratch(spanfft_plan* plan, int count, const char* const* folders);
+/* What spanfft_plan_set_journal takes. */
+enum { SPANFFT_JOURNAL_OFF = 0, SPANFFT_JOURNAL_AUTO = 1, SPANFFT_JOURNAL_RESUME = 2, SPANFFT_JOURNAL_RESTART = 3 };
 /* Whether the file transforms that follow keep a journal, with which a run that is killed or stopped can go on, to the
  * same bits. OFF (the default) leaves nothing behind. AUTO goes on with an unfinished run from the same input to the
  * same output, in the same scratch folders, or begins one; RESUME fails where there is none; RESTART throws it away.
@@ -343,7 +346,6 @@ SPANFFT_API int spanfft_plan_set_scratch(spanfft_plan* plan, int count, const ch
  * that works on the same is SPANFFT_IO_ERROR with its number. A note of the plan says whether it can have a journal;
  * where it can't, AUTO and RESTART do without. checksums: nonzero (the default) verifies what one sweep hands to the
  * next through the disk. Not collective. */
-enum { SPANFFT_JOURNAL_OFF = 0, SPANFFT_JOURNAL_AUTO = 1, SPANFFT_JOURNAL_RESUME = 2, SPANFFT_JOURNAL_RESTART = 3 };
 SPANFFT_API int spanfft_plan_set_journal(spanfft_plan* plan, int mode, int checksums);
 /* The problem, with memory and threads, of an unfinished run from this input to this output (the input: in place); ""
  * where there is none.
@@ -474,6 +476,8 @@ SPANFFT_API int spanfft_engine_search(const char* folder);
 
 /* Frees a text that this library returned. NULL is allowed. */
 SPANFFT_API void spanfft_free(void* memory);
+/* Frees a communicator; plans made with it stay good. Collective for one of MPI, and before MPI_Finalize. NULL is
+ * allowed. */
 SPANFFT_API void spanfft_comm_free(spanfft_comm* comm);
 
 #ifdef __cplusplus

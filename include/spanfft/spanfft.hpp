@@ -187,6 +187,9 @@ class Problem {
         return set(&spanfft_problem::effort, SPANFFT_TUNE);
     }
     Problem& in_place() { return set(&spanfft_problem::in_place, 1); }
+    Problem& disks(int disks) {
+        return set(&spanfft_problem::disks, disks);
+    }  // folders that Plan::set_scratch will name
     Problem& memory_bytes(std::int64_t bytes) {
         c_.memory_bytes = bytes;
         return *this;

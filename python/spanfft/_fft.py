@@ -67,7 +67,8 @@ def fft(
     Parameters
     ----------
     a
-        Any numbers, any layout in memory. With `comm`: this rank's box of the global array.
+        Any numbers, any layout in memory. With `comm`: this rank's box of a global array whose axis 0 is divided in
+        balanced blocks over all ranks (the first ones hold one more), or as `grid` says.
     n
         Length along `axis` to which the array is cropped or padded with zeros. Default: its own.
     axis
@@ -79,7 +80,8 @@ def fft(
     comm
         mpi4py communicator over which the array is divided. All its ranks must call (collective).
     grid
-        Into how many blocks each axis is divided, for `comm`. Default: axis 0 over all ranks.
+        Into how many blocks each axis is divided, ranks counted row-major, for `comm`; the result is divided the same
+        way. Default: axis 0 over all ranks.
 
     Returns
     -------

@@ -24,7 +24,7 @@ enum class Code : int {
     corrupt_data = 6,      // a file does not hold what its header promises
     mpi_error = 7,         // an MPI call failed, or ranks disagree
     engine_error = 8,      // no local engine can do it, or the one that was forced can't
-    interrupted = 9,       // stopped on request; nothing half-done was left behind
+    interrupted = 9,       // stopped on request: no output appeared; what a journal keeps, the message says
     internal = 10,         // a bug in spanfft
     callback_failed = 11,  // a callback on blocks said so; the message is its sentence
 };

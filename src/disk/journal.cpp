@@ -98,7 +98,9 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& path, bool dis
                          who.empty() ? "unknown" : who.substr(0, who.find(' ')), " holds ", path,
                          "; wait for it, stop it, or give another output");
         }
-        if (failed != 0) return error_errno(Code::io_error, failed, "could not lock the journal " + path);
+        struct stat info;
+        if (failed != 0 && fstat(journal->descriptor_, &info) == 0 && info.st_size == 0) (void)unlink(path.c_str());
+        if (failed != 0) return no_lock(failed, "the journal " + path);
         if (!leads_to(path, journal->descriptor_)) continue;  // a run that ended took the name away in between
         if (!discard) {
             SPANFFT_ASSIGN(const std::string text, read_all(journal->descriptor_, path));

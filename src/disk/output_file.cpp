@@ -41,6 +41,15 @@ std::string random_letters() {
     return text;
 }
 
+}  // namespace
+
+Status no_lock(int errno_value, const std::string& what) {
+    return error_errno(Code::io_error, errno_value,
+                       "could not lock " + what + ", whose file system needs flock (Lustre: mount it with -o flock)");
+}
+
+namespace {
+
 struct LockedFile {
     int descriptor = -1;
     std::string path;
@@ -55,8 +64,11 @@ Result<LockedFile> create_locked(const std::string& folder, const std::string& s
         file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (file.descriptor < 0 && errno == EEXIST) continue;
         if (file.descriptor < 0) return error_errno(Code::io_error, errno, "could not create a file in " + folder);
-        if (flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 && leads_to(file.path, file.descriptor)) return file;
-        ::close(file.descriptor);  // a cleaner was faster; it removes the name
+        const int failed = flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+        if (failed == 0 && leads_to(file.path, file.descriptor)) return file;
+        if (failed != 0 && failed != EWOULDBLOCK) (void)unlink(file.path.c_str());
+        ::close(file.descriptor);  // else a cleaner was faster; it removes the name
+        if (failed != 0 && failed != EWOULDBLOCK) return no_lock(failed, "a file in " + folder);
     }
     return error(Code::io_error, "could not lock a new file in ", folder);
 }

@@ -50,6 +50,8 @@ struct KeptFiles {
 };
 KeptFiles kept_files(const std::string& output_path, const std::vector<std::string>& scratch_folders,
                      const std::string& key);
+// What is said where a file system can't lock.
+Status no_lock(int errno_value, const std::string& what);
 
 struct OutputRequest {
     std::string path;

@@ -397,8 +397,8 @@ Status Executor::run_in_journal(const FileRequest& request, BlockWork& work, Run
     Status status;
     if (!examine_passes(*plan_).sweeps.empty()) {
         passes.emplace(*plan_, context, request.checksums, panels ? &run.journal() : nullptr);
-        status = passes->started();
-        if (status.ok() && panels) status = passes->resume(run.progress());
+        if (panels) status = passes->resume(run.progress());  // first: what is done is known whatever fails then
+        if (status.ok()) status = passes->started();
         if (status.ok() && panels) resumed_bytes_ = context.done_bytes = passes->skipped_bytes(*plan_);
     }
     if (status.ok()) status = run_steps(context, true, passes ? &*passes : nullptr);

@@ -70,6 +70,8 @@ bool same_input_file(const std::string& found, const std::string& now) {
     return word(found, 1) == word(now, 1) && word(found, 3) == word(now, 3);
 }
 
+bool same_samples(const std::string& found, const std::string& now) { return word(found, 4) == word(now, 4); }
+
 Status check_not_half_overwritten(const std::string& path) {
     const std::string journal = in_place_journal(path);
     SPANFFT_ASSIGN(const std::vector<std::string> lines, Journal::peek(journal));

@@ -37,6 +37,8 @@ std::string in_place_journal(const std::string& path);
 
 // Whether the journal's line of its input is about the file that `now` is the line of, though it be overwritten.
 bool same_input_file(const std::string& found, const std::string& now);
+// Whether both lines have the same checksum of samples: then what was overwritten has been put back.
+bool same_samples(const std::string& found, const std::string& now);
 
 // An error where an unfinished run has half overwritten this file.
 Status check_not_half_overwritten(const std::string& path);

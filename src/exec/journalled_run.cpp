@@ -52,12 +52,22 @@ Result<std::string> identity_of(const JournalledRun::Request& request) {
                hex_of(checksum(samples.data(), static_cast<index_t>(samples.size()))), " ", request.input_path);
 }
 
+constexpr const char* kKept = "kept ";
+
+// Scratch and output, from the root.
+std::vector<std::string> kept_paths(const KeptFiles& kept) {
+    std::vector<std::string> paths = kept.scratch;
+    paths.push_back(kept.output);
+    for (std::string& path : paths) path = cat(whole_path(folder_of(path)), "/", path.substr(path.rfind('/') + 1));
+    return paths;
+}
+
 Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout& layout,
                                              const JournalledRun::Request& request) {
     SPANFFT_ASSIGN(const std::string input, identity_of(request));
     const std::string& header = request.output.header;
     std::vector<std::string> lines = {
-        "spanfft-journal 1 " SPANFFT_VERSION,
+        "spanfft-journal 2 " SPANFFT_VERSION,
         "problem " + plan.problem.print(),
         input,
         "engines " + request.engines,
@@ -66,6 +76,8 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout&
     std::string folders;
     for (const std::string& folder : request.output.scratch_folders) folders += " " + whole_path(folder);
     lines.push_back("scratch" + folders);
+    // So that whoever throws the run away finds them, whatever folders it has been given itself.
+    for (const std::string& path : kept_paths(*request.output.kept)) lines.push_back(kKept + path);
     if (request.in_place) lines.push_back(cat("in-place from byte ", request.input_offset_bytes));
     if (layout.overwrites_input) {
         const size_t before = layout.sweeps.size() - 2;
@@ -141,18 +153,24 @@ Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, con
     output.extra_bytes = layout.output_extra_bytes;
     if (output.scratch_bytes > 0) output.scratch_bytes += layout.scratch_extra_bytes;
     run->overwrites_ = layout.overwrites_input;
+    run->last_sweep_ = layout.sweeps.empty() ? 0 : layout.sweeps.size() - 1;
     const std::string& journal = output.kept->journal;
     if (request.mode == JournalMode::resume && !file_exists(journal)) {
         return error(Code::invalid_argument, "there is no unfinished run from ", request.input_path, " to ",
-                     output.path, " to resume: no journal ", journal, "; run it without resume");
+                     output.path, " to resume: no journal ", journal,
+                     request.in_place ? "; one that began has ended, and the file is whole: without resume it would be "
+                                        "transformed again"
+                                      : "; run it without resume");
     }
-    SPANFFT_ASSIGN(const std::vector<std::string> lines, first_lines(plan, layout, request));
+    SPANFFT_ASSIGN(const std::vector<std::string> lines, first_lines(plan, layout, run->request_));
     SPANFFT_TRY(check_scratch_folders(output.scratch_folders));
     if (request.in_place && access(request.input_path.c_str(), W_OK) != 0) {
         return error_errno(Code::io_error, errno,
                            "could not open " + request.input_path + " for writing, which in place does; allow it, or " +
                                "give another output");
     }
+    const auto earlier = Journal::peek(journal);
+    if (earlier.ok()) run->earlier_ = earlier.value();
     // In place a journal may be all that makes a file whole, so it is looked into before it is thrown away.
     SPANFFT_ASSIGN(run->journal_, Journal::open(journal, request.mode == JournalMode::restart && !request.in_place));
     SPANFFT_ASSIGN(output.reopen, run->goes_on(lines));
@@ -179,7 +197,8 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
                      " is half overwritten by an unfinished run in place: '", journal_value(found, "problem"),
                      "'; it can't begin anew: the same command without restart goes on and makes the file whole");
     }
-    if (restart || (state_ == InPlaceState::finished && !same_file)) {
+    const bool same_problem = "problem " + journal_value(found, "problem") == lines[1];
+    if (restart || (state_ == InPlaceState::finished && !(same_file && same_problem))) {
         state_ = InPlaceState::untouched;
         return false;
     }
@@ -193,6 +212,8 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
         if (found[i] != lines[i] && !(half && word_of(lines[i]) == "input")) return differs(found[i], lines[i], ways);
     }
     progress_ = found;
+    // The file is as it was before the last sweep, so that all of it must be written.
+    restored_ = half && overwrites_ && same_samples("input " + journal_value(found, "input"), lines[2]);
     return true;
 }
 
@@ -212,12 +233,17 @@ Status JournalledRun::reopen() {
     }
     output_ = std::move(reopened).value();
     output_->keep();
+    if (restored_) {
+        progress_.push_back(cat("restored ", last_sweep_));
+        SPANFFT_TRY(journal_->append(progress_.back()));
+    }
     return journal_->append(whose_run());
 }
 
 Status JournalledRun::begin(const std::vector<std::string>& lines) {
     // Whoever is refused now shall read whose lock it is; the rest of the journal only when its files are there.
     const std::string mine = whose_run();
+    unlink_kept();  // an earlier run's, whose room this one may need
     SPANFFT_TRY(journal_->clear());
     Status noted = journal_->append(mine);
     if (noted.ok()) {
@@ -235,15 +261,23 @@ Status JournalledRun::begin(const std::vector<std::string>& lines) {
     return noted;
 }
 
-// The journal last: as long as it is there, so is what it speaks of.
-void JournalledRun::remove() {
-    if (output_) output_->keep(false);
-    output_.reset();                         // and scratch
-    if (state_ == InPlaceState::finished) {  // an earlier run's, never opened
-        (void)unlink(request_.output.kept->output.c_str());
-        for (const std::string& path : request_.output.kept->scratch) (void)unlink(path.c_str());
+// What the journal speaks of, and what this run may have made.
+void JournalledRun::unlink_kept() {
+    const std::string word = kKept;
+    for (const std::string& line : earlier_) {
+        const bool names_one = line.compare(0, word.size(), word) == 0 && line.find(".spanfft-kept-") != line.npos;
+        if (names_one) (void)unlink(line.substr(word.size()).c_str());
     }
+    for (const std::string& path : kept_paths(*request_.output.kept)) (void)unlink(path.c_str());
+}
+
+// The journal after what it speaks of; then the files are closed, as it takes a while to free large ones, in which a
+// kill would leave a journal of a run that has ended.
+void JournalledRun::remove() {
+    unlink_kept();
     journal_->remove();
+    if (output_) output_->keep();  // the names may be another run's from here on
+    output_.reset();
 }
 
 Status JournalledRun::overwrite(char* memory, index_t memory_bytes, RunContext& context) {
@@ -284,7 +318,7 @@ Status JournalledRun::give_up(const Status& why, index_t durable_panels) {
                      hopeless ? "what it is made of may be damaged, so take a copy of the input if there is one"
                               : "the same command goes on from there, and nothing else makes the file whole");
     }
-    if (hopeless || durable_panels == 0) {
+    if (hopeless || (durable_panels == 0 && progress_.empty())) {
         remove();
         return error(
             why.code(), why.message(),
@@ -293,6 +327,7 @@ Status JournalledRun::give_up(const Status& why, index_t durable_panels) {
     output_->keep();
     output_.reset();
     const std::string done = durable_panels == kAllPanels ? "all panels are done and"
+                             : durable_panels == 1        ? "the panel that is done is"
                                                           : cat("the ", durable_panels, " panels that are done are");
     return error(why.code(), why.message(), "; ", done,
                  " kept: the same command goes on from there, restart begins anew");

@@ -65,15 +65,19 @@ class JournalledRun {
     Result<bool> goes_on(const std::vector<std::string>& lines);
     Status reopen();
     Status begin(const std::vector<std::string>& lines);
+    void unlink_kept();
     Status overwrite(char* memory, index_t memory_bytes, RunContext& context);
     void remove();
 
     Request request_;  // with the names of what is kept
     bool overwrites_ = false;
+    bool restored_ = false;  // the half overwritten input was replaced by a copy of what it had been
+    size_t last_sweep_ = 0;
     std::unique_ptr<Journal> journal_;
     std::unique_ptr<OutputFile> output_;
     std::unique_ptr<FileStore> input_;
     InPlaceState state_ = InPlaceState::untouched;
+    std::vector<std::string> earlier_;  // what the journal said before this run
     std::vector<std::string> progress_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/buffer.hpp"
 #include "disk/output_file.hpp"
+#include "exec/in_place.hpp"
 #include "plan/pass_step.hpp"
 #include "plan/problem.hpp"
 
@@ -138,6 +139,7 @@ Result<PdmCounts> permute_file(const PermutePlan& plan, const PermuteFiles& file
     const PdmShape& s = plan.bmmc.shape;
     const index_t block_bytes = s.block_records() * plan.record_bytes, blocks = index_t{1} << (s.n - s.b);
     const index_t bytes = blocks * block_bytes;
+    SPANFFT_TRY(check_not_half_overwritten(files.input_path));
     SPANFFT_ASSIGN(const auto input, FileStore::open_input(files.input_path));
     SPANFFT_TRY(check_input(*input, files, bytes));
     OutputRequest wanted;

@@ -222,7 +222,12 @@ Status PassRun::resume(const std::vector<std::string>& lines) {
         std::string word, sums;
         size_t pass = 0;
         index_t done = 0;
-        if (!(in >> word) || word != "panels") continue;
+        if (!(in >> word) || (word != "panels" && word != "restored")) continue;
+        if (word == "restored" && in >> pass && pass < sweeps_.size()) {  // what this sweep had written is gone
+            resumed_panels_ -= sweeps_[pass].logged.first_panel;
+            sweeps_[pass].logged.first_panel = 0;
+            continue;
+        }
         in >> pass >> done;
         if (!in || pass >= sweeps_.size() || done < sweeps_[pass].logged.first_panel ||
             done > sweeps_[pass].logged.panels || (pass > 0 && !sweeps_[pass - 1].done())) {
@@ -232,6 +237,10 @@ Status PassRun::resume(const std::vector<std::string>& lines) {
         std::getline(in, sums);
         resumed_panels_ += done - sweeps_[pass].logged.first_panel;
         sweeps_[pass].logged.first_panel = done;
+        if (sums_[pass] && sums.compare(0, 5, " 0 0 ") == 0) {  // these panels were written without checksums
+            sums_[pass].reset();
+            sweeps_[pass].written_sums = sweeps_[pass].logged.sums = sweeps_[pass + 1].read_sums = nullptr;
+        }
         if (sums_[pass]) SPANFFT_TRY(sums_[pass]->restore(sums));
     }
     return {};

@@ -26,6 +26,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     child_problem.power = false;
     child_problem.store.reset();
     SPANFFT_ASSIGN(auto plan, planner.plan(child_problem));
+    const double child_seconds = plan->predicted_seconds();
     index_t needed = 0;  // of the rank that needs the most: who divides which axis changes from step to step
     for (int rank = 0; rank < problem.ranks; ++rank) needed = std::max(needed, plan->peak_memory_bytes(rank));
     if (needed > problem.memory_bytes) {
@@ -55,6 +56,14 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     plan->slot_bytes.hold(Slot::output, plan->output);
     plan->output_file_bytes = product(problem.output_shape()) * stored_bytes;
     plan->sweeps = 1;
+    // The child's ways lack the disk, which is the same for all of them.
+    const double disk_seconds = plan->predicted_seconds() - child_seconds;
+    for (Alternative& each : plan->alternatives) {
+        if (each.solver != "pencil") each.solver = "file_in_memory + " + each.solver;
+        each.seconds += disk_seconds;
+        each.disk_seconds += disk_seconds;
+        each.sweeps = 1;
+    }
     return plan;
 }
 

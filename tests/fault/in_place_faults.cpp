@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "exec/in_place.hpp"
+#include "exec/permute_file.hpp"
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
 
@@ -144,6 +145,74 @@ TEST_F(InPlaceFiles, KilledInEveryPassGoOnToTheSameBits) {
         }
     }
     EXPECT_GT(half, 10);
+}
+
+// A copy of the array is put back into the half overwritten file: what the last sweep had written is gone with it.
+TEST_F(InPlaceFiles, RestoredFromACopyAreWrittenAnew) {
+    int restored = 0;
+    for (const JournalRoute& route : overwriting_routes()) {
+        const std::string whole = expected_array(route);
+        const int calls = calls_of(route);
+        for (int n = calls - 1; n > 1; n -= std::max(1, calls / 8)) {
+            TemporaryFolder folder;
+            make_input(route, folder.path());
+            if (!kill_at(route, folder.path(), n)) continue;
+            if (check_not_half_overwritten(folder.file("in")).ok()) break;
+            ++restored;
+            make_input(route, folder.path());  // the same inode
+            if (n % 2 == 0) (void)kill_at(route, folder.path(), 2);
+            const Status status = run(route, folder.path(), JournalMode::automatic);
+            ASSERT_TRUE(status.ok()) << route.problem << ", killed at " << n << ": " << status.message();
+            ASSERT_TRUE(read_file(folder.file("in")) == whole) << route.problem << ", killed at " << n;
+            EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+        }
+    }
+    EXPECT_GT(restored, 10);
+}
+
+// A run killed when all but its journal's name was done is no reason not to do the next one, which is another.
+TEST_F(InPlaceFiles, ThatFinishedDontHideTheNextTransform) {
+    const JournalRoute forward = overwriting_routes()[0];
+    std::string text = forward.problem;
+    const JournalRoute backward = {text.replace(text.find("forward"), 7, "backward").c_str(), forward.solve, ""};
+    TemporaryFolder folder, other;
+    make_input(forward, folder.path());
+    std::string journal;
+    ASSERT_TRUE(run(forward, folder.path(), JournalMode::automatic, nullptr, [&](index_t, index_t) {
+                    journal = read_file(in_place_journal(folder.file("in")));
+                    return true;
+                }).ok());
+    write_file(in_place_journal(folder.file("in")), journal + journal_line("finished now"));
+    const std::string spectrum = read_file(folder.file("in"));
+    write_file(other.file("in"), spectrum);
+    ASSERT_TRUE(run(backward, other.path(), JournalMode::automatic).ok());
+    index_t resumed = 0;
+    ASSERT_TRUE(run(forward, folder.path(), JournalMode::automatic, &resumed).ok());  // the same: it was done
+    EXPECT_TRUE(read_file(folder.file("in")) == spectrum);
+    write_file(in_place_journal(folder.file("in")), journal + journal_line("finished now"));
+    ASSERT_TRUE(run(backward, folder.path(), JournalMode::automatic).ok());
+    EXPECT_TRUE(read_file(folder.file("in")) == read_file(other.file("in")));
+    EXPECT_FALSE(read_file(folder.file("in")) == spectrum);
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+}
+
+TEST_F(InPlaceFiles, HalfOverwrittenAreNotPermuted) {
+    const JournalRoute route = overwriting_routes()[0];
+    TemporaryFolder folder;
+    const int calls = calls_of(route);
+    make_input(route, folder.path());
+    ASSERT_TRUE(kill_at(route, folder.path(), calls - 1));
+    ASSERT_FALSE(check_not_half_overwritten(folder.file("in")).ok());
+    PermutePlan plan;
+    plan.bmmc.shape = {6, 5, 2, 0};
+    PermuteFiles files;
+    files.input_path = folder.file("in");
+    files.output_path = folder.file("permuted");
+    const Status status = permute_file(plan, files).status();
+    EXPECT_EQ(status.code(), Code::corrupt_data) << status.message();
+    EXPECT_NE(status.message().find("half overwritten"), std::string::npos) << status.message();
+    EXPECT_NE(access(folder.file("permuted").c_str(), F_OK), 0);
+    ASSERT_TRUE(run(route, folder.path(), JournalMode::automatic).ok());
 }
 
 // kill -9 after random times of a seed, one after the other until a run ends.

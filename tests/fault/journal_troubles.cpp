@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <set>
 
 #include "disk/ring.hpp"
@@ -112,6 +117,50 @@ TEST_F(Troubles, ADiskWithoutRoomIsNoticedBeforeTheFirstByte) {
     mounted = false;
     EXPECT_EQ(rmdir(scratch.c_str()), 0);
     EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+}
+
+// An unfinished run's scratch makes room for the run that begins anew.
+TEST_F(Troubles, ADiskWithRoomForOneRunHasRoomToBeginAnew) {
+    if (!mount_scratch("size=1m")) GTEST_SKIP() << "needs the right to mount a tmpfs";
+    ASSERT_EQ(stop_at(0.8).code(), Code::interrupted);
+    const int file = open((scratch + "/ballast").c_str(), O_WRONLY | O_CREAT, 0666);
+    const std::string block(4096, 'x');
+    while (write(file, block.data(), block.size()) > 0) {
+    }
+    ASSERT_EQ(ftruncate(file, lseek(file, 0, SEEK_CUR) - (index_t{16} << 10)), 0);  // for a journal
+    close(file);
+    const Status status = run(JournalMode::restart);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_TRUE(read_file(folder.file("out")) == expected(route));
+}
+
+// A file system without flock, as flock's answer: each attempt says so and leaves nothing.
+TEST_F(Troubles, AFileSystemWithoutLocksIsSaidAndNothingIsLeft) {
+    for (const JournalMode mode : {JournalMode::off, JournalMode::automatic}) {
+        const pid_t child = fork();
+        if (child == 0) {
+            sock_filter code[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_flock, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOLCK),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+            };
+            const sock_fprog program = {std::size(code), code};
+            if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+                _exit(2);
+            const Status status = run(mode);
+            _exit(status.code() == Code::io_error && status.message().find("flock") != std::string::npos ? 0 : 1);
+        }
+        int outcome = 0;
+        ASSERT_EQ(waitpid(child, &outcome, 0), child);
+        ASSERT_TRUE(WIFEXITED(outcome));
+        if (WEXITSTATUS(outcome) == 2) GTEST_SKIP() << "the kernel takes no filter";
+        EXPECT_EQ(WEXITSTATUS(outcome), 0);
+        EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "scratch"}));
+        EXPECT_EQ(rmdir(scratch.c_str()), 0) << "something is left in it";
+        ASSERT_EQ(mkdir(scratch.c_str(), 0777), 0);
+    }
 }
 
 // Names that vanish while a run works hurt it only where it needs them: the output's, in the end.

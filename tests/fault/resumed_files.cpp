@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -122,6 +123,79 @@ TEST_F(JournalledFiles, KilledInEveryPassGoOnToTheSameBits) {
         }
         EXPECT_GT(gone_on, 0) << route.problem;
     }
+}
+
+// Checksums are a matter of each run: sums that nobody kept are not missed.
+TEST_F(JournalledFiles, GoOnWithChecksumsWhereTheyWereOffAndTheOtherWayRound) {
+    for (const JournalRoute& route : journal_routes()) {
+        const std::string whole = expected(route);
+        for (const bool first : {false, true}) {
+            TemporaryFolder folder;
+            make_input(route, folder.path());
+            index_t resumed = 0;
+            const auto stop_after = [&](double share, bool checksums) {
+                return transform(
+                    route, folder.path(), JournalMode::automatic, &resumed,
+                    [=](index_t done, index_t total) {
+                        return static_cast<double>(done) < share * static_cast<double>(total);
+                    },
+                    {}, false, checksums);
+            };
+            ASSERT_EQ(stop_after(0.3, first).code(), Code::interrupted) << route.problem;
+            const Status stopped = stop_after(0.8, !first);
+            ASSERT_EQ(stopped.code(), Code::interrupted) << route.problem << ": " << stopped.message();
+            const Status status = stop_after(2, first);
+            ASSERT_TRUE(status.ok()) << route.problem << ": " << status.message();
+            EXPECT_GT(resumed, 0) << route.problem;
+            ASSERT_TRUE(read_file(folder.file("out")) == whole) << route.problem;
+        }
+    }
+}
+
+// Whatever scratch folders whoever begins anew has been given, and however little of the run had been noted.
+TEST_F(JournalledFiles, ThatAreThrownAwayLeaveNothingInAnyFolder) {
+    const JournalRoute& route = journal_routes()[0];
+    TemporaryFolder folder;
+    make_input(route, folder.path());
+    std::vector<std::string> scratch = {folder.file("a"), folder.file("b")};
+    for (const std::string& each : scratch) ASSERT_EQ(mkdir(each.c_str(), 0777), 0);
+    const Progress stop = [](index_t done, index_t total) { return 5 * done < 4 * total; };
+    ASSERT_EQ(transform(route, folder.path(), JournalMode::automatic, nullptr, stop, scratch).code(),
+              Code::interrupted);
+    ASSERT_EQ(mkdir(folder.file("out").c_str(), 0777), 0);  // begins anew, but can't
+    ASSERT_FALSE(transform(route, folder.path(), JournalMode::restart, nullptr, {}, {scratch[0]}).ok());
+    for (const std::string& each : scratch) EXPECT_EQ(rmdir(each.c_str()), 0) << "not empty: " << each;
+    ASSERT_EQ(rmdir(folder.file("out").c_str()), 0);
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+}
+
+// Where no thread can be made, the one that writes the journal among them, a run that can't go on is not thrown away.
+TEST_F(JournalledFiles, KeepWhatIsDoneWhereThereAreNoThreads) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs the right to become a user without processes";
+    const JournalRoute& route = journal_routes()[0];
+    const std::string whole = expected(route);
+    TemporaryFolder folder;
+    make_input(route, folder.path());
+    const Progress stop = [](index_t done, index_t total) { return 5 * done < 4 * total; };
+    ASSERT_EQ(transform(route, folder.path(), JournalMode::automatic, nullptr, stop).code(), Code::interrupted);
+    const uid_t nobody = 65534;
+    const std::string give = "chown -R 65534 '" + folder.path() + "'";
+    ASSERT_EQ(system(give.c_str()), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        const rlimit none = {0, 0};
+        if (setrlimit(RLIMIT_NPROC, &none) != 0 || setuid(nobody) != 0) _exit(3);
+        _exit(transform(route, folder.path(), JournalMode::automatic).ok() ? 0 : 1);
+    }
+    int outcome = 0;
+    ASSERT_EQ(waitpid(child, &outcome, 0), child);
+    ASSERT_TRUE(WIFEXITED(outcome));
+    ASSERT_EQ(WEXITSTATUS(outcome), 1) << "0: threads could be made after all";
+    index_t resumed = 0;
+    const Status status = transform(route, folder.path(), JournalMode::resume, &resumed);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_GT(resumed, 0);
+    EXPECT_TRUE(read_file(folder.file("out")) == whole);
 }
 
 // Runs with work on their blocks, and those of memoryloads: killed in every pass, they go on to the same bits.

@@ -200,19 +200,12 @@ def compile_and_run(block: Block, folder: Path) -> None:
     if not compiler or not shutil.which(compiler) or len(libraries) < 1 + mpi:
         pytest.skip("no compiler or no library here")
     program = folder / Path(block.option("file") or "program.c").stem
-    source = program.with_suffix(".c")
-    command = [
-        compiler,
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-std=c11",
-        f"-I{ROOT / 'include'}",
-        str(source),
-        "-o",
-        str(program),
-    ]
-    run([*command, *map(str, libraries), f"-Wl,-rpath,{package}"], folder)
+    cpp = block.words[0] == "cpp"
+    language = ["-x", "c++", "-std=c++17"] if cpp else ["-std=c11"]
+    source = program.with_suffix(".cpp" if cpp else ".c")
+    command = [compiler, "-Wall", "-Wextra", "-Werror", *language, f"-I{ROOT / 'include'}", str(source)]
+    linked = ["-x", "none", *map(str, libraries), *(["-lstdc++"] if cpp else [])]
+    run([*command, "-o", str(program), *linked, f"-Wl,-rpath,{package}"], folder)
     launcher = [os.environ.get("SPANFFT_MPIEXEC", "mpiexec"), "-n", "3"] if mpi else []
     run([*launcher, str(program)], folder)
 
@@ -227,7 +220,7 @@ def test_what_is_marked_as_tested_works(document: Path, tmp_path: Path) -> None:
         name = block.option("file")
         if name:
             (tmp_path / name).write_text(block.text)
-        if block.words[0] == "c":
+        if block.words[0] in ("c", "cpp"):
             compile_and_run(block, tmp_path)
         elif block.words[0] == "console":
             run_console(block, tmp_path)

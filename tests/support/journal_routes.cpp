@@ -171,7 +171,7 @@ std::shared_ptr<const Plan> JournalledFiles::plan_of(const JournalRoute& route) 
 
 Status JournalledFiles::transform(const JournalRoute& route, const std::string& folder, JournalMode mode,
                                   index_t* resumed, Progress progress, const std::vector<std::string>& scratch,
-                                  bool in_place) {
+                                  bool in_place, bool checksums) {
     auto executor = Executor::make(plan_of(route), make_self_comm());
     if (!executor.ok()) return executor.status();
     FileRequest request;
@@ -182,6 +182,7 @@ Status JournalledFiles::transform(const JournalRoute& route, const std::string& 
     request.journal = mode;
     request.scratch_folders = scratch;
     request.in_place = in_place;
+    request.checksums = checksums;
     const Status status = executor.value()->transform_file(request);
     if (resumed) *resumed = executor.value()->resumed_bytes();
     return status;

@@ -62,7 +62,7 @@ class JournalledFiles : public testing::Test {
     static std::shared_ptr<const Plan> plan_of(const JournalRoute& route);
     static Status transform(const JournalRoute& route, const std::string& folder, JournalMode mode,
                             index_t* resumed = nullptr, Progress progress = {},
-                            const std::vector<std::string>& scratch = {}, bool in_place = false);
+                            const std::vector<std::string>& scratch = {}, bool in_place = false, bool checksums = true);
     static std::string input_of(const JournalRoute& route);
     static void make_input(const JournalRoute& route, const std::string& folder);
     // What a run without a journal writes.
