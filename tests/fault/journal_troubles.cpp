@@ -127,7 +127,7 @@ TEST_F(Troubles, ADiskWithRoomForOneRunHasRoomToBeginAnew) {
     const std::string block(4096, 'x');
     while (write(file, block.data(), block.size()) > 0) {
     }
-    ASSERT_EQ(ftruncate(file, lseek(file, 0, SEEK_CUR) - (index_t{16} << 10)), 0);  // for a journal
+    ASSERT_EQ(ftruncate(file, lseek(file, 0, SEEK_CUR) - (index_t{8} << 10)), 0);  // for a journal
     close(file);
     const Status status = run(JournalMode::restart);
     ASSERT_TRUE(status.ok()) << status.message();

@@ -183,9 +183,15 @@ TEST_F(JournalledFiles, KeepWhatIsDoneWhereThereAreNoThreads) {
     ASSERT_EQ(system(give.c_str()), 0);
     const pid_t child = fork();
     if (child == 0) {
+        auto executor = Executor::make(plan_of(route), make_self_comm());  // whose threads are there
         const rlimit none = {0, 0};
-        if (setrlimit(RLIMIT_NPROC, &none) != 0 || setuid(nobody) != 0) _exit(3);
-        _exit(transform(route, folder.path(), JournalMode::automatic).ok() ? 0 : 1);
+        if (!executor.ok() || setrlimit(RLIMIT_NPROC, &none) != 0 || setuid(nobody) != 0) _exit(3);
+        FileRequest request;
+        request.input_path = folder.file("in");
+        request.output_path = folder.file("out");
+        request.header = std::string(static_cast<size_t>(kHeaderBytes), '#');
+        request.journal = JournalMode::automatic;
+        _exit(executor.value()->transform_file(request).ok() ? 0 : 1);
     }
     int outcome = 0;
     ASSERT_EQ(waitpid(child, &outcome, 0), child);
