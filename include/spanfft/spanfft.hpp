@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -379,13 +380,11 @@ class Plan {
     using Progress = std::function<bool(std::int64_t done_bytes, std::int64_t total_bytes)>;
     void transform_stores(const Store& input, const Store& output, const std::string& scratch_folder = "",
                           Progress progress = nullptr) const {
-        const auto call = [](std::int64_t done, std::int64_t total, void* user) -> int {
-            return (*static_cast<Progress*>(user))(done, total);
-        };
+        Told told{std::move(progress), nullptr};
         const spanfft_store source = input.c(), target = output.c();
-        detail::check(spanfft_transform_stores(get(), &source, &target,
-                                               scratch_folder.empty() ? nullptr : scratch_folder.c_str(),
-                                               progress ? static_cast<spanfft_progress>(call) : nullptr, &progress));
+        told.check(spanfft_transform_stores(get(), &source, &target,
+                                            scratch_folder.empty() ? nullptr : scratch_folder.c_str(), told.function(),
+                                            &told));
     }
     // The same from file to file; see spanfft_transform_file.
     void transform_file(const std::string& input_path, const std::string& output_path,
@@ -402,14 +401,34 @@ class Plan {
     // See spanfft_transform_in_place; needs set_journal.
     void transform_in_place(const std::string& path, std::int64_t offset_bytes = 0,
                             const std::string& scratch_folder = "", Progress progress = nullptr) const {
-        const auto call = [](std::int64_t done, std::int64_t total, void* user) -> int {
-            return (*static_cast<Progress*>(user))(done, total);
-        };
-        detail::check(spanfft_transform_in_place(get(), path.c_str(), offset_bytes,
-                                                 scratch_folder.empty() ? nullptr : scratch_folder.c_str(),
-                                                 progress ? static_cast<spanfft_progress>(call) : nullptr, &progress));
+        Told told{std::move(progress), nullptr};
+        told.check(spanfft_transform_in_place(get(), path.c_str(), offset_bytes,
+                                              scratch_folder.empty() ? nullptr : scratch_folder.c_str(),
+                                              told.function(), &told));
     }
 
+  private:
+    // A run's progress. What it throws stops the run, and is thrown again when nothing is under way any more.
+    struct Told {
+        Progress progress;
+        std::exception_ptr thrown;
+        static int tell(std::int64_t done, std::int64_t total, void* user) {
+            auto* const told = static_cast<Told*>(user);
+            try {
+                return told->progress(done, total);
+            } catch (...) {
+                told->thrown = std::current_exception();
+                return 0;
+            }
+        }
+        spanfft_progress function() const { return progress ? &tell : nullptr; }
+        void check(int code) const {
+            if (thrown) std::rethrow_exception(thrown);
+            detail::check(code);
+        }
+    };
+
+  public:
     // This rank's part, the batch included.
     std::size_t input_elems() const { return count(input_part()); }
     std::size_t output_elems() const { return count(output_part()); }

@@ -52,6 +52,14 @@ COMPLEX_DTYPES: tuple[np.dtype[Any], ...] = (
 _ALIGNMENT = 64
 
 
+def as_array(a: object) -> AnyArray:
+    """numpy's array of it, or an `InvalidArgument` where numpy makes none."""
+    try:
+        return np.asarray(a)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(str(error)) from error
+
+
 def norm_code(norm: str | None) -> int:
     """The C interface's code for numpy's ``norm``."""
     try:

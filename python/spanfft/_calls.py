@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _arrays as arrays
 from ._arrays import BACKWARD, FORWARD, KINDS, AnyArray
-from ._errors import Error, InvalidArgument, InvalidType, Unsupported
+from ._errors import Error, InvalidArgument, InvalidType, OutOfMemory, Unsupported
 from ._native import core
 
 if TYPE_CHECKING:
@@ -290,9 +290,11 @@ def _transform_ranks(
     grid: object,
     one_axis: bool,
 ) -> AnyArray:
-    array = np.asarray(a)
+    array: AnyArray = np.empty(0)
 
     def ask() -> _Asked:
+        nonlocal array
+        array = arrays.as_array(a)
         axes = _pick_axes(array, s, axes_given, one_axis)
         if len(set(axes)) != len(axes):
             raise Unsupported(f"axes are {axes}; on ranks an axis can't be transformed twice in one call")
@@ -340,17 +342,21 @@ def execute_ranks(
     shape = tuple(plan.output_part[1])
     target: AnyArray | None = None
     error: Error | None = None
+    source = result = array
     try:
         target = check_out(out, shape, result_dtype)
+        source = np.ascontiguousarray(array, dtype=dtype)
+        fits = target is not None and target.dtype == result_dtype
+        fits = fits and target is not None and target.flags.c_contiguous and target.flags.aligned
+        if fits and target is not None and not np.may_share_memory(target, source):
+            result = target
+        else:
+            result = np.empty(shape, result_dtype)
     except Error as e:
         error = e
+    except MemoryError as e:
+        error = OutOfMemory(str(e))
     ranks.confirm(error)
-    source = np.ascontiguousarray(array, dtype=dtype)
-    fits = target is not None and target.dtype == result_dtype and target.flags.c_contiguous and target.flags.aligned
-    if fits and target is not None and not np.may_share_memory(target, source):
-        result = target
-    else:
-        result = np.empty(shape, result_dtype)
     plan.execute(source, result)
     return _finish(result, target)
 

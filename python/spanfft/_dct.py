@@ -178,9 +178,11 @@ def _on_ranks(
     orthogonalize: bool | None,
     grid: Sequence[int] | None,
 ) -> AnyArray:
-    array = np.asarray(x)
+    array: AnyArray = np.empty(0)
 
     def ask() -> tuple[tuple[int, ...], tuple[object, ...]]:
+        nonlocal array
+        array = arrays.as_array(x)
         if s is not None:
             raise Unsupported("arrays on ranks can't be cropped or padded (n=, s=); do that before they are divided")
         picked = arrays.normalize_axes(axes, array.ndim)  # type: ignore[arg-type]

@@ -84,7 +84,7 @@ class EngineError(Error, RuntimeError):
 
 
 class Interrupted(Error):
-    """Stopped on request: no output appeared. With a journal the same call goes on; without, nothing was left behind."""
+    """Stopped on request: no output appeared. With a journal the same call goes on; else nothing was left behind."""
 
     code = 9
 

@@ -27,6 +27,8 @@ def parse_bytes(value: str | int) -> int:
     count = (
         int(float(match[1]) * _UNITS[match[2].upper()]) if "." in match[1] else int(match[1]) * _UNITS[match[2].upper()]
     )
+    if count >= 1 << 62:
+        raise InvalidArgument(f"{value!r} is more memory than can be counted")
     if count < 1:
         raise InvalidArgument(f"{value!r} is no memory at all; give at least a few MiB")
     return count

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ._errors import Error, InternalError, MPIError, from_code
+from ._errors import Error, InternalError, InvalidArgument, MPIError, from_code
 from ._native import core
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ class Ranks:
         Error
             On all ranks the same: the error of the lowest rank that has one, or `MPIError` if the ranks differ.
         """
+        self._check_open()
         found: _T | None = None
         failure: tuple[type[Error], str] | None = None
         error: Exception | None = None
@@ -149,6 +150,7 @@ class Ranks:
 
     def confirm(self, error: Error | None) -> None:
         """One allreduce before each execution: raises on all ranks if any rank has an error. Collective."""
+        self._check_open()
         if self._library.worst(self._fortran, 0 if error is None else 1) == 0:
             return
         failures = self.comm.allgather(None if error is None else (type(error), str(error)))
@@ -157,7 +159,13 @@ class Ranks:
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is set on any rank. Collective."""
+        self._check_open()
         return bool(self._library.worst(self._fortran, int(flag)))
+
+    def _check_open(self) -> None:
+        # All ranks alike: freeing a communicator is collective.
+        if self.closed:
+            raise InvalidArgument("the communicator of this plan was freed; keep it as long as its plans")
 
     def _raise_first(self, failures: list[tuple[type[Error], str] | None], own: Exception | None) -> None:
         for rank, failure in enumerate(failures):

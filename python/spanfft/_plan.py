@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -51,7 +52,7 @@ def _grid_of(plan: CorePlan) -> tuple[int, ...]:
 
 
 class _PlanMemory:
-    """An array of a C plan, for numpy; whoever has the numpy array keeps the plan."""
+    """An array of a C plan, for numpy; whoever has the numpy array keeps the plan, on ranks the C plan too."""
 
     def __init__(self, plan: CorePlan, shape: tuple[int, ...], dtype: np.dtype[Any]):
         self.plan = plan
@@ -612,4 +613,8 @@ class Plan:
         ranks = getattr(self, "_ranks", None)
         if ranks is not None:
             for direction, serial in self._serials.items():
-                ranks.drop(serial, self._plans[direction])
+                owned = self._owned_arrays.get(direction)
+                if owned is None:
+                    ranks.drop(serial, self._plans[direction])
+                elif isinstance(owned.base, _PlanMemory):  # the C plan lives as long as its array
+                    weakref.finalize(owned.base, ranks.drop, serial, self._plans[direction]).atexit = False

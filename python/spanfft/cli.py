@@ -22,7 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _cli_measure, _cli_permute
-from ._errors import Error, InternalError, InvalidArgument, IOFailure, MPIError, exit_code
+from ._errors import Error, InternalError, InvalidArgument, IOFailure, MPIError, OutOfMemory, exit_code
 from ._memory import bytes_string, parse_bytes
 
 if TYPE_CHECKING:
@@ -57,9 +57,19 @@ class _Parser(argparse.ArgumentParser):
         raise InvalidArgument(f"{message} (see {self.prog} --help)")
 
 
+def _integer(text: str) -> int:
+    number = int(text)
+    if abs(number) >= 1 << 31:
+        raise argparse.ArgumentTypeError(f"{text!r} is larger than any number of this sort")
+    return number
+
+
 def _integers(text: str) -> tuple[int, ...]:
     try:
-        return tuple(int(word) for word in text.replace("x", ",").split(","))
+        numbers = tuple(int(word) for word in text.replace("x", ",").split(","))
+        if all(abs(number) < 1 << 62 for number in numbers):
+            return numbers
+        raise argparse.ArgumentTypeError(f"{text!r} has a number that is larger than any array")
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of integers such as 64,48 or 64x48") from None
 
@@ -133,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
                    "default: none")  # fmt: skip
     t.add_argument("--real-length", "--last", type=int, metavar="N", dest="real_length",
                    help="for c2r: length of the last axis of the result; default: the even one")  # fmt: skip
-    t.add_argument("--threads", type=int, default=0, metavar="T", help="in each process; default: chosen")
+    t.add_argument("--threads", type=_integer, default=0, metavar="T", help="in each process; default: chosen")
     t.add_argument("--engine", help="fftw, mkl or ducc0; default: chosen")
     t.add_argument(
         "--exchange",
@@ -153,7 +163,7 @@ def _parser() -> argparse.ArgumentParser:
         "predicted flops, messages and bytes between ranks, bytes read and written, sweeps and peak memory.",
     )  # fmt: skip
     p.add_argument("problem", nargs="+", metavar="PROBLEM")
-    p.add_argument("--ranks", type=int, metavar="P", help="plan for P ranks")
+    p.add_argument("--ranks", type=_integer, metavar="P", help="plan for P ranks")
     p.add_argument("--memory", type=_memory, metavar="M", help="plan for a file, with this budget for each process")
     p.add_argument(
         "--machine", metavar="FILE", help="plan for the machine that FILE describes, as probe --output writes"
@@ -455,6 +465,16 @@ def _probe(options: argparse.Namespace, comm: Comm | None) -> None:
             )
 
 
+def _together(comm: Comm | None, work: Callable[[], None]) -> None:
+    """Does it on each rank; an error of one is raised on all."""
+    if comm is None:
+        work()
+    else:
+        from ._mpi import ranks_of
+
+        ranks_of(comm).agree(work)
+
+
 def _tune(options: argparse.Namespace, comm: Comm | None) -> None:
     from ._native import core
     from ._tune import forget_tuning, tune, tuning_records, tuning_store
@@ -462,12 +482,15 @@ def _tune(options: argparse.Namespace, comm: Comm | None) -> None:
     rank = 0 if comm is None else comm.Get_rank()
     if not (options.problem or options.list or options.export or options.import_ or options.forget):
         raise InvalidArgument("name a PROBLEM to tune, or --list, --export, --import or --forget")
-    if rank == 0:
-        if options.import_:
+
+    def change_store() -> None:
+        if rank == 0 and options.import_:
             print(f"{core.tuning_import(_read(options.import_))} new results from {options.import_}")
-        if options.forget:
+        if rank == 0 and options.forget:
             removed = forget_tuning(None if options.forget == "all" else options.forget)
             print(f"{removed} results forgotten")
+
+    _together(comm, change_store)
     found = []
     for problem in options.problem:
         tuned = tune(problem, seconds=options.cap, comm=comm)
@@ -477,10 +500,9 @@ def _tune(options: argparse.Namespace, comm: Comm | None) -> None:
             for note in tuned["notes"]:
                 if note.startswith(("measured", "dropped")) or "not measured" in note:
                     print(f"  {note}")
+    _together(comm, lambda: _write(options.export, core.tuning_export()) if options.export and rank == 0 else None)
     if rank != 0:
         return
-    if options.export:
-        _write(options.export, core.tuning_export())
     if options.json:
         _print_json({"tuned": found, "stored": tuning_records() if options.list else []})
     elif options.list:
@@ -559,6 +581,11 @@ def _run(arguments: Sequence[str], rank: int) -> int:
     except Error as error:
         _report(str(error), rank)
         return exit_code(error.code)
+    except MemoryError as error:
+        _report(f"memory ran out: {error}", 0)  # on this rank alone, maybe
+        if comm is not None:
+            comm.Abort(exit_code(OutOfMemory.code))
+        return exit_code(OutOfMemory.code)
     except Exception as error:
         if os.environ.get("SPANFFT_DEBUG"):
             raise

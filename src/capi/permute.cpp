@@ -104,7 +104,10 @@ int spanfft_permute_file(const spanfft_permutation* permutation, const char* inp
         files.output_path = output_path ? output_path : "";
         if (header && header_bytes > 0)
             files.header.assign(static_cast<const char*>(header), static_cast<size_t>(header_bytes));
-        for (int i = 0; i < folders; ++i) files.scratch_folders.emplace_back(scratch_folders[i]);
+        if (folders > 0 && !scratch_folders)
+            return error(Code::invalid_argument, "the list of ", folders, " scratch folders is NULL");
+        for (int i = 0; i < folders; ++i)
+            files.scratch_folders.emplace_back(scratch_folders[i] ? scratch_folders[i] : "");
         if (progress) files.progress = [=](index_t done, index_t total) { return progress(done, total, user) != 0; };
         SPANFFT_ASSIGN(const PdmCounts counted, permute_file(plan, files));
         return give(plan, counted.total(), report_c);

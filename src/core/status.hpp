@@ -6,10 +6,11 @@
 #pragma once
 
 #include <cassert>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <variant>
+
+#include "core/text.hpp"
 
 namespace spanfft {
 
@@ -52,7 +53,7 @@ inline void keep_first(Status& first, Status next) {
 // Joins its arguments as a stream would: cat("axis ", 3, " of ", 2).
 template <class... Args>
 std::string cat(const Args&... args) {
-    std::ostringstream out;
+    TextWriter out;
     (out << ... << args);
     return out.str();
 }

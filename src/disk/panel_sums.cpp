@@ -120,7 +120,7 @@ std::string PanelSums::snapshot(index_t first_panel, index_t end_panel) const {
 }
 
 Status PanelSums::restore(const std::string& snapshot) {
-    std::istringstream in(snapshot);
+    TextReader in(snapshot);
     index_t first = 0, end = 0;
     std::string hex;
     in >> first >> end;

@@ -292,7 +292,7 @@ std::string sentence(const Engine& engine, const TrustCheck& check, index_t n) {
     if (!check.problem.empty()) {
         return cat(engine.name(), " could not be checked at length ", n, " (", check.problem, "): passed over");
     }
-    std::ostringstream factor;
+    TextWriter factor;
     factor.precision(2);
     const double worst = std::max(check.impulse, check.dense);
     if (worst >= 100) {

@@ -40,7 +40,8 @@ AxisRange part_of(const AxisRange& range, const AxisRange& rows) {
 Chunking chunks_of_rows(const ExchangeSpec& spec, int rank, index_t rows_each) {
     Chunking chunking{chunk_axis(spec.from, spec.to), rows_each, 1};
     const index_t most = most_rows(spec, chunking.axis, rank);
-    if (rows_each <= 0) chunking.rows_each = most;
+    if (rows_each <= 0 || rows_each > most) chunking.rows_each = most;
+    chunking.rows_each = std::max(chunking.rows_each, ceil_div(most, index_t{INT32_MAX}));
     chunking.chunks = static_cast<int>(ceil_div(most, chunking.rows_each));
     return chunking;
 }

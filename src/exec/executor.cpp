@@ -204,7 +204,9 @@ Status Executor::execute(const void* in, void* out) {
     SPANFFT_TRY(agree_traced(context, status));
     // Slots are written only if they are the target of a step, which Slot::input never is.
     context.slots[static_cast<size_t>(Slot::input)] = const_cast<void*>(in);
-    context.slots[static_cast<size_t>(Slot::output)] = out;
+    // In place a rank may have an input only, which is the array then.
+    context.slots[static_cast<size_t>(Slot::output)] =
+        plan_->problem.in_place && in_bytes_ > 0 ? const_cast<void*>(in) : out;
     const Status ran = run_steps(context, false, nullptr);
     if (!ran.ok() && comm_->size() > 1) {
         failed_run_ =

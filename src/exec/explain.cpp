@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iomanip>
-#include <sstream>
 
 namespace spanfft {
 
@@ -22,7 +21,7 @@ std::string digits(index_t n) {
 }
 
 std::string fixed(double value, int decimals) {
-    std::ostringstream out;
+    TextWriter out;
     out << std::fixed << std::setprecision(decimals) << value;
     return out.str();
 }
@@ -74,7 +73,7 @@ std::vector<Row> rows(const Counts& predicted, const Counts* counted) {
     return table;
 }
 
-void print_rows(std::ostringstream& out, const std::vector<Row>& table, const std::string& indent) {
+void print_rows(TextWriter& out, const std::vector<Row>& table, const std::string& indent) {
     for (const auto& row : table) {
         out << indent << std::left << std::setw(26) << row.what << std::right << std::setw(20) << row.predicted;
         if (!row.counted.empty()) out << std::setw(20) << row.counted;
@@ -92,7 +91,7 @@ std::vector<PlanLine> plan_lines(const Plan& plan) {
 
 std::string explain(const Plan& plan, int rank, const std::optional<std::vector<Counts>>& counted,
                     const std::string& io, const std::vector<std::string>& run_notes) {
-    std::ostringstream out;
+    TextWriter out;
     out << "problem  " << plan.problem.print() << '\n';
     out << "solver   " << plan.solver << '\n';
     out << "input    " << plan.input.layout.describe() << (plan.input.elem.complex ? " complex " : " real ")

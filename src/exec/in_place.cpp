@@ -58,7 +58,7 @@ namespace {
 
 // Word `index` of a line: "input SIZE TIME INODE SAMPLES PATH".
 std::string word(const std::string& line, int index) {
-    std::istringstream in(line);
+    TextReader in(line);
     std::string text;
     for (int i = 0; i <= index; ++i) in >> text;
     return text;

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <map>
 #include <numeric>
-#include <sstream>
 
 #include "engine/engine.hpp"
 #include "engine/rates.hpp"
@@ -156,7 +155,7 @@ class Probe {
                                   {RateShape::several, 1 << 21}};
         std::string names = engine_names();  // rank 0's: what the others lack is left out
         SPANFFT_TRY(broadcast_text(comm_, names));
-        std::istringstream list(names);
+        TextReader list(names);
         const int most_threads = std::min(2, machine_.threads_for(comm_.size()));
         for (std::string name; std::getline(list >> std::ws, name, ',');) {
             for (int threads = 1; threads <= most_threads; ++threads) {

@@ -45,7 +45,12 @@ class Tuner {
         const std::unique_ptr<Plan> estimated = std::move(planned).value();
         for (const Candidate& candidate : candidates(*estimated)) SPANFFT_TRY(try_one(candidate, 0.75));
         if (!best_) return nothing_worked();
-        for (const Candidate& candidate : variants(best_->plan().problem)) SPANFFT_TRY(try_one(candidate, 1.0));
+        // Rank 0's: a rank with nothing to transform runs no engine, and engines may be installed on some nodes only.
+        std::string ran = best_->engines(), names = engine_names();
+        SPANFFT_TRY(broadcast_text(comm_, ran));
+        SPANFFT_TRY(broadcast_text(comm_, names));
+        for (const Candidate& candidate : variants(best_->plan().problem, ran, names))
+            SPANFFT_TRY(try_one(candidate, 1.0));
         return finish();
     }
 
@@ -74,17 +79,18 @@ class Tuner {
     }
 
     // Of the best so far: the engine's own measured plans, other engines, and one thread where it has several.
-    std::vector<Candidate> variants(const Problem& best) const {
+    std::vector<Candidate> variants(const Problem& best, const std::string& ran, const std::string& names) const {
         std::vector<Candidate> list;
         Problem base = best;
         base.measure_seconds = 0;
         base.effort = Effort::measure;  // the engines may look for their best plans too
         list.push_back({"engine plans measured", base});
         if (problem_.engine.empty()) {
-            for (const auto& engine : engines()) {
-                if (best_->engines() == engine->name()) continue;
-                list.push_back({"engine " + engine->name(), base});
-                list.back().problem.engine = engine->name();
+            TextReader words(names);
+            for (std::string name; std::getline(words >> std::ws, name, ',');) {
+                if (name == ran) continue;
+                list.push_back({"engine " + name, base});
+                list.back().problem.engine = name;
             }
         }
         if (problem_.threads == 0 && base.threads > 1) {

@@ -13,8 +13,9 @@ constexpr int kImaginedRanksPerNode = 128;  // of a machine that is not there
 
 // What rank 0 tells the others: the record's line (or nothing), then the machine's text (or nothing).
 std::string known_here(const TuningKey& key, const Problem& problem) {
-    const auto store = read_tuning();
-    const Tuned* tuned = store.ok() ? store.value().find(key, problem) : nullptr;
+    const auto read = read_tuning();
+    const TuningStore store = read.ok() ? read.value() : gained_here();
+    const Tuned* tuned = store.find(key, problem);
     return (tuned ? tuned->print() : "") + "\n" + stored_machine_text(key.library, key.ranks);
 }
 

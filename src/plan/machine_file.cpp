@@ -7,7 +7,6 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <sstream>
 
 #include "core/hash.hpp"
 #include "plan/user_files.hpp"
@@ -48,7 +47,7 @@ const std::vector<Field>& fields() {
     return all;
 }
 
-void print_wire(std::ostringstream& out, const std::string& strategy, const char* way, const WireFigures& wire) {
+void print_wire(TextWriter& out, const std::string& strategy, const char* way, const WireFigures& wire) {
     const std::string start = "exchange " + strategy + " " + way + " ";
     out << start << "latency_seconds " << wire.latency_seconds << '\n';
     out << start << "seconds_per_byte " << wire.seconds_per_byte << '\n';
@@ -56,7 +55,7 @@ void print_wire(std::ostringstream& out, const std::string& strategy, const char
         out << start << "point " << point.message_bytes << ' ' << point.seconds_per_byte << '\n';
 }
 
-bool parse_exchange(std::istringstream& words, Machine& machine, std::vector<std::string>& seen) {
+bool parse_exchange(TextReader& words, Machine& machine, std::vector<std::string>& seen) {
     std::string strategy, way, what;
     double value = 0;
     if (!(words >> strategy >> way)) return false;
@@ -83,7 +82,7 @@ bool parse_exchange(std::istringstream& words, Machine& machine, std::vector<std
     return true;
 }
 
-bool parse_engine(std::istringstream& words, Machine& machine) {
+bool parse_engine(TextReader& words, Machine& machine) {
     RateRow row;
     std::string precision, shape;
     if (!(words >> row.engine >> precision >> shape >> row.threads >> row.n >> row.gflops) || !(row.gflops > 0))
@@ -98,14 +97,14 @@ bool parse_engine(std::istringstream& words, Machine& machine) {
     return true;
 }
 
-std::string rest_of(std::istringstream& words) {
+std::string rest_of(TextReader& words) {
     std::string rest;
     std::getline(words >> std::ws, rest);
     return rest;
 }
 
 bool parse_line(const std::string& line, Machine& machine, std::vector<std::string>& seen) {
-    std::istringstream words(line);
+    TextReader words(line);
     std::string name;
     words >> name;
     if (name == "name") {
@@ -134,7 +133,7 @@ std::string folder() { return user_folder() + "/machines"; }
 }  // namespace
 
 std::string print_machine(const Machine& machine) {
-    std::ostringstream out;
+    TextWriter out;
     out.precision(6);
     out << kHeader << "\nname " << machine.name << '\n';
     if (!machine.library.empty()) out << "library " << machine.library << '\n';
@@ -154,7 +153,7 @@ std::string print_machine(const Machine& machine) {
 }
 
 Result<Machine> parse_machine(const std::string& text, const Machine& base) {
-    std::istringstream lines(text);
+    TextReader lines(text);
     std::string line;
     if (!std::getline(lines, line) || line != kHeader)
         return error(Code::corrupt_data, "a machine file starts with '", kHeader, "', this one with '", line, "'");
@@ -211,7 +210,7 @@ std::string stored_machine_text(const std::string& library, int ranks) {
 Status store_machine(const Machine& machine, int ranks, int nodes) {
     if (user_folder().empty())
         return error(Code::io_error, "there is no folder for the figures; set SPANFFT_HOME (or HOME)");
-    std::ostringstream name;
+    TextWriter name;
     name << std::hex << hash_text(cat(machine.name, "|", machine.library, "|", ranks, "|", nodes));
     return write_text(cat(folder(), "/", name.str(), ".txt"), print_machine(machine));
 }

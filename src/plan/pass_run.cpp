@@ -218,7 +218,7 @@ index_t PassRun::bytes_per_panel(const Plan& plan, size_t step) const {
 
 Status PassRun::resume(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) {
-        std::istringstream in(line);
+        TextReader in(line);
         std::string word, sums;
         size_t pass = 0;
         index_t done = 0;

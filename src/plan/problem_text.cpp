@@ -14,14 +14,14 @@ namespace {
 std::vector<std::string> split(const std::string& text, char separator) {
     std::vector<std::string> parts;
     std::string part;
-    std::istringstream stream(text);
+    TextReader stream(text);
     while (std::getline(stream, part, separator)) parts.push_back(part);
     if (!text.empty() && text.back() == separator) parts.emplace_back();
     return parts;
 }
 
 std::vector<std::string> words_of(const std::string& text) {
-    std::istringstream stream(text);
+    TextReader stream(text);
     std::vector<std::string> words;
     for (std::string word; stream >> word;) words.push_back(word);
     return words;
@@ -215,7 +215,7 @@ std::string boxes_text(const std::vector<Patch>& boxes) {
 }  // namespace
 
 std::string Problem::print() const {
-    std::ostringstream out;
+    TextWriter out;
     out << kinds_word(*this) << ' ' << shape_string(shape) << ' ' << kDirections[static_cast<int>(direction)] << ' '
         << precision_name(precision);
     bool all_axes = static_cast<int>(axes.size()) == ndim();
@@ -361,7 +361,7 @@ std::string bytes_string(double bytes) {
         bytes /= 1024;
         ++unit;
     }
-    std::ostringstream out;
+    TextWriter out;
     out.precision(bytes >= 100 || unit == 0 ? 0 : bytes >= 10 ? 1 : 2);
     out << std::fixed << bytes << ' ' << units[unit];
     return out.str();

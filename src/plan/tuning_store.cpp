@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <mutex>
-#include <sstream>
 
 #include "plan/user_files.hpp"
 
@@ -90,7 +89,7 @@ std::string Tuned::choice() const {
 }
 
 std::string Tuned::print() const {
-    std::ostringstream out;
+    TextWriter out;
     out.precision(6);
     out << "tuned\t" << clean(key.machine) << '\t' << clean(key.library) << '\t' << key.ranks << '\t' << key.nodes
         << '\t' << clean(problem) << '\t' << choice() << '\t' << seconds << '\t' << date;
@@ -137,7 +136,7 @@ Problem tuning_twin(const Problem& problem) {
 
 TuningStore TuningStore::parse(const std::string& text) {
     TuningStore store;
-    std::istringstream lines(text);
+    TextReader lines(text);
     for (std::string line; std::getline(lines, line);) {
         if (line.empty() || line == kHeader) continue;
         if (const auto record = Tuned::parse(line)) {
@@ -230,6 +229,11 @@ Result<TuningStore> read_tuning() {
     return all;
 }
 
+TuningStore gained_here() {
+    const std::lock_guard lock(gained_mutex());
+    return gained();
+}
+
 Result<int> gain_tuning(const TuningStore& more) {
     const std::string path = tuning_path();
     if (path.empty()) {
@@ -245,8 +249,12 @@ Result<int> gain_tuning(const TuningStore& more) {
         keep_here();
         return lock.status();
     }
-    SPANFFT_ASSIGN(const std::string text, read_text(path));
-    TuningStore store = TuningStore::parse(text);
+    const auto text = read_text(path);
+    if (!text.ok()) {
+        keep_here();
+        return text.status();
+    }
+    TuningStore store = TuningStore::parse(text.value());
     const int added = store.merge(more);
     if (added == 0) return 0;
     const Status written = write_text(path, store.print());

@@ -62,6 +62,8 @@ class TuningStore {
 // The user's store. What was gained by this process is remembered even where no file can be written.
 std::string tuning_path();  // "": there is no folder for it
 Result<TuningStore> read_tuning();
+// What this process gained and could not store.
+TuningStore gained_here();
 Result<int> gain_tuning(const TuningStore& more);  // how many records were new
 Result<int> forget_tuning(const std::string& problem);
 

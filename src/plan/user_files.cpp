@@ -77,8 +77,12 @@ Result<std::string> read_text(const std::string& path) {
 Status write_text(const std::string& path, const std::string& text) {
     SPANFFT_TRY(make_folder_of(path));
     static std::atomic<int> serial{0};
-    const std::string partial = cat(path, ".", getpid(), ".", serial++, ".tmp");
-    const int fd = open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    std::string partial;
+    int fd = -1;
+    do {  // a dead process, in a container of the same number, may have left one
+        partial = cat(path, ".", getpid(), ".", serial++, ".tmp");
+        fd = open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    } while (fd < 0 && errno == EEXIST);
     if (fd < 0) return failed("can't create", partial);
     Status status = write_all(fd, partial, text);
     if (close(fd) != 0 && status.ok()) status = failed("can't close", partial);

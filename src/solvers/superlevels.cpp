@@ -35,7 +35,7 @@ Result<Options> parse_options(const std::string& method) {
     Options options;
     const size_t colon = method.find(':');
     if (method.substr(0, colon) != "superlevels" || colon == std::string::npos) return options;
-    std::istringstream words(method.substr(colon + 1));
+    TextReader words(method.substr(colon + 1));
     for (std::string word; std::getline(words, word, ',');) {
         const size_t equals = word.find('=');
         const std::string key = word.substr(0, equals),

@@ -486,6 +486,8 @@ static void permutations(void) {
     }
     CHECK(wrong == 0);
     if (file) fclose(file);
+    CHECK(spanfft_permute_file(&p, input, 0, output, NULL, 0, 1, NULL, NULL, NULL, NULL) == SPANFFT_INVALID_ARGUMENT &&
+          says("is NULL"));
     p.disks = 3;
     CHECK(spanfft_permute_file(&p, input, 0, output, NULL, 0, 0, NULL, NULL, NULL, NULL) == SPANFFT_INVALID_ARGUMENT &&
           says("power of two"));

@@ -151,6 +151,46 @@ def test_one_rank_differs(culprit, comm):
     agrees(comm, lambda: spanfft.fftn(np.zeros((rows, 6)), norm="what" if odd else None, comm=comm), ValueError, "rank")
     agrees(comm, lambda: spanfft.fftn(np.zeros((rows, 6), "F" if odd else "D"), comm=comm), Exception, "complex64")
     agrees(comm, lambda: spanfft.fftn(np.array([["a"]]) if odd else np.zeros((rows, 6)), comm=comm), TypeError, "rank")
+    for name in (spanfft.fft, spanfft.hfft, spanfft.ihfft, spanfft.dct):
+        agrees(
+            comm,
+            lambda name=name: name(np.zeros((rows, 6)), norm="what" if odd else None, comm=comm),
+            ValueError,
+            "rank",
+        )
+        agrees(
+            comm, lambda name=name: name([[1], [2, 3]] if odd else np.zeros((rows, 6)), comm=comm), ValueError, "rank"
+        )
+        agrees(
+            comm,
+            lambda name=name: name(np.array([["a"]]) if odd else np.zeros((rows, 6)), comm=comm),
+            TypeError,
+            "rank",
+        )
+
+
+def test_a_result_that_does_not_fit_on_one_rank_is_an_error_on_all(comm, monkeypatch):
+    local = np.ones((balanced(8, comm.size, comm.rank)[1], 6))
+    spanfft.fftn(local, comm=comm)
+    culprit = comm.size - 1
+
+    def no_memory(*_):
+        raise MemoryError("no room")
+
+    with monkeypatch.context() as patched:
+        if comm.rank == culprit:
+            patched.setattr("spanfft._calls.np.ascontiguousarray", no_memory)
+        agrees(comm, lambda: spanfft.fftn(local, comm=comm), spanfft.OutOfMemory, "no room")
+
+
+def test_a_plan_whose_communicator_was_freed_says_so(comm):
+    copy = comm.Dup()
+    plan = spanfft.Plan((8, 6), comm=copy)
+    local = np.ones(plan.input_shape, complex)
+    copy.Free()
+    other = comm.Dup()  # maybe under the number of the one before
+    agrees(comm, lambda: plan.forward(local), spanfft.InvalidArgument, "was freed")
+    other.Free()
 
 
 def test_sub_communicators(comm, rng):

@@ -378,6 +378,20 @@ def test_random_problems(comm, rng):
             raise AssertionError(f"{what}: {error}") from error
 
 
+def test_an_array_that_a_plan_owns_outlives_the_plan(comm):
+    shape = (9, 7, 10)
+    made = Plan(shape, comm=comm, own_output=True)
+    spectrum = made.forward(np.full(made.input_shape, 1 + comm.rank, complex))
+    kept = spectrum.copy()
+    del made
+    gc.collect()
+    for _ in range(3):  # making plans frees what was dropped
+        other = Plan(shape, comm=comm, own_output=True)
+        other.forward(np.zeros(other.input_shape, complex))
+        other.free()
+    np.testing.assert_array_equal(spectrum, kept)
+
+
 @pytest.mark.parametrize("exchange", [None, "shared", "alltoallv"])
 @pytest.mark.parametrize("output", ["natural", "exchanged"])
 @pytest.mark.parametrize("kind", ["c2c", "r2c"])

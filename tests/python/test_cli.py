@@ -172,6 +172,10 @@ def test_info():
         (["plan", "c2c"], 2, ""),
         (["plan", "c2c", "4x4", "sideways"], 2, "sideways"),
         (["plan", "c2c", "4x4", "--ranks", "0"], 2, "--ranks"),
+        (["plan", "c2c", "4x4", "--ranks", "9999999999"], 2, "9999999999"),
+        (["transform", "in.npy", "out.npy", "--threads", "3000000000"], 2, "3000000000"),
+        (["transform", "in.npy", "out.npy", "--memory", "99999999T"], 2, "99999999T"),
+        (["transform", "in.npy", "out.npy", "--grid", "99999999999999999999"], 2, "larger"),
     ],
 )
 def test_exit_codes_and_sentences(arguments, code, words, tmp_path):
@@ -308,6 +312,13 @@ def test_errors_on_ranks(array, tmp_path):
         assert done.stderr.count("spanfft: ") == 1, done.stderr
         assert words in done.stderr
     assert os.listdir(tmp_path) == ["in.npy"]
+
+
+def test_tuning_results_that_rank_0_cannot_read_are_an_error_on_all(tmp_path):
+    done = cli_on_ranks(2, "tune", "c2c 8x8", "--import", tmp_path / "nothing", timeout=60)
+    assert done.returncode == 5, (done.returncode, done.stderr)
+    assert done.stderr.count("spanfft: ") == 1, done.stderr
+    assert "nothing" in done.stderr
 
 
 def test_plan_and_info_on_ranks_print_once():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import json
 import os
 import signal
@@ -468,6 +470,39 @@ def test_a_run_that_is_stopped_leaves_the_old_output_and_nothing_else(target, rn
             spanfft.transform(tmp_path / "in.npy", out, memory="1MiB", chunks=chunks, norm="ortho", progress=progress)
         np.testing.assert_array_equal(load(out), before)
         assert sorted(os.listdir(tmp_path)) == ["in.npy", target.split(":")[0]]
+
+
+def test_a_chunked_dataset_is_locked_though_hdf5_locks_nothing(rng, tmp_path):
+    """Clusters set HDF5_USE_FILE_LOCKING=FALSE; cleaning up after dead runs goes by the lock."""
+    x = numbers(rng, (300, 400), "complex128")
+    np.save(tmp_path / "in.npy", x)
+    program = (
+        "import sys, spanfft; spanfft.transform(sys.argv[1], sys.argv[2], axes=(1,), memory='1MiB', chunks=(50, 60))"
+    )
+    environment = dict(os.environ, HDF5_USE_FILE_LOCKING="FALSE")
+    command = [sys.executable, "-c", program, tmp_path / "in.npy", f"{tmp_path}/out.h5:/x"]
+    subprocess.run(command, check=True, timeout=60, env=environment)
+    np.testing.assert_allclose(load(f"{tmp_path}/out.h5:/x"), np.fft.fft(x), atol=1e-11)
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.h5"]
+
+
+@needs_zarr
+def test_an_array_is_replaced_where_names_cant_be_exchanged(rng, tmp_path, monkeypatch):
+    """renameat2 with RENAME_EXCHANGE is EINVAL on NFS."""
+    x = numbers(rng, (30, 40), "complex128")
+    np.save(tmp_path / "in.npy", x)
+    save_zarr(tmp_path / "out.zarr", x)
+
+    class Nfs:
+        @staticmethod
+        def renameat2(*_):
+            ctypes.set_errno(errno.EINVAL)
+            return -1
+
+    monkeypatch.setattr("spanfft._formats.zarr.ctypes.CDLL", lambda *_, **__: Nfs)
+    spanfft.transform(tmp_path / "in.npy", tmp_path / "out.zarr")
+    np.testing.assert_allclose(load(str(tmp_path / "out.zarr")), np.fft.fftn(x), atol=1e-11)
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.zarr"]
 
 
 @pytest.mark.parametrize("target", ["out.h5:/x", pytest.param("out.zarr", marks=needs_zarr)])

@@ -278,6 +278,23 @@ TEST(CppApi, StoresAreFilesOrFunctionsThatMoveBoxes) {
     }
 }
 
+// Thrown when nothing is under way any more.
+TEST(CppApi, WhatProgressThrowsStopsTheRunAndIsThrownOn) {
+    const std::string in = testing::TempDir() + "spanfft-progress-in",
+                      out = testing::TempDir() + "spanfft-progress-out";
+    std::ofstream(in, std::ios::binary) << std::string(size_t{16} << 14, '\0');
+    const auto plan = spanfft::Plan::parse("c2c 16384 memory=200KiB method=two_pass");
+    try {
+        plan.transform_file(in, out, 0, "", "",
+                            [](std::int64_t, std::int64_t) -> bool { throw std::runtime_error("enough"); });
+        FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "enough");
+    }
+    EXPECT_FALSE(std::ifstream(out).good());
+    std::remove(in.c_str());
+}
+
 TEST(CppApi, ImaginedPlansPredictForAnyRankAndDoNotRun) {
     const auto plan = spanfft::Plan::imagine("c2c 64x64x64 ranks=16 output=exchanged grid=16 exchange=alltoallv");
     EXPECT_EQ(plan.ranks(), 16);

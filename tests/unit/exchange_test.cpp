@@ -310,6 +310,8 @@ TEST(ExchangeTable, CallsAreThoseOfTheFiveKernels) {
         // In between: P5's question.
         EXPECT_EQ(calls("overlap:4"), 2 * (ranks - 1) * ceil_div(n / ranks, 4));
         EXPECT_EQ(calls("overlap:all"), 2 * (ranks - 1));
+        EXPECT_EQ(calls("overlap:9223372036854775807"), 2 * (ranks - 1));  // more planes than there are: all
+        EXPECT_EQ(calls("oneplane:9223372036854775807"), 1);
         EXPECT_EQ(calls("blockvector:8"), std::min<index_t>(8, n / ranks));
     }
 }

@@ -253,6 +253,31 @@ TEST(Executor, AnAllocationThatFailsOnOneRankIsAnErrorOnAll) {
 // --- errors
 // -----------------------------------------------------------------------------------------------------------
 
+// Ranks 2 and 3 have an input and no output, for which NULL is allowed.
+TEST(Executor, InPlaceWorksOnTheInputWhereThereIsNoOutput) {
+    for (const char* exchange : {" exchange=alltoallv", " exchange=overlap", ""}) {
+        const auto apart = plan(cat("c2c 4x2 ranks=4 grid=4 output=exchanged", exchange));
+        const auto in_place = plan(cat("c2c 4x2 ranks=4 grid=4 output=exchanged in_place", exchange));
+        ThreadWorld world(4);
+        std::mutex mutex;
+        world.run([&](int rank, Comm& comm) {
+            auto first = Executor::make(apart, comm.duplicate().value());
+            auto second = Executor::make(in_place, comm.duplicate().value());
+            ASSERT_TRUE(first.ok() && second.ok());
+            std::vector<double> in(8), x, out(8);
+            for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<double>(rank) + static_cast<double>(i) / 7;
+            x = in;
+            ASSERT_TRUE(first.value()->execute(in.data(), out.data()).ok());
+            const index_t bytes = in_place->output.local_bytes(rank);
+            const Status status = second.value()->execute(x.data(), bytes > 0 ? x.data() : nullptr);
+            const std::lock_guard lock(mutex);
+            ASSERT_TRUE(status.ok()) << status.message();
+            const auto elems = static_cast<std::ptrdiff_t>(bytes / 8);
+            EXPECT_TRUE(std::equal(x.begin(), x.begin() + elems, out.begin())) << exchange << " rank " << rank;
+        });
+    }
+}
+
 // Executes on `ranks` threads with pointers that `choose` may replace, and returns all ranks' statuses.
 std::vector<Status> execute_with(const std::string& text,
                                  const std::function<void(int rank, const void*& in, void*& out)>& choose) {

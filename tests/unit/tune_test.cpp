@@ -53,6 +53,17 @@ TEST(Tune, AllRanksKeepTheSameWinner) {
     }
 }
 
+// One that has nothing to transform runs no engine, and tries the engines that the others try.
+TEST(Tune, RanksWithoutElementsTryWhatTheOthersTry) {
+    ThreadWorld world(3);
+    const auto all = tune_on(world, 3, "c2c 2x2 effort=tune measure_seconds=0.2");
+    for (const auto& kept : all) {
+        ASSERT_TRUE(kept.status.ok()) << kept.status.message();
+        EXPECT_EQ(kept.problem, all[0].problem);
+        EXPECT_EQ(kept.trials, all[0].trials);
+    }
+}
+
 TEST(Tune, KeepsToWhatIsForced) {
     ThreadWorld world(4);
     for (const auto& kept :

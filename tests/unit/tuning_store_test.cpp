@@ -3,10 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <locale>
 
 #include "plan/knowledge.hpp"
 #include "plan/machine_file.hpp"
+#include "plan/user_files.hpp"
+#include "support/simulated_store.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -36,6 +42,55 @@ TEST(TuningStore, PrintingAndParsingAreInverse) {
     ASSERT_NE(found, nullptr);
     EXPECT_EQ(found->choice(), "grid=2x2 exchange=overlap:4 threads=2");
     EXPECT_EQ(found->seconds, 0.0125);
+}
+
+struct Grouping : std::numpunct<char> {
+    std::string do_grouping() const override { return "\3"; }
+    char do_thousands_sep() const override { return '.'; }
+    char do_decimal_point() const override { return ','; }
+};
+
+// A user's program may have any global locale.
+TEST(TuningStore, TextsAreTheSameInEveryLocale) {
+    const Problem problem = Problem::parse("c2c 1048576 ranks=1024 memory=1073741824 scale=0.0125").value();
+    const Tuned tuned = record(kCube, "overlap:4", 0.0125, 4096);
+    const Machine machine;
+    const std::vector<std::string> texts = {problem.print(), tuned.print(), print_machine(machine)};
+    struct Restore {
+        std::locale before = std::locale::global(std::locale(std::locale::classic(), new Grouping));
+        ~Restore() { std::locale::global(before); }
+    } restore;
+    EXPECT_EQ((std::vector<std::string>{problem.print(), tuned.print(), print_machine(machine)}), texts);
+    EXPECT_EQ(Problem::parse(texts[0]).value(), problem);
+    ASSERT_TRUE(Tuned::parse(texts[1]).has_value());
+    EXPECT_EQ(Tuned::parse(texts[1])->seconds, 0.0125);
+    const auto again = parse_machine(texts[2], machine);
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ(print_machine(again.value()), texts[2]);
+}
+
+// In a container every process has the same number.
+TEST(TuningStore, FilesOfDeadWritersAreNotInTheWay) {
+    TemporaryFolder folder;
+    for (int k = 0; k < 200; ++k) write_file(cat(folder.file("t"), ".", getpid(), ".", k, ".tmp"), "");
+    const Status status = write_text(folder.file("t"), "text");
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(read_file(folder.file("t")), "text");
+}
+
+TEST(TuningStore, WhatWasGainedIsKnownHereThoughTheStoreCantBeRead) {
+    TemporaryFolder folder;
+    const char* const home = getenv("SPANFFT_HOME");
+    const std::string before = home ? home : "";
+    setenv("SPANFFT_HOME", folder.path().c_str(), 1);
+    ASSERT_EQ(mkdir(tuning_path().c_str(), 0777), 0);
+    TuningStore one;
+    one.add(record("c2c 31x29x23 ranks=4", "overlap:4", 0.5));
+    EXPECT_FALSE(gain_tuning(one).ok());
+    const TuningStore here = gained_here();
+    EXPECT_NE(here.find({"a processor, 8 cores", "MPI 1", 4, 1}, Problem::parse("c2c 31x29x23 ranks=4").value()),
+              nullptr);
+    home ? setenv("SPANFFT_HOME", before.c_str(), 1) : unsetenv("SPANFFT_HOME");
 }
 
 TEST(TuningStore, MergingIsAUnionWhateverTheOrder) {

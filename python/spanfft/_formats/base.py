@@ -168,6 +168,17 @@ def lock(path: str) -> int:
     return descriptor
 
 
+def lock_unless_held(path: str) -> int:
+    """As `lock`, but -1 where another descriptor, of a library we use, has it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return -1
+    return descriptor
+
+
 def remove_stale_folders(folder: str) -> None:
     """Partial folders of dead runs; the library removes partial files itself."""
     with os.scandir(folder) as entries:

@@ -180,6 +180,7 @@ class _ChunkedTarget(Target):
         self._compression = compression
         self._dataset, self._element, self._shape = dataset, element, tuple(shape)
         self._hidden = ""
+        self._lock = -1
         self._file: Any = None
         self._array: Any = None
 
@@ -189,6 +190,8 @@ class _ChunkedTarget(Target):
             hidden = base.hidden_name(self.path)
             self._file = h5py.File(hidden, "w-")
             self._hidden = hidden
+            # Whoever cleans up after dead runs goes by the lock, which HDF5 can be told not to take.
+            self._lock = base.lock_unless_held(hidden)
             self._array = self._file.create_dataset(
                 self._dataset, self._shape, _dtype(self._element), chunks=self.chunk, fillvalue=None,
                 compression=self._compression[0], compression_opts=self._compression[1],
@@ -205,13 +208,12 @@ class _ChunkedTarget(Target):
         with base.told(self.name, "written"):
             self._file.close()
             self._file = self._array = None
-            held = base.lock(self._hidden)
-            try:
-                base.flush(self._hidden)
-                os.replace(self._hidden, self.path)
-            finally:
-                os.close(held)
+            if self._lock < 0:
+                self._lock = base.lock(self._hidden)
+            base.flush(self._hidden)
+            os.replace(self._hidden, self.path)
             self._hidden = ""
+            self._unlock()
             base.flush_folder(base.existing_folder(self.path))
 
     def discard(self) -> None:
@@ -220,6 +222,12 @@ class _ChunkedTarget(Target):
             self._file = self._array = None
         if self._hidden and os.path.exists(self._hidden):
             os.unlink(self._hidden)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
 
 def open_target(name: str, element: Element, shape: Sequence[int], source: Source, options: Options) -> Target:

@@ -8,6 +8,7 @@ it is whole.
 from __future__ import annotations
 
 import ctypes
+import errno
 import itertools
 import os
 import shutil
@@ -172,7 +173,21 @@ def _exchange(new: str, path: str) -> None:
     source, target = os.fsencode(new), os.fsencode(path)
     if libc.renameat2(_AT_FDCWD, source, _AT_FDCWD, target, _RENAME_EXCHANGE) != 0:
         code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code), path)
+        if code not in (errno.EINVAL, errno.ENOSYS):
+            raise OSError(code, os.strerror(code), path)
+        _exchange_by_steps(new, path)
+
+
+def _exchange_by_steps(new: str, path: str) -> None:
+    """For file systems that can't exchange names (NFS): a kill in between leaves both arrays, under hidden names."""
+    aside = new.removesuffix(base.PARTIAL_SUFFIX) + ".spanfft-replaced"  # no name that is cleaned up
+    os.rename(path, aside)
+    try:
+        os.rename(new, path)
+    except OSError:
+        os.rename(aside, path)
+        raise
+    os.rename(aside, new)
 
 
 def open_target(name: str, element: Element, shape: Sequence[int], source: Source, options: Options) -> Target:
