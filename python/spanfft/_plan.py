@@ -616,5 +616,5 @@ class Plan:
                 owned = self._owned_arrays.get(direction)
                 if owned is None:
                     ranks.drop(serial, self._plans[direction])
-                elif isinstance(owned.base, _PlanMemory):  # the C plan lives as long as its array
+                else:  # the C plan lives as long as its array, whose base is a _PlanMemory
                     weakref.finalize(owned.base, ranks.drop, serial, self._plans[direction]).atexit = False

@@ -174,7 +174,7 @@ def test_a_result_that_does_not_fit_on_one_rank_is_an_error_on_all(comm, monkeyp
     spanfft.fftn(local, comm=comm)
     culprit = comm.size - 1
 
-    def no_memory(*_):
+    def no_memory(*_, **__):
         raise MemoryError("no room")
 
     with monkeypatch.context() as patched:
