@@ -2,7 +2,7 @@
 
     python ooc_fft.py INPUT.h5 OUTPUT.h5 SCRATCH MEMORY_BYTES
 
-It holds two chunk caches of `mem_limit` at a time and arrays besides, so it is told a quarter of its memory. Its
+It holds two chunk caches of `mem_limit` at a time and arrays besides, so it is told an eighth of its memory. Its
 temporary files are put on the disk of the others' by TMPDIR. Its h5py_cache (2016) names types that NumPy has dropped
 since; they are put back.
 """
@@ -26,7 +26,7 @@ def main() -> None:
             setattr(np, name, type_)
     import out_of_core_fft
 
-    out_of_core_fft.fft(source, "x", target, "x", mem_limit=memory_bytes // 4)
+    out_of_core_fft.fft(source, "x", target, "x", mem_limit=memory_bytes // 8)
     json.dump({"seconds": time.perf_counter() - start}, sys.stdout)
 
 
