@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ._cli_arguments import count
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def add_parsers(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     b.add_argument("problem", nargs="+", metavar="PROBLEM")
-    b.add_argument("--repeats", type=int, default=5, metavar="N", help="timed rounds (default: 5)")
+    b.add_argument("--repeats", type=count, default=5, metavar="N", help="timed rounds (default: 5)")
     b.add_argument("--exchange", metavar="A,B", help="time each problem with each of these strategies")
     b.add_argument("--trace", metavar="FILE", help="record one more run of each as Perfetto JSON")
     b.add_argument("--json", action="store_true", help="print rows as JSON")
@@ -36,7 +37,7 @@ def add_parsers(commands: Any) -> None:
         "open FILE at https://ui.perfetto.dev",
     )  # fmt: skip
     t.add_argument("file", metavar="FILE")
-    t.add_argument("--run", type=int, metavar="N", help="only execution N, from 0; -1 is the last (default: all)")
+    t.add_argument("--run", type=count, metavar="N", help="only execution N, from 0; -1 is the last (default: all)")
     t.add_argument("--profile", metavar="PICTURE", help="draw how many ranks communicate against time (.svg, .png)")
     t.add_argument("--bars", metavar="PICTURE", help="draw a stacked bar for each rank (.svg, .png)")
     t.add_argument("--json", action="store_true", help="print the sums as JSON")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ._errors import InvalidArgument
-from ._memory import parse_bytes
+from ._cli_arguments import amount, count, folders, size, sizes
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -23,24 +21,6 @@ def _complement(text: str) -> int:
         return int(text, 0)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number such as 5, 0x1f or 0b101") from None
-
-
-def _amount(text: str) -> int:
-    try:
-        return parse_bytes(text)
-    except InvalidArgument as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _integers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(word) for word in text.replace("x", ",").split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers such as 64,48 or 64x48") from None
-
-
-def _folders(text: str) -> list[str]:
-    return [text] if os.path.isdir(text) else text.split(",")
 
 
 def add_parser(commands: Any) -> None:
@@ -56,16 +36,16 @@ def add_parser(commands: Any) -> None:
     p.add_argument("--kind", required=True, help="bit-reversal, bit-reversal:K, rotation:K, transpose, transpose:RxC, "
                    "band:P,STRIPE,FROM,TO, matrix:FILE (a row a line, lowest bits first), random:SEED")  # fmt: skip
     p.add_argument("--complement", type=_complement, default=0, metavar="C", help="xor of every target; default: 0")
-    p.add_argument("--memory", type=_amount, metavar="M", help="what buffers may take, such as 256MiB; default: half "
+    p.add_argument("--memory", type=amount, metavar="M", help="what buffers may take, such as 256MiB; default: half "
                    "of what is free")  # fmt: skip
-    p.add_argument("--scratch", "--disks", dest="scratch", type=_folders, metavar="DIR,DIR",
+    p.add_argument("--scratch", "--disks", dest="scratch", type=folders, metavar="DIR,DIR",
                    help="folders for intermediate data, a disk each: 1, 2, 4, ...; default: the output's")  # fmt: skip
-    p.add_argument("--block-bytes", type=_amount, default=0, metavar="B", help="default: chosen")
+    p.add_argument("--block-bytes", type=amount, default=0, metavar="B", help="default: chosen")
     p.add_argument("--sync", action="store_true", help="read, permute, write one after the other")
-    p.add_argument("--threads", type=int, default=0, metavar="T", help="default: all cores")
+    p.add_argument("--threads", type=count, default=0, metavar="T", help="default: all cores")
     p.add_argument("--dtype", help="of a raw input: float32, float64, complex64, complex128, ...")
-    p.add_argument("--shape", type=_integers, metavar="NxM", help="of a raw input; default: one axis")
-    p.add_argument("--offset", type=int, metavar="BYTES", help="of the array in a raw input")
+    p.add_argument("--shape", type=sizes, metavar="NxM", help="of a raw input; default: one axis")
+    p.add_argument("--offset", type=size, metavar="BYTES", help="of the array in a raw input")
     p.add_argument("--json", action="store_true", help="print what was done as JSON")
     p.add_argument("--quiet", action="store_true", help="print nothing")
 

@@ -22,8 +22,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _cli_measure, _cli_permute
+from ._cli_arguments import amount, count, folders, size, sizes
 from ._errors import Error, InternalError, InvalidArgument, IOFailure, MPIError, OutOfMemory, exit_code
-from ._memory import bytes_string, parse_bytes
+from ._memory import bytes_string
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -57,35 +58,6 @@ class _Parser(argparse.ArgumentParser):
         raise InvalidArgument(f"{message} (see {self.prog} --help)")
 
 
-def _integer(text: str) -> int:
-    number = int(text)
-    if abs(number) >= 1 << 31:
-        raise argparse.ArgumentTypeError(f"{text!r} is larger than any number of this sort")
-    return number
-
-
-def _integers(text: str) -> tuple[int, ...]:
-    try:
-        numbers = tuple(int(word) for word in text.replace("x", ",").split(","))
-        if all(abs(number) < 1 << 62 for number in numbers):
-            return numbers
-        raise argparse.ArgumentTypeError(f"{text!r} has a number that is larger than any array")
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers such as 64,48 or 64x48") from None
-
-
-def _memory(text: str) -> int:
-    try:
-        return parse_bytes(text)
-    except InvalidArgument as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _folders(text: str) -> list[str]:
-    """ "a,b" -> ["a", "b"], but a folder that has commas in its name is one."""
-    return [text] if os.path.isdir(text) else text.split(",")
-
-
 def _parser() -> argparse.ArgumentParser:
     codes = (__doc__ or "").split("\n\n")[1]
     formatter = argparse.RawDescriptionHelpFormatter
@@ -107,14 +79,14 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--kind", help="c2c, r2c, c2r, dct1..dct4, dst1..dst4, or a comma list; default: r2c for real "
                    "input, c2c for complex")  # fmt: skip
     t.add_argument("--backward", action="store_true", help="the inverse transform")
-    t.add_argument("--axes", type=_integers, metavar="A,B", help="axes to transform; default: all")
+    t.add_argument("--axes", type=sizes, metavar="A,B", help="axes to transform; default: all")
     t.add_argument("--norm", choices=("backward", "ortho", "forward"), default="backward",
                    help="which direction carries 1/N (default: backward)")  # fmt: skip
     t.add_argument("--order", choices=("natural", "exchanged"), default="natural", help="exchanged: leave a long c2c "
                    "as its last sweep finds it, and say how that is (default: natural)")  # fmt: skip
-    t.add_argument("--memory", type=_memory, metavar="M", help="what each process may use, such as 256MiB; default: "
+    t.add_argument("--memory", type=amount, metavar="M", help="what each process may use, such as 256MiB; default: "
                    "half of what is free")  # fmt: skip
-    t.add_argument("--scratch", type=_folders, metavar="DIR,DIR", help="folder for intermediate data, or several on "
+    t.add_argument("--scratch", type=folders, metavar="DIR,DIR", help="folder for intermediate data, or several on "
                    "different disks, over which it is striped; default: the output's")  # fmt: skip
     t.add_argument("--window", metavar="W", help="multiply the input by it along the last axis: hann, hamming, "
                    "blackman, nuttall, blackmanharris, flattop, kaiser:BETA")  # fmt: skip
@@ -133,24 +105,24 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--no-checksums", action="store_false", dest="checksums",
                    help="don't verify what one sweep hands to the next through the disk")  # fmt: skip
     t.add_argument("--dtype", help="of a raw input: float32, float64, complex64, complex128, ...")
-    t.add_argument("--shape", type=_integers, metavar="NxM", help="of a raw input; default: one axis")
-    t.add_argument("--offset", type=int, metavar="BYTES", help="of the array in a raw input")
+    t.add_argument("--shape", type=sizes, metavar="NxM", help="of a raw input; default: one axis")
+    t.add_argument("--offset", type=size, metavar="BYTES", help="of the array in a raw input")
     t.add_argument("--dataset", metavar="NAME", help="of HDF5 files whose name says none; default: the input's only "
                    "one, /data of the output")  # fmt: skip
-    t.add_argument("--chunks", type=_integers, metavar="NxM", help="of a Zarr or HDF5 output; default: Zarr the "
+    t.add_argument("--chunks", type=sizes, metavar="NxM", help="of a Zarr or HDF5 output; default: Zarr the "
                    "input's, else 16 MiB; HDF5 none")  # fmt: skip
     t.add_argument("--compression", metavar="NAME[:LEVEL]", help="of a Zarr or HDF5 output: gzip, zstd:5, ...; "
                    "default: none")  # fmt: skip
-    t.add_argument("--real-length", "--last", type=int, metavar="N", dest="real_length",
+    t.add_argument("--real-length", "--last", type=size, metavar="N", dest="real_length",
                    help="for c2r: length of the last axis of the result; default: the even one")  # fmt: skip
-    t.add_argument("--threads", type=_integer, default=0, metavar="T", help="in each process; default: chosen")
+    t.add_argument("--threads", type=count, default=0, metavar="T", help="in each process; default: chosen")
     t.add_argument("--engine", help="fftw, mkl or ducc0; default: chosen")
     t.add_argument(
         "--exchange",
         help="between ranks: shared, alltoallv, overlap:4, ...; default: chosen",
     )
     t.add_argument("--method", help="two_pass, superlevels:sync, ... (docs/out-of-core.md); default: chosen")
-    t.add_argument("--grid", type=_integers, metavar="PxQ", help="blocks of each axis on ranks; default: chosen")
+    t.add_argument("--grid", type=sizes, metavar="PxQ", help="blocks of each axis on ranks; default: chosen")
     t.add_argument("--explain", action="store_true", help="print the plan afterwards, predicted beside counted")
     t.add_argument("--trace", metavar="FILE", help="record what each rank does when, as Perfetto JSON")
     t.add_argument("--json", action="store_true", help="print what was done as JSON")
@@ -163,8 +135,8 @@ def _parser() -> argparse.ArgumentParser:
         "predicted flops, messages and bytes between ranks, bytes read and written, sweeps and peak memory.",
     )  # fmt: skip
     p.add_argument("problem", nargs="+", metavar="PROBLEM")
-    p.add_argument("--ranks", type=_integer, metavar="P", help="plan for P ranks")
-    p.add_argument("--memory", type=_memory, metavar="M", help="plan for a file, with this budget for each process")
+    p.add_argument("--ranks", type=count, metavar="P", help="plan for P ranks")
+    p.add_argument("--memory", type=amount, metavar="M", help="plan for a file, with this budget for each process")
     p.add_argument(
         "--machine", metavar="FILE", help="plan for the machine that FILE describes, as probe --output writes"
     )
@@ -429,10 +401,10 @@ def _probe(options: argparse.Namespace, comm: Comm | None) -> None:
     from ._tune import probe, read_machine
 
     text = probe(comm=comm, seconds=options.seconds, quick=options.quick, store=not options.no_store, disk=options.disk)
-    if comm is not None and comm.Get_rank() != 0:
+    rank = 0 if comm is None else comm.Get_rank()
+    _together(comm, lambda: _write(options.output, text) if options.output and rank == 0 else None)
+    if rank != 0:
         return
-    if options.output:
-        _write(options.output, text)
     figures = read_machine(text)
     if options.json:
         _print_json(figures)

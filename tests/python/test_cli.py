@@ -176,6 +176,10 @@ def test_info():
         (["transform", "in.npy", "out.npy", "--threads", "3000000000"], 2, "3000000000"),
         (["transform", "in.npy", "out.npy", "--memory", "99999999T"], 2, "99999999T"),
         (["transform", "in.npy", "out.npy", "--grid", "99999999999999999999"], 2, "larger"),
+        (["transform", "in.npy", "out.npy", "--real-length", "99999999999999999999"], 2, "larger"),
+        (["transform", "in.npy", "out.npy", "--threads", "two"], 2, "'two' is no whole number"),
+        (["permute", "in.npy", "out.npy", "--kind", "bit-reversal", "--threads", "3000000000"], 2, "larger"),
+        (["permute", "in.npy", "out.npy", "--kind", "bit-reversal", "--memory", "many"], 2, "many"),
     ],
 )
 def test_exit_codes_and_sentences(arguments, code, words, tmp_path):
