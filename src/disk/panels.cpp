@@ -49,7 +49,7 @@ ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
 
 index_t ColumnPanels::pitch_bytes() const {
     const index_t bytes = panel * elem_bytes;
-    return lean() ? bytes : round_up(bytes, kSlackBytes) + kSlackBytes;
+    return lean() ? bytes : round_up(bytes, alignment()) + alignment();
 }
 
 index_t ColumnPanels::slot_bytes() const { return rows * pitch_bytes() * groups(); }
@@ -62,7 +62,7 @@ RowMap ColumnPanels::map(index_t panel_index, int which, index_t file_offset_byt
     rows_at.pitch_bytes = pitch_bytes();
     rows_at.file_bytes = file_offset_bytes + (before + group(panel_index, which).first) * elem_bytes;
     rows_at.row_bytes = row_elems * elem_bytes;
-    rows_at.lean = lean();
+    rows_at.alignment = alignment();
     return rows_at;
 }
 

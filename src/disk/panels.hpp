@@ -21,6 +21,7 @@ namespace spanfft {
 
 constexpr index_t kPieceBytes = index_t{1} << 20;  // longer runs are split, for several threads to share
 constexpr index_t kLeanBytes = 4096;               // runs shorter than this are packed in memory
+constexpr index_t kWideBytes = index_t{1} << 16;   // runs from here on keep the alignment of whole blocks
 
 constexpr index_t pieces_of(index_t bytes) { return bytes <= 2 * kPieceBytes ? 1 : ceil_div(bytes, kPieceBytes); }
 
@@ -32,10 +33,8 @@ Run piece_of(const Run& run, index_t pieces, index_t i, index_t elem_bytes = 1);
 struct RowMap {
     char* base = nullptr;
     index_t pitch_bytes = 0, file_bytes = 0, row_bytes = 0;  // file_bytes: offset of row 0
-    bool lean = false;
-    char* row(index_t r) const {
-        return base + r * pitch_bytes + (lean ? 0 : (file_bytes + r * row_bytes) % kSlackBytes);
-    }
+    index_t alignment = 1;                                   // 1: lean
+    char* row(index_t r) const { return base + r * pitch_bytes + (file_bytes + r * row_bytes) % alignment; }
 };
 
 struct ColumnPanels {
@@ -74,6 +73,8 @@ struct ColumnPanels {
     index_t groups() const { return mirrored || reflected || twin_elems > 0 ? 2 : 1; }
     index_t pitch_bytes() const;
     bool lean() const { return panel * elem_bytes < kLeanBytes; }
+    // Of what multiple rows lie as far past in memory as in the file.
+    index_t alignment() const { return lean() ? 1 : panel * elem_bytes < kWideBytes ? kSlackBytes : kDirectBytes; }
     index_t slot_bytes() const;  // memory for one panel
     RowMap map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const;
 
