@@ -39,7 +39,9 @@ from peers import Absent
 SLACK_BYTES = 160 << 20
 _CHUNK = 1 << 20  # elements
 _LIMIT_BYTES = 512 << 20  # the disk's speeds are those of a file of at most so many
-_CAP_FACTOR, _CAP_LEAST_SECONDS = 10, 120  # a peer may take so many times spanfft's time
+_CAP_FACTOR, _CAP_LEAST_SECONDS = 10, 120  # a peer may take so many times spanfft's time, where no target says more
+_CAP_MARGIN = 1.1  # a target against a peer is decided beyond its own factor; later turns of spanfft may be slower
+_CAP_FIRST_SECONDS = 3600.0  # of spanfft's own first run
 TOLERANCES = {"double": 1e-12, "float": 1e-5}  # relative, of a value of the spectrum
 _ENGINES = {"presto": "FFTW", "out-of-core-fft": "numpy", "dask": "numpy"}
 _PR_SET_PDEATHSIG, _prctl = 1, ctypes.CDLL(None).prctl
@@ -243,6 +245,8 @@ class Session:
     def __init__(self, case: Case, names: tuple[str, ...], parent: Path, cap_seconds: float | None = None):
         self.case, self.cap_seconds = case, cap_seconds
         self.folder = parent / f"turns-{case.name}{'-small' if case.is_small else ''}"
+        # spanfft goes first in each turn, as its times say when the others are stopped.
+        names = tuple(sorted(names, key=lambda name: name != "spanfft"))
         self.outcomes: dict[str, list[Outcome]] = {name: [] for name in names}
         self.absent: dict[str, str] = {}
         self.at_least: dict[str, float] = {}
@@ -297,10 +301,10 @@ class Session:
         return [outcome.said for outcome in self.outcomes.get("spanfft", []) if outcome.said]
 
     def _moved_seconds(self, speed: limits.DiskSpeeds) -> float:
-        """What the bytes that spanfft moved take at these speeds, one direction after the other."""
+        """The least in which the bytes that spanfft moved can be moved at these speeds."""
         counted = self._own()[0]["ranks"][0]["counted"] if self._own() else {}
         read, written = (counted.get(f"disk_{way}_bytes", 0) for way in ("read", "written"))
-        return float(read / speed.read + written / speed.write)
+        return speed.seconds(read, written)
 
     def blocks(self) -> tuple[int, int]:
         """Block size and depth of spanfft's own requests, on average."""
@@ -314,16 +318,26 @@ class Session:
         power = 2 ** round(math.log2(max(mean, resource.getpagesize())))
         return min(power, limits.BLOCK_BYTES), int(ring[1]) if ring else limits.THREADS
 
+    def cap(self, name: str) -> float:
+        """Seconds after which a run of this peer is stopped: once the case's target against it is decided."""
+        if self.cap_seconds:
+            return self.cap_seconds
+        ours = [o.seconds for o in self.outcomes.get("spanfft", []) if o.seconds]
+        if not ours:
+            return _CAP_FIRST_SECONDS
+        targets = [t for t in self.case.targets if t.peer == "spanfft" and name in t.rivals and not t.of_case]
+        if targets and not self.case.is_small:  # small forms show that peers run, and decide nothing
+            return _CAP_MARGIN * max(ours) / min(target.factor for target in targets)
+        return max(_CAP_LEAST_SECONDS, _CAP_FACTOR * ours[0])
+
     def _run(self, name: str) -> None:
         peer, folder = FILE_PEERS[name], self.folder
         memory_bytes = peer.memory_bytes(self.case)
         files = Files(peer.convert(self.source.path, folder), folder / peer.target, folder / "middle.bin", memory_bytes)
         drop(files.source)
         drop(self.source.path)
-        best = [o.seconds for o in self.outcomes.get("spanfft", []) if o.seconds]
-        cap = max(_CAP_LEAST_SECONDS, _CAP_FACTOR * best[0]) if best else 3600.0
         group = Group(memory_bytes + SLACK_BYTES)
-        outcome = run_command(peer.command(files), files.target, group, self.cap_seconds or cap)
+        outcome = run_command(peer.command(files), files.target, group, self.cap(name))
         group.close()
         if outcome.seconds is not None and name not in self.errors:
             self.errors[name] = error = self.source.error(peer.values(files.target, self.source.places))
@@ -350,7 +364,7 @@ class Session:
             "peers": peers,
             "absent": self.absent,
             "at_least": self.at_least,
-            "limit": "two reads and two writes of the data by direct I/O",
+            "limit": "two reads and two writes of the data by fio, in turn or both at once",
             "limit_seconds": [speed.two_sweeps_seconds(self.case.input_bytes) for speed in self.speeds],
             "own_blocks": {
                 "block_bytes": block_bytes,

@@ -2,17 +2,18 @@
 
 Memory: one copy of the array by libc's memcpy (which streams past the cache at these sizes), by all cores at once:
 on one rank by threads, on ranks by each copying its part. No transform that reads and writes the array can be faster.
-Disk: a fresh file written, then read, with O_DIRECT in blocks of one size, so many at a time, and written while another
-is read. Two sweeps need 2 reads and 2 writes of the data; the first writing of a file's blocks is in the write figure.
+Disk: what fio does with direct I/O in blocks of one size, so many under way: it writes a fresh file, overwrites it, reads
+it, and reads it while it writes another. The better of two figures for writing counts. Two sweeps need 2 reads and
+2 writes of the data.
 """
 
 from __future__ import annotations
 
 import ctypes
-import mmap
-import os
+import json
+import shutil
+import subprocess
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-BLOCK_BYTES, DEPTH = 8 << 20, 2
+BLOCK_BYTES, DEPTH = 8 << 20, 16  # at a depth of 2, or with 2 MiB at 16, there was less bandwidth
 THREADS = 16  # that read, and that write, where spanfft has no io_uring
 
 _memcpy = ctypes.CDLL(None).memcpy  # a CDLL call lets other threads run
@@ -67,61 +68,78 @@ class DiskSpeeds:
     write: float
     both: float
 
+    def seconds(self, read_bytes: float, written_bytes: float) -> float:
+        """The least in which so much is read and so much is written.
+
+        One way after the other, or both at once: which a disk does faster differs, a program is free to do either, and
+        spanfft does both at once. Only the smaller of the two is a limit."""
+        in_turn = read_bytes / self.read + written_bytes / self.write
+        return min(in_turn, max(read_bytes, written_bytes) / self.both)
+
     def two_sweeps_seconds(self, count_bytes: int) -> float:
-        return 2 * count_bytes / self.read + 2 * count_bytes / self.write
+        return self.seconds(2 * count_bytes, 2 * count_bytes)
 
 
-class _DirectFile:
-    """Blocks of a file past the page cache; page-aligned memory, as O_DIRECT wants it."""
-
-    def __init__(self, path: Path, count_bytes: int, block_bytes: int, writes: bool):
-        self.path, self.block_bytes, self.writes = path, block_bytes, writes
-        self.blocks = max(1, count_bytes // block_bytes)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC if writes else os.O_RDONLY
-        try:
-            self.file = os.open(path, flags | os.O_DIRECT, 0o600)
-            self.is_direct = True
-        except OSError:  # a file system without it, such as some tmpfs
-            self.file = os.open(path, flags, 0o600)
-            self.is_direct = False
-
-    def works(self, depth: int) -> list[Callable[[], None]]:
-        """One for each of `depth` threads: block i goes to thread i modulo depth."""
-
-        def work(first: int) -> None:
-            memory = mmap.mmap(-1, self.block_bytes)
-            if self.writes:
-                memory.write((os.urandom(1 << 12) * (-(-self.block_bytes >> 12)))[: self.block_bytes])
-            for block in range(first, self.blocks, depth):
-                call = os.pwritev if self.writes else os.preadv
-                if call(self.file, [memory], block * self.block_bytes) != self.block_bytes:
-                    raise OSError(f"{self.path}: short transfer at block {block}")
-
-        return [lambda i=i: work(i) for i in range(depth)]  # type: ignore[misc]
-
-    def close(self) -> None:
-        if self.writes:
-            os.fdatasync(self.file)
-        os.close(self.file)
+def require_fio() -> str:
+    """Its path; ends the program where there is none."""
+    path = shutil.which("fio")
+    if path is None:
+        raise SystemExit("the disk's own speed, which cases on disk are held to, needs fio: apt-get install fio")
+    return path
 
 
-def _timed(depth: int, *files: _DirectFile) -> float:
-    start = time.perf_counter()
-    _together([work for file in files for work in file.works(depth)])
-    for file in files:
-        file.close()
-    return time.perf_counter() - start
+# fio's jobs, (what, file), stage by stage. The second file is fresh in `both` and overwritten in `both-again`.
+_STAGES = {
+    "write": (("write", "limit-1.bin"),),
+    "rewrite": (("write", "limit-1.bin"),),
+    "read": (("read", "limit-1.bin"),),
+    "both": (("read", "limit-1.bin"), ("write", "limit-2.bin")),
+    "both-again": (("read", "limit-1.bin"), ("write", "limit-2.bin")),
+}
+# Engine and direct I/O, best first: kernels may refuse io_uring, and some tmpfs direct I/O.
+_WAYS = (("io_uring", 1), ("libaio", 1), ("psync", 0))
+
+
+def _fio_jobs() -> list[str]:
+    """Stages begin when the one before has ended; a stage's jobs run at once."""
+    options = []
+    for stage, jobs in _STAGES.items():
+        for i, (what, file) in enumerate(jobs):
+            options += [f"--name={stage}", f"--filename={file}", f"--rw={what}"]
+            options += [] if i else ["--stonewall"]
+            options += ["--end_fsync=1"] if what == "write" else []
+    return options
+
+
+def parse_fio(output: str, count_bytes: int) -> DiskSpeeds:
+    """From fio's JSON, before which it may have put notes. A stage lasts until the slower of its jobs ends."""
+    found, _ = json.JSONDecoder().raw_decode(output, output.index("{"))
+    seconds = dict.fromkeys(_STAGES, 1e-3)  # fio counts milliseconds
+    for job in found["jobs"]:
+        name, ways = job["jobname"], (job["read"], job["write"])
+        if job["error"] or sum(way["io_bytes"] for way in ways) != count_bytes:
+            raise OSError(f"fio's job {name} did not move {count_bytes} bytes: error {job['error']}")
+        seconds[name] = max(seconds[name], *(way["runtime"] / 1e3 for way in ways))
+    speed = {stage: count_bytes / t for stage, t in seconds.items()}
+    # A limit is what the disk does at its best: sweeps in place overwrite, others write fresh files.
+    return DiskSpeeds(speed["read"], max(speed["write"], speed["rewrite"]), max(speed["both"], speed["both-again"]))
 
 
 def disk_speeds(folder: Path, count_bytes: int, block_bytes: int = BLOCK_BYTES, depth: int = DEPTH) -> DiskSpeeds:
-    """Writes, reads, and does both at once with files of so many bytes in `folder`; leaves nothing there."""
-    one, other = folder / "limit-1.bin", folder / "limit-2.bin"
+    """fio writes, reads, and does both at once with files of so many bytes in `folder`; leaves nothing there."""
     moved = max(1, count_bytes // block_bytes) * block_bytes
+    sizes = [f"--size={moved}", f"--bs={block_bytes}", f"--iodepth={depth}"]
+    command = [require_fio(), "--output-format=json", "--thread", *sizes]  # threads end with it, processes may not
+    said = []
     try:
-        written = _timed(depth, _DirectFile(one, moved, block_bytes, True))
-        read = _timed(depth, _DirectFile(one, moved, block_bytes, False))
-        both = _timed(depth, _DirectFile(one, moved, block_bytes, False), _DirectFile(other, moved, block_bytes, True))
+        for engine, direct in _WAYS:
+            way = [f"--ioengine={engine}", f"--direct={direct}"]
+            # In the folder, as fio takes a colon in a file's name for the end of it.
+            done = subprocess.run([*command, *way, *_fio_jobs()], cwd=folder, capture_output=True, text=True)
+            if not done.returncode:
+                return parse_fio(done.stdout, moved)
+            said.append(f"{engine}: {(done.stderr.strip().splitlines() or ['no message'])[0]}")
     finally:
-        one.unlink(missing_ok=True)
-        other.unlink(missing_ok=True)
-    return DiskSpeeds(moved / read, moved / written, moved / both)
+        for file in {file for jobs in _STAGES.values() for _, file in jobs}:
+            (folder / file).unlink(missing_ok=True)
+    raise OSError(f"fio can't measure {folder}: {'; '.join(said)}")

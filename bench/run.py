@@ -26,6 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import file_runs
+import limits
 import machine
 import plot
 import rows
@@ -119,7 +120,7 @@ def main() -> int:
         type=int,
         help="of cases on disk: take so many turns now (0: just write the input), the others in later calls",
     )
-    parser.add_argument("--cap", type=float, help="of cases on disk: seconds after which a peer's run is stopped")
+    parser.add_argument("--cap", type=float, help="of cases on disk: seconds after which a peer's run is stopped; default: when its target is decided")
     parser.add_argument("--output", type=Path, help="folder for rows, table and plots")
     parser.add_argument("--no-build", action="store_true", help="don't compile FFTW-MPI and heFFTe's driver")
     options = parser.parse_args()
@@ -137,6 +138,8 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     chosen = [cases[name] for name in options.case or cases]
     chosen = [case.small() for case in chosen] if options.small else chosen
+    if any(case.on_disk for case in chosen):
+        limits.require_fio()  # now, not after the hours of the cases before
     if not options.no_build:
         build_peers(chosen, options.peer)
     sittings = file_runs.Sittings(options.turns, options.cap)

@@ -2,8 +2,9 @@
 
 Each process runs in a memory control group where the system lets us make one, so that the page cache cannot hold
 what the budget does not allow; dask gets the memory that it needs. The limit is the time in which this disk reads the
-data twice and writes it twice at the bandwidth measured, in the same turns, with direct I/O; `moved` is the time for
-the bytes that spanfft moves, at the bandwidth of blocks like its own.
+data twice and writes it twice at the bandwidth that fio has in the same turns with direct I/O, one way after the other
+or both at once, whichever takes less; `moved` is the time for the bytes that spanfft moves, at fio's bandwidth in
+blocks like its own.
 """
 
 from __future__ import annotations

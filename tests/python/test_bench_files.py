@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import file_peers
 import file_runs
 import limits
+import summary
 from cases import Case, all_cases
+from conftest import cli_environment
 
 SMALL = ("disk-c2c-27-float-4", "disk-r2c-27-float", "disk-c2c-16384x16384", "disk-r2c-1024-float")
 
@@ -104,8 +108,119 @@ def test_a_peer_that_is_not_installed_is_absent(tmp_path, monkeypatch):
     assert session.absent == {"memmap-whole": "no-such-package-here is not installed"}
 
 
+def session_with(tmp_path, case, seconds, **options):
+    """A session in which spanfft took so long in its turns."""
+    session = file_runs.Session(case, case.peers, tmp_path, **options)
+    session.outcomes["spanfft"] = [file_runs.Outcome(t, "", {}, 0, None, 0, 0) for t in seconds]
+    return session
+
+
+def test_a_peer_is_stopped_when_its_target_is_decided(tmp_path):
+    full = all_cases()["disk-c2c-16384x16384"]
+    assert {"pread-panels": 1 / 1.7, "memmap-panels": 0.1}.items() <= {t.against: t.factor for t in full.targets}.items()
+    case = replace(full, shape=(8, 8))
+    first = session_with(tmp_path, case, ())
+    assert first.cap("spanfft") == first.cap("pread-panels") == file_runs._CAP_FIRST_SECONDS
+    session = session_with(tmp_path, case, (20.0, 30.0, 25.0))
+    assert session.cap("pread-panels") == pytest.approx(1.1 * 1.7 * 30)
+    assert session.cap("memmap-panels") == pytest.approx(1.1 * 10 * 30)
+    assert session.cap("spanfft") == 200.0
+    # Then the statement is met, whatever the turns were that the margin is for.
+    row = {"case": "c", "peer": "spanfft", "absent": None, "median": 30 * 1.09, "ratios": {}}
+    stopped = {"case": "c", "peer": "dask", "absent": "stopped", "at_least_seconds": session.cap("dask")}
+    target = next(t for t in case.targets if t.against == "dask")
+    assert summary._verdict(target, "c", [row, stopped]).startswith("- met")
+
+
+def test_a_cap_without_a_target_is_the_old_one_and_a_given_one_wins(tmp_path):
+    case = replace(all_cases()["disk-c2c-16384x16384"], shape=(8, 8), peers=("spanfft", "pread-panels", "memmap-whole"))
+    session = session_with(tmp_path, case, (20.0,))
+    assert session.cap("memmap-whole") == 200.0
+    session.outcomes["spanfft"][0].seconds = 1.0
+    assert session.cap("memmap-whole") == 120.0
+    assert session_with(tmp_path, case, (20.0,), cap_seconds=7.0).cap("pread-panels") == 7.0
+    # Times of another case decide a target of that kind, and a small form decides none.
+    elsewhere = tuple(replace(target, of_case="other") for target in case.targets)
+    assert session_with(tmp_path, replace(case, targets=elsewhere), (20.0,)).cap("pread-panels") == 200.0
+    assert session_with(tmp_path, replace(case, is_small=True), (1.0,)).cap("pread-panels") == 120.0
+
+
+def test_spanfft_goes_first_in_a_turn(tmp_path):
+    case = replace(all_cases()["disk-c2c-1d"].small(), shape=(1 << 12,))
+    session = file_runs.Session(case, ("memmap-whole", "spanfft", "memmap-four-step"), tmp_path)
+    assert list(session.outcomes) == ["spanfft", "memmap-whole", "memmap-four-step"]
+
+
 def test_the_disk_is_measured_at_any_block_size(tmp_path):
-    for block_bytes, depth in ((4096, 3), (1 << 20, 2)):
-        speeds = limits.disk_speeds(tmp_path, 3 << 20, block_bytes, depth)
+    folder = tmp_path / "a:b"  # fio's own separator of files
+    folder.mkdir()
+    for block_bytes, depth in ((4096, 3), (1 << 20, 2), (8 << 20, 16)):
+        speeds = limits.disk_speeds(folder, 3 << 20, block_bytes, depth)
         assert min(speeds.read, speeds.write, speeds.both) > 0
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+# Name, bytes read, bytes written, milliseconds.
+JOBS = (("write", 0, 6000, 4), ("rewrite", 0, 6000, 3), ("read", 6000, 0, 2), ("both", 6000, 0, 5),
+        ("both", 0, 6000, 12), ("both-again", 6000, 0, 6), ("both-again", 0, 6000, 4))  # fmt: skip
+
+
+def fio_says(jobs=JOBS, error=0):
+    """What of fio's JSON is used."""
+    return "note: depth is capped\n" + json.dumps({"jobs": [
+        {"jobname": name, "error": error, "job_runtime": ms,
+         "read": {"io_bytes": read, "runtime": ms if read else 0},
+         "write": {"io_bytes": written, "runtime": ms if written else 0}}
+        for name, read, written, ms in jobs]})  # fmt: skip
+
+
+def test_speeds_are_the_best_that_fio_saw():
+    speeds = limits.parse_fio(fio_says(), 6000)
+    assert (speeds.read, speeds.write, speeds.both) == pytest.approx((3e6, 2e6, 1e6))
+    slow_rewrite = [(name, read, written, 60 if name == "rewrite" else ms) for name, read, written, ms in JOBS]
+    assert limits.parse_fio(fio_says(slow_rewrite), 6000).write == pytest.approx(1.5e6)
+    at_once = [(name, read, written, 0) for name, read, written, _ in JOBS]  # below fio's millisecond
+    assert limits.parse_fio(fio_says(at_once), 6000).read == pytest.approx(6e6)
+    with pytest.raises(OSError, match="did not move 7000 bytes"):
+        limits.parse_fio(fio_says(), 7000)
+    with pytest.raises(OSError, match="error 28"):
+        limits.parse_fio(fio_says(error=28), 6000)
+
+
+def test_bytes_take_the_smaller_time_of_in_turn_and_at_once():
+    assert limits.DiskSpeeds(4.0, 2.0, 2.0).seconds(8, 6) == 4.0  # both at once; in turn 5
+    assert limits.DiskSpeeds(4.0, 2.0, 1.0).seconds(8, 6) == 5.0  # in turn; both at once 8
+    assert limits.DiskSpeeds(4.0, 2.0, 1.0).seconds(8, 0) == 2.0
+    assert limits.DiskSpeeds(4.0, 2.0, 2.0).two_sweeps_seconds(6) == 6.0
+
+
+def fake_fio(folder: Path, script: str) -> str:
+    """A PATH on which fio is that."""
+    folder.mkdir()
+    (folder / "fio").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "fio").chmod(0o755)
+    return str(folder)
+
+
+def test_another_engine_is_taken_where_io_uring_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "said.json").write_text(fio_says())
+    refuse = 'case "$*" in *io_uring*) echo "io_uring: not permitted" >&2; exit 1;; esac'
+    monkeypatch.setenv("PATH", fake_fio(tmp_path / "bin", f"{refuse}; /bin/cat {tmp_path}/said.json"))
+    assert limits.disk_speeds(tmp_path, 6000, 1000, 2).read == pytest.approx(3e6)
+    monkeypatch.setenv("PATH", fake_fio(tmp_path / "none", "echo no such luck >&2; exit 1"))
+    with pytest.raises(OSError, match="io_uring: no such luck; libaio: no such luck"):
+        limits.disk_speeds(tmp_path, 6000, 1000, 2)
+
+
+def test_without_fio_the_remedy_is_named_before_anything_runs(tmp_path):
+    run = Path(limits.__file__).with_name("run.py")
+    environment = cli_environment() | {"PATH": str(tmp_path)}
+    command = [sys.executable, str(run), "--small", "--no-build", "--output", str(tmp_path / "out"), "--case"]
+    ran = subprocess.run([*command, "disk-c2c-1d"], capture_output=True, text=True, timeout=100, env=environment)
+    assert ran.returncode == 1
+    assert ran.stderr.strip().endswith("needs fio: apt-get install fio")
+    assert "--" not in ran.stderr, "something was run"
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit, match="apt-get install fio"):
+        patch.setenv("PATH", str(tmp_path))
+        limits.disk_speeds(tmp_path, 4096, 4096, 1)
