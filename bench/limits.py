@@ -2,9 +2,9 @@
 
 Memory: one copy of the array by libc's memcpy (which streams past the cache at these sizes), by all cores at once:
 on one rank by threads, on ranks by each copying its part. No transform that reads and writes the array can be faster.
-Disk: what fio does with direct I/O in blocks of one size, so many under way: it writes a fresh file, overwrites it, reads
-it, and reads it while it writes another. The better of two figures for writing counts. Two sweeps need 2 reads and
-2 writes of the data.
+Disk: what fio does with direct I/O in blocks of one size, so many under way: it writes a fresh file, overwrites it,
+reads it, and reads it while it writes another, fresh and again. Of a fresh file and an overwritten one the better
+figure counts. Two sweeps need 2 reads and 2 writes of the data.
 """
 
 from __future__ import annotations

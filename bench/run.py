@@ -120,7 +120,8 @@ def main() -> int:
         type=int,
         help="of cases on disk: take so many turns now (0: just write the input), the others in later calls",
     )
-    parser.add_argument("--cap", type=float, help="of cases on disk: seconds after which a peer's run is stopped; default: when its target is decided")
+    cap = "of cases on disk: seconds after which a peer's run is stopped; default: when its target is decided"
+    parser.add_argument("--cap", type=float, help=cap)
     parser.add_argument("--output", type=Path, help="folder for rows, table and plots")
     parser.add_argument("--no-build", action="store_true", help="don't compile FFTW-MPI and heFFTe's driver")
     options = parser.parse_args()
