@@ -9,7 +9,8 @@
 //   that is cut as [column tile][row tile][c in tile][r in tile], packed but for kDirectBytes between column tiles.
 //   `natural`: one row tile and no padding, so the file simply holds the columns one after the other; tiles may be cut
 //   off at sections as panels are.
-// In memory each run lies as far past a multiple of kSlackBytes as in the file, for direct I/O (see store.hpp); runs
+// In memory each run lies as far past a multiple of run_alignment() as in the file, for direct I/O (see store.hpp);
+// runs
 //   under a page are packed and go through the page cache ("lean").
 #pragma once
 
@@ -22,6 +23,11 @@ namespace spanfft {
 constexpr index_t kPieceBytes = index_t{1} << 20;  // longer runs are split, for several threads to share
 constexpr index_t kLeanBytes = 4096;               // runs shorter than this are packed in memory
 constexpr index_t kWideBytes = index_t{1} << 16;   // runs from here on keep the alignment of whole blocks
+
+// Of what multiple runs that are not lean lie as far past in memory as in the file. Whole blocks where they hardly add
+// to a run: ext4 lets no other write at its file while one goes to space that was never written, from memory that does
+// not begin where a block does.
+constexpr index_t run_alignment(index_t bytes) { return bytes < kWideBytes ? kSlackBytes : kDirectBytes; }
 
 constexpr index_t pieces_of(index_t bytes) { return bytes <= 2 * kPieceBytes ? 1 : ceil_div(bytes, kPieceBytes); }
 
@@ -74,7 +80,7 @@ struct ColumnPanels {
     index_t pitch_bytes() const;
     bool lean() const { return panel * elem_bytes < kLeanBytes; }
     // Of what multiple rows lie as far past in memory as in the file.
-    index_t alignment() const { return lean() ? 1 : panel * elem_bytes < kWideBytes ? kSlackBytes : kDirectBytes; }
+    index_t alignment() const { return lean() ? 1 : run_alignment(panel * elem_bytes); }
     index_t slot_bytes() const;  // memory for one panel
     RowMap map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const;
 

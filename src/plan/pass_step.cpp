@@ -57,6 +57,16 @@ index_t PassSpec::tile_steps() const {
     return 1;
 }
 
+index_t PassSpec::read_slots() const {
+    const index_t reads = walked().panels() * (reads_blocks() ? tile_steps() : 1);
+    return std::min<index_t>(in_place ? 3 : 2, reads);
+}
+
+index_t PassSpec::write_slots() const {
+    if (in_place) return 0;
+    return std::min<index_t>(2, walked().panels() * (writes_blocks() ? tile_steps() : 1));
+}
+
 index_t PassSpec::read_slot_bytes() const {
     return round_up(reads_blocks() ? blocks.read_slot_bytes() : in.slot_bytes(), 4096);
 }
@@ -231,7 +241,8 @@ Counts PassStep::predict(int /*rank*/) const {
     const double compute =
         (counts.flops / 6e9 + 2 * static_cast<double>(counts.memory_bytes) / machine_.memory_bytes_per_second) /
         spec_.threads;
-    counts.seconds = std::max(disk, compute);
+    // Panels overlap but for the first one and the last.
+    counts.seconds = std::max(disk, compute) + std::min(disk, compute) / static_cast<double>(spec_.walked().panels());
     return counts;
 }
 

@@ -82,8 +82,10 @@ struct PassSpec {
     index_t source_elem_bytes() const { return static_cast<index_t>(ElemType{precision, source_complex}.bytes()); }
     index_t target_elem_bytes() const { return static_cast<index_t>(ElemType{precision, target_complex}.bytes()); }
     index_t tile_steps() const;  // compute steps a panel
-    index_t read_slots() const { return in_place ? 3 : 2; }
-    index_t write_slots() const { return in_place ? 0 : 2; }
+    // For reading, transforming and writing at the same time; where all is one panel, more would never be touched, but
+    // registered.
+    index_t read_slots() const;
+    index_t write_slots() const;
     index_t read_slot_bytes() const;
     index_t write_slot_bytes() const;
     index_t panel_bytes() const;                   // of work0

@@ -21,7 +21,9 @@ struct StageSpec {
     ArrayBoxes boxes;
     index_t slots = 3;  // panels in memory: 3, or 2 of large chunks
     int threads = 1;
-    index_t slot_bytes() const { return round_up(boxes.most_bytes() + 2 * kSlackBytes, kDirectBytes); }
+    index_t slot_bytes() const {
+        return round_up(boxes.most_bytes() + 2 * run_alignment(boxes.most_bytes()), kDirectBytes);
+    }
 };
 
 Extents clipped(const Extents& shape, Extents chunk) {
@@ -40,7 +42,7 @@ Extents grown(const Extents& shape, Extents box, index_t elem_bytes, index_t roo
     return box;
 }
 
-// The flat side of a box. A box that is one run lies in memory as far past a sector's boundary as in the file, so that
+// The flat side of a box. A box that is one run lies in memory as far past a boundary as in the file, so that
 // it can go past the page cache; one of many runs is packed.
 struct FlatBox {
     ArrayBoxes::Box box;
@@ -53,7 +55,7 @@ struct FlatBox {
           pieces(pieces_of(run_bytes)),
           first_offset_bytes(file_offset_bytes + boxes.flat_offset_bytes(box, 0)) {}
     index_t requests() const { return runs * pieces; }
-    char* memory(char* slot) const { return slot + (runs == 1 ? first_offset_bytes % kSlackBytes : 0); }
+    char* memory(char* slot) const { return slot + (runs == 1 ? first_offset_bytes % run_alignment(run_bytes) : 0); }
     Run request(const ArrayBoxes& boxes, index_t i, index_t file_offset_bytes, char* slot, bool reading) const {
         const index_t run = i / pieces;
         const Run whole{file_offset_bytes + boxes.flat_offset_bytes(box, run), memory(slot) + run * run_bytes,
@@ -200,8 +202,8 @@ Status stage_chunks(Plan& plan, const Machine& machine) {
         const index_t needed = 2 * spec.slot_bytes();
         if (needed > std::max(work, free)) return error(Code::out_of_memory, chunks_too_large(problem));
         spec.slots = 3 * spec.slot_bytes() <= std::max(work, free) ? 3 : 2;
-        const index_t room =
-            std::max(work, spec.slots * spec.slot_bytes()) / spec.slots - 2 * kSlackBytes - kDirectBytes;
+        const index_t room = std::max(work, spec.slots * spec.slot_bytes()) / spec.slots -
+                             2 * run_alignment(std::max(work, needed)) - kDirectBytes;
         const index_t most = std::max(kMostBoxBytes, spec.boxes.most_bytes());
         spec.boxes.box = grown(side.shape, spec.boxes.box, spec.boxes.elem_bytes, std::min(room, most));
         plan.slot_bytes.fix(Slot::work0, spec.slots * spec.slot_bytes());

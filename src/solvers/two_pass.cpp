@@ -42,8 +42,6 @@ struct Job : LongAxis {
 struct Split {
     PassSpec first, second;
     double seconds = 0;  // of requests
-    index_t panel_bytes() const { return std::max(first.panel_bytes(), second.panel_bytes()); }
-    index_t memory_bytes() const { return panel_bytes() + first.own_bytes() + second.own_bytes(); }
 };
 
 // The two passes for n1*n2, without panels yet.
@@ -236,21 +234,6 @@ std::optional<Split> best_exchanged(const Job& job, const Machine& machine) {
     return best;
 }
 
-// The budget from which on some split fits: by the narrowest tiles and panels.
-index_t smallest_memory(Job job) {
-    index_t smallest = 0;
-    for (index_t n1 : divisors(job.n)) {
-        if (n1 == 1 || n1 == job.n) continue;
-        Split split = outline(job, n1, job.n / n1, 1, 1, 1);
-        split.first.in.panel = split.second.out.panel = 1;
-        const index_t needed = split.memory_bytes() + 2 * 4096;
-        if (smallest == 0 || needed < smallest) smallest = needed;
-    }
-    index_t budget = smallest;
-    while (budget - disk_reserve_bytes(budget) < smallest) budget += std::max<index_t>(1, budget / 64);
-    return budget;
-}
-
 // The next longer length without prime factors above 13: it has factors of every size.
 index_t near_length(index_t n) {
     for (index_t near = n;; ++near) {
@@ -280,7 +263,7 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     return job;
 }
 
-Status decline(const Job& job) {
+Status decline(Job job) {
     const index_t n = job.n;
     const auto text = [](index_t bytes) { return bytes_string(static_cast<double>(bytes)); };
     const double whole = 2.1 * static_cast<double>(n * job.elem(true));
@@ -290,7 +273,10 @@ Status decline(const Job& job) {
                      ", and two_pass needs two factors; a budget of about ", bytes_string(whole),
                      " holds it whole, and length ", near_length(n + 1), " can be split");
     }
-    const index_t needed = smallest_memory(job);
+    const index_t needed = smallest_budget(job.problem.memory_bytes, [&](index_t bytes) {
+        job.budget_bytes = bytes;
+        return best_split(job).has_value();
+    });
     return error(
         Code::out_of_memory, "length ", n, " can't be split in ", text(job.problem.memory_bytes),
         largest > 13 && largest * largest > n ? cat(": its prime factor ", largest, " is too long") : std::string(),

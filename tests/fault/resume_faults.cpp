@@ -70,8 +70,8 @@ TEST(Resume, AfterFaultsOfTheStoreIsBitIdentical) {
 // same bits.
 TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
     const JournalRoute routes[] = {
-        {"c2c 256 forward double memory=42KiB threads=1", solve_two_pass, "blocks in scratch"},
-        {"c2c 16x24 forward double memory=22KiB threads=1", solve_axis_passes, "columns in place"},
+        {"c2c 256 forward double memory=36KiB threads=1", solve_two_pass, "blocks in scratch"},
+        {"c2c 32x24 forward double memory=24KiB threads=1", solve_axis_passes, "columns in place"},
         {"c2c 2x16x24 forward double axes=1,2 memory=22KiB threads=1", solve_axis_passes, "matrices in place"},
         {"c2c 256 forward double memory=10KiB threads=1 method=superlevels:sync,block=512", solve_superlevels,
          "memoryloads"},

@@ -67,6 +67,27 @@ TEST(Panels, TileTheArray) {
     }
 }
 
+// Else ext4 does strided writes to a new file one after the other.
+TEST(Panels, LongRowsLieAsFarPastABlockInMemoryAsInTheFile) {
+    for (index_t panel : {kWideBytes / 16, kWideBytes / 16 + 5, 3 * kWideBytes / 16}) {
+        for (index_t offset : {0, 128, 4096, 5000}) {
+            const ColumnPanels panels{1, 3, 7 * panel, 7 * panel, 16, 7 * panel, panel, false};
+            Buffer slot = Buffer::allocate(static_cast<size_t>(panels.slot_bytes())).value();
+            for (index_t p = 0; p < panels.panels(); ++p) {
+                for (index_t i = 0; i < panels.requests(p); ++i) {
+                    const DiskRun run = panels.run(p, i, offset, slot.data());
+                    const auto address = static_cast<index_t>(reinterpret_cast<std::uintptr_t>(run.data));
+                    ASSERT_EQ(address % kDirectBytes, run.offset_bytes % kDirectBytes)
+                        << "panel " << p << ", run " << i;
+                }
+            }
+        }
+    }
+    for (index_t panel : {kWideBytes / 16, kWideBytes / 16 + 5}) {
+        for (index_t offset : {0, 128, 5000}) expect_tiles({2, 3, 9000, 8000, 16, 9000, panel, false}, offset);
+    }
+}
+
 TEST(Panels, OfWholeRowsAndTheirReflections) {
     ColumnPanels panels;
     panels.rows = 3;
@@ -124,6 +145,18 @@ TEST(Panels, SplitLongRuns) {
         at += run.bytes;
     }
     EXPECT_EQ(at, 128 + elems * 16);
+}
+
+TEST(BlockGrid, CountsTheWritesOfTilesThatSectionsCutOff) {
+    for (index_t section : {0, 1, 7, 65}) {
+        for (index_t tile_columns : {1, 4, 65}) {
+            BlockGrid grid{2, section > 0 ? 3 * section : 65, 70000, tile_columns, 70000, 16, true};
+            grid.section = section;
+            index_t writes = 0;
+            for (index_t c = 0; c < grid.column_tiles(); ++c) writes += grid.write_requests(c);
+            EXPECT_EQ(grid.total_writes(), 2 * writes) << section << ", " << tile_columns;
+        }
+    }
 }
 
 TEST(BlockGrid, WritesAndReadsTheSameBytes) {
