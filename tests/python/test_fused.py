@@ -293,7 +293,7 @@ def test_command_line(rng, tmp_path):
         (("--output-dtype", "float32"), 2, "power"),
         (("--scale", "0"), 2, "scale is 0"),
     ):
-        done = cli("transform", "in.npy", "out.npy", "--memory", "1MiB", *options, cwd=tmp_path)
+        done = cli("transform", "in.npy", "out.npy", "--memory", "2MiB", *options, cwd=tmp_path)
         assert done.returncode == code, done.stderr
         assert words in done.stderr
     assert sorted(os.listdir(tmp_path)) == ["in.npy", "power.npy"]
