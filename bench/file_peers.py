@@ -60,7 +60,8 @@ class FilePeer:
                 raise Absent(f"{package} is not installed") from None
 
     def memory_bytes(self, case: Case) -> int:
-        return max(case.memory_bytes * self.memory_factor, self.least_bytes)
+        more = case.more_for_needy if self.memory_factor > 1 else 1
+        return max(case.memory_bytes * self.memory_factor * more, self.least_bytes)
 
     def versions(self) -> dict[str, str]:
         return {package: metadata.version(package) for package in self.packages}

@@ -41,6 +41,7 @@ class Case:
     repeats: int = 7
     plan_limit_seconds: float = 300.0  # for each of FFTW's plans
     memory_bytes: int = 0  # > 0: the array is in a file, and this is what a process may use
+    more_for_needy: int = 1  # peers that get more memory than the case's get so many times as much again
     precision: str = "double"  # or float, for files
     grid: tuple[int, ...] = ()  # how real space is divided; (): slabs along axis 0, or the planner's choice
     targets: tuple[Target, ...] = ()
