@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -302,9 +302,12 @@ class Session:
 
     def _moved_seconds(self, speed: limits.DiskSpeeds) -> float:
         """The least in which the bytes that spanfft moved can be moved at these speeds."""
-        counted = self._own()[0]["ranks"][0]["counted"] if self._own() else {}
-        read, written = (counted.get(f"disk_{way}_bytes", 0) for way in ("read", "written"))
-        return speed.seconds(read, written)
+        if not self._own():
+            return 0.0
+        report = self._own()[0]["ranks"][0]
+        read, written = (report["counted"][f"disk_{way}_bytes"] for way in ("read", "written"))
+        fresh = min(written, report["scratch_bytes"] + self.case.output_bytes)
+        return speed.seconds(read, fresh, written - fresh)
 
     def blocks(self) -> tuple[int, int]:
         """Block size and depth of spanfft's own requests, on average."""
@@ -373,7 +376,9 @@ class Session:
                 "moved_seconds": [self._moved_seconds(speed) for speed in self.own_speeds],
             },
             "moved_seconds": [self._moved_seconds(speed) for speed in self.speeds],
-            "disk": {name: [getattr(speed, name) for speed in self.speeds] for name in ("read", "write", "both")},
+            "disk": {
+                field.name: [getattr(speed, field.name) for speed in self.speeds] for field in fields(limits.DiskSpeeds)
+            },
             "page_bytes": resource.getpagesize(),
         }
 

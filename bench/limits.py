@@ -3,8 +3,8 @@
 Memory: one copy of the array by libc's memcpy (which streams past the cache at these sizes), by all cores at once:
 on one rank by threads, on ranks by each copying its part. No transform that reads and writes the array can be faster.
 Disk: what fio does with direct I/O in blocks of one size, so many under way: it writes a fresh file, overwrites it,
-reads it, and reads it while it writes another, fresh and again. Of a fresh file and an overwritten one the better
-figure counts. Two sweeps need 2 reads and 2 writes of the data.
+reads it, and reads it while it writes another, fresh and again. Two sweeps need 2 reads and 2 writes of the data, of
+which the first is to a fresh file.
 """
 
 from __future__ import annotations
@@ -62,22 +62,29 @@ def _together(works: list[Callable[[], None]]) -> None:
 
 @dataclass(frozen=True)
 class DiskSpeeds:
-    """Bytes a second. `both` is of one direction while the other goes on beside it."""
+    """Bytes a second, of a fresh file and of one that is overwritten; `both` is of one direction while the other goes on
+    beside it."""
 
     read: float
     write: float
+    rewrite: float
     both: float
+    both_again: float
 
-    def seconds(self, read_bytes: float, written_bytes: float) -> float:
-        """The least in which so much is read and so much is written.
+    def seconds(self, read_bytes: float, fresh_bytes: float, again_bytes: float) -> float:
+        """The least in which so much is read, written to fresh files and overwritten.
 
         One way after the other, or both at once: which a disk does faster differs, a program is free to do either, and
         spanfft does both at once. Only the smaller of the two is a limit."""
-        in_turn = read_bytes / self.read + written_bytes / self.write
-        return min(in_turn, max(read_bytes, written_bytes) / self.both)
+        written = fresh_bytes + again_bytes
+        in_turn = read_bytes / self.read + fresh_bytes / self.write + again_bytes / self.rewrite
+        if not written:
+            return in_turn
+        byte = (fresh_bytes / self.both + again_bytes / self.both_again) / written
+        return min(in_turn, max(read_bytes, written) * byte)
 
     def two_sweeps_seconds(self, count_bytes: int) -> float:
-        return self.seconds(2 * count_bytes, 2 * count_bytes)
+        return self.seconds(2 * count_bytes, count_bytes, count_bytes)
 
 
 def require_fio() -> str:
@@ -121,8 +128,7 @@ def parse_fio(output: str, count_bytes: int) -> DiskSpeeds:
             raise OSError(f"fio's job {name} did not move {count_bytes} bytes: error {job['error']}")
         seconds[name] = max(seconds[name], *(way["runtime"] / 1e3 for way in ways))
     speed = {stage: count_bytes / t for stage, t in seconds.items()}
-    # A limit is what the disk does at its best: sweeps in place overwrite, others write fresh files.
-    return DiskSpeeds(speed["read"], max(speed["write"], speed["rewrite"]), max(speed["both"], speed["both-again"]))
+    return DiskSpeeds(*(speed[stage] for stage in ("read", "write", "rewrite", "both", "both-again")))
 
 
 def disk_speeds(folder: Path, count_bytes: int, block_bytes: int = BLOCK_BYTES, depth: int = DEPTH) -> DiskSpeeds:
