@@ -62,8 +62,9 @@ def _together(works: list[Callable[[], None]]) -> None:
 
 @dataclass(frozen=True)
 class DiskSpeeds:
-    """Bytes a second, of a fresh file and of one that is overwritten; `both` is of one direction while the other goes on
-    beside it."""
+    """Bytes a second, of a fresh file and of one that is overwritten.
+
+    `both` is of one direction while the other goes on beside it."""
 
     read: float
     write: float
