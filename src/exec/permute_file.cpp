@@ -7,7 +7,7 @@
 #include "core/buffer.hpp"
 #include "disk/output_file.hpp"
 #include "exec/in_place.hpp"
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 #include "plan/problem.hpp"
 
 namespace spanfft {

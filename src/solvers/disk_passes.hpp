@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 #include "plan/plan.hpp"
 #include "plan/planner.hpp"
 

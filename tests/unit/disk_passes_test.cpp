@@ -1,7 +1,7 @@
 // Sweeps over simulated disks: results against the definition, prediction equal to count.
 #include <gtest/gtest.h>
 
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 #include "solvers/table.hpp"
 #include "support/store_run.hpp"
 
