@@ -24,9 +24,6 @@ namespace {
 
 constexpr index_t kLargestSmoothPrime = 13;  // the accuracy rule allows 0.6 up to here, 1.5 above
 
-// As in two_pass: what writes through the page cache cost beyond direct ones.
-constexpr double kUnalignedWriteSecondsPerByte = 3e-9;
-
 struct Route {
     PassSpec in, rows, out;
     index_t m = 0;

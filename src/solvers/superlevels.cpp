@@ -78,7 +78,7 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     if (problem.ranks != 1) return declined("works in one process so far, not on ", problem.ranks, " ranks");
     const index_t points = product(problem.shape);
     if (problem.axes.size() != 1 || problem.shape[static_cast<size_t>(problem.axes[0])] != points)
-        return declined("transforms one array of one axis, not ", shape_string(problem.shape), "; use two_pass");
+        return declined("transforms one array of one axis, not ", shape_string(problem.shape), "; leave method= out");
     if (problem.kinds[0] != AxisKind::c2c)
         return declined("knows c2c, not ", axis_kind_name(problem.kinds[0]), "; use two_pass");
     if (!power_of_two(points))
