@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "plan/passes/pdm_step.hpp"
+#include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {
@@ -58,9 +59,6 @@ Result<Options> parse_options(const std::string& method) {
     return options;
 }
 
-// Engine tables, thread stacks, page rounding: not counted elsewhere.
-index_t reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
-
 struct Job {
     Problem problem;
     Options options;
@@ -97,7 +95,7 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
                      " bytes is no power of two of points of ", job.record_bytes, " bytes; use ",
                      job.record_bytes << log2_of(std::max<index_t>(1, block / job.record_bytes)));
     job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
-    job.budget_bytes = problem.memory_bytes - reserve_bytes(problem.memory_bytes);
+    job.budget_bytes = problem.memory_bytes - disk_reserve_bytes(problem.memory_bytes);
     return job;
 }
 
@@ -220,7 +218,7 @@ index_t smallest_memory(const Job& job, const Machine& machine) {
         if (smallest == 0 || needed < smallest) smallest = needed;
     }
     index_t budget = smallest;
-    while (budget - reserve_bytes(budget) < smallest) budget += std::max<index_t>(1, budget / 64);
+    while (budget - disk_reserve_bytes(budget) < smallest) budget += std::max<index_t>(1, budget / 64);
     return budget;
 }
 

@@ -443,7 +443,6 @@ def test_presto_files_are_only_made_of_what_presto_has(rng, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["s.dat", "s.inf", "two.npy"]
 
 
-@needs_h5py
 def test_an_hdf5_file_by_another_name_is_not_taken_for_raw(rng, tmp_path):
     import h5py
 
