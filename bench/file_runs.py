@@ -40,7 +40,7 @@ SLACK_BYTES = 160 << 20
 _CHUNK = 1 << 20  # elements
 _LIMIT_BYTES = 512 << 20  # the disk's speeds are those of a file of at most so many
 _CAP_FACTOR, _CAP_LEAST_SECONDS = 10, 120  # a peer may take so many times spanfft's time, where no target says more
-_CAP_MARGIN = 1.1  # a target against a peer is decided beyond its own factor; later turns of spanfft may be slower
+_CAP_MARGIN = 1.5  # a target against a peer is decided beyond its own factor; later turns of spanfft may be slower
 _CAP_FIRST_SECONDS = 3600.0  # of spanfft's own first run
 TOLERANCES = {"double": 1e-12, "float": 1e-5}  # relative, of a value of the spectrum
 _ENGINES = {"presto": "FFTW", "out-of-core-fft": "numpy", "dask": "numpy"}
@@ -279,7 +279,8 @@ class Session:
         return False
 
     def _key(self) -> tuple[Any, ...]:
-        return self.case, machine.library_commit(), tuple(self.outcomes)
+        measures = tuple(field.name for field in fields(limits.DiskSpeeds))
+        return self.case, machine.library_commit(), tuple(self.outcomes), measures
 
     def keep(self) -> None:
         names = ("outcomes", "absent", "at_least", "errors", "speeds", "own_speeds", "turns", "source")
@@ -322,9 +323,14 @@ class Session:
         return min(power, limits.BLOCK_BYTES), int(ring[1]) if ring else limits.THREADS
 
     def cap(self, name: str) -> float:
-        """Seconds after which a run of this peer is stopped: once the case's target against it is decided."""
+        """Seconds after which a run of this peer is stopped: once the case's target against it is decided.
+
+        One that has ended before that runs to the end from then on, unless it takes much longer."""
         if self.cap_seconds:
             return self.cap_seconds
+        its = [o.seconds for o in self.outcomes[name] if o.seconds]
+        if its:
+            return max(_CAP_LEAST_SECONDS, 2 * max(its))
         ours = [o.seconds for o in self.outcomes.get("spanfft", []) if o.seconds]
         if not ours:
             return _CAP_FIRST_SECONDS
@@ -348,11 +354,12 @@ class Session:
                 outcome.reason = f"wrong result: relative error {error:.2g}"
         for path in (files.target, files.scratch, *([files.source] if peer.used_up else [])):
             remove(path)
-        if outcome.reason:
-            self.absent[name] = outcome.reason
-            if outcome.at_least_seconds:
-                self.at_least[name] = outcome.at_least_seconds
         self.outcomes[name].append(outcome)
+        stops = [o.at_least_seconds for o in self.outcomes[name] if o.at_least_seconds]
+        if outcome.reason and (len(stops) != 1 or not outcome.at_least_seconds):  # once may be an accident
+            self.absent[name] = outcome.reason
+            if stops:
+                self.at_least[name] = min(stops)
         took = outcome.reason or f"{outcome.seconds:.2f} s"
         print(f"   turn {self.turns}: {name}: {took}", file=sys.stderr, flush=True)
 
@@ -390,7 +397,7 @@ class Session:
         group.close()
         limit = f"memory control group of {limit_bytes >> 20} MiB, page cache included"
         return {
-            "seconds": [o.seconds for o in done],
+            "seconds": [o.seconds or o.at_least_seconds for o in done],
             "inside_seconds": [o.said.get("seconds") for o in done],
             "engine": report.get("engines", _ENGINES.get(name, "pocketfft")),
             "effort": "estimate" if name in ("spanfft", "presto") else "its only one",

@@ -78,11 +78,13 @@ class DiskSpeeds:
         One way after the other, or both at once: which a disk does faster differs, a program is free to do either, and
         spanfft does both at once. Only the smaller of the two is a limit."""
         written = fresh_bytes + again_bytes
-        in_turn = read_bytes / self.read + fresh_bytes / self.write + again_bytes / self.rewrite
-        if not written:
-            return in_turn
-        byte = (fresh_bytes / self.both + again_bytes / self.both_again) / written
-        return min(in_turn, max(read_bytes, written) * byte)
+        reading, writing = read_bytes / self.read, fresh_bytes / self.write + again_bytes / self.rewrite
+        if not read_bytes or not written:
+            return reading + writing
+        both = fresh_bytes / self.both + again_bytes / self.both_again  # for all that is written
+        share = min(1.0, read_bytes / written), min(1.0, written / read_bytes)  # of either, that goes beside the other
+        at_once = share[0] * both + (1 - share[0]) * writing + (1 - share[1]) * reading
+        return min(reading + writing, at_once)
 
     def two_sweeps_seconds(self, count_bytes: int) -> float:
         return self.seconds(2 * count_bytes, count_bytes, count_bytes)

@@ -1,6 +1,6 @@
 """The demonstration: real input, through memory, MPI ranks and disk, each result compared with a reference.
 
-    ./spanfft-dev demo                        everything; about four minutes on two cores, 3 GiB of disk meanwhile
+    ./spanfft-dev demo                        everything; about two minutes on two cores, 3 GiB of disk meanwhile
     ./spanfft-dev demo -- --size 4194304      a series of 16 MiB instead of 1 GiB
     ./spanfft-dev demo -- --keep              leave series and spectrum where they are
 

@@ -38,10 +38,9 @@ def _one_axis(lg: int, precision: str, part: int) -> Case:
                 memory_bytes=memory_bytes, targets=(_least(1.15), *_PEERS))  # fmt: skip
 
 
-_SQUARE = Case("disk-c2c-16384x16384", "c2c", (16384, 16384), 1, ("spanfft", "pread-panels", "memmap-panels", "dask"),
+_SQUARE = Case("disk-c2c-16384x16384", "c2c", (16384, 16384), 1, ("spanfft", "pread-panels", "memmap-panels"),
                (2048, 2048), repeats=5, precision="float", memory_bytes=GIB // 2,
-               targets=(_least(1.15), _faster(10.0, "memmap-panels"), _faster(1.7, "pread-panels"),
-                        _faster(2.0, "dask")))  # fmt: skip
+               targets=(_least(1.15), _faster(10.0, "memmap-panels"), _faster(1.7, "pread-panels")))  # fmt: skip
 
 CASES = [
     Case("disk-c2c-1d", "c2c", (2**27,), 1, _WHOLE, (2**21,), repeats=5, memory_bytes=GIB // 2,

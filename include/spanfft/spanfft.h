@@ -300,7 +300,8 @@ SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_pat
  * other bytes stay. The plan's output must be of the same shape and type as its input, the plan for one process, with a
  * journal (spanfft_plan_set_journal). Nothing is overwritten until what takes its place is on the disk; from then on a
  * run that ends early leaves a file that is neither, which this call goes on with, and which other transforms refuse as
- * SPANFFT_CORRUPT_DATA. scratch_folder: NULL is the file's folder; it needs room for one array, and scratch. */
+ * SPANFFT_CORRUPT_DATA. scratch_folder: NULL is the file's folder; it needs room for one array besides the
+ * plan's scratch, if that does not hold what takes its place. */
 SPANFFT_API int spanfft_transform_in_place(spanfft_plan* plan, const char* path, int64_t offset_bytes,
                                            const char* scratch_folder, spanfft_progress progress, void* user);
 

@@ -20,6 +20,8 @@ from ._errors import CorruptData, InvalidArgument, InvalidType, IOFailure
 __all__ = ["ELEMENTS", "ArrayFile", "Element", "describe", "npy_header"]
 
 _MAGIC = b"\x93NUMPY"
+_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+_CALL_IT_HDF5 = "for an array in it end its name in .h5 and say which: FILE.h5:/DATASET (a link will do)"
 _MAX_HEADER_BYTES = 1 << 20
 HEADER_BYTES = 4096
 """Of the headers we write, so that the array starts where pages and disk blocks start."""
@@ -115,6 +117,9 @@ def describe(
                 start = file.read(len(_MAGIC) + 2)
                 found = _npy(name, start, file.read, size)
             else:
+                element_named(dtype)
+                if offset is None:
+                    _check_is_raw(name, file.read(len(_HDF5_MAGIC)))
                 found = _raw(name, dtype, shape, 0 if offset is None else offset, size)
     except OSError as error:
         raise IOFailure(f"{name} can't be read: {error.strerror or error}") from None
@@ -141,6 +146,17 @@ def _check_length(file: ArrayFile, size: int) -> None:
         raise CorruptData(f"{file.path} is too long: {what}, the file has {size}; {remedy}")
 
 
+def _check_is_raw(path: str, start: bytes) -> None:
+    """A header would be transformed as numbers. With an offset, somebody knows what they do."""
+    if start.startswith(_MAGIC):
+        raise InvalidArgument(
+            f"{path} is a .npy file, which says itself what it holds; leave out --dtype (what the output holds is "
+            f"--output-dtype), or give the --offset of its array to read it as raw"
+        )
+    if start == _HDF5_MAGIC:
+        raise InvalidArgument(f"{path} is an HDF5 file; {_CALL_IT_HDF5}")
+
+
 def _raw(path: str, dtype: object, shape: Sequence[int] | None, offset: int, size: int) -> ArrayFile:
     kind = element_named(dtype)
     if offset < 0:
@@ -160,6 +176,8 @@ def _raw(path: str, dtype: object, shape: Sequence[int] | None, offset: int, siz
 
 def _npy(path: str, start: bytes, read: object, size: int) -> ArrayFile:
     if start[: len(_MAGIC)] != _MAGIC:
+        if _HDF5_MAGIC.startswith(start[:6]) and len(start) >= 6:
+            raise InvalidArgument(f"{path} is an HDF5 file; {_CALL_IT_HDF5}")
         if path.endswith(".npy") or not start:
             raise CorruptData(
                 f"{path} does not begin as a .npy file does ({start[:6]!r}); if it is raw, give --dtype and --shape"
@@ -222,3 +240,12 @@ def npy_header(kind: Element, shape: Sequence[int]) -> bytes:
     prefix = _MAGIC + b"\x01\x00"
     length = HEADER_BYTES - len(prefix) - 2
     return prefix + struct.pack("<H", length) + text.encode("latin1").ljust(length - 1) + b"\n"
+
+
+def folder_list(scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
+    """Of one folder, several, or none."""
+    if scratch is None:
+        return []
+    if isinstance(scratch, str | os.PathLike):
+        return [os.fspath(scratch)]
+    return [os.fspath(folder) for folder in scratch]

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ._errors import InvalidArgument, IOFailure
-from ._files import describe, npy_header
+from ._files import describe, folder_list, npy_header
+from ._formats import is_other_format
 from ._memory import available_bytes, parse_bytes
 from ._native import core
 
@@ -87,7 +88,7 @@ def permute(
     kind: str,
     complement: int = 0,
     memory: str | int | None = None,
-    scratch: Sequence[str | os.PathLike[str]] | None = None,
+    scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     block_bytes: int = 0,
     synchronous: bool = False,
     threads: int = 0,
@@ -117,7 +118,7 @@ def permute(
     memory
         What buffers may take, such as "256MiB" or bytes. Default: half of what is free.
     scratch
-        Folders for intermediate data, a disk each: 1, 2, 4, ... Default: the output's.
+        Folder for intermediate data, or several, a disk each: 1, 2, 4, ... Default: the output's.
     block_bytes
         Of a block: a power of two of elements. Default: chosen.
     synchronous
@@ -137,8 +138,11 @@ def permute(
         Nothing is left behind.
     """
     start = time.perf_counter()
-    source = describe(input, dtype, shape, offset)
     target = os.fspath(output)
+    for name in (os.fspath(input), target):
+        if is_other_format(name) and (name == target or dtype is None):
+            raise InvalidArgument(f"permute reads and writes .npy and raw files, and {name} is none by its name")
+    source = describe(input, dtype, shape, offset)
     if os.path.isdir(target):
         raise InvalidArgument(f"{target} is a folder; give the name of a file in it")
     records = math.prod(source.shape)
@@ -151,7 +155,7 @@ def permute(
     if complement < 0 or complement >= records:
         raise InvalidArgument(f"complement is {complement}; it can be 0 to {records - 1}")
     columns, result_shape = _columns(kind, bits, source.shape)
-    folders = [] if scratch is None else [os.fspath(folder) for folder in scratch]
+    folders = folder_list(scratch)
     budget = available_bytes() // 2 if memory is None else parse_bytes(memory)
     element_bytes = source.element.size_bytes
     planned = core.permute_plan(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ._errors import InvalidArgument, InvalidAxis, OutOfMemory, Unsupported
-from ._files import Element, element, element_named
+from ._files import Element, element, element_named, folder_list
 from ._formats import Options, Source, Target, open_source, open_target
 from ._memory import available_bytes, parse_bytes
 from ._native import core
@@ -166,8 +166,8 @@ def _target(
             raise Unsupported(
                 f"{source.name} is {what}; in place is for arrays in one piece of a file, so give another output"
             )
-        if options.chunks is not None:
-            raise InvalidArgument(f"{source.name} has no chunks; leave them out in place")
+        if options.chunks is not None or options.compression is not None:
+            raise InvalidArgument(f"{source.name} has no chunks; leave out chunks and compression in place")
         return Target(source.name, source.path)
     if output is None:
         raise InvalidArgument(f"where shall the transform of {source.name} go? Name an OUTPUT, or ask for --in-place")
@@ -268,6 +268,7 @@ def transform(
     journal: bool = True,
     resume: bool | None = None,
     checksums: bool = True,
+    dry_run: bool = False,
 ) -> TransformResult:
     """Transforms an array on disk that need not fit into memory. Collective if `comm` is given.
 
@@ -353,6 +354,8 @@ def transform(
         `memory` is not given. True: it is an error if there is none. False: throw it away and begin anew.
     checksums
         Verify what one sweep hands to the next through the disk.
+    dry_run
+        Plan only: `explain` and `report` of the result say what would be done. Nothing is written.
 
     Returns
     -------
@@ -392,7 +395,7 @@ def transform(
     else:
         task, given = ranks.agree(prepare, lambda found: (found[0].common(), found[1]))[ranks.rank]
     source, target = task.source, task.target
-    folders = _folders(scratch)
+    folders = folder_list(scratch)
     if resume and not journal:
         raise InvalidArgument("resume=True goes on where a journal ends, so it needs journal=True")
     mode = (_JOURNAL_AUTO if resume is None else _JOURNAL_RESUME if resume else _JOURNAL_RESTART) if journal else 0
@@ -433,6 +436,8 @@ def transform(
         folders = [os.path.dirname(target.path) or "."]
     writes = ranks is None or ranks.rank == 0
     try:
+        if dry_run:
+            return _result(task, memory_bytes, 0.0, plan)
         if ranks is None:
             target.open()
         else:
@@ -490,14 +495,6 @@ def _calls(task: _Task, on_input: Block | None, on_output: Block | None) -> tupl
         None if on_output is None else output_call(on_output, task.computed, task.result),
         (task.source.element.size_bytes, task.computed.size_bytes, task.result.size_bytes),
     )
-
-
-def _folders(scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
-    if scratch is None:
-        return []
-    if isinstance(scratch, str | os.PathLike):
-        return [os.fspath(scratch)]
-    return [os.fspath(folder) for folder in scratch]
 
 
 def _check_trace(trace: str | os.PathLike[str], source: str, output: str | os.PathLike[str]) -> None:

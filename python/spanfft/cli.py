@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
                    "half of what is free")  # fmt: skip
     t.add_argument("--scratch", type=folders, metavar="DIR,DIR", help="folder for intermediate data, or several on "
                    "different disks, over which it is striped; default: the output's")  # fmt: skip
-    t.add_argument("--window", metavar="W", help="multiply the input by it along the last axis: hann, hamming, "
+    t.add_argument("--window", metavar="W", help="multiply the input by it along the last of the axes: hann, hamming, "
                    "blackman, nuttall, blackmanharris, flattop, kaiser:BETA")  # fmt: skip
     t.add_argument("--scale", type=float, default=1.0, metavar="X", help="multiply the output by X, besides --norm")
     t.add_argument("--power", action="store_true", help="write |x|^2 of the output, as real numbers")
@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
                    "input's, else 16 MiB; HDF5 none")  # fmt: skip
     t.add_argument("--compression", metavar="NAME[:LEVEL]", help="of a Zarr or HDF5 output: gzip, zstd:5, ...; "
                    "default: none")  # fmt: skip
-    t.add_argument("--real-length", "--last", type=size, metavar="N", dest="real_length",
+    t.add_argument("--real-length", type=size, metavar="N",
                    help="for c2r: length of the last axis of the result; default: the even one")  # fmt: skip
     t.add_argument("--threads", type=count, default=0, metavar="T", help="in each process; default: chosen")
     t.add_argument("--engine", help="fftw, mkl or ducc0; default: chosen")
@@ -124,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--method", help="two_pass, superlevels:sync, ... (docs/out-of-core.md); default: chosen")
     t.add_argument("--grid", type=sizes, metavar="PxQ", help="blocks of each axis on ranks; default: chosen")
     t.add_argument("--explain", action="store_true", help="print the plan afterwards, predicted beside counted")
+    t.add_argument("--dry-run", action="store_true", help="print the plan alone: nothing is written")
     t.add_argument("--trace", metavar="FILE", help="record what each rank does when, as Perfetto JSON")
     t.add_argument("--json", action="store_true", help="print what was done as JSON")
     t.add_argument("--quiet", action="store_true", help="print nothing")
@@ -288,6 +289,7 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
             journal=options.journal,
             resume=options.resume,
             checksums=options.checksums,
+            dry_run=options.dry_run,
         )
     finally:
         if bar is not None:
@@ -297,13 +299,13 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
         return
     if options.json:
         _print_json(_transform_json(result, reports))
-    elif not options.quiet:
+    elif not options.quiet and not options.dry_run:
         shape = "x".join(str(n) for n in result.output_shape)
         ranks = "" if comm is None else f" on {comm.Get_size()} ranks"
         before = f", {bytes_string(result.resumed_bytes)} moved before" if result.resumed_bytes else ""
         print(f"{result.output}: {shape} {result.output_dtype} in {result.seconds:.3g} s{ranks}, "
               f"{bytes_string(result.memory_bytes)} of memory a process{before}")  # fmt: skip
-    if options.explain and not options.json:
+    if (options.explain or options.dry_run) and not options.json:
         print(result.explain.rstrip("\n"))
 
 

@@ -5,7 +5,7 @@
 #include "capi/handles.hpp"
 #include "capi/problem.hpp"
 #include "engine/engine.hpp"
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 
 using namespace spanfft;
 

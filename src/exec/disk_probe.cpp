@@ -7,7 +7,7 @@
 #include "core/buffer.hpp"
 #include "disk/async_io.hpp"
 #include "disk/output_file.hpp"
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 
 namespace spanfft {
 

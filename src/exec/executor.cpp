@@ -11,8 +11,8 @@
 #include "disk/io_backend.hpp"
 #include "disk/output_file.hpp"
 #include "exec/run_stores.hpp"
-#include "plan/fused_stores.hpp"
-#include "plan/pass_step.hpp"
+#include "plan/passes/fused_stores.hpp"
+#include "plan/passes/pass_step.hpp"
 
 namespace spanfft {
 

@@ -16,7 +16,7 @@
 #include "disk/journal.hpp"
 #include "disk/output_file.hpp"
 #include "exec/in_place.hpp"
-#include "plan/pass_run.hpp"
+#include "plan/passes/pass_run.hpp"
 
 namespace spanfft {
 

@@ -7,8 +7,9 @@
 #include "core/buffer.hpp"
 #include "disk/output_file.hpp"
 #include "exec/in_place.hpp"
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 #include "plan/problem.hpp"
+#include "solvers/disk_passes.hpp"
 
 namespace spanfft {
 
@@ -16,9 +17,6 @@ namespace {
 
 int log2_of(index_t n) { return 63 - __builtin_clzll(static_cast<Word>(n)); }
 bool power_of_two(index_t n) { return n > 0 && (n & (n - 1)) == 0; }
-
-// Thread stacks, page rounding, tables of the sweeps.
-index_t reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
 
 Status check_request(const PermuteRequest& r) {
     if (r.record_bytes < 1)
@@ -70,7 +68,7 @@ Result<PermutePlan> plan_permute(const PermuteRequest& r) {
     plan.threads = r.threads > 0 ? r.threads : available_cores();
     const int n = r.map.matrix.size(), d = log2_of(r.disks);
     const index_t one = sweep_buffers(false, r.mode) * r.record_bytes;  // memory for each record of a memoryload
-    const index_t room = (r.memory_bytes - reserve_bytes(r.memory_bytes)) / one;
+    const index_t room = (r.memory_bytes - disk_reserve_bytes(r.memory_bytes)) / one;
     std::optional<BmmcPlan> best;
     if (room > 0) best = best_plan(r, std::min(n, log2_of(room)), n, d);
     if (!best) {

@@ -18,6 +18,11 @@ Status check_side(const char* side, bool given, bool planned) {
 
 Status check_packed(const char* side, bool packed, bool is_spectrum, bool is_file, const Problem& p) {
     if (!packed) return {};
+    if (p.stores_other()) {
+        return error(Code::invalid_argument, "the ", side, " of '", p.print(),
+                     "' can't be packed, as that is for complex numbers as they are computed; leave out power and "
+                     "store=, or don't pack it");
+    }
     const bool fits = is_spectrum && is_file && p.halves() && p.ndim() == 1 && p.batch == 1 && p.shape[0] % 2 == 0;
     if (fits) return {};
     return error(Code::invalid_argument, "the ", side, " of '", p.print(),

@@ -6,8 +6,8 @@
 
 #include "engine/engine.hpp"
 #include "exchange/exchange.hpp"
-#include "plan/pass_run.hpp"
-#include "plan/staging.hpp"
+#include "plan/passes/pass_run.hpp"
+#include "plan/passes/staging.hpp"
 
 namespace spanfft {
 

@@ -41,8 +41,8 @@ struct GroupComm {
     std::shared_ptr<Counts> counts;
 };
 
-class PassTeam;    // plan/pass_step.cpp
-struct PassSweep;  // plan/pass_run.hpp
+class PassTeam;    // plan/passes/pass_step.cpp
+struct PassSweep;  // plan/passes/pass_run.hpp
 
 // What bind() may use; it outlives the tasks. Collective where it makes communicators.
 class Binding {
@@ -85,12 +85,12 @@ struct RunContext {
     index_t output_offset_bytes = 0;
     // Where the array starts in finished_store, where that is another file than output_store: the input, in place.
     std::optional<index_t> finished_offset_bytes;
-    // Of chunked arrays that pass through a file (plan/staging.hpp): the arrays themselves; the two stores above are
-    // the files then.
+    // Of chunked arrays that pass through a file (plan/passes/staging.hpp): the arrays themselves; the two stores above
+    // are the files then.
     Store* staged_input_store = nullptr;
     Store* staged_output_store = nullptr;
     Store* scratch_store = nullptr;  // as large as Plan::scratch_bytes asks, or nullptr when it asks for none
-    // Of the step that runs, where the passes of a plan run together (plan/pass_run.hpp); else nullptr.
+    // Of the step that runs, where the passes of a plan run together (plan/passes/pass_run.hpp); else nullptr.
     const PassSweep* sweep = nullptr;
     Progress progress;                        // may be empty
     Trace* trace = nullptr;                   // nullptr: nothing is recorded

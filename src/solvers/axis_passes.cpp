@@ -11,7 +11,7 @@
 #include <cmath>
 #include <optional>
 
-#include "plan/transform_step.hpp"
+#include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 constexpr index_t kSlabPanelBytes = index_t{32} << 20;  // more a panel only lengthens the pipeline's ends
 constexpr index_t kCallBytes = index_t{128} << 10;      // small slabs are handed to the engine by the dozen
 
-// The problem with everything in rising axis order. (A file holds one array: Problem::check refuses a batch.)
+// The problem with everything in rising axis order. (A batch is an axis by now: Planner::plan.)
 struct Job {
     Problem problem;
     Extents real_shape, spectrum_shape;
@@ -208,7 +208,8 @@ std::optional<PassSpec> column_pass(const Job& job, int begin, int end, bool fro
     const index_t unit = std::max<index_t>(1, kDirectBytes / pass.in.elem_bytes);
     const index_t panels = ceil_div(pass.in.columns, width), even = ceil_div(pass.in.columns, panels);
     const index_t whole = round_up(even, unit);
-    (void)fits(whole <= width ? whole : width >= unit ? width - width % unit : even);
+    // More panels than before may want another slot.
+    if (!fits(whole <= width ? whole : width >= unit ? width - width % unit : even)) (void)fits(even);
     pass.flops_each = group_flops(job, shape, begin, end);
 
     StageRequest request;

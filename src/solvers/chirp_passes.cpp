@@ -1,20 +1,20 @@
 // Solver `chirp_passes`: one long axis of any length and kind as a convolution with a chirp, in three sweeps of
 // scratch.
 //
-// Method: Bluestein's (plan/chirp.hpp): n inputs and k outputs are a cyclic convolution of m >= n + k - 1 points, and m
-// can be any length that splits well, m = m1*m2. Sweep 1 reads columns (j2) of the input as m1 rows of m2, multiplies
-// by the chirp, transforms them over j1 and multiplies by the twiddles W^(j2 k1); with the first array it makes the
-// columns of the filter, which no file holds, just so. Sweep 2 takes rows k1 of both, contiguous, transforms them over
-// j2, multiplies, and goes back at once: the spectrum of the convolution never lies in a file, so its order does not
-// matter. Sweep 3 transforms columns back and multiplies the outputs that are asked for by the chirp.
-// Scratch: m complex an array, and m for the filter, which all arrays share. Bytes of one c2c of n: 7n read, 7n
+// Method: Bluestein's (plan/passes/chirp.hpp): n inputs and k outputs are a cyclic convolution of m >= n + k - 1
+// points, and m can be any length that splits well, m = m1*m2. Sweep 1 reads columns (j2) of the input as m1 rows of
+// m2, multiplies by the chirp, transforms them over j1 and multiplies by the twiddles W^(j2 k1); with the first array
+// it makes the columns of the filter, which no file holds, just so. Sweep 2 takes rows k1 of both, contiguous,
+// transforms them over j2, multiplies, and goes back at once: the spectrum of the convolution never lies in a file, so
+// its order does not matter. Sweep 3 transforms columns back and multiplies the outputs that are asked for by the
+// chirp. Scratch: m complex an array, and m for the filter, which all arrays share. Bytes of one c2c of n: 7n read, 7n
 // written, where two_pass needs 2n and 2n; so it is for lengths whose prime factors are too long to be factors of
 // two_pass, and for DCT and DST. r2c and c2r need m >= 3n/2 only.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "plan/transform_step.hpp"
+#include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
 
@@ -23,9 +23,6 @@ namespace spanfft {
 namespace {
 
 constexpr index_t kLargestSmoothPrime = 13;  // the accuracy rule allows 0.6 up to here, 1.5 above
-
-// As in two_pass: what writes through the page cache cost beyond direct ones.
-constexpr double kUnalignedWriteSecondsPerByte = 3e-9;
 
 struct Route {
     PassSpec in, rows, out;

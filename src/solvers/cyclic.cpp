@@ -27,8 +27,8 @@
 #include <set>
 
 #include "exchange/exchange.hpp"
-#include "plan/butterfly_step.hpp"
-#include "plan/exchange_step.hpp"
+#include "plan/steps/butterfly_step.hpp"
+#include "plan/steps/exchange_step.hpp"
 #include "solvers/memory_plan.hpp"
 #include "solvers/table.hpp"
 

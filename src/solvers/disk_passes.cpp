@@ -107,6 +107,8 @@ bool widen_columns(PassSpec& pass, index_t room_bytes) {
     const index_t block = blocks ? unit : std::max<index_t>(1, kDirectBytes / pass.out.elem_bytes);
     const index_t whole = round_up(even, block), most = fits * unit;
     set_panel_width(pass, whole <= most ? whole : most >= block ? most - most % block : even);
+    // More panels than before may want another slot.
+    if (pass.panel_bytes() > room_bytes) set_panel_width(pass, even);
     return true;
 }
 

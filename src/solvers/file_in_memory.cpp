@@ -2,8 +2,8 @@
 // the array is transformed in memory by a child plan, each rank writes its box: one sweep over the disk.
 #include <algorithm>
 
-#include "plan/box_io_step.hpp"
-#include "plan/staging.hpp"
+#include "plan/passes/staging.hpp"
+#include "plan/steps/box_io_step.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {

@@ -13,7 +13,7 @@
 #include <cmath>
 #include <optional>
 
-#include "plan/transform_step.hpp"
+#include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
 

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "exchange/exchange.hpp"
-#include "plan/exchange_step.hpp"
-#include "plan/pipelined_step.hpp"
+#include "plan/steps/exchange_step.hpp"
+#include "plan/steps/pipelined_step.hpp"
 
 namespace spanfft {
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "plan/planner.hpp"
-#include "plan/transform_step.hpp"
+#include "plan/steps/transform_step.hpp"
 
 namespace spanfft {
 

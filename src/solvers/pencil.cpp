@@ -11,7 +11,7 @@
 
 #include "exchange/exchange.hpp"
 #include "plan/exchange_cost.hpp"
-#include "plan/exchange_step.hpp"
+#include "plan/steps/exchange_step.hpp"
 #include "plan/tuning_store.hpp"
 #include "solvers/pencil_route.hpp"
 #include "solvers/table.hpp"

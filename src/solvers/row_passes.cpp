@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "plan/transform_step.hpp"
+#include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
 

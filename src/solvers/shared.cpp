@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "exchange/exchange.hpp"
-#include "plan/shared_transform_step.hpp"
+#include "plan/steps/shared_transform_step.hpp"
 #include "solvers/pencil_route.hpp"
 #include "solvers/table.hpp"
 

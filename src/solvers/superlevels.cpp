@@ -3,19 +3,20 @@
 //
 // Method: F = M, a memoryload (section 5). Every permutation is a BMMC in at most 2N/(BD) (ceil(rank phi / lg(M/B)) +
 // 1) parallel I/Os, every superlevel takes 2N/(BD). Mini-butterflies are plain transforms by an engine
-// (plan/pdm_step.hpp), which takes its points in natural order; P1's radix-2 stages take them bit-reversed. So each
-// permutation is composed with the reversal of the low bits of the superlevel after it, as P1 (section 6) composes its
-// with band conversions: that permutes inside memoryloads, changes no rank of phi and no bound, and saves a permutation
-// in memory. Worked: N = 2^20, M = 2^8: reversal, 8 deep, rotation by 8, 8 deep, rotation by 8, 4 deep, rotation by 4.
-// Memory: synchronous: M is half of it (the BMMC permutes from one buffer to another), asynchronous: a quarter; as much
-// as one memoryload more is left to the engine. The block size is the best of 4 KiB to 256 KiB; `method=superlevels:`
-// takes sync, async, block=BYTES and disks=D.
-// On disk: input and output are ordinary files, seen as D disks; between them the array lies in scratch, twice. Where
-// the problem says that scratch is on D disks, block q of it really is on disk q mod D.
+// (plan/passes/pdm_step.hpp), which takes its points in natural order; P1's radix-2 stages take them bit-reversed. So
+// each permutation is composed with the reversal of the low bits of the superlevel after it, as P1 (section 6) composes
+// its with band conversions: that permutes inside memoryloads, changes no rank of phi and no bound, and saves a
+// permutation in memory. Worked: N = 2^20, M = 2^8: reversal, 8 deep, rotation by 8, 8 deep, rotation by 8, 4 deep,
+// rotation by 4. Memory: synchronous: M is half of it (the BMMC permutes from one buffer to another), asynchronous: a
+// quarter; as much as one memoryload more is left to the engine. The block size is the best of 4 KiB to 256 KiB;
+// `method=superlevels:` takes sync, async, block=BYTES and disks=D. On disk: input and output are ordinary files, seen
+// as D disks; between them the array lies in scratch, twice. Where the problem says that scratch is on D disks, block q
+// of it really is on disk q mod D.
 #include <algorithm>
 #include <optional>
 
-#include "plan/pdm_step.hpp"
+#include "plan/passes/pdm_step.hpp"
+#include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {
@@ -58,9 +59,6 @@ Result<Options> parse_options(const std::string& method) {
     return options;
 }
 
-// Engine tables, thread stacks, page rounding: not counted elsewhere.
-index_t reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
-
 struct Job {
     Problem problem;
     Options options;
@@ -78,7 +76,7 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     if (problem.ranks != 1) return declined("works in one process so far, not on ", problem.ranks, " ranks");
     const index_t points = product(problem.shape);
     if (problem.axes.size() != 1 || problem.shape[static_cast<size_t>(problem.axes[0])] != points)
-        return declined("transforms one array of one axis, not ", shape_string(problem.shape), "; use two_pass");
+        return declined("transforms one array of one axis, not ", shape_string(problem.shape), "; leave method= out");
     if (problem.kinds[0] != AxisKind::c2c)
         return declined("knows c2c, not ", axis_kind_name(problem.kinds[0]), "; use two_pass");
     if (!power_of_two(points))
@@ -97,7 +95,7 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
                      " bytes is no power of two of points of ", job.record_bytes, " bytes; use ",
                      job.record_bytes << log2_of(std::max<index_t>(1, block / job.record_bytes)));
     job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
-    job.budget_bytes = problem.memory_bytes - reserve_bytes(problem.memory_bytes);
+    job.budget_bytes = problem.memory_bytes - disk_reserve_bytes(problem.memory_bytes);
     return job;
 }
 
@@ -220,7 +218,7 @@ index_t smallest_memory(const Job& job, const Machine& machine) {
         if (smallest == 0 || needed < smallest) smallest = needed;
     }
     index_t budget = smallest;
-    while (budget - reserve_bytes(budget) < smallest) budget += std::max<index_t>(1, budget / 64);
+    while (budget - disk_reserve_bytes(budget) < smallest) budget += std::max<index_t>(1, budget / 64);
     return budget;
 }
 

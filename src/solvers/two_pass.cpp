@@ -11,14 +11,13 @@
 // columns of that in place. It reads h elements at a time instead of c*d, but half the disk space is needed, nothing
 // has to be freed and no fresh blocks of a file are written in small runs; where rows are whole blocks it is chosen.
 // DCT and DST are a Fourier transform of N = 2n (2n-2, 2n+2) points of the input padded with zeros, with factors on
-// the way in and out (plan/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n reals
-// move where r2c of n moves 4.
-// Only the last axis; other axes are an outer loop.
+// the way in and out (plan/passes/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n
+// reals move where r2c of n moves 4. Only the last axis; other axes are an outer loop.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "plan/transform_step.hpp"
+#include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
 
@@ -29,9 +28,6 @@ namespace {
 // Seconds that a request costs beyond its bytes, at 16 under way: what the factors are chosen by. Measured on a
 // virtual disk (8 to 64 KiB runs); only the ratio matters.
 constexpr double kReadRequestSeconds = 4e-6, kWriteRequestSeconds = 2e-6;
-// Writes through the page cache: 7.6 s for 2 GiB in 11.5 KiB runs where direct ones would take 1.3 (one run, busy
-// machine).
-constexpr double kUnalignedWriteSecondsPerByte = 3e-9;
 // n is the length that is split: for DCT and DST the logical one, N, with the stored points in the chirp.
 struct Job : LongAxis {
     Chirp chirp;
@@ -100,13 +96,14 @@ bool aligned_rows(const ColumnPanels& panels) {
            panels.panel * panels.elem_bytes % kDirectBytes == 0;
 }
 
-std::optional<Split> fit(const Job& job, Split split) {
+// Panels as wide as there is room for; false: there is none.
+bool widen_both(const Job& job, Split& split) {
     const index_t room = job.budget_bytes - split.first.own_bytes() - split.second.own_bytes();
-    if (room <= 0) return std::nullopt;
+    if (room <= 0) return false;
     const index_t first_room = room - 2 * split.first.write_slot_bytes() - 2 * 4096;  // slots are rounded to pages
-    if (first_room <= 0 || !widen(split.first.in, split.first.blocks.tile_columns, 2, first_room)) return std::nullopt;
+    if (first_room <= 0 || !widen(split.first.in, split.first.blocks.tile_columns, 2, first_room)) return false;
     const index_t second_room = room - 2 * split.second.read_slot_bytes() - 2 * 4096;
-    if (second_room <= 0) return std::nullopt;
+    if (second_room <= 0) return false;
     // Whole blocks of the file system, if panels are that wide: then every write can be direct.
     ColumnPanels& out = split.second.out;
     const index_t tile_rows = split.second.blocks.tile_rows;
@@ -114,8 +111,12 @@ std::optional<Split> fit(const Job& job, Split split) {
     const bool can_align =
         out.row_elems % block_elems == 0 && tile_rows % block_elems != 0 && out.columns > block_elems;
     const index_t unit = can_align ? tile_rows / std::__gcd(tile_rows, block_elems) * block_elems : tile_rows;
-    if (!widen(out, unit, 2, second_room) && (unit == tile_rows || !widen(out, tile_rows, 2, second_room)))
-        return std::nullopt;
+    return widen(out, unit, 2, second_room) || (unit != tile_rows && widen(out, tile_rows, 2, second_room));
+}
+
+std::optional<Split> fit(const Job& job, Split split) {
+    if (!widen_both(job, split)) return std::nullopt;
+    const ColumnPanels& out = split.second.out;
     const double reads = static_cast<double>(split.first.in.total_requests() + split.second.blocks.total_reads());
     const double writes = static_cast<double>(split.first.blocks.total_writes() + out.total_requests());
     split.seconds = reads * kReadRequestSeconds + writes * kWriteRequestSeconds;
@@ -263,7 +264,16 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     return job;
 }
 
-Status decline(Job job) {
+// Whether some split fits, by the narrowest tiles. (One that goes by way of the output alone fits where this does.)
+bool any_split(const Job& job) {
+    for (index_t n1 : divisors(job.n)) {
+        Split split = outline(job, n1, job.n / n1, 1, 1, 1);
+        if (n1 > 1 && n1 < job.n && widen_both(job, split)) return true;
+    }
+    return false;
+}
+
+Status decline(Job job, bool exchanges, const Machine& machine) {
     const index_t n = job.n;
     const auto text = [](index_t bytes) { return bytes_string(static_cast<double>(bytes)); };
     const double whole = 2.1 * static_cast<double>(n * job.elem(true));
@@ -275,7 +285,7 @@ Status decline(Job job) {
     }
     const index_t needed = smallest_budget(job.problem.memory_bytes, [&](index_t bytes) {
         job.budget_bytes = bytes;
-        return best_split(job).has_value();
+        return any_split(job) || (exchanges && best_exchanged(job, machine));
     });
     return error(
         Code::out_of_memory, "length ", n, " can't be split in ", text(job.problem.memory_bytes),
@@ -311,7 +321,7 @@ Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Plann
     auto split = exchanges ? best_exchanged(job, planner.machine()) : std::nullopt;
     const bool exchanged = split.has_value();
     if (!split) split = best_split(job);
-    if (!split) return decline(job);
+    if (!split) return decline(job, exchanges, planner.machine());
     const index_t n1 = split->first.points;
     finish(job, *split);
 

@@ -33,9 +33,21 @@ def test_transform(array, tmp_path):
     assert "48x30x11 complex64" in done.stdout
     out = np.load(tmp_path / "out.npy")
     assert_within_rule(out, reference("rfftn", array))
-    done = cli("transform", "out.npy", "back.npy", "--kind", "c2r", "--last", 20, "--quiet", cwd=tmp_path)
+    done = cli("transform", "out.npy", "back.npy", "--kind", "c2r", "--real-length", 20, "--quiet", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert_within_rule(np.load(tmp_path / "back.npy"), array, transforms=2)
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(array, tmp_path):
+    options = ("transform", "in.npy", "out.npy", "--memory", "2MiB", "--threads", 1)
+    done = cli(*options, "--dry-run", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("problem  r2c 48x30x20 forward float memory=2097152 threads=1")
+    assert "counted" not in done.stdout
+    assert os.listdir(tmp_path) == ["in.npy"]
+    said = json.loads(cli(*options, "--dry-run", "--json", cwd=tmp_path).stdout)
+    ran = json.loads(cli(*options, "--json", cwd=tmp_path).stdout)
+    assert said["ranks"][0]["predicted"] == ran["ranks"][0]["predicted"]
 
 
 def test_options(array, tmp_path):

@@ -430,6 +430,29 @@ def test_presto_mistakes_are_named(rng, tmp_path):
     assert not out.exists()
 
 
+def test_presto_files_are_only_made_of_what_presto_has(rng, tmp_path):
+    rng.standard_normal(100).astype("float32").tofile(tmp_path / "s.dat")
+    write_inf(tmp_path / "s.inf", 100)
+    source, packed_out = tmp_path / "s.dat", tmp_path / "s.fft"
+    refused(spanfft.InvalidArgument, "complex64, of float32 .* it is float32", source, packed_out, power=True)
+    refused(spanfft.InvalidArgument, "complex64", source, packed_out, output_dtype="float32", on_output=np.abs)
+    refused(spanfft.InvalidArgument, "float32 on one axis; it is complex64", source, tmp_path / "t.dat")
+    refused(spanfft.InvalidArgument, "100 samples; it is float32 .51,", source, tmp_path / "t.dat", power=True)
+    np.save(tmp_path / "two.npy", np.zeros((4, 6), "float32"))
+    refused(spanfft.InvalidArgument, "one axis", tmp_path / "two.npy", tmp_path / "t.dat", kind="dct2")
+    assert sorted(os.listdir(tmp_path)) == ["s.dat", "s.inf", "two.npy"]
+
+
+def test_an_hdf5_file_by_another_name_is_not_taken_for_raw(rng, tmp_path):
+    import h5py
+
+    with h5py.File(tmp_path / "cube.nc", "w") as file:
+        file["x"] = rng.standard_normal(64)
+    refused(spanfft.InvalidArgument, "HDF5 file; .*FILE.h5:/DATASET", tmp_path / "cube.nc", tmp_path / "out.npy")
+    refused(spanfft.InvalidArgument, "HDF5 file", tmp_path / "cube.nc", tmp_path / "out.npy", dtype="float64")
+    assert os.listdir(tmp_path) == ["cube.nc"]
+
+
 def test_a_raw_file_whose_length_is_not_its_shape_is_refused(tmp_path):
     (tmp_path / "in.raw").write_bytes(bytes(100))
     refused(spanfft.CorruptData, "needs 96 bytes", tmp_path / "in.raw", tmp_path / "o", dtype="float32", shape=(4, 6))

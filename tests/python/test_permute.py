@@ -144,6 +144,22 @@ def test_lengths_and_paths_that_cannot_be(rng, tmp_path):
     assert "never overwritten" in done.stderr
 
 
+def test_one_scratch_folder_can_be_given_by_its_name(rng, tmp_path):
+    (tmp_path / "disk").mkdir()
+    x = numbers(rng, 1 << 12, "float32")
+    for scratch in (str(tmp_path / "disk"), tmp_path / "disk"):
+        spanfft.permute(saved(tmp_path, x), tmp_path / "out.npy", "bit-reversal", memory="4KiB", scratch=scratch)
+        assert np.array_equal(np.load(tmp_path / "out.npy"), x[reversed_bits(12)])
+
+
+@pytest.mark.parametrize("name", ["out.h5", "out.h5:/x", "out.zarr", "out.fft"])
+def test_other_formats_are_refused_by_name(name, rng, tmp_path):
+    path = saved(tmp_path, numbers(rng, 64, "complex64"))
+    with pytest.raises(spanfft.InvalidArgument, match="npy and raw files"):
+        spanfft.permute(path, tmp_path / name, "bit-reversal")
+    assert os.listdir(tmp_path) == ["in.npy"]
+
+
 def test_progress_may_stop_it(rng, tmp_path):
     source = saved(tmp_path, numbers(rng, 1 << 14, "complex64"))
     with pytest.raises(spanfft.Interrupted):

@@ -9,8 +9,8 @@
 
 #include "core/buffer.hpp"
 #include "exec/executor.hpp"
-#include "plan/pass_run.hpp"
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_run.hpp"
+#include "plan/passes/pass_step.hpp"
 #include "support/crash_disk.hpp"
 #include "support/store_run.hpp"
 

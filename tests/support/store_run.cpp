@@ -10,9 +10,9 @@
 
 #include "core/buffer.hpp"
 #include "disk/striped_store.hpp"
-#include "plan/fused_stores.hpp"
-#include "plan/pass_step.hpp"
-#include "plan/transform_step.hpp"
+#include "plan/passes/fused_stores.hpp"
+#include "plan/passes/pass_step.hpp"
+#include "plan/steps/transform_step.hpp"
 #include "support/expect_counted.hpp"
 
 namespace spanfft::test {

@@ -1,7 +1,7 @@
 // Sweeps over simulated disks: results against the definition, prediction equal to count.
 #include <gtest/gtest.h>
 
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 #include "solvers/table.hpp"
 #include "support/store_run.hpp"
 
@@ -298,6 +298,28 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"c2c 64x256 forward double threads=1", "88KiB", 128, 4096},
         PassCase{"c2c 96x512 forward double threads=3", "1MiB", 128, 4096},
         PassCase{"r2c 96x256 forward float", "256KiB", 128, 4096}));
+
+// Whatever a panel's width is rounded to, and whatever that makes of the number of slots.
+TEST(Sweeps, KeepWithinEveryBudgetInWhichTheyArePlanned) {
+    Machine machine;
+    machine.cores = 1;
+    const std::pair<const char*, SolverFunction> cases[] = {
+        {"c2c 32x1792 forward double", solve_axis_passes},  {"r2c 64x1024 forward float", solve_axis_passes},
+        {"c2c 3x40x700 forward double", solve_axis_passes}, {"c2c 65536 forward double", solve_many_passes},
+        {"r2c 46080 forward double", solve_many_passes},    {"c2c 60x1100 forward double", solve_row_passes},
+        {"c2c 65536 forward double", solve_two_pass},       {"c2c 2062 forward double", solve_chirp_passes}};
+    for (const auto& [text, solve] : cases) {
+        int planned = 0;
+        for (double bytes = 64 << 10; bytes < 5e6; bytes *= 1.004) {
+            const auto memory = static_cast<index_t>(bytes);
+            const auto plan = solve(Problem::parse(cat(text, " memory=", memory)).value(), Planner(machine));
+            if (!plan.ok()) continue;
+            ASSERT_LE(plan.value()->peak_memory_bytes(0), memory) << text;
+            ++planned;
+        }
+        EXPECT_GT(planned, 300) << text;
+    }
+}
 
 // What is never touched need not be had.
 TEST(AxisPasses, OfOnePanelHoldItOnceAsReadAndOnceAsWritten) {

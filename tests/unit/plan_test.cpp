@@ -8,8 +8,8 @@
 #include "exchange/exchange.hpp"
 #include "exec/executor.hpp"
 #include "exec/explain.hpp"
-#include "plan/pipelined_step.hpp"
 #include "plan/planner.hpp"
+#include "plan/steps/pipelined_step.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
 

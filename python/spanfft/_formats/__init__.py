@@ -13,7 +13,7 @@ from .._files import Element
 from . import flat, hdf5, presto, zarr
 from .base import Options, Source, Target
 
-__all__ = ["Options", "Source", "Target", "open_source", "open_target"]
+__all__ = ["Options", "Source", "Target", "is_other_format", "open_source", "open_target"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,11 @@ _FORMATS = (
     _Format("PRESTO", lambda name: name.endswith((".dat", ".fft")), presto.open_source, presto.open_target),
     _Format(".npy or raw", lambda name: True, flat.open_source, flat.open_target),
 )
+
+
+def is_other_format(name: str) -> bool:
+    """Whether a name says another format than .npy or raw."""
+    return any(each.is_mine(name) for each in _FORMATS[:-1])
 
 
 def open_source(path: str | os.PathLike[str], options: Options) -> Source:

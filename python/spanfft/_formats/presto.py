@@ -78,12 +78,20 @@ class _PrestoTarget(Target):
 def open_target(name: str, element: Element, shape: Sequence[int], source: Source, options: Options) -> Target:
     """NAME.fft gets a packed spectrum, NAME.dat a series; the input's .inf goes with them."""
     open_flat_target(name, element, shape, source, options)
+    result = f"{element.name} {tuple(shape)}, made of {source.element.name} {source.shape}: give it another suffix"
     if name.endswith(".dat"):
+        if element is not ELEMENTS["float32"] or len(shape) != 1:
+            raise InvalidArgument(f"{name} would be PRESTO's series, which is float32 on one axis; it is {result}")
+        if source.sidecar and _samples(source.sidecar) != shape[0]:
+            raise InvalidArgument(
+                f"{name} would get {source.sidecar} as its .inf, which speaks of {_samples(source.sidecar)} samples; "
+                f"it is {result}"
+            )
         return _PrestoTarget(name, False, source.sidecar)
-    series = source.element is ELEMENTS["float32"] and len(source.shape) == 1
+    series = source.element is ELEMENTS["float32"] and len(source.shape) == 1 and element is ELEMENTS["complex64"]
     if not series or source.shape[0] % 2 or tuple(shape) != (source.shape[0] // 2 + 1,):
         raise InvalidArgument(
-            f"{name} would be PRESTO's packed half spectrum, which is that of float32 on one axis of even length; "
-            f"{source.name} is {source.element.name} {source.shape}: give the output another suffix"
+            f"{name} would be PRESTO's packed half spectrum, which is complex64, of float32 on one axis of even "
+            f"length; it is {result}"
         )
     return _PrestoTarget(name, True, source.sidecar)

@@ -2,7 +2,7 @@
 //
 // The lines of a share are cut into regions, boxes across the axis within which every line has its pieces at the same
 // owners: one region for slabs and pencils, more where the share crosses owners' boundaries along other axes.
-#include "plan/shared_transform_step.hpp"
+#include "plan/steps/shared_transform_step.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -11,7 +11,7 @@
 #include "core/stream_copy.hpp"
 #include "core/threads.hpp"
 #include "engine/tile.hpp"
-#include "plan/transform_step.hpp"
+#include "plan/steps/transform_step.hpp"
 
 namespace spanfft {
 

@@ -1,5 +1,5 @@
 // Exchange as a plan step; see exchange_step.hpp.
-#include "plan/exchange_step.hpp"
+#include "plan/steps/exchange_step.hpp"
 
 #include "layout/meet.hpp"
 #include "plan/exchange_cost.hpp"

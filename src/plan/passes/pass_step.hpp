@@ -8,7 +8,8 @@
 //   one
 //                      of many passes of a long 1-D transform, which writes them in another order
 //   slabs              a group of axes up to the last one: contiguous slabs -> transform -> slabs
-//   chirp_in, chirp_rows, chirp_out  the three of a convolution with a chirp (plan/chirp.hpp, solvers/chirp_passes.cpp)
+//   chirp_in, chirp_rows, chirp_out  the three of a convolution with a chirp (plan/passes/chirp.hpp,
+//   solvers/chirp_passes.cpp)
 // Panels lie in the executor's work0, which all passes of a plan share; tiles, tables and engines are the task's.
 // Invariant: predict() is computed from the geometry alone; counted() comes from the Stores and the loops themselves.
 #pragma once
@@ -21,8 +22,8 @@
 #include "disk/panels.hpp"
 #include "disk/pipeline.hpp"
 #include "engine/engine.hpp"
-#include "plan/chirp.hpp"
 #include "plan/machine.hpp"
+#include "plan/passes/chirp.hpp"
 #include "plan/step.hpp"
 
 namespace spanfft {

@@ -18,7 +18,7 @@
 #include "disk/displaced_store.hpp"
 #include "disk/panel_sums.hpp"
 #include "disk/sweep_log.hpp"
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 #include "plan/plan.hpp"
 
 namespace spanfft {

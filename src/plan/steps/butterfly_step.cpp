@@ -1,5 +1,5 @@
 // Twiddles and short transforms in one sweep; see butterfly_step.hpp.
-#include "plan/butterfly_step.hpp"
+#include "plan/steps/butterfly_step.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -7,7 +7,7 @@
 
 #include "core/buffer.hpp"
 #include "core/threads.hpp"
-#include "plan/pass_kernels.hpp"
+#include "plan/passes/pass_kernels.hpp"
 
 namespace spanfft {
 

@@ -10,8 +10,8 @@
 // Source: P2 algorithm 2, P3 (Overlap, Oneplane, Standard, Replace), P5.
 #pragma once
 
-#include "plan/exchange_step.hpp"
-#include "plan/transform_step.hpp"
+#include "plan/steps/exchange_step.hpp"
+#include "plan/steps/transform_step.hpp"
 
 namespace spanfft {
 

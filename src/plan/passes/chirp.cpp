@@ -1,5 +1,5 @@
 // The sums that each kind of transform is, as a chirp knows them; see chirp.hpp. Definitions: engine/engine.hpp.
-#include "plan/chirp.hpp"
+#include "plan/passes/chirp.hpp"
 
 namespace spanfft {
 

@@ -6,7 +6,7 @@
 
 #include "core/threads.hpp"
 #include "disk/pipeline.hpp"
-#include "plan/pass_run.hpp"
+#include "plan/passes/pass_run.hpp"
 
 namespace spanfft {
 

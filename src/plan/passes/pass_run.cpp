@@ -1,5 +1,5 @@
 // Partitions, displacements and views of the passes of a plan; see pass_run.hpp.
-#include "plan/pass_run.hpp"
+#include "plan/passes/pass_run.hpp"
 
 #include <algorithm>
 

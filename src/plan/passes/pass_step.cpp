@@ -1,9 +1,9 @@
 // Predicting and describing a sweep of a disk, and its engine calls; see pass_step.hpp. Running it: pass_task.cpp.
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 
 #include <algorithm>
 
-#include "plan/pass_kernels.hpp"
+#include "plan/passes/pass_kernels.hpp"
 #include "plan/problem.hpp"
 
 namespace spanfft {

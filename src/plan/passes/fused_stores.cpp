@@ -1,5 +1,5 @@
 // Reads and writes with work in between; see fused_stores.hpp.
-#include "plan/fused_stores.hpp"
+#include "plan/passes/fused_stores.hpp"
 
 namespace spanfft {
 

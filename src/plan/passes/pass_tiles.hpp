@@ -3,11 +3,11 @@
 //
 // Method: column j of a tile has points at tile[j * pitch + r]; rows of a panel are where its runs landed (panels.hpp).
 // Invariant: const while a pass runs, so any number of threads may use one; each tile has one thread.
-// Source: half spectra docs/adr/0017, real kinds plan/chirp.hpp.
+// Source: half spectra docs/adr/0017, real kinds plan/passes/chirp.hpp.
 #pragma once
 
 #include "core/root_of_unity.hpp"
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 
 namespace spanfft {
 

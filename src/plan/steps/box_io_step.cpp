@@ -3,7 +3,7 @@
 // Worked numbers: rows 2..3, columns 4..8 of a 10 x 10 array of 16-byte elements are two runs of 80 bytes, at 384 and
 // 544; in memory they follow each other. Longer runs than a request are cut, so that several requests are under way,
 // progress shows and a stop is heard.
-#include "plan/box_io_step.hpp"
+#include "plan/steps/box_io_step.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Between panels or blocks and tiles; see pass_tiles.hpp.
-#include "plan/pass_tiles.hpp"
+#include "plan/passes/pass_tiles.hpp"
 
-#include "plan/pass_kernels.hpp"
+#include "plan/passes/pass_kernels.hpp"
 
 namespace spanfft {
 

@@ -1,9 +1,9 @@
 // Stores as disks, sweeps as counts; see pdm_support.hpp.
-#include "plan/pdm_support.hpp"
+#include "plan/passes/pdm_support.hpp"
 
 #include <algorithm>
 
-#include "plan/sweep_hooks.hpp"
+#include "plan/passes/sweep_hooks.hpp"
 
 namespace spanfft {
 

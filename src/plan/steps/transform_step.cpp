@@ -1,5 +1,5 @@
 // Local transforms as a plan step; see transform_step.hpp.
-#include "plan/transform_step.hpp"
+#include "plan/steps/transform_step.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -2,10 +2,10 @@
 #include <atomic>
 
 #include "engine/engine.hpp"
-#include "plan/pass_kernels.hpp"
-#include "plan/pdm_step.hpp"
-#include "plan/pdm_support.hpp"
-#include "plan/sweep_hooks.hpp"
+#include "plan/passes/pass_kernels.hpp"
+#include "plan/passes/pdm_step.hpp"
+#include "plan/passes/pdm_support.hpp"
+#include "plan/passes/sweep_hooks.hpp"
 
 namespace spanfft {
 

@@ -7,11 +7,11 @@
 
 #include "core/threads.hpp"
 #include "disk/pipeline.hpp"
-#include "plan/pass_kernels.hpp"
-#include "plan/pass_run.hpp"
-#include "plan/pass_step.hpp"
-#include "plan/pass_tiles.hpp"
-#include "plan/sweep_hooks.hpp"
+#include "plan/passes/pass_kernels.hpp"
+#include "plan/passes/pass_run.hpp"
+#include "plan/passes/pass_step.hpp"
+#include "plan/passes/pass_tiles.hpp"
+#include "plan/passes/sweep_hooks.hpp"
 
 namespace spanfft {
 

@@ -1,5 +1,5 @@
 // Transform and exchange in one; see pipelined_step.hpp.
-#include "plan/pipelined_step.hpp"
+#include "plan/steps/pipelined_step.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // A BMMC permutation from disk to disk as a step of a plan; see pdm_step.hpp.
-#include "plan/pdm_step.hpp"
-#include "plan/pdm_support.hpp"
-#include "plan/sweep_hooks.hpp"
+#include "plan/passes/pdm_step.hpp"
+#include "plan/passes/pdm_support.hpp"
+#include "plan/passes/sweep_hooks.hpp"
 
 namespace spanfft {
 

@@ -14,7 +14,7 @@
 // their difference.
 #pragma once
 
-#include "plan/twiddle_step.hpp"
+#include "plan/steps/twiddle_step.hpp"
 
 namespace spanfft {
 

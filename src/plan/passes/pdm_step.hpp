@@ -16,7 +16,7 @@
 #pragma once
 
 #include "permute/bmmc.hpp"
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
 
 namespace spanfft {
 

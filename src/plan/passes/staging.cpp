@@ -1,12 +1,12 @@
 // Copying between a chunked array and a file, box by box; see staging.hpp.
-#include "plan/staging.hpp"
+#include "plan/passes/staging.hpp"
 
 #include <algorithm>
 
 #include "disk/panels.hpp"
-#include "plan/box_io_step.hpp"
 #include "plan/machine.hpp"
-#include "plan/pass_step.hpp"
+#include "plan/passes/pass_step.hpp"
+#include "plan/steps/box_io_step.hpp"
 
 namespace spanfft {
 

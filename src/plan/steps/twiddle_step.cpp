@@ -1,11 +1,11 @@
 // Twiddle factors as a plan step; see twiddle_step.hpp.
-#include "plan/twiddle_step.hpp"
+#include "plan/steps/twiddle_step.hpp"
 
 #include <algorithm>
 #include <cassert>
 
 #include "core/buffer.hpp"
-#include "plan/pass_kernels.hpp"
+#include "plan/passes/pass_kernels.hpp"
 
 namespace spanfft {
 

@@ -1,8 +1,8 @@
 // What the steps on parallel disks share: a run's stores seen as disks, and the counts of whole sweeps.
 #pragma once
 
-#include "plan/pass_run.hpp"
-#include "plan/pdm_step.hpp"
+#include "plan/passes/pass_run.hpp"
+#include "plan/passes/pdm_step.hpp"
 
 namespace spanfft {
 

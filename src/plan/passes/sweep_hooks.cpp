@@ -1,5 +1,5 @@
 // Sums and logs around a pipeline's steps; see sweep_hooks.hpp.
-#include "plan/sweep_hooks.hpp"
+#include "plan/passes/sweep_hooks.hpp"
 
 #include <atomic>
 
