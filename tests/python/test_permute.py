@@ -148,7 +148,7 @@ def test_one_scratch_folder_can_be_given_by_its_name(rng, tmp_path):
     (tmp_path / "disk").mkdir()
     x = numbers(rng, 1 << 12, "float32")
     for scratch in (str(tmp_path / "disk"), tmp_path / "disk"):
-        spanfft.permute(saved(tmp_path, x), tmp_path / "out.npy", "bit-reversal", memory="4KiB", scratch=scratch)
+        spanfft.permute(saved(tmp_path, x), tmp_path / "out.npy", kind="bit-reversal", memory="4KiB", scratch=scratch)
         assert np.array_equal(np.load(tmp_path / "out.npy"), x[reversed_bits(12)])
 
 
@@ -156,7 +156,7 @@ def test_one_scratch_folder_can_be_given_by_its_name(rng, tmp_path):
 def test_other_formats_are_refused_by_name(name, rng, tmp_path):
     path = saved(tmp_path, numbers(rng, 64, "complex64"))
     with pytest.raises(spanfft.InvalidArgument, match="npy and raw files"):
-        spanfft.permute(path, tmp_path / name, "bit-reversal")
+        spanfft.permute(path, tmp_path / name, kind="bit-reversal")
     assert os.listdir(tmp_path) == ["in.npy"]
 
 
