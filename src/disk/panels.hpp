@@ -10,8 +10,7 @@
 //   `natural`: one row tile and no padding, so the file simply holds the columns one after the other; tiles may be cut
 //   off at sections as panels are.
 // In memory each run lies as far past a multiple of run_alignment() as in the file, for direct I/O (see store.hpp);
-// runs
-//   under a page are packed and go through the page cache ("lean").
+//   runs under a page are packed and go through the page cache ("lean").
 #pragma once
 
 #include <algorithm>

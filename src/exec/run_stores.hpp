@@ -2,8 +2,8 @@
 // files that chunked arrays pass through.
 //
 // Method: the plan says whether a chunked array is staged (plan/passes/staging.hpp) or read to, and written from,
-// memory. What it is staged in is scratch, striped over the scratch folders, and goes with its run. Invariant: nothing
-// is written before check_stores() and open_input() were content on every rank.
+// memory. What it is staged in is scratch, striped over the scratch folders, and goes with its run.
+// Invariant: nothing is written before check_stores() and open_input() were content on every rank.
 #pragma once
 
 #include <memory>

@@ -7,7 +7,8 @@
 // it makes the columns of the filter, which no file holds, just so. Sweep 2 takes rows k1 of both, contiguous,
 // transforms them over j2, multiplies, and goes back at once: the spectrum of the convolution never lies in a file, so
 // its order does not matter. Sweep 3 transforms columns back and multiplies the outputs that are asked for by the
-// chirp. Scratch: m complex an array, and m for the filter, which all arrays share. Bytes of one c2c of n: 7n read, 7n
+// chirp.
+// Scratch: m complex an array, and m for the filter, which all arrays share. Bytes of one c2c of n: 7n read, 7n
 // written, where two_pass needs 2n and 2n; so it is for lengths whose prime factors are too long to be factors of
 // two_pass, and for DCT and DST. r2c and c2r need m >= 3n/2 only.
 #include <algorithm>

@@ -7,11 +7,12 @@
 // each permutation is composed with the reversal of the low bits of the superlevel after it, as P1 (section 6) composes
 // its with band conversions: that permutes inside memoryloads, changes no rank of phi and no bound, and saves a
 // permutation in memory. Worked: N = 2^20, M = 2^8: reversal, 8 deep, rotation by 8, 8 deep, rotation by 8, 4 deep,
-// rotation by 4. Memory: synchronous: M is half of it (the BMMC permutes from one buffer to another), asynchronous: a
-// quarter; as much as one memoryload more is left to the engine. The block size is the best of 4 KiB to 256 KiB;
-// `method=superlevels:` takes sync, async, block=BYTES and disks=D. On disk: input and output are ordinary files, seen
-// as D disks; between them the array lies in scratch, twice. Where the problem says that scratch is on D disks, block q
-// of it really is on disk q mod D.
+// rotation by 4.
+// Memory: synchronous: M is half of it (the BMMC permutes from one buffer to another), asynchronous: a quarter; as much
+// as one memoryload more is left to the engine. The block size is the best of 4 KiB to 256 KiB; `method=superlevels:`
+// takes sync, async, block=BYTES and disks=D.
+// On disk: input and output are ordinary files, seen as D disks; between them the array lies in scratch, twice. Where
+// the problem says that scratch is on D disks, block q of it really is on disk q mod D.
 #include <algorithm>
 #include <optional>
 

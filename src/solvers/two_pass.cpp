@@ -12,7 +12,8 @@
 // has to be freed and no fresh blocks of a file are written in small runs; where rows are whole blocks it is chosen.
 // DCT and DST are a Fourier transform of N = 2n (2n-2, 2n+2) points of the input padded with zeros, with factors on
 // the way in and out (plan/passes/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n
-// reals move where r2c of n moves 4. Only the last axis; other axes are an outer loop.
+// reals move where r2c of n moves 4.
+// Only the last axis; other axes are an outer loop.
 #include <algorithm>
 #include <cmath>
 #include <optional>
