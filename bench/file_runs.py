@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,13 @@ from peers import Absent
 
 SLACK_BYTES = 160 << 20
 _CHUNK = 1 << 20  # elements
-_LIMIT_BYTES = 512 << 20  # the disk's speeds are those of a file of at most so many
+_LIMIT_BYTES = 1 << 30  # the disk's speeds are those of files of at most so many
 _CAP_FACTOR, _CAP_LEAST_SECONDS = 10, 120  # a peer may take so many times spanfft's time, where no target says more
 _CAP_MARGIN = 1.5  # a target against a peer is decided beyond its own factor; later turns of spanfft may be slower
 _CAP_FIRST_SECONDS = 3600.0  # of spanfft's own first run
+# Of limits.LARGE, in rows: which of the two, and what of it.
+_LARGE_SPEEDS = {"read": (0, "read"), "write": (0, "write"), "both": (0, "both"), "rewrite": (1, "write"),
+                 "both_again": (1, "both")}  # fmt: skip
 TOLERANCES = {"double": 1e-12, "float": 1e-5}  # relative, of a value of the spectrum
 _ENGINES = {"presto": "FFTW", "out-of-core-fft": "numpy", "dask": "numpy"}
 _PR_SET_PDEATHSIG, _prctl = 1, ctypes.CDLL(None).prctl
@@ -236,6 +239,36 @@ def run_command(command: list[str], output: Path, group: Group, cap_seconds: flo
                    usage.ru_inblock * block, usage.ru_oublock * block, seconds if stopped else None)  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """One of spanfft's: its requests, and bytes (read, written)."""
+
+    blocks: limits.Blocks
+    moved: tuple[int, int]
+
+
+def own_sweeps(said: dict[str, Any], output_bytes: int) -> list[Sweep]:
+    """From what spanfft said of a run: each step's mean sizes of requests. What is written is in new files (scratch and
+    the output, once each) before it is in old ones."""
+    report = said["ranks"][0]
+    ring = re.search(r"^io .*depth (\d+)", said["explain"], re.M)
+    depth, page = int(ring[1]) if ring else limits.THREADS, resource.getpagesize()
+
+    def mean(moved: int, requests: int) -> int:
+        return min(max(1, round(moved / max(1, requests) / page)) * page, limits.BLOCK_BYTES)
+
+    sweeps, room = [], report["scratch_bytes"] + output_bytes
+    for step in report["steps"]:
+        counted = step["counted"]
+        read, written = counted["disk_read_bytes"], counted["disk_written_bytes"]
+        if step["depth"] or not read + written:
+            continue
+        sizes = mean(read, counted["disk_reads"]), mean(written, counted["disk_writes"])
+        sweeps.append(Sweep(limits.Blocks(*sizes, depth, room >= written), (read, written)))
+        room -= written
+    return sweeps
+
+
 class Session:
     """The turns of one case, which may be taken in several sittings: what was seen so far stays in its folder.
 
@@ -251,8 +284,8 @@ class Session:
         self.absent: dict[str, str] = {}
         self.at_least: dict[str, float] = {}
         self.errors: dict[str, float] = {}
-        self.speeds: list[limits.DiskSpeeds] = []  # at limits' own block size
-        self.own_speeds: list[limits.DiskSpeeds] = []  # at spanfft's
+        self.speeds: list[list[limits.DiskSpeeds]] = []  # a turn: of limits.LARGE
+        self.own_speeds: list[list[limits.DiskSpeeds]] = []  # a turn: of spanfft's sweeps
         self.turns = 0
         if not self._restore():
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -279,8 +312,7 @@ class Session:
         return False
 
     def _key(self) -> tuple[Any, ...]:
-        measures = tuple(field.name for field in fields(limits.DiskSpeeds))
-        return self.case, machine.library_commit(), tuple(self.outcomes), measures
+        return self.case, machine.library_commit(), tuple(self.outcomes), limits.LARGE, _LIMIT_BYTES
 
     def keep(self) -> None:
         names = ("outcomes", "absent", "at_least", "errors", "speeds", "own_speeds", "turns", "source")
@@ -292,35 +324,26 @@ class Session:
             if name not in self.absent:
                 self._run(name)
         size = min(self.case.input_bytes, _LIMIT_BYTES)
-        self.speeds.append(limits.disk_speeds(self.folder, size))
-        self.own_speeds.append(limits.disk_speeds(self.folder, size, *self.blocks()))
+        large = len(limits.LARGE)
+        speeds = limits.disk_speeds(self.folder, size, [*limits.LARGE, *(sweep.blocks for sweep in self.sweeps())])
+        self.speeds.append(speeds[:large])
+        self.own_speeds.append(speeds[large:])
         self.turns += 1
         self.keep()
 
-    def _own(self) -> list[dict[str, Any]]:
-        """What spanfft said of its runs."""
-        return [outcome.said for outcome in self.outcomes.get("spanfft", []) if outcome.said]
+    def sweeps(self) -> list[Sweep]:
+        """spanfft's, as it counted them; none before it has run."""
+        done = [outcome.said for outcome in self.outcomes.get("spanfft", []) if outcome.said]
+        return own_sweeps(done[0], self.case.output_bytes) if done else []
 
-    def _moved_seconds(self, speed: limits.DiskSpeeds) -> float:
-        """The least in which the bytes that spanfft moved can be moved at these speeds."""
-        if not self._own():
-            return 0.0
-        report = self._own()[0]["ranks"][0]
-        read, written = (report["counted"][f"disk_{way}_bytes"] for way in ("read", "written"))
-        fresh = min(written, report["scratch_bytes"] + self.case.output_bytes)
-        return speed.seconds(read, fresh, written - fresh)
+    def _two_sweeps_seconds(self, speeds: list[limits.DiskSpeeds]) -> float:
+        return sum(speed.seconds(self.case.input_bytes, self.case.input_bytes) for speed in speeds)
 
-    def blocks(self) -> tuple[int, int]:
-        """Block size and depth of spanfft's own requests, on average."""
-        done = self._own()
-        if not done:
-            return limits.BLOCK_BYTES, limits.DEPTH
-        counted = done[0]["ranks"][0]["counted"]
-        requests = counted["disk_reads"] + counted["disk_writes"]
-        mean = (counted["disk_read_bytes"] + counted["disk_written_bytes"]) / max(1, requests)
-        ring = re.search(r"^io .*depth (\d+)", done[0]["explain"], re.M)
-        power = 2 ** round(math.log2(max(mean, resource.getpagesize())))
-        return min(power, limits.BLOCK_BYTES), int(ring[1]) if ring else limits.THREADS
+    def _moved_seconds(self, speeds: list[limits.DiskSpeeds]) -> float:
+        """The least for what spanfft's sweeps moved, at the speeds of limits.LARGE."""
+        fresh, again = speeds
+        each = [(fresh if sweep.blocks.fresh else again).seconds(*sweep.moved) for sweep in self.sweeps()]
+        return sum(each)
 
     def cap(self, name: str) -> float:
         """Seconds after which a run of this peer is stopped: once the case's target against it is decided.
@@ -368,23 +391,27 @@ class Session:
 
     def found(self) -> dict[str, Any]:
         """Rows' raw material, in the shape of worker.py's, with the disk's speeds in each turn."""
-        block_bytes, depth = self.blocks()
+        sweeps = self.sweeps()
         peers = {name: self._peer(name, done) for name, done in self.outcomes.items() if name not in self.absent}
+        own = [sum(s.seconds(*sweep.moved) for s, sweep in zip(turn, sweeps, strict=True)) for turn in self.own_speeds]
+        names = [field.name for field in fields(limits.DiskSpeeds)]
         return {
             "peers": peers,
             "absent": self.absent,
             "at_least": self.at_least,
             "limit": "two reads and two writes of the data by fio, in turn or both at once",
-            "limit_seconds": [speed.two_sweeps_seconds(self.case.input_bytes) for speed in self.speeds],
+            "limit_seconds": [self._two_sweeps_seconds(turn) for turn in self.speeds],
+            "moved_seconds": [self._moved_seconds(turn) for turn in self.speeds],
+            "disk": {name: [getattr(turn[i], of) for turn in self.speeds] for name, (i, of) in _LARGE_SPEEDS.items()},
             "own_blocks": {
-                "block_bytes": block_bytes,
-                "depth": depth,
-                "seconds": [speed.two_sweeps_seconds(self.case.input_bytes) for speed in self.own_speeds],
-                "moved_seconds": [self._moved_seconds(speed) for speed in self.own_speeds],
-            },
-            "moved_seconds": [self._moved_seconds(speed) for speed in self.speeds],
-            "disk": {
-                field.name: [getattr(speed, field.name) for speed in self.speeds] for field in fields(limits.DiskSpeeds)
+                "moved_seconds": own,
+                "sweeps": [
+                    {
+                        **asdict(sweep.blocks),
+                        **{name: [getattr(turn[i], name) for turn in self.own_speeds] for name in names},
+                    }
+                    for i, sweep in enumerate(sweeps)
+                ],
             },
             "page_bytes": resource.getpagesize(),
         }

@@ -2,9 +2,10 @@
 
 Memory: one copy of the array by libc's memcpy (which streams past the cache at these sizes), by all cores at once:
 on one rank by threads, on ranks by each copying its part. No transform that reads and writes the array can be faster.
-Disk: what fio does with direct I/O in blocks of one size, so many under way: it writes a fresh file, overwrites it,
-reads it, and reads it while it writes another, fresh and again. Two sweeps need 2 reads and 2 writes of the data, of
-which the first is to a fresh file.
+Disk: what fio does with direct I/O in blocks of given sizes, so many under way: it reads a file, writes another, fresh
+or there before, and reads the one while it writes a third. Blocks shorter than a MiB are taken in random order, each
+once, as spanfft's short requests lie a column apart: in the file's order the kernel merges them into longer ones. Two
+sweeps need 2 reads and 2 writes of the data, of which the first is to a fresh file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,33 +62,37 @@ def _together(works: list[Callable[[], None]]) -> None:
 
 
 @dataclass(frozen=True)
-class DiskSpeeds:
-    """Bytes a second, of a fresh file and of one that is overwritten.
+class Blocks:
+    """What a sweep asks of the disk: sizes of its requests, and so many under way each way."""
 
-    `both` is of one direction while the other goes on beside it."""
+    read_bytes: int
+    write_bytes: int
+    depth: int
+    fresh: bool  # it writes a new file, not what is there
+
+
+LARGE = Blocks(BLOCK_BYTES, BLOCK_BYTES, DEPTH, True), Blocks(BLOCK_BYTES, BLOCK_BYTES, DEPTH, False)
+
+
+@dataclass(frozen=True)
+class DiskSpeeds:
+    """Bytes a second for some Blocks: read, written, and each way while the other goes on beside it."""
 
     read: float
     write: float
-    rewrite: float
     both: float
-    both_again: float
 
-    def seconds(self, read_bytes: float, fresh_bytes: float, again_bytes: float) -> float:
-        """The least in which so much is read, written to fresh files and overwritten.
+    def seconds(self, read_bytes: float, written_bytes: float) -> float:
+        """The least in which so much is read and written.
 
         One way after the other, or both at once: which a disk does faster differs, a program is free to do either, and
         spanfft does both at once. Only the smaller of the two is a limit."""
-        written = fresh_bytes + again_bytes
-        reading, writing = read_bytes / self.read, fresh_bytes / self.write + again_bytes / self.rewrite
-        if not read_bytes or not written:
+        reading, writing = read_bytes / self.read, written_bytes / self.write
+        if not read_bytes or not written_bytes:
             return reading + writing
-        both = fresh_bytes / self.both + again_bytes / self.both_again  # for all that is written
-        share = min(1.0, read_bytes / written), min(1.0, written / read_bytes)  # of either, that goes beside the other
-        at_once = share[0] * both + (1 - share[0]) * writing + (1 - share[1]) * reading
-        return min(reading + writing, at_once)
-
-    def two_sweeps_seconds(self, count_bytes: int) -> float:
-        return self.seconds(2 * count_bytes, count_bytes, count_bytes)
+        beside = min(read_bytes, written_bytes)
+        alone = (read_bytes - beside) / self.read + (written_bytes - beside) / self.write
+        return min(reading + writing, beside / self.both + alone)
 
 
 def require_fio() -> str:
@@ -98,57 +103,80 @@ def require_fio() -> str:
     return path
 
 
-# fio's jobs, (what, file), stage by stage. The second file is fresh in `both` and overwritten in `both-again`.
-_STAGES = {
-    "write": (("write", "limit-1.bin"),),
-    "rewrite": (("write", "limit-1.bin"),),
-    "read": (("read", "limit-1.bin"),),
-    "both": (("read", "limit-1.bin"), ("write", "limit-2.bin")),
-    "both-again": (("read", "limit-1.bin"), ("write", "limit-2.bin")),
+_PIECE_BYTES = 1 << 20  # spanfft cuts longer runs into such; what is shorter lies a column apart
+_SOURCE, _ALONE, _BESIDE = "limit-source.bin", "limit-alone.bin", "limit-beside.bin"
+# Best first: kernels may refuse io_uring, and some tmpfs direct I/O. Without registered memory and files fio moved two
+# thirds as much as with them.
+_WAYS = {
+    "io_uring": ["--direct=1", "--fixedbufs=1", "--registerfiles=1"],
+    "libaio": ["--direct=1"],
+    "psync": ["--direct=0"],
 }
-# Engine and direct I/O, best first: kernels may refuse io_uring, and some tmpfs direct I/O.
-_WAYS = (("io_uring", 1), ("libaio", 1), ("psync", 0))
 
 
-def _fio_jobs() -> list[str]:
-    """Stages begin when the one before has ended; a stage's jobs run at once."""
-    options = []
-    for stage, jobs in _STAGES.items():
-        for i, (what, file) in enumerate(jobs):
-            options += [f"--name={stage}", f"--filename={file}", f"--rw={what}"]
-            options += [] if i else ["--stonewall"]
-            options += ["--end_fsync=1"] if what == "write" else []
-    return options
+def _job(stage: str, what: str, file: str, block_bytes: int, count_bytes: int) -> list[str]:
+    order = "rand" if block_bytes < _PIECE_BYTES else ""  # in the file's order the kernel would merge them
+    size = max(1, count_bytes // block_bytes) * block_bytes
+    options = [f"--name={stage}", f"--filename={file}", f"--rw={order}{what}", f"--bs={block_bytes}", f"--size={size}"]
+    return options + (["--end_fsync=1"] if what == "write" else [])
 
 
-def parse_fio(output: str, count_bytes: int) -> DiskSpeeds:
-    """From fio's JSON, before which it may have put notes. A stage lasts until the slower of its jobs ends."""
+def _stages(blocks: Blocks, count_bytes: int) -> list[str]:
+    """fio's jobs: read, write, then both at once. Stages begin when the one before has ended."""
+    options = _job("read", "read", _SOURCE, blocks.read_bytes, count_bytes)
+    options += [*_job("write", "write", _ALONE, blocks.write_bytes, count_bytes), "--stonewall"]
+    options += [*_job("both", "read", _SOURCE, blocks.read_bytes, count_bytes), "--stonewall"]
+    return options + _job("both", "write", _BESIDE, blocks.write_bytes, count_bytes)
+
+
+def parse_fio(output: str) -> dict[str, float]:
+    """Bytes a second of each stage, from fio's JSON, before which it may have put notes.
+
+    A stage lasts until the slower of its jobs ends, and counts what one of them moved."""
     found, _ = json.JSONDecoder().raw_decode(output, output.index("{"))
-    seconds = dict.fromkeys(_STAGES, 1e-3)  # fio counts milliseconds
+    seconds: dict[str, float] = {}
+    moved: dict[str, int] = {}
     for job in found["jobs"]:
         name, ways = job["jobname"], (job["read"], job["write"])
-        if job["error"] or sum(way["io_bytes"] for way in ways) != count_bytes:
-            raise OSError(f"fio's job {name} did not move {count_bytes} bytes: error {job['error']}")
-        seconds[name] = max(seconds[name], *(way["runtime"] / 1e3 for way in ways))
-    speed = {stage: count_bytes / t for stage, t in seconds.items()}
-    return DiskSpeeds(*(speed[stage] for stage in ("read", "write", "rewrite", "both", "both-again")))
+        wanted, done = int(job["job options"]["size"]), sum(way["io_bytes"] for way in ways)
+        if job["error"] or done != wanted:
+            raise OSError(f"fio's job {name} moved {done} bytes, not {wanted}: error {job['error']}")
+        seconds[name] = max(seconds.get(name, 1e-3), *(way["runtime"] / 1e3 for way in ways))  # it counts milliseconds
+        moved[name] = min(moved.get(name, done), done)
+    return {name: moved[name] / seconds[name] for name in seconds}
 
 
-def disk_speeds(folder: Path, count_bytes: int, block_bytes: int = BLOCK_BYTES, depth: int = DEPTH) -> DiskSpeeds:
-    """fio writes, reads, and does both at once with files of so many bytes in `folder`; leaves nothing there."""
-    moved = max(1, count_bytes // block_bytes) * block_bytes
-    sizes = [f"--size={moved}", f"--bs={block_bytes}", f"--iodepth={depth}"]
-    command = [require_fio(), "--output-format=json", "--thread", *sizes]  # threads end with it, processes may not
+def _fio(folder: Path, depth: int, jobs: list[str]) -> dict[str, float]:
+    # Threads end with it, processes may not.
+    command = [require_fio(), "--output-format=json", "--thread", f"--iodepth={depth}"]
     said = []
-    try:
-        for engine, direct in _WAYS:
-            way = [f"--ioengine={engine}", f"--direct={direct}"]
-            # In the folder, as fio takes a colon in a file's name for the end of it.
-            done = subprocess.run([*command, *way, *_fio_jobs()], cwd=folder, capture_output=True, text=True)
-            if not done.returncode:
-                return parse_fio(done.stdout, moved)
-            said.append(f"{engine}: {(done.stderr.strip().splitlines() or ['no message'])[0]}")
-    finally:
-        for file in {file for jobs in _STAGES.values() for _, file in jobs}:
-            (folder / file).unlink(missing_ok=True)
+    for engine, options in _WAYS.items():
+        # In the folder, as fio takes a colon in a file's name for the end of it.
+        whole = [*command, f"--ioengine={engine}", *options, *jobs]
+        done = subprocess.run(whole, cwd=folder, capture_output=True, text=True)
+        if not done.returncode:
+            return parse_fio(done.stdout)
+        said.append(f"{engine}: {(done.stderr.strip().splitlines() or ['no message'])[0]}")
     raise OSError(f"fio can't measure {folder}: {'; '.join(said)}")
+
+
+def disk_speeds(folder: Path, count_bytes: int, sweeps: Sequence[Blocks]) -> list[DiskSpeeds]:
+    """fio reads, writes, and does both at once with files of so many bytes in `folder`, as each of the sweeps does.
+
+    Leaves nothing there."""
+    files = [folder / name for name in (_SOURCE, _ALONE, _BESIDE)]
+    count_bytes = max(count_bytes, *(max(blocks.read_bytes, blocks.write_bytes) for blocks in sweeps))
+    whole_bytes = -(-count_bytes // _PIECE_BYTES) * _PIECE_BYTES
+    speeds = []
+    try:
+        prepare = [_job("prepare", "write", file.name, _PIECE_BYTES, whole_bytes) for file in files]
+        _fio(folder, DEPTH, [option for job in prepare for option in job])
+        for blocks in sweeps:
+            for file in files[1:] if blocks.fresh else []:
+                file.unlink()
+            found = _fio(folder, blocks.depth, _stages(blocks, count_bytes))
+            speeds.append(DiskSpeeds(found["read"], found["write"], found["both"]))
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
+    return speeds

@@ -97,12 +97,14 @@ def make_rows(case: Case, found: dict[str, Any], common: Row, about: dict[str, s
             }
             if "disk" in found:
                 row["disk_bytes_per_second"] = {key: statistics.median(v) for key, v in found["disk"].items()}
-                own = found["own_blocks"]
-                factor = statistics.median(a / b for a, b in zip(seconds, own["seconds"], strict=True))
-                row["own_blocks"] = {**own, "seconds": statistics.median(own["seconds"]), "factor": factor}
                 if name == "spanfft":
-                    row["own_blocks"] |= _of_moved(seconds, own["moved_seconds"])
                     row |= _of_moved(seconds, found["moved_seconds"])
+                    own = found["own_blocks"]
+                    sweeps = [
+                        {key: statistics.median(v) if isinstance(v, list) else v for key, v in sweep.items()}
+                        for sweep in own["sweeps"]
+                    ]
+                    row["own_blocks"] = {"sweeps": sweeps, **_of_moved(seconds, own["moved_seconds"])}
         check(row)
         rows.append(row)
     return rows

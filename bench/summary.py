@@ -24,10 +24,14 @@ def _why(row: Row) -> str:
         around = row["median"] - sorted(inside)[len(inside) // 2] if inside else 0.0
         reads, writes = row["read_bytes"] / row["bytes"], row["written_bytes"] / row["bytes"]
         read, write, both = (speeds[name] / 1e9 for name in ("read", "write", "both"))
+        own = row.get("own_blocks", {})
+        alone = (
+            f"; fio takes {_time(own['moved_seconds'])} for its bytes in blocks of its sizes" if "sweeps" in own else ""
+        )
         return (
             f"it reads the data {reads:.2f} times and writes it {writes:.2f} times (two sweeps: 2 and 2), which takes "
             f"{_time(disk)} at the measured {read:.2f} and {write:.2f} GB/s, one after the other (both at once, it "
-            f"did {both:.2f} GB/s each way); {_time(around)} are the command's start and end and the last fsync"
+            f"did {both:.2f} GB/s each way){alone}; {_time(around)} are the command's start and end and the last fsync"
         )
     if not predicted:
         return "no counts"
@@ -43,6 +47,45 @@ def _why(row: Row) -> str:
         f"{flops / 1e9:.3g} Gflop of computing that the sweeps don't hide"
     )
     return text + (f", and messages of {sent / 2**20:.0f} MiB" if sent else "")
+
+
+def _fitted(rows: list[Row]) -> tuple[float, float] | None:
+    """Seconds a byte, either way, and a request, that explain the medians best: least squares of relative errors."""
+    totals = [_disk_totals(row) for row in rows]
+    pairs = [(moved / row["median"], asked / row["median"]) for row, (moved, asked) in zip(rows, totals, strict=True)]
+    aa, ab, bb = (sum(x[i] * x[j] for x in pairs) for i, j in ((0, 0), (0, 1), (1, 1)))
+    a, b, determinant = sum(x[0] for x in pairs), sum(x[1] for x in pairs), aa * bb - ab * ab
+    if len(pairs) < 3 or determinant <= 1e-9 * aa * bb:
+        return None
+    return (a * bb - b * ab) / determinant, (b * aa - a * ab) / determinant
+
+
+def _disk_totals(row: Row) -> tuple[float, float]:
+    """Bytes and requests, both ways, that a run counted."""
+    counted = row["counted"]["forward"]
+    moved, asked = counted["disk_read_bytes"] + counted["disk_written_bytes"], counted["disk_reads"]
+    return moved, asked + counted["disk_writes"]
+
+
+def _disk_predictions(rows: list[Row]) -> list[str]:
+    """What plans said of spanfft's own cases on disk, and the figures with which they would have been right."""
+    mine = [row for row in rows if row["peer"] == "spanfft" and "disk_bytes_per_second" in row and not row["small"]]
+    mine = [row for row in mine if row.get("counted") and row.get("predicted")]
+    if not mine:
+        return []
+    lines = ["### Predicted and seen, on disk", "", "| case | solver | bytes a request | predicted | seen |",
+             "|---|---|---|---|---|"]  # fmt: skip
+    for row in mine:
+        moved, asked = _disk_totals(row)
+        predicted = _time(row["predicted"]["forward"]["seconds"])
+        size = f"{moved / asked / 1024:.0f} KiB"
+        lines.append(f"| {row['case']} | {row['solver']} | {size} | {predicted} | {_time(row['median'])} |")
+    fitted = _fitted(mine)
+    if fitted:
+        a_byte, a_request = fitted
+        lines += ["", f"All of them together: {1e-9 / a_byte:.2f} GB/s, either way, and {1e6 * a_request:.1f} us a request "
+                      f"beyond its bytes."]  # fmt: skip
+    return [*lines, ""]
 
 
 def _against(target: Target, rival: str, judged: Row, rows: list[Row]) -> float | None:
@@ -138,4 +181,5 @@ def summary(rows: list[Row]) -> str:
             ]
         if name in cases and not first["small"]:
             verdicts += [_verdict(target, name, rows) for target in cases[name].targets]
+    lines += _disk_predictions(rows)
     return "\n".join(lines + (["### Targets", "", *verdicts, ""] if verdicts else []))

@@ -65,9 +65,9 @@ struct Machine {
     double overlap_share = 0;
     std::vector<RateRow> engine_rates;  // measured by the probe; empty: the priors of engine/rates
 
-    double disk_read_bytes_per_second = 1.2e9;
-    double disk_write_bytes_per_second = 1.5e9;
-    double disk_request_seconds = 200e-6;  // one request beyond its bytes, before queueing hides it
+    double disk_read_bytes_per_second = 1.8e9;
+    double disk_write_bytes_per_second = 1.8e9;
+    double disk_request_seconds = 400e-6;  // one request beyond its bytes, before queueing hides it
     int disk_queue_depth = 16;
 
     // Of requests that enough others are under way with; each side may be striped over disks like this one.

@@ -27,7 +27,7 @@ quick_limits = pytest.mark.usefixtures("made_up_speeds")
 
 @pytest.fixture
 def made_up_speeds(monkeypatch):
-    monkeypatch.setattr(limits, "disk_speeds", lambda *_: limits.DiskSpeeds(2e9, 2e9, 2e9, 1e9, 1e9))
+    monkeypatch.setattr(limits, "disk_speeds", lambda *given: [limits.DiskSpeeds(2e9, 2e9, 1e9)] * len(given[2]))
 
 
 SMALL = ("disk-c2c-27-float-4", "disk-r2c-27-float", "disk-c2c-16384x16384", "disk-r2c-1024-float")
@@ -200,49 +200,80 @@ def test_spanfft_goes_first_in_a_turn(tmp_path):
     assert list(session.outcomes) == ["spanfft", "memmap-whole", "memmap-four-step"]
 
 
-def test_the_disk_is_measured_at_any_block_size(tmp_path):
+def test_the_disk_is_measured_in_blocks_of_any_size(tmp_path):
     folder = tmp_path / "a:b"  # fio's own separator of files
     folder.mkdir()
-    for block_bytes, depth in ((4096, 3), (1 << 20, 2), (8 << 20, 16)):
-        speeds = limits.disk_speeds(folder, 3 << 20, block_bytes, depth)
-        assert min(astuple(speeds)) > 0
+    sweeps = [
+        limits.Blocks(4096, 12288, 3, True),
+        limits.Blocks(53248, 1 << 20, 2, False),
+        limits.Blocks(8 << 20, 8 << 20, 16, True),  # larger than the file was to be
+    ]
+    found = limits.disk_speeds(folder, 3 << 20, sweeps)
+    assert len(found) == 3
+    assert min(min(astuple(speeds)) for speeds in found) > 0
     assert list(folder.iterdir()) == []
     assert list(tmp_path.iterdir()) == [folder]
 
 
+def test_short_blocks_are_taken_in_random_order_and_long_ones_in_the_files():
+    jobs = limits._stages(limits.Blocks(53248, 1 << 20, 64, True), 1 << 30)
+    found = [option for option in jobs if option.startswith(("--rw", "--bs", "--size"))]
+    count = (1 << 30) // 53248 * 53248
+    short, long = ["--bs=53248", f"--size={count}"], ["--bs=1048576", f"--size={1 << 30}"]
+    assert found == ["--rw=randread", *short, "--rw=write", *long, "--rw=randread", *short, "--rw=write", *long]
+    assert jobs.count("--stonewall") == 2
+
+
 # Name, bytes read, bytes written, milliseconds.
-JOBS = (("write", 0, 6000, 4), ("rewrite", 0, 6000, 3), ("read", 6000, 0, 2), ("both", 6000, 0, 5),
-        ("both", 0, 6000, 12), ("both-again", 6000, 0, 6), ("both-again", 0, 6000, 4))  # fmt: skip
+JOBS = (("read", 6000, 0, 2), ("write", 0, 5000, 4), ("both", 6000, 0, 5), ("both", 0, 5000, 10))
 
 
-def fio_says(jobs=JOBS, error=0):
+def fio_says(jobs=JOBS, error=0, short=0):
     """What of fio's JSON is used."""
     return "note: depth is capped\n" + json.dumps({"jobs": [
-        {"jobname": name, "error": error, "job_runtime": ms,
+        {"jobname": name, "error": error, "job options": {"size": str(read + written + short)},
          "read": {"io_bytes": read, "runtime": ms if read else 0},
          "write": {"io_bytes": written, "runtime": ms if written else 0}}
         for name, read, written, ms in jobs]})  # fmt: skip
 
 
 def test_speeds_are_those_that_fio_saw():
-    speeds = limits.parse_fio(fio_says(), 6000)
-    assert astuple(speeds) == pytest.approx((3e6, 1.5e6, 2e6, 5e5, 1e6))
+    assert limits.parse_fio(fio_says()) == pytest.approx({"read": 3e6, "write": 1.25e6, "both": 5e5})
     at_once = [(name, read, written, 0) for name, read, written, _ in JOBS]  # below fio's millisecond
-    assert limits.parse_fio(fio_says(at_once), 6000).read == pytest.approx(6e6)
-    with pytest.raises(OSError, match="did not move 7000 bytes"):
-        limits.parse_fio(fio_says(), 7000)
+    assert limits.parse_fio(fio_says(at_once))["read"] == pytest.approx(6e6)
+    with pytest.raises(OSError, match="moved 6000 bytes, not 6001"):
+        limits.parse_fio(fio_says(short=1))
     with pytest.raises(OSError, match="error 28"):
-        limits.parse_fio(fio_says(error=28), 6000)
+        limits.parse_fio(fio_says(error=28))
 
 
 def test_bytes_take_the_smaller_time_of_in_turn_and_at_once():
-    assert limits.DiskSpeeds(4.0, 2.0, 3.0, 2.0, 2.0).seconds(8, 2, 6) == 4.0  # both at once; in turn 2 + 1 + 2
-    assert limits.DiskSpeeds(4.0, 2.0, 3.0, 1.0, 1.0).seconds(8, 2, 6) == 5.0  # in turn; both at once 8
-    assert limits.DiskSpeeds(4.0, 2.0, 3.0, 1.0, 4.0).seconds(8, 2, 6) == 3.5  # a quarter of 8 at 1, the rest at 4
-    assert limits.DiskSpeeds(4.0, 2.0, 3.0, 2.0, 2.0).seconds(12, 2, 6) == 5.0  # the last 4 are read alone
-    assert limits.DiskSpeeds(4.0, 2.0, 3.0, 2.0, 4.0).seconds(4, 2, 6) == 1.25 + 1.5  # and half written alone
-    assert limits.DiskSpeeds(4.0, 2.0, 3.0, 1.0, 1.0).seconds(8, 0, 0) == 2.0
-    assert limits.DiskSpeeds(4.0, 2.0, 3.0, 2.0, 2.0).two_sweeps_seconds(6) == 6.0
+    assert limits.DiskSpeeds(4.0, 2.0, 2.0).seconds(8, 8) == 4.0  # both at once; in turn 2 + 4
+    assert limits.DiskSpeeds(4.0, 2.0, 1.0).seconds(8, 8) == 6.0  # in turn; both at once 8
+    assert limits.DiskSpeeds(4.0, 2.0, 2.0).seconds(12, 8) == 5.0  # the last 4 are read alone
+    assert limits.DiskSpeeds(4.0, 2.0, 2.0).seconds(4, 8) == 4.0  # the last 4 are written alone; in turn 5
+    assert limits.DiskSpeeds(4.0, 2.0, 1.0).seconds(8, 0) == 2.0
+
+
+def test_sweeps_are_held_to_their_own_requests():
+    page = 4096
+
+    def step(depth, read, reads, written, writes):
+        counted = dict(disk_read_bytes=read, disk_reads=reads, disk_written_bytes=written, disk_writes=writes)
+        return {"depth": depth, "counted": counted}
+
+    steps = [step(0, 1 << 20, 20, 1 << 20, 1), step(1, 9, 9, 9, 9), step(0, 1 << 20, 37, 1 << 20, 256),
+             step(0, 0, 0, 0, 0), step(0, 1 << 20, 1, 1 << 20, 1 << 20)]  # fmt: skip
+    said = {"explain": "x\nio       io_uring, depth 64\n", "ranks": [{"scratch_bytes": 1 << 20, "steps": steps}]}
+    sweeps = file_runs.own_sweeps(said, 1 << 20)
+    assert [astuple(sweep.blocks) for sweep in sweeps] == [
+        (13 * page, 1 << 20, 64, True),
+        (7 * page, page, 64, True),
+        (1 << 20, page, 64, False),  # no new file is left, and no request is below a page
+    ]
+    assert {sweep.moved for sweep in sweeps} == {(1 << 20, 1 << 20)}
+    said["explain"] = "io       threads"
+    assert file_runs.own_sweeps(said, 1 << 20)[0].blocks.depth == limits.THREADS
 
 
 def fake_fio(folder: Path, script: str) -> str:
@@ -257,10 +288,10 @@ def test_another_engine_is_taken_where_io_uring_is_refused(tmp_path, monkeypatch
     (tmp_path / "said.json").write_text(fio_says())
     refuse = 'case "$*" in *io_uring*) echo "io_uring: not permitted" >&2; exit 1;; esac'
     monkeypatch.setenv("PATH", fake_fio(tmp_path / "bin", f"{refuse}; /bin/cat {tmp_path}/said.json"))
-    assert limits.disk_speeds(tmp_path, 6000, 1000, 2).read == pytest.approx(3e6)
+    assert limits._fio(tmp_path, 2, [])["read"] == pytest.approx(3e6)
     monkeypatch.setenv("PATH", fake_fio(tmp_path / "none", "echo no such luck >&2; exit 1"))
     with pytest.raises(OSError, match="io_uring: no such luck; libaio: no such luck"):
-        limits.disk_speeds(tmp_path, 6000, 1000, 2)
+        limits._fio(tmp_path, 2, [])
 
 
 def test_without_fio_the_remedy_is_named_before_anything_runs(tmp_path, monkeypatch):
@@ -273,4 +304,4 @@ def test_without_fio_the_remedy_is_named_before_anything_runs(tmp_path, monkeypa
     assert "--" not in ran.stderr, "something was run"
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match="apt-get install fio"):
-        limits.disk_speeds(tmp_path, 4096, 4096, 1)
+        limits.disk_speeds(tmp_path, 4096, limits.LARGE)

@@ -188,7 +188,7 @@ TEST(RowPasses, IsChosenWhereColumnsHaveShortRuns) {
     const Planner planner{Machine()};
     const auto solver = [&](const char* text) { return planner.plan(Problem::parse(text).value()).value()->solver; };
     EXPECT_EQ(solver("c2c 16384x16384 forward float memory=512MiB"), "row_passes");
-    EXPECT_EQ(solver("c2c 512x512x512 forward float memory=512MiB"), "axis_passes");  // one run a panel of slabs
+    EXPECT_EQ(solver("c2c 64x2048x1024 forward float memory=512MiB"), "axis_passes");  // its columns have long ones
     EXPECT_EQ(solver("c2c 16411x16384 forward float memory=512MiB"), "axis_passes");  // a prime
 }
 
@@ -386,7 +386,7 @@ TEST(ManyPasses, IsChosenWhereTwoSweepsHaveShortRuns) {
     };
     EXPECT_EQ(solver("c2c 1073741824 forward double memory=16MiB"), "superlevels");
     EXPECT_EQ(solver("c2c 1073741824 forward double memory=64MiB"), "many_passes");
-    EXPECT_EQ(solver("c2c 1073741824 forward double memory=4GiB"), "two_pass");
+    EXPECT_EQ(solver("c2c 1073741824 forward double memory=8GiB"), "two_pass");
     EXPECT_EQ(solver("r2c 1073741824 forward float memory=12MiB"), "many_passes");
     EXPECT_EQ(solver("c2c 1073741827 forward double memory=1GiB"), "chirp_passes");
     EXPECT_EQ(solver("c2c 735134400 forward double memory=12MiB"), "many_passes");  // 1344 divisors

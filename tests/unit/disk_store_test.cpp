@@ -232,7 +232,7 @@ TEST(AsyncIo, EndsABatchAtItsFirstError) {
     FaultPlan faults;
     faults.fail_at = 100;
     FaultyStore store(memory, faults);
-    AsyncIo io(AsyncIo::Kind::read, 4);
+    AsyncIo io(AsyncIo::Kind::read, 1);  // of several, others may end the batch before the one that failed can say so
     std::vector<char> target(1 << 16);
     const std::function<DiskRun(index_t, index_t, index_t)> run = [&](index_t, index_t, index_t i) {
         return DiskRun{i * 16, target.data() + i * 16, 16, false};
@@ -243,7 +243,7 @@ TEST(AsyncIo, EndsABatchAtItsFirstError) {
     batch.run = &run;
     io.start(batch);
     EXPECT_EQ(io.wait(batch).code(), Code::io_error);
-    EXPECT_LT(faults.operations.load(), 4096);
+    EXPECT_EQ(faults.operations.load(), 100);
     faults.fail_at = 0;
     faults.operations = 0;
     io.start(batch);  // the same batch can run again
