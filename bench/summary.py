@@ -82,9 +82,8 @@ def _disk_predictions(rows: list[Row]) -> list[str]:
         lines.append(f"| {row['case']} | {row['solver']} | {size} | {predicted} | {_time(row['median'])} |")
     fitted = _fitted(mine)
     if fitted:
-        a_byte, a_request = fitted
-        lines += ["", f"All of them together: {1e-9 / a_byte:.2f} GB/s, either way, and {1e6 * a_request:.1f} us a request "
-                      f"beyond its bytes."]  # fmt: skip
+        rate, each = f"{1e-9 / fitted[0]:.2f} GB/s, either way", f"{1e6 * fitted[1]:.1f} us a request beyond its bytes"
+        lines += ["", f"All of them together: {rate}, and {each}."]
     return [*lines, ""]
 
 

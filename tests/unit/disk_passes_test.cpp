@@ -189,7 +189,7 @@ TEST(RowPasses, IsChosenWhereColumnsHaveShortRuns) {
     const auto solver = [&](const char* text) { return planner.plan(Problem::parse(text).value()).value()->solver; };
     EXPECT_EQ(solver("c2c 16384x16384 forward float memory=512MiB"), "row_passes");
     EXPECT_EQ(solver("c2c 64x2048x1024 forward float memory=512MiB"), "axis_passes");  // its columns have long ones
-    EXPECT_EQ(solver("c2c 16411x16384 forward float memory=512MiB"), "axis_passes");  // a prime
+    EXPECT_EQ(solver("c2c 16411x16384 forward float memory=512MiB"), "axis_passes");   // a prime
 }
 
 class ChirpPasses : public testing::TestWithParam<PassCase> {};
