@@ -321,13 +321,24 @@ typedef struct spanfft_store {
     int64_t header_bytes; /* of it */
     int32_t packed;       /* file: a half spectrum of even n in n/2 numbers, X[n/2] as imaginary part of X[0] */
     spanfft_box_transfer transfer; /* NULL: a file. Needs spanfft_problem.input_chunk (output_chunk) */
-    void* user;                    /* handed to transfer */
+    void* user;                    /* handed to transfer and finish */
+    /* With transfer, for a journal. Input: any text that changes whenever what the array holds does; NULL or "": there
+     * is no journal, and a note of the run says so. Output: any text that says how the array is stored, or NULL; a run
+     * with another text is refused where one is unfinished. */
+    const char* identity;
+    /* Output with transfer; NULL: none. Called once, by the thread that called spanfft, when every box was written and
+     * before anything goes that the output is made of: write what is buffered, flush it to the disk, give it its name.
+     * SPANFFT_OK, or a code after spanfft_set_error(): then the run ends with both, and with a journal the same call
+     * goes on from there. What is written after it has returned is lost if the machine stops. */
+    int (*finish)(void* user);
 } spanfft_store;
 
 /* As spanfft_transform_file, for arrays in files and behind functions. What memory does not hold goes through a file in
  * scratch_folder in one more sweep, so that each chunk is read, or written, once (docs/out-of-core.md); two chunks of
  * the budget are left to the function. Whoever keeps the output sees to it that it appears only when whole: it is
- * whole when this returns SPANFFT_OK. scratch_folder: NULL is the output file's folder. */
+ * whole when `finish` is called, and when this returns SPANFFT_OK. A run that goes on after another was killed
+ * (spanfft_plan_set_journal) reads only boxes of the input that are not in its file yet, and writes all of the output,
+ * so what the other one had written of that is to be thrown away. scratch_folder: NULL is the output file's folder. */
 SPANFFT_API int spanfft_transform_stores(spanfft_plan* plan, const spanfft_store* input, const spanfft_store* output,
                                          const char* scratch_folder, spanfft_progress progress, void* user);
 /* The sentence that goes with the code a callback returns; copied. Of this thread. */
@@ -378,6 +389,10 @@ typedef struct spanfft_block_callbacks {
     void* user;                       /* handed to both */
     int32_t thread_safe;              /* 0: one thread of the library makes all calls, one after the other. 1: the
                                          threads that read and write do, several at once, with 128 KiB of stack */
+    /* What they do, such as "whiten 2"; copied. With a journal, a run that goes on gives them only the blocks that are
+     * not done, and must have the same name: so they must depend on the block and its place alone, and another name is
+     * needed when they change. NULL or "": there is no journal, and a note of the run says so. */
+    const char* name;
 } spanfft_block_callbacks;
 /* Has the file transforms that follow call these for the blocks of this rank; NULL: none any more. Not collective, but
  * all ranks must have the same kinds of callbacks, or the transform is refused. */

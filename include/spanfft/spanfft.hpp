@@ -250,6 +250,10 @@ struct Store {
     std::string header;             // output file: goes before the array
     bool packed = false;            // file: a half spectrum of even n in n/2 numbers
     Transfer transfer;              // empty: a file. Needs Problem::input_chunk (output_chunk)
+    // With transfer, for a journal: see spanfft_store.identity. Of an output: called when every box was written; what it
+    // throws ends the run as what transfer throws does.
+    std::string identity;
+    std::function<void()> finish;
 
     // The C struct; points into this object.
     spanfft_store c() const {
@@ -261,14 +265,23 @@ struct Store {
         store.header_bytes = static_cast<std::int64_t>(header.size());
         store.packed = packed ? 1 : 0;
         if (transfer) store.transfer = &move_box;
-        store.user = const_cast<Transfer*>(&transfer);
+        if (transfer && finish) store.finish = &end;
+        store.user = const_cast<Store*>(this);
+        store.identity = identity.empty() ? nullptr : identity.c_str();
         return store;
     }
 
   private:
     static int move_box(const std::int64_t* first, const std::int64_t* extent, void* data, void* user) {
+        return told([&] { static_cast<const Store*>(user)->transfer(first, extent, data); });
+    }
+    static int end(void* user) {
+        return told([&] { static_cast<const Store*>(user)->finish(); });
+    }
+    template <class Call>
+    static int told(const Call& call) {
         try {
-            (*static_cast<const Transfer*>(user))(first, extent, data);
+            call();
             return SPANFFT_OK;
         } catch (const Error& error) {
             spanfft_set_error(error.what());
@@ -276,7 +289,7 @@ struct Store {
         } catch (const std::exception& failure) {
             spanfft_set_error(failure.what());
         } catch (...) {
-            spanfft_set_error("a function that moves boxes threw an exception");
+            spanfft_set_error("a function of a store threw an exception");
         }
         return SPANFFT_CALLBACK_FAILED;
     }
@@ -359,7 +372,8 @@ class Plan {
     // What is called for each block of the file transforms that follow; see spanfft_block_callbacks. What a callback
     // throws ends the run with its what(), as an Error of SPANFFT_CALLBACK_FAILED on all ranks. Empty ones: none.
     using BlockCallback = std::function<void(spanfft_block& block)>;
-    void set_callbacks(BlockCallback on_input, BlockCallback on_output, bool thread_safe = false) {
+    void set_callbacks(BlockCallback on_input, BlockCallback on_output, bool thread_safe = false,
+                       const std::string& name = "") {
         callbacks_ = std::make_unique<Callbacks>(Callbacks{std::move(on_input), std::move(on_output)});
         spanfft_block_callbacks c{};
         c.size = sizeof c;
@@ -373,6 +387,7 @@ class Plan {
             };
         c.user = callbacks_.get();
         c.thread_safe = thread_safe ? 1 : 0;
+        c.name = name.c_str();
         detail::check(spanfft_plan_set_callbacks(get(), &c));
     }
 

@@ -18,19 +18,30 @@ Result<spanfft_store> store_from_c(const spanfft_store* given, const char* which
     return store;
 }
 
+// What a function of the caller's says.
+template <class Call>
+Status told(const std::string& name, const Call& call) {
+    spanfft_set_error(nullptr);
+    const int code = call();
+    if (code == SPANFFT_OK) return {};
+    const std::string sentence = spanfft_last_error();
+    const bool known = code > SPANFFT_OK && code <= SPANFFT_CALLBACK_FAILED;
+    return Status(known ? static_cast<Code>(code) : Code::io_error,
+                  sentence.empty() ? cat(name, ": its function returned ", code, " and said no more") : sentence);
+}
+
 BoxTransfer transfer_of(const spanfft_store& store, const char* which) {
     if (!store.transfer) return {};
     const std::string name = store.path ? store.path : which;
-    return [=, transfer = store.transfer, user = store.user](const index_t* first, const index_t* extent,
-                                                             void* data) -> Status {
-        spanfft_set_error(nullptr);
-        const int code = transfer(first, extent, data, user);
-        if (code == SPANFFT_OK) return {};
-        const std::string sentence = spanfft_last_error();
-        const bool known = code > SPANFFT_OK && code <= SPANFFT_CALLBACK_FAILED;
-        return Status(known ? static_cast<Code>(code) : Code::io_error,
-                      sentence.empty() ? cat(name, ": its function returned ", code, " and said no more") : sentence);
+    return [=, transfer = store.transfer, user = store.user](const index_t* first, const index_t* extent, void* data) {
+        return told(name, [&] { return transfer(first, extent, data, user); });
     };
+}
+
+std::function<Status()> finish_of(const spanfft_store& store, const char* which) {
+    if (!store.finish) return {};
+    const std::string name = store.path ? store.path : which;
+    return [=, finish = store.finish, user = store.user] { return told(name, [&] { return finish(user); }); };
 }
 
 // What is set on the plan, and who is told.
@@ -44,6 +55,7 @@ Result<FileRequest> request_of(const spanfft_plan* plan, const char* scratch_fol
         request.scratch_folders = {scratch_folder};
     }
     request.callbacks = plan->callbacks;
+    request.callback_name = plan->callback_name;
     request.journal = plan->journal;
     request.checksums = plan->checksums;
     if (progress) request.progress = [=](index_t done, index_t total) { return progress(done, total, user) != 0; };
@@ -65,6 +77,9 @@ int spanfft_transform_stores(spanfft_plan* plan, const spanfft_store* input, con
             request.header.assign(static_cast<const char*>(target.header), static_cast<size_t>(target.header_bytes));
         request.read_box = transfer_of(source, "the input");
         request.write_box = transfer_of(target, "the output");
+        request.finish = finish_of(target, "the output");
+        if (source.identity) request.input_identity = source.identity;
+        if (target.identity) request.output_identity = target.identity;
         request.packed_input = source.packed != 0;
         request.packed_output = target.packed != 0;
         return plan->executor->transform_file(request);

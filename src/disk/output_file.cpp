@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <random>
@@ -197,14 +198,6 @@ std::vector<Demand> scratch_demands(const std::vector<std::string>& folders, con
     return demands;
 }
 
-// What comes before scratch that goes with no output.
-Status prepare_scratch(const std::vector<std::string>& folders, std::vector<Demand> demands) {
-    for (const std::string& folder : folders) remove_stale_files(folder);
-    SPANFFT_TRY(check_scratch_folders(folders));
-    demands.insert(demands.begin(), {folders[0], 0});
-    return check_space(demands, "");
-}
-
 // A new file of this name, instead of what it led to, or the one that is there.
 // whole_bytes: what publish() shortens it to, behind which there is nothing of value any more when it has.
 Result<std::unique_ptr<FileStore>> kept_file(const std::string& path, index_t whole_bytes, index_t bytes, bool reopen) {
@@ -230,20 +223,41 @@ Result<std::unique_ptr<FileStore>> kept_file(const std::string& path, index_t wh
     return FileStore::adopt(descriptor, path, bytes);
 }
 
-// kept: one name for each demand, or none at all.
-Result<std::unique_ptr<Store>> create_scratch(const std::vector<Demand>& demands, const StripeGeometry& geometry,
-                                              const std::string& stem, const std::vector<std::string>& kept,
-                                              bool reopen, index_t bytes) {
+// An array beside the output, over all scratch folders.
+struct Part {
+    index_t bytes = 0;
+    StripeGeometry geometry;
+    std::string stem;                // of files without names
+    std::vector<std::string> kept;   // their names else: one for each demand
+    std::vector<Demand> demands;
+};
+
+// Scratch, and what chunked arrays are copied into and out of.
+std::array<Part, 3> parts_of(const OutputRequest& request, const std::vector<std::string>& folders) {
+    const StripeGeometry plain{static_cast<int>(folders.size()), kStripeBlockBytes};
+    const KeptFiles kept = request.kept.value_or(KeptFiles());
+    std::array<Part, 3> parts = {
+        Part{request.scratch_bytes, scratch_geometry(request), name_of(request.path), kept.scratch, {}},
+        Part{request.staged_input_bytes, plain, "spanfft-input", kept.staged_input, {}},
+        Part{request.staged_output_bytes, plain, "spanfft-output", kept.staged_output, {}},
+    };
+    for (Part& part : parts) part.demands = scratch_demands(folders, part.geometry, part.bytes);
+    return parts;
+}
+
+Result<std::unique_ptr<Store>> create_part(const Part& part, bool reopen) {
     std::vector<std::unique_ptr<Store>> disks;
-    for (size_t i = 0; i < demands.size(); ++i) {
-        const Demand& demand = demands[i];
-        SPANFFT_ASSIGN(std::unique_ptr<Store> disk, kept.empty()
-                                                        ? create_scratch_file(demand.folder, stem, demand.bytes)
-                                                        : kept_file(kept[i], demand.bytes, demand.bytes, reopen));
+    for (size_t i = 0; i < part.demands.size(); ++i) {
+        const Demand& demand = part.demands[i];
+        SPANFFT_ASSIGN(std::unique_ptr<Store> disk, part.kept.empty()
+                                                        ? create_scratch_file(demand.folder, part.stem, demand.bytes)
+                                                        : kept_file(part.kept[i], demand.bytes, demand.bytes, reopen));
         disks.push_back(std::move(disk));
     }
+    if (disks.empty()) return std::unique_ptr<Store>();
     if (disks.size() == 1) return std::move(disks[0]);
-    return std::unique_ptr<Store>(new StripedStore(std::move(disks), geometry.block_bytes, bytes, geometry.turns));
+    return std::unique_ptr<Store>(
+        new StripedStore(std::move(disks), part.geometry.block_bytes, part.bytes, part.geometry.turns));
 }
 
 }  // namespace
@@ -271,8 +285,11 @@ KeptFiles kept_files(const std::string& output_path, const std::vector<std::stri
     KeptFiles kept;
     kept.output = path(folder, ".spanfft-kept-output");
     kept.journal = path(scratch_folders.empty() ? folder : scratch_folders[0], ".spanfft-journal");
-    for (const std::string& in : scratch_folders) kept.scratch.push_back(path(in, ".spanfft-kept-scratch"));
-    if (scratch_folders.empty()) kept.scratch.push_back(path(folder, ".spanfft-kept-scratch"));
+    for (const std::string& in : scratch_folders.empty() ? std::vector<std::string>{folder} : scratch_folders) {
+        kept.scratch.push_back(path(in, ".spanfft-kept-scratch"));
+        kept.staged_input.push_back(path(in, ".spanfft-kept-input"));
+        kept.staged_output.push_back(path(in, ".spanfft-kept-result"));
+    }
     return kept;
 }
 
@@ -312,16 +329,10 @@ int remove_stale_files(const std::string& folder) {
 
 Result<std::unique_ptr<FileStore>> make_scratch_file(const std::string& folder, const std::string& stem,
                                                      index_t bytes) {
-    SPANFFT_TRY(prepare_scratch({folder}, {{folder, bytes}}));
+    remove_stale_files(folder);
+    SPANFFT_TRY(check_scratch_folders({folder}));
+    SPANFFT_TRY(check_space({{folder, 0}, {folder, bytes}}, ""));
     return create_scratch_file(folder, stem, bytes);
-}
-
-Result<std::unique_ptr<Store>> make_scratch(const std::vector<std::string>& folders, const std::string& stem,
-                                            index_t bytes) {
-    const StripeGeometry geometry{static_cast<int>(folders.size()), kStripeBlockBytes};
-    const std::vector<Demand> demands = scratch_demands(folders, geometry, bytes);
-    SPANFFT_TRY(prepare_scratch(folders, demands));
-    return create_scratch(demands, geometry, stem, {}, false, bytes);
 }
 
 Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& request) {
@@ -352,20 +363,22 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
     for (const std::string& scratch : request.scratch_folders) remove_stale_files(scratch);
     const index_t header_bytes = static_cast<index_t>(request.header.size());
     const index_t whole_bytes = header_bytes + request.payload_bytes, bytes = whole_bytes + request.extra_bytes;
-    const StripeGeometry geometry = scratch_geometry(request);
-    const std::vector<Demand> scratch = scratch_demands(scratch_folders, geometry, request.scratch_bytes);
+    std::unique_ptr<OutputFile> output(new OutputFile());
+    const std::array<Part, 3> parts = parts_of(request, scratch_folders);
     std::vector<Demand> demands = {{folder, bytes}};
-    demands.insert(demands.end(), scratch.begin(), scratch.end());
+    for (const Part& part : parts) demands.insert(demands.end(), part.demands.begin(), part.demands.end());
     if (!request.reopen) SPANFFT_TRY(check_space(demands, request.what));
 
-    std::unique_ptr<OutputFile> output(new OutputFile());
     output->path_ = request.path;
     output->payload_offset_bytes_ = header_bytes;
     output->whole_bytes_ = whole_bytes;
     if (request.kept) {
         output->keep_ = request.reopen;  // until it is open, an error is no reason to lose it
         output->partial_path_ = request.kept->output;
-        output->kept_scratch_ = request.kept->scratch;
+        for (const Part& part : parts) {
+            if (part.bytes > 0)
+                output->kept_scratch_.insert(output->kept_scratch_.end(), part.kept.begin(), part.kept.end());
+        }
         SPANFFT_ASSIGN(output->store_, kept_file(output->partial_path_, whole_bytes, bytes, request.reopen));
     } else {
         SPANFFT_ASSIGN(const LockedFile file, create_locked(folder, name, kPartialSuffix));
@@ -374,10 +387,9 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
         SPANFFT_TRY(reserve(file.descriptor, bytes, request.path));
         SPANFFT_ASSIGN(output->store_, FileStore::open_output(file.path));
     }
-    if (request.scratch_bytes > 0) {
-        SPANFFT_ASSIGN(output->scratch_, create_scratch(scratch, geometry, name, output->kept_scratch_, request.reopen,
-                                                        request.scratch_bytes));
-    }
+    SPANFFT_ASSIGN(output->scratch_, create_part(parts[0], request.reopen));
+    SPANFFT_ASSIGN(output->staged_input_, create_part(parts[1], request.reopen));
+    SPANFFT_ASSIGN(output->staged_output_, create_part(parts[2], request.reopen));
     output->keep_ = false;
     if (request.reopen) return output;
     for (index_t done = 0; done < header_bytes;) {

@@ -39,14 +39,11 @@ Status check_scratch_folders(const std::vector<std::string>& folders);
 
 // Scratch besides an OutputFile's: after cleaning up and checking free space. `stem` is for whoever looks for it.
 Result<std::unique_ptr<FileStore>> make_scratch_file(const std::string& folder, const std::string& stem, index_t bytes);
-// The same over several folders, striped; at least one.
-Result<std::unique_ptr<Store>> make_scratch(const std::vector<std::string>& folders, const std::string& stem,
-                                            index_t bytes);
-
 // Names that depend on what is asked for alone: ".NAME.KEY.spanfft-journal" in the first scratch folder and so on.
 struct KeptFiles {
     std::string journal, output;       // paths
-    std::vector<std::string> scratch;  // one a folder
+    // One a folder: scratch, and what chunked arrays are copied to or from.
+    std::vector<std::string> scratch, staged_input, staged_output;
 };
 KeptFiles kept_files(const std::string& output_path, const std::vector<std::string>& scratch_folders,
                      const std::string& key);
@@ -64,6 +61,8 @@ struct OutputRequest {
     // 0: striped for any use. Else block q is on disk q mod D, as P1 has it, for as many disks as scratch_disks says.
     index_t scratch_block_bytes = 0;
     int scratch_disks = 1;
+    // Of files besides, in the scratch folders too, which chunked arrays are copied into or out of; 0: none.
+    index_t staged_input_bytes = 0, staged_output_bytes = 0;
     index_t extra_bytes = 0;  // behind the payload, until the output is published
     std::optional<KeptFiles> kept = {};
     bool reopen = false;              // kept files of a run that did not end
@@ -86,6 +85,8 @@ class OutputFile {
 
     Store& store() { return *store_; }
     Store* scratch() { return scratch_.get(); }                        // nullptr when scratch_bytes was 0
+    Store* staged_input() { return staged_input_.get(); }              // likewise
+    Store* staged_output() { return staged_output_.get(); }
     const std::string& partial_path() const { return partial_path_; }  // for other ranks, which write into it too
     index_t payload_offset_bytes() const { return payload_offset_bytes_; }
     // Flushes and renames; then the file has its name, and a power cut does not take it away.
@@ -98,9 +99,9 @@ class OutputFile {
     // The lock has a descriptor of its own: what an io_uring was given stays open for a moment after its process died.
     int lock_ = -1;
     std::unique_ptr<FileStore> store_;
-    std::unique_ptr<Store> scratch_;
+    std::unique_ptr<Store> scratch_, staged_input_, staged_output_;
     bool published_ = false, keep_ = false;
-    std::vector<std::string> kept_scratch_;
+    std::vector<std::string> kept_scratch_;  // paths of all of them
     index_t whole_bytes_ = 0;
 };
 

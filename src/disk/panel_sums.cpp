@@ -74,10 +74,11 @@ void PanelSums::settle(index_t panel) {
     for (index_t id = 0; id < ids_; ++id) cell(id, group) += pending_[count(panel % kPending * ids_ + id)];
 }
 
-void PanelSums::add_read(int member, const Run& run) {
+void PanelSums::add_read(int member, index_t panel, const Run& run) {
     uint64_t* const sums = read_.data() + member * 2 * groups_;
     const index_t twins = reader_.panels.panels();
     each_piece(run, [&](const Piece& piece) {
+        if (!reader_.has(panel, piece.reader)) return;
         sums[(piece.reader >= twins ? groups_ : 0) + group_of(piece.writer)] += piece.sum();
     });
 }

@@ -27,6 +27,16 @@ Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem) {
         return part;
     }
     const index_t pitch = panels.section > 0 ? panels.section_pitch : panels.row_elems;
+    if (panels.mirrored && column % pitch >= panels.section_columns()) {
+        // The mirror image of a column that a panel walks over, in a run that ends with that of the panel's first (but
+        // column 0 of a section is none's). Worked: 7 columns in panels of 2: 1 has 6, 2 and 3 have 5 and 4.
+        const index_t image = panels.row_elems - column, section = image / pitch * pitch;
+        const index_t first = (image - section) / panels.panel * panels.panel;
+        part.id = image / pitch * panels.panels_per_section() + first / panels.panel + matrix * panels.panels_per_matrix();
+        const index_t stop = panels.row_elems - section - std::max<index_t>(first, 1) + 1;
+        part.end_bytes = matrix * panels.matrix_elems() + std::min(row * panels.row_elems + stop, panels.matrix_elems());
+        return part;
+    }
     const index_t i = column % pitch / panels.panel;
     part.id = column / pitch * panels.panels_per_section() + i + (twin ? panels.panels() : 0) +
               matrix * panels.panels_per_matrix();
@@ -47,8 +57,43 @@ Partition Partition::of_loads(index_t loads, index_t block_bytes, std::function<
     return partition;
 }
 
+Partition Partition::of_boxes(const ArrayBoxes& array) {
+    Partition partition;
+    partition.kind = Kind::boxes;
+    partition.panels.outer = array.count();
+    partition.array = array;
+    return partition;
+}
+
+namespace {
+
+// Which box of the array has this element, and where its run there ends: at the box's end along the last axis that it
+// does not fill.
+Partition::Part part_of_boxes(const ArrayBoxes& array, index_t elem) {
+    Partition::Part part;
+    index_t rest = elem, row = 1, boxes = 1;  // row: elements of a step along the axis
+    part.end_bytes = -1;
+    for (size_t axis = array.shape.size(); axis-- > 0;) {
+        const index_t length = array.shape[axis], box = array.box[axis];
+        const index_t at = rest % length, end = std::min(at - at % box + box, length);
+        rest /= length;
+        if (part.end_bytes < 0 && (box < length || axis == 0)) part.end_bytes = elem - elem % row + (end - at) * row;
+        part.id += at / box * boxes;
+        boxes *= ceil_div(length, box);
+        row *= length;
+    }
+    return part;
+}
+
+}  // namespace
+
 Partition::Part Partition::at(index_t byte) const {
     Part part;
+    if (kind == Kind::boxes) {
+        part = part_of_boxes(array, (byte - offset_bytes) / array.elem_bytes);
+        part.end_bytes = offset_bytes + part.end_bytes * array.elem_bytes;
+        return part;
+    }
     if (kind == Kind::blocks_of_loads) {
         const index_t block = (byte - offset_bytes) / block_bytes;
         part.id = load_of(block);

@@ -7,20 +7,24 @@
 
 #include <functional>
 
+#include "disk/array_store.hpp"
 #include "disk/panels.hpp"
 
 namespace spanfft {
 
 struct Partition {
-    // ColumnPanels; a BlockGrid written or read; or blocks, each of which is in one memoryload (parallel_disks.hpp).
-    enum class Kind { columns, column_tiles, row_tiles, blocks_of_loads };
+    // ColumnPanels; a BlockGrid written or read; blocks, each of which is in one memoryload (parallel_disks.hpp); or boxes
+    // of a chunked array, as they lie in the whole array in C order.
+    enum class Kind { columns, column_tiles, row_tiles, blocks_of_loads, boxes };
     Kind kind = Kind::columns;
     ColumnPanels panels;  // of tiles: what their columns (or rows) are panels of in the other file
     BlockGrid blocks;
     index_t offset_bytes = 0;  // where the array begins in the store
-    index_t block_bytes = 0;   // of blocks_of_loads; `panels` are the loads, one element each
+    index_t block_bytes = 0;   // of blocks_of_loads; `panels` are the loads (the boxes), one element each
     std::function<index_t(index_t block)> load_of = {};
     static Partition of_loads(index_t loads, index_t block_bytes, std::function<index_t(index_t block)> load_of);
+    ArrayBoxes array = {};  // of boxes
+    static Partition of_boxes(const ArrayBoxes& array);
 
     struct Part {
         index_t id = 0;  // a panel, or panels() + i: the twin of panel i of each matrix
@@ -29,8 +33,13 @@ struct Partition {
     Part at(index_t byte) const;
     index_t ids() const { return panels.panels() + (twins() ? panels.panels_per_matrix() : 0); }
     bool twins() const { return kind == Kind::columns && panels.twin_elems > 0; }
-    // The panel that moves an id's bytes (a twin's: the first that does).
+    // The panel that moves an id's bytes (a twin's: the first that does). Of bytes that several read it is the one that
+    // walks over them (ColumnPanels::mirrors_all).
     index_t panel_of(index_t id) const { return id < panels.panels() ? id : id - panels.panels(); }
+    // Whether a panel's sum has the bytes of this id.
+    bool has(index_t panel, index_t id) const {
+        return id < panels.panels() ? id == panel : id - panels.panels() == panel % panels.panels_per_matrix();
+    }
 };
 
 }  // namespace spanfft

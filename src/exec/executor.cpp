@@ -11,7 +11,6 @@
 #include "disk/io_backend.hpp"
 #include "disk/output_file.hpp"
 #include "exec/run_stores.hpp"
-#include "plan/passes/fused_stores.hpp"
 #include "plan/passes/pass_step.hpp"
 
 namespace spanfft {
@@ -272,7 +271,6 @@ Status Executor::transform_file(const FileRequest& request) {
 }
 
 Status Executor::run_on_stores(const FileRequest& request, BlockWork& work, RunContext& context) {
-    const Problem& problem = plan_->problem;
     std::optional<TraceScope> opening(std::in_place, context.trace, "open", TraceCategory::disk);
     RunStores stores(request, *plan_);
     Status opened_input =
@@ -293,22 +291,31 @@ Status Executor::run_on_stores(const FileRequest& request, BlockWork& work, RunC
             opening.reset();
             return run_journalled(request, work, context, stores);
         }
+        if (comm_->size() == 1) {
+            JournalledRun::Request journalled = journal_request(request);
+            journalled.output = stores.output_request();
+            SPANFFT_TRY(pass_over_unfinished(journalled, why_not));
+        }
     }
-    const OutputRequest asked = stores.output_request();
+    opening.reset();
+    return run_with_file(request, work, context, stores);
+}
+
+// Without a journal. The input is open.
+Status Executor::run_with_file(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores) {
+    std::optional<TraceScope> opening(std::in_place, context.trace, "open", TraceCategory::disk);
     // Rank 0 makes the partial file and gives it its name; the others write their boxes into the same file.
     std::unique_ptr<OutputFile> output;
     std::unique_ptr<FileStore> shared;
     std::string partial;
     Status made;
     if (rank() == 0 && stores.needs_file()) {
-        auto created = OutputFile::create(asked);
+        auto created = OutputFile::create(stores.output_request());
         made = created.status();
         if (made.ok()) {
             output = std::move(created).value();
             partial = output->partial_path();
-            context.output_store = &output->store();
-            context.scratch_store = output->scratch();
-            context.output_offset_bytes = output->payload_offset_bytes();
+            stores.attach(*output, context);
         }
     }
     SPANFFT_TRY(agree(*comm_, made));
@@ -324,19 +331,17 @@ Status Executor::run_on_stores(const FileRequest& request, BlockWork& work, RunC
         }
     }
     SPANFFT_TRY(agree(*comm_, opened));
-    SPANFFT_TRY(agree(*comm_, stores.dress_output(context)));
+    stores.dress(context, work);
     opening.reset();
-    FusedReads reads(*context.input_store, context.input_offset_bytes, work);
-    FusedWrites writes(*context.output_store, context.output_offset_bytes, product(problem.output_shape()), work);
-    if (work.on_way_in()) context.input_store = &reads;
-    if (work.on_way_out()) context.finished_store = &writes;
     std::optional<PassRun> passes;
-    if (!layout.sweeps.empty()) passes.emplace(*plan_, context, request.checksums, nullptr);
+    if (!examine_passes(*plan_).sweeps.empty()) passes.emplace(*plan_, context, request.checksums, nullptr);
     SPANFFT_TRY(run_steps(context, true, passes ? &*passes : nullptr));
     const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
-    SPANFFT_TRY(agree(*comm_, stores.finish()));
     SPANFFT_TRY(agree(*comm_, shared ? shared->sync() : Status()));
-    const Status published = agree(*comm_, output && !request.write_box ? output->publish() : Status());
+    Status published = output ? stores.finish(*output) : Status();
+    if (published.ok() && request.write_box) published = request.finish ? request.finish() : Status();
+    if (published.ok() && output && !request.write_box) published = output->publish();
+    published = agree(*comm_, published);
     output.reset();  // here, so that the time it takes to free a large scratch file shows in the trace
     return published;
 }
@@ -344,52 +349,61 @@ Status Executor::run_on_stores(const FileRequest& request, BlockWork& work, RunC
 // Empty: panels can be journalled.
 std::string Executor::why_no_journal(const FileRequest& request) const {
     if (comm_->size() > 1) return "it has several ranks";
-    if (request.read_box) return "its input is a chunked array, which goes through a file without a name";
-    if (request.write_box) return "its output is a chunked array, which another library writes";
-    if (request.packed_input || request.packed_output) return "its spectrum is packed";
-    if (request.callbacks.any()) return "its callbacks would not be given the blocks that are done once more";
+    if (request.read_box && request.input_identity.empty())
+        return "its input is behind a function, and nothing tells whether it changes; give its store an identity";
+    if (request.callbacks.any() && request.callback_name.empty())
+        return "its callbacks have no name, so nobody knows whether another run has the same ones; give them one "
+               "(callback_name)";
     return examine_passes(*plan_).why_not;
 }
 
+JournalledRun::Request Executor::journal_request(const FileRequest& request) const {
+    JournalledRun::Request journalled;
+    journalled.mode = request.journal;
+    journalled.input_path = request.input_path;
+    journalled.input_offset_bytes = request.input_offset_bytes;
+    journalled.input_bytes =
+        product(plan_->problem.input_shape()) * static_cast<index_t>(plan_->problem.input_elem().bytes());
+    journalled.input_identity = request.input_identity;
+    journalled.output_path = request.output_path;
+    journalled.engines = engines();
+    if (request.callbacks.any())
+        journalled.callbacks = cat(request.callback_name, " (", describe_callbacks(request.callbacks), ")");
+    journalled.in_place = request.in_place;
+    if (request.write_box)
+        journalled.behind = {request.output_identity, request.finish ? request.finish : [] { return Status(); }};
+    return journalled;
+}
+
 // One process; the input is open.
-Status Executor::run_journalled(const FileRequest& request, BlockWork& work, RunContext& context,
-                                const RunStores& stores) {
+Status Executor::run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores) {
     const bool panels = why_no_journal(request).empty();
     const PassLayout layout = examine_passes(*plan_, request.in_place && panels);
-    const index_t input_bytes =
-        product(plan_->problem.input_shape()) * static_cast<index_t>(plan_->problem.input_elem().bytes());
-    const OutputRequest output = request.in_place ? stores.in_place_request(layout) : stores.output_request();
-    SPANFFT_ASSIGN(const auto run, JournalledRun::open(*plan_, layout,
-                                                       {request.journal, request.input_path, request.input_offset_bytes,
-                                                        input_bytes, engines(), output, request.in_place}));
+    JournalledRun::Request journalled = journal_request(request);
+    journalled.output = request.in_place ? stores.in_place_request(layout) : stores.output_request();
+    SPANFFT_ASSIGN(const auto run, JournalledRun::open(*plan_, layout, journalled));
     if (request.in_place) {
         run_notes_.push_back(layout.overwrites_input ? "in place: the last sweep overwrites the input"
                                                      : "in place: the output is copied over the input in the end");
-        if (!layout.overwrites_input) context.total_bytes += 2 * input_bytes;
+        if (!layout.overwrites_input) context.total_bytes += 2 * journalled.input_bytes;
     }
-    if (run->output()) SPANFFT_TRY(run_in_journal(request, work, context, *run, panels));
+    if (run->output()) SPANFFT_TRY(run_in_journal(work, context, stores, *run, request.checksums, panels));
     if (run->in_place_state() == InPlaceState::finished) resumed_bytes_ = context.total_bytes;
     const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
     const auto bytes = slot_bytes();
     const size_t largest = static_cast<size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
-    return run->publish(static_cast<char*>(memory_[largest]), bytes[largest], context);
+    return run->publish([&] { return stores.finish(*run->output()); }, static_cast<char*>(memory_[largest]),
+                        bytes[largest], context);
 }
 
-Status Executor::run_in_journal(const FileRequest& request, BlockWork& work, RunContext& context, JournalledRun& run,
-                                bool panels) {
-    context.output_store = &run.output()->store();
-    context.scratch_store = run.output()->scratch();
-    context.output_offset_bytes = run.output()->payload_offset_bytes();
-    Store* last = context.output_store;
-    index_t last_offset_bytes = context.output_offset_bytes;
-    if (request.in_place && examine_passes(*plan_, panels).overwrites_input) {
-        context.finished_store = last = run.input();
-        context.finished_offset_bytes = last_offset_bytes = request.input_offset_bytes;
+Status Executor::run_in_journal(BlockWork& work, RunContext& context, RunStores& stores, JournalledRun& run,
+                                bool checksums, bool panels) {
+    stores.attach(*run.output(), context);
+    if (run.input() && examine_passes(*plan_, panels).overwrites_input) {
+        context.finished_store = run.input();
+        context.finished_offset_bytes = context.input_offset_bytes;
     }
-    FusedReads reads(*context.input_store, context.input_offset_bytes, work);
-    FusedWrites writes(*last, last_offset_bytes, product(plan_->problem.output_shape()), work);
-    if (work.on_way_in()) context.input_store = &reads;
-    if (work.on_way_out()) context.finished_store = &writes;
+    stores.dress(context, work);
     // Sweeps whose output is whole, and is being copied to its place, are done.
     if (run.in_place_state() == InPlaceState::overwriting && !context.finished_offset_bytes) {
         resumed_bytes_ = context.done_bytes = plan_->predict(0).disk_read_bytes + plan_->predict(0).disk_written_bytes;
@@ -398,7 +412,7 @@ Status Executor::run_in_journal(const FileRequest& request, BlockWork& work, Run
     std::optional<PassRun> passes;
     Status status;
     if (!examine_passes(*plan_).sweeps.empty()) {
-        passes.emplace(*plan_, context, request.checksums, panels ? &run.journal() : nullptr);
+        passes.emplace(*plan_, context, checksums, panels ? &run.journal() : nullptr);
         if (panels) status = passes->resume(run.progress());  // first: what is done is known whatever fails then
         if (status.ok()) status = passes->started();
         if (status.ok() && panels) resumed_bytes_ = context.done_bytes = passes->skipped_bytes(*plan_);

@@ -30,8 +30,14 @@ struct FileRequest {
     Progress progress;
     // Of a plan whose problem has input_chunk or output_chunk: the array, instead of a file.
     BoxTransfer read_box = {}, write_box = {};
+    // With a journal: a text that changes when the input behind read_box does (empty: no journal), and one that says how
+    // write_box stores the output, as a file's header does.
+    std::string input_identity = {}, output_identity = {};
+    // Of write_box: the output is whole, and is to be where it stays before what it is made of goes. May be empty.
+    std::function<Status()> finish = {};
     bool packed_input = false, packed_output = false;  // half spectra of n/2 numbers (disk/packed_store.hpp)
     BlockCallbacks callbacks = {};                     // of this rank's blocks; on all ranks or on none
+    std::string callback_name = {};                    // what they do; empty: no journal
     JournalMode journal = JournalMode::off;
     bool checksums = true;  // of what one sweep hands to the next
     bool in_place = false;  // the output takes the input's place in its file (exec/in_place.hpp); output_path is its
@@ -86,8 +92,10 @@ class Executor {
     Result<std::unique_ptr<BlockWork>> make_work(const FileRequest& request) const;
     Status run_on_stores(const FileRequest& request, BlockWork& work, RunContext& context);
     std::string why_no_journal(const FileRequest& request) const;
-    Status run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, const RunStores& stores);
-    Status run_in_journal(const FileRequest& request, BlockWork& work, RunContext& context, JournalledRun& run,
+    JournalledRun::Request journal_request(const FileRequest& request) const;
+    Status run_with_file(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores);
+    Status run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores);
+    Status run_in_journal(BlockWork& work, RunContext& context, RunStores& stores, JournalledRun& run, bool checksums,
                           bool panels);
 
     std::shared_ptr<const Plan> plan_;

@@ -24,8 +24,20 @@ std::string key_of(const std::string& input, index_t offset, const std::string& 
     return hex_of(checksum(text.data(), static_cast<index_t>(text.size())));
 }
 
+// A caller's text in a line: its checksum, and as much of it as a message needs.
+std::string in_a_line(const std::string& text) {
+    constexpr size_t kShown = 200;
+    std::string shown = text.substr(0, kShown);
+    for (char& c : shown) {
+        if (static_cast<unsigned char>(c) < ' ') c = ' ';
+    }
+    return cat(hex_of(checksum(text.data(), static_cast<index_t>(text.size()))), " ", shown);
+}
+
 // Size, times and inode of the input, and a checksum of 64 of its blocks, the first and the last among them.
 Result<std::string> identity_of(const JournalledRun::Request& request) {
+    if (!request.input_identity.empty())
+        return cat("input function ", in_a_line(request.input_identity), " ", request.input_path);
     constexpr index_t kSamples = 64, kSampleBytes = 4096;
     const int descriptor = ::open(request.input_path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat info;
@@ -54,9 +66,15 @@ Result<std::string> identity_of(const JournalledRun::Request& request) {
 
 constexpr const char* kKept = "kept ";
 
+const std::string kKeptOutput = ".spanfft-kept-output";
+
 // Scratch and output, from the root.
-std::vector<std::string> kept_paths(const KeptFiles& kept) {
+std::vector<std::string> kept_paths(const OutputRequest& request) {
+    const KeptFiles& kept = *request.kept;
     std::vector<std::string> paths = kept.scratch;
+    if (request.staged_input_bytes > 0) paths.insert(paths.end(), kept.staged_input.begin(), kept.staged_input.end());
+    if (request.staged_output_bytes > 0)
+        paths.insert(paths.end(), kept.staged_output.begin(), kept.staged_output.end());
     paths.push_back(kept.output);
     for (std::string& path : paths) path = cat(whole_path(folder_of(path)), "/", path.substr(path.rfind('/') + 1));
     return paths;
@@ -67,17 +85,20 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout&
     SPANFFT_ASSIGN(const std::string input, identity_of(request));
     const std::string& header = request.output.header;
     std::vector<std::string> lines = {
-        "spanfft-journal 2 " SPANFFT_VERSION,
+        "spanfft-journal 3 " SPANFFT_VERSION,
         "problem " + plan.problem.print(),
         input,
         "engines " + request.engines,
-        cat("header ", header.size(), " ", hex_of(checksum(header.data(), static_cast<index_t>(header.size())))),
+        request.behind ? "output function " + in_a_line(request.behind->identity)
+                       : cat("output ", header.size(), " ",
+                             hex_of(checksum(header.data(), static_cast<index_t>(header.size())))),
+        "callbacks " + (request.callbacks.empty() ? "none" : in_a_line(request.callbacks)),
     };
     std::string folders;
     for (const std::string& folder : request.output.scratch_folders) folders += " " + whole_path(folder);
     lines.push_back("scratch" + folders);
     // So that whoever throws the run away finds them, whatever folders it has been given itself.
-    for (const std::string& path : kept_paths(*request.output.kept)) lines.push_back(kKept + path);
+    for (const std::string& path : kept_paths(request.output)) lines.push_back(kKept + path);
     if (request.in_place) lines.push_back(cat("in-place from byte ", request.input_offset_bytes));
     if (layout.overwrites_input) {
         const size_t before = layout.sweeps.size() - 2;
@@ -89,11 +110,11 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout&
 
 std::string word_of(const std::string& line) { return line.substr(0, line.find(' ')); }
 
-// Why what was found can't be gone on with; `ways` out of it.
-Status differs(const std::string& found, const std::string& wanted, const std::string& ways) {
+// Why what was found can't be gone on with; `ways` out of it. `path`: the input's.
+Status differs(const std::string& found, const std::string& wanted, const std::string& path, const std::string& ways) {
     const std::string word = word_of(wanted);
     if (word == "input") {
-        return error(Code::corrupt_data, wanted.substr(wanted.rfind(' ') + 1),
+        return error(Code::corrupt_data, path,
                      " has changed since the unfinished run read from it (it was: ", found, "; it is: ", wanted,
                      "), so that run can't be continued", ways);
     }
@@ -103,15 +124,23 @@ Status differs(const std::string& found, const std::string& wanted, const std::s
                      found.substr(found.find(' ') + 1), "', not '", wanted.substr(wanted.find(' ') + 1),
                      "'; ask for that one to go on with it", ways);
     }
-    return error(Code::invalid_argument, "an unfinished run between these files was made otherwise: '", found,
+    const char* const what = word == "callbacks" ? "had other callbacks"
+                             : word == "output"  ? "was to store its output otherwise"
+                                                 : "was made otherwise";
+    return error(Code::invalid_argument, "an unfinished run between these files ", what, ": '", found,
                  "', now '", wanted, "'", ways);
 }
 
 bool file_exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
+// Of an output behind a function, nobody knows whether its folder is one: its file, which is empty, is in scratch.
 KeptFiles kept_names(const std::string& input, index_t offset, const std::string& output,
-                     const std::vector<std::string>& scratch_folders, bool in_place) {
-    if (!in_place) return kept_files(output, scratch_folders, key_of(input, offset, output));
+                     const std::vector<std::string>& scratch_folders, bool in_place, bool behind) {
+    if (!in_place) {
+        KeptFiles kept = kept_files(output, scratch_folders, key_of(input, offset, output));
+        if (behind) kept.output = folder_of(kept.journal) + kept.output.substr(kept.output.rfind('/'));
+        return kept;
+    }
     // The copy is scratch too.
     const std::string file = whole_path(input);
     const std::string folder = scratch_folders.empty() ? folder_of(file) : scratch_folders.front();
@@ -122,11 +151,21 @@ KeptFiles kept_names(const std::string& input, index_t offset, const std::string
     return kept;
 }
 
+// Whether the output's partial file is there that a journal speaks of.
+bool has_output(const std::vector<std::string>& lines) {
+    return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+        const std::string word = kKept;
+        const bool is_output = line.compare(0, word.size(), word) == 0 && line.size() > kKeptOutput.size() &&
+                               line.compare(line.size() - kKeptOutput.size(), kKeptOutput.size(), kKeptOutput) == 0;
+        return is_output && file_exists(line.substr(word.size()));
+    });
+}
+
 // A run that was killed before its first panel was done, or after its output had its name, is none.
-bool has_begun(const std::vector<std::string>& lines, const KeptFiles& kept, InPlaceState state) {
+bool has_begun(const std::vector<std::string>& lines, InPlaceState state) {
     if (state != InPlaceState::untouched) return true;
-    return !journal_value(lines, "panels").empty() &&
-           !(journal_value(lines, "publish") == "now" && !file_exists(kept.output));
+    return !journal_value(lines, "panels").empty() && journal_value(lines, "finished").empty() &&
+           !(journal_value(lines, "publish") == "now" && !has_output(lines));
 }
 
 }  // namespace
@@ -135,10 +174,10 @@ Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t inp
                                       const std::string& output_path, const std::vector<std::string>& scratch_folders) {
     UnfinishedRun run;
     const bool in_place = same_file(input_path, output_path);
-    const KeptFiles kept = kept_names(input_path, input_offset_bytes, output_path, scratch_folders, in_place);
+    const KeptFiles kept = kept_names(input_path, input_offset_bytes, output_path, scratch_folders, in_place, false);
     SPANFFT_ASSIGN(const std::vector<std::string> lines, Journal::peek(kept.journal));
     const InPlaceState state = in_place ? in_place_state(lines) : InPlaceState::untouched;
-    if (!has_begun(lines, kept, state) || (state != InPlaceState::finished && !file_exists(kept.output))) return run;
+    if (!has_begun(lines, state) || (state != InPlaceState::finished && !has_output(lines))) return run;
     run.problem = journal_value(lines, "problem");
     run.journal = kept.journal;
     return run;
@@ -148,16 +187,16 @@ Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, con
                                                            const Request& request) {
     std::unique_ptr<JournalledRun> run(new JournalledRun(request));
     OutputRequest& output = run->request_.output;
-    output.kept = kept_names(request.input_path, request.input_offset_bytes, output.path, output.scratch_folders,
-                             request.in_place);
-    output.extra_bytes = layout.output_extra_bytes;
+    output.kept = kept_names(request.input_path, request.input_offset_bytes, request.output_path,
+                             output.scratch_folders, request.in_place, request.behind.has_value());
+    (output.staged_output_bytes > 0 ? output.staged_output_bytes : output.extra_bytes) += layout.output_extra_bytes;
     if (output.scratch_bytes > 0) output.scratch_bytes += layout.scratch_extra_bytes;
     run->overwrites_ = layout.overwrites_input;
     run->last_sweep_ = layout.sweeps.empty() ? 0 : layout.sweeps.size() - 1;
     const std::string& journal = output.kept->journal;
     if (request.mode == JournalMode::resume && !file_exists(journal)) {
         return error(Code::invalid_argument, "there is no unfinished run from ", request.input_path, " to ",
-                     output.path, " to resume: no journal ", journal,
+                     request.output_path, " to resume: no journal ", journal,
                      request.in_place ? "; one that began has ended, and the file is whole: without resume it would be "
                                         "transformed again"
                                       : "; run it without resume");
@@ -176,7 +215,7 @@ Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, con
     SPANFFT_ASSIGN(output.reopen, run->goes_on(lines));
     if (run->state_ == InPlaceState::finished) return run;
     if (!output.reopen && request.mode == JournalMode::resume) {
-        return error(Code::invalid_argument, "the unfinished run from ", request.input_path, " to ", output.path,
+        return error(Code::invalid_argument, "the unfinished run from ", request.input_path, " to ", request.output_path,
                      " had not finished a panel, so there is nothing to resume; run it without resume");
     }
     if (request.in_place) {
@@ -203,13 +242,13 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
         return false;
     }
     if (state_ == InPlaceState::finished) return true;
-    if (!has_begun(found, *request_.output.kept, state_)) return false;
+    if (!has_begun(found, state_)) return false;
     const bool half = state_ == InPlaceState::overwriting && same_file;
     const std::string ways = half
                                  ? "; the file is half overwritten, and only the same command makes it whole"
                                  : "; restart throws the unfinished run away (its journal is " + journal_->path() + ")";
     for (size_t i = 0; i < lines.size() && i < found.size(); ++i) {
-        if (found[i] != lines[i] && !(half && word_of(lines[i]) == "input")) return differs(found[i], lines[i], ways);
+        if (found[i] != lines[i] && !(half && word_of(lines[i]) == "input")) return differs(found[i], lines[i], request_.input_path, ways);
     }
     progress_ = found;
     // The file is as it was before the last sweep, so that all of it must be written.
@@ -261,14 +300,22 @@ Status JournalledRun::begin(const std::vector<std::string>& lines) {
     return noted;
 }
 
-// What the journal speaks of, and what this run may have made.
-void JournalledRun::unlink_kept() {
+namespace {
+
+void unlink_kept_of(const std::vector<std::string>& lines) {
     const std::string word = kKept;
-    for (const std::string& line : earlier_) {
+    for (const std::string& line : lines) {
         const bool names_one = line.compare(0, word.size(), word) == 0 && line.find(".spanfft-kept-") != line.npos;
         if (names_one) (void)unlink(line.substr(word.size()).c_str());
     }
-    for (const std::string& path : kept_paths(*request_.output.kept)) (void)unlink(path.c_str());
+}
+
+}  // namespace
+
+// What the journal speaks of, and what this run may have made.
+void JournalledRun::unlink_kept() {
+    unlink_kept_of(earlier_);
+    for (const std::string& path : kept_paths(request_.output)) (void)unlink(path.c_str());
 }
 
 // The journal after what it speaks of; then the files are closed, as it takes a while to free large ones, in which a
@@ -294,15 +341,24 @@ Status JournalledRun::overwrite(char* memory, index_t memory_bytes, RunContext& 
     return journal_->append("finished now");
 }
 
-Status JournalledRun::publish(char* memory, index_t memory_bytes, RunContext& context) {
-    if (request_.in_place) {
-        const Status whole = overwrite(memory, memory_bytes, context);
-        if (!whole.ok()) return give_up(whole, kAllPanels);
-    } else {
-        Status published = journal_->append("publish now");
-        if (published.ok()) published = output_->publish();
-        if (!published.ok()) return give_up(published, kAllPanels);
+// What a later run finds in the journal is what it need not do again: pack a spectrum, whose last number is cut off when
+// it is published; nothing at all, when the caller has the output.
+Status JournalledRun::give_name(const std::function<Status()>& finish) {
+    if (request_.behind) {
+        SPANFFT_TRY(request_.behind->finish());
+        return journal_->append("finished now");
     }
+    if (journal_value(progress_, "publish").empty()) {
+        SPANFFT_TRY(finish());
+        SPANFFT_TRY(journal_->append("publish now"));
+    }
+    return output_->publish();
+}
+
+Status JournalledRun::publish(const std::function<Status()>& finish, char* memory, index_t memory_bytes,
+                              RunContext& context) {
+    const Status published = request_.in_place ? overwrite(memory, memory_bytes, context) : give_name(finish);
+    if (!published.ok()) return give_up(published, kAllPanels);
     remove();
     return {};
 }
@@ -331,6 +387,26 @@ Status JournalledRun::give_up(const Status& why, index_t durable_panels) {
                                                           : cat("the ", durable_panels, " panels that are done are");
     return error(why.code(), why.message(), "; ", done,
                  " kept: the same command goes on from there, restart begins anew");
+}
+
+Status pass_over_unfinished(const JournalledRun::Request& request, const std::string& why_no_journal) {
+    const std::string path = kept_names(request.input_path, request.input_offset_bytes, request.output_path,
+                                        request.output.scratch_folders, false, request.behind.has_value())
+                                 .journal;
+    if (!file_exists(path)) return {};
+    if (request.mode == JournalMode::restart) {
+        const auto earlier = Journal::peek(path);
+        SPANFFT_ASSIGN(const auto journal, Journal::open(path, true));
+        if (earlier.ok()) unlink_kept_of(earlier.value());
+        journal->remove();
+        return {};
+    }
+    SPANFFT_ASSIGN(const UnfinishedRun run, find_unfinished(request.input_path, request.input_offset_bytes,
+                                                            request.output_path, request.output.scratch_folders));
+    if (run.problem.empty()) return {};
+    return error(Code::invalid_argument, "there is an unfinished run between these files ('", run.problem,
+                 "'), and this one can't go on with it: ", why_no_journal,
+                 "; restart throws the unfinished run away (its journal is ", path, ")");
 }
 
 }  // namespace spanfft

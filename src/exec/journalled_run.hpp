@@ -2,14 +2,18 @@
 //
 // Method: the journal (disk/journal.hpp) lies in the first scratch folder, under a name that depends on input and
 // output alone, so that a run with another problem meets what an older one left. Its first lines say what is done to
-// what: version, problem, engines, steps, the input (size, times, inode, checksums of samples), header and scratch
-// folders. A start with the same lines goes on; any other is told which line differs. Panels follow
-// (disk/sweep_log.hpp). Invariant: scratch and partial output are named and kept exactly as long as the journal says
-// that panels are done. In place (in_place.hpp) nothing is published: the output is whole when it has overwritten the
-// input, and what a run kept is as necessary as the file itself meanwhile.
+// what: version, problem, engines, steps, the input (size, times, inode, checksums of samples; behind a function, what
+// the caller says of it), header or what the caller says of the output, callbacks and scratch folders. A start with the
+// same lines goes on; any other is told which line differs. Panels follow (disk/sweep_log.hpp). In place (in_place.hpp)
+// nothing is published: the output is whole when it has overwritten the input, and what a run kept is as necessary as
+// the file itself meanwhile. An output behind a function is its caller's to publish, before anything goes that it is
+// made of; what a killed run had written of it is written again.
+// Invariant: scratch and partial output are named and kept exactly as long as the journal says that panels are done.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,9 +46,18 @@ class JournalledRun {
         JournalMode mode = JournalMode::automatic;
         std::string input_path;
         index_t input_offset_bytes = 0, input_bytes = 0;  // the array
+        std::string input_identity;                       // of one behind a function; else empty
+        std::string output_path;                          // what was asked for
         std::string engines;
-        OutputRequest output;  // as without a journal; in place, where the copy goes that the input is made of
+        std::string callbacks;  // what they do; empty: there are none
+        OutputRequest output;   // as without a journal; in place, where the copy goes that the input is made of
         bool in_place = false;
+        // Of an output behind a function: how it is stored, and what makes it stay when it is whole.
+        struct Behind {
+            std::string identity;
+            std::function<Status()> finish;
+        };
+        std::optional<Behind> behind = {};
     };
     static Result<std::unique_ptr<JournalledRun>> open(const Plan& plan, const PassLayout& layout,
                                                        const Request& request);
@@ -55,8 +68,9 @@ class JournalledRun {
     // In place: the input, to be overwritten; how far that is.
     FileStore* input() { return input_.get(); }
     InPlaceState in_place_state() const { return state_; }
-    // Gives the output its name; in place, copies it over the input, with this memory, if that was not its last sweep.
-    Status publish(char* memory, index_t memory_bytes, RunContext& context);
+    // After all sweeps. `finish` does what is left to do to the output's file, on the disk; then that gets its name. In
+    // place, copies it over the input, with this memory, if that was not its last sweep.
+    Status publish(const std::function<Status()>& finish, char* memory, index_t memory_bytes, RunContext& context);
     // What a failed run says and leaves.
     Status give_up(const Status& why, index_t durable_panels);
 
@@ -67,6 +81,7 @@ class JournalledRun {
     Status begin(const std::vector<std::string>& lines);
     void unlink_kept();
     Status overwrite(char* memory, index_t memory_bytes, RunContext& context);
+    Status give_name(const std::function<Status()>& finish);
     void remove();
 
     Request request_;  // with the names of what is kept
@@ -80,5 +95,9 @@ class JournalledRun {
     std::vector<std::string> earlier_;  // what the journal said before this run
     std::vector<std::string> progress_;
 };
+
+// Of a run that can't have a journal: throws an unfinished one between the same files away where that is asked for, and
+// else refuses to begin while there is one.
+Status pass_over_unfinished(const JournalledRun::Request& request, const std::string& why_no_journal);
 
 }  // namespace spanfft

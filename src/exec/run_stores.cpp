@@ -72,11 +72,6 @@ Status RunStores::open_input(RunContext& context) {
             std::make_unique<ArrayStore>(std::move(boxes), request_.input_path, request_.read_box, BoxTransfer());
         context.input_offset_bytes = 0;
         context.input_store = input_array_.get();
-        if (plan_.staged_input_bytes == 0) return {};
-        SPANFFT_ASSIGN(staged_input_,
-                       make_scratch(scratch_folders(request_), "spanfft-input", plan_.staged_input_bytes));
-        context.staged_input_store = input_array_.get();
-        context.input_store = staged_input_.get();
         return {};
     }
     SPANFFT_ASSIGN(input_file_, FileStore::open_input(request_.input_path));
@@ -106,8 +101,13 @@ OutputRequest RunStores::output_request() const {
     OutputRequest output{request_.output_path,      request_.input_path,      request_.header,
                          plan_.output_file_bytes,   request_.scratch_folders, plan_.scratch_bytes,
                          plan_.scratch_block_bytes, plan_.problem.disks};
+    output.staged_input_bytes = plan_.staged_input_bytes;
+    output.staged_output_bytes = plan_.staged_output_bytes;
     if (request_.read_box) output.input_path.clear();
-    if (request_.packed_output) output.payload_bytes -= output_elem_bytes(plan_);
+    if (request_.packed_output) {  // the last number is there until the file gets its name
+        output.payload_bytes -= output_elem_bytes(plan_);
+        output.extra_bytes = output_elem_bytes(plan_);
+    }
     if (request_.write_box) {
         output.path = (request_.scratch_folders.empty() ? "." : request_.scratch_folders.front()) + "/spanfft-output";
         output.header.clear();
@@ -116,28 +116,44 @@ OutputRequest RunStores::output_request() const {
     return output;
 }
 
-Status RunStores::dress_output(RunContext& context) {
+void RunStores::attach(OutputFile& output, RunContext& context) {
+    context.output_store = &output.store();
+    context.scratch_store = output.scratch();
+    context.output_offset_bytes = output.payload_offset_bytes();
+    if (output.staged_input()) {
+        context.staged_input_store = input_array_.get();
+        context.input_store = output.staged_input();
+    }
+    if (output.staged_output()) context.output_store = output.staged_output();
+}
+
+void RunStores::dress(RunContext& context, BlockWork& work) {
     if (request_.write_box) {
         ArrayBoxes boxes{plan_.problem.output_shape(), plan_.output_box, output_elem_bytes(plan_)};
         output_array_ =
             std::make_unique<ArrayStore>(std::move(boxes), request_.output_path, BoxTransfer(), request_.write_box);
-        context.output_store = output_array_.get();
         context.output_offset_bytes = 0;
-        if (plan_.staged_output_bytes > 0) {
-            SPANFFT_ASSIGN(staged_output_,
-                           make_scratch(scratch_folders(request_), "spanfft-output", plan_.staged_output_bytes));
-            context.staged_output_store = output_array_.get();
-            context.output_store = staged_output_.get();
-        }
+        (plan_.staged_output_bytes > 0 ? context.staged_output_store : context.output_store) = output_array_.get();
     }
-    if (request_.packed_output) {
-        packed_output_ = std::make_unique<PackedStore>(*context.output_store, context.output_offset_bytes,
-                                                       plan_.problem.shape[0] / 2, output_elem_bytes(plan_));
-        context.output_store = packed_output_.get();
+    if (work.on_way_in() && context.staged_input_store) {
+        reads_ = std::make_unique<FusedBoxes>(*input_array_, input_array_->boxes(), work);
+        context.staged_input_store = reads_.get();
+    } else if (work.on_way_in()) {
+        reads_ = std::make_unique<FusedReads>(*context.input_store, context.input_offset_bytes, work);
+        context.input_store = reads_.get();
     }
-    return {};
+    if (!work.on_way_out()) return;
+    Store& last = context.finished_store ? *context.finished_store : *context.output_store;
+    writes_ = std::make_unique<FusedWrites>(
+        last, context.finished_offset_bytes.value_or(context.output_offset_bytes),
+        product(plan_.problem.output_shape()), work);
+    context.finished_store = writes_.get();
 }
 
-Status RunStores::finish() { return packed_output_ ? packed_output_->finish() : Status(); }
+Status RunStores::finish(OutputFile& output) const {
+    if (!request_.packed_output) return {};
+    return pack_spectrum(output.store(), output.payload_offset_bytes(), plan_.problem.shape[0] / 2,
+                         output_elem_bytes(plan_));
+}
 
 }  // namespace spanfft

@@ -2,7 +2,7 @@
 // files that chunked arrays pass through.
 //
 // Method: the plan says whether a chunked array is staged (plan/passes/staging.hpp) or read to, and written from,
-// memory. What it is staged in is scratch, striped over the scratch folders, and goes with its run.
+// memory. What it is staged in is scratch, striped over the scratch folders, and goes with its run, or is kept with it.
 // Invariant: nothing is written before check_stores() and open_input() were content on every rank.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "disk/output_file.hpp"
 #include "disk/packed_store.hpp"
 #include "exec/executor.hpp"
+#include "plan/passes/fused_stores.hpp"
 
 namespace spanfft {
 
@@ -20,24 +21,26 @@ Status check_stores(const FileRequest& request, const Plan& plan);
 class RunStores {
   public:
     RunStores(const FileRequest& request, const Plan& plan) : request_(request), plan_(plan) {}
-    // Opens the input, checks its length, and makes what it is staged in.
-    Status open_input(RunContext& context);
-    bool needs_file() const { return !request_.write_box || plan_.scratch_bytes > 0; }
+    Status open_input(RunContext& context);  // and checks its length
+    bool needs_file() const { return !request_.write_box || plan_.all_scratch_bytes() > 0; }
     // What OutputFile is to make, on rank 0: the output, or an empty file that has scratch alone.
     OutputRequest output_request() const;
     // In place: what the last sweep, or a copy, overwrites the input from.
     OutputRequest in_place_request(const PassLayout& layout) const;
-    // After context has the output file: puts in front of it, or in its place, what the array needs.
-    Status dress_output(RunContext& context);
-    Status finish();  // when all ranks have written
+    // The file that it asked for, with its scratch; on rank 0.
+    void attach(OutputFile& output, RunContext& context);
+    // After context has the output (in place: finished_store too): arrays behind functions, and work on blocks.
+    void dress(RunContext& context, BlockWork& work);
+    // When all ranks have written, on rank 0; before the file gets its name. Allowed again if it fails.
+    Status finish(OutputFile& output) const;
 
   private:
     const FileRequest& request_;
     const Plan& plan_;
     std::unique_ptr<FileStore> input_file_;
-    std::unique_ptr<Store> staged_input_, staged_output_;
     std::unique_ptr<ArrayStore> input_array_, output_array_;
-    std::unique_ptr<PackedStore> packed_input_, packed_output_;
+    std::unique_ptr<PackedStore> packed_input_;
+    std::unique_ptr<FusedStore> reads_, writes_;
 };
 
 }  // namespace spanfft

@@ -40,7 +40,7 @@ void note_journal(Plan& plan) {
         return;
     }
     const index_t extra = layout.output_extra_bytes + layout.scratch_extra_bytes;
-    plan.notes.push_back(cat("can be journalled, to go on after a kill, but for runs with callbacks; ",
+    plan.notes.push_back(cat("can be journalled, to go on after a kill (with callbacks, if they have a name); ",
                              extra > 0 ? cat("the disk needs ", bytes_string(static_cast<double>(extra)),
                                              " more meanwhile, as a sweep works in place")
                                        : std::string("the disk needs no more for it")));

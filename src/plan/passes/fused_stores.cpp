@@ -9,8 +9,20 @@ Status FusedReads::do_read(const Run& run) {
     return work_.inward((run.offset_bytes - offset_bytes_) / elem_bytes, run.bytes / elem_bytes, run.data);
 }
 
-// A chunked array on its way into a file (staging.hpp): it has its work done when it is read from there.
-Status FusedReads::do_write(const Run& run) { return file_.write(run); }
+Status FusedReads::do_write(const Run&) { return error(Code::internal, "the wrong way through ", describe()); }
+
+Status FusedBoxes::do_read(const Run& run) {
+    SPANFFT_TRY(file_.read(run));
+    const ArrayBoxes::Box box = boxes_.at_offset(run.offset_bytes);
+    const index_t run_bytes = boxes_.flat_run_bytes(box), elems = run_bytes / boxes_.elem_bytes;
+    for (index_t i = 0; i < boxes_.flat_runs(box); ++i) {
+        const index_t first = boxes_.flat_offset_bytes(box, i) / boxes_.elem_bytes;
+        SPANFFT_TRY(work_.inward(first, elems, static_cast<char*>(run.data) + i * run_bytes));
+    }
+    return {};
+}
+
+Status FusedBoxes::do_write(const Run&) { return error(Code::internal, "the wrong way through ", describe()); }
 
 // Nothing of value lies behind the run in memory or in the file only as far as the whole run goes, so no slack.
 Status FusedWrites::do_write(const Run& run) {

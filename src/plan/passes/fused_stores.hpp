@@ -4,10 +4,12 @@
 // byte of the file. A read that ends there has had its work done; a write does it, and hands on as many elements as
 // they are stored, at their place. So every solver and every kind of sweep can have it, and what they plan and count
 // differs in bytes written alone.
+// A chunked array on its way into a file (staging.hpp) has its work done then, and is read from there as it is: so what
+// is summed up and kept is what sweeps use, and no element is given to a callback twice.
 // Invariant: counts are those of the file: a write counts what it stored. A run begins and ends with an element.
 #pragma once
 
-#include "disk/store.hpp"
+#include "disk/array_store.hpp"
 #include "plan/block_work.hpp"
 
 namespace spanfft {
@@ -36,6 +38,20 @@ class FusedReads final : public FusedStore {
   protected:
     Status do_read(const Run& run) override;
     Status do_write(const Run& run) override;
+};
+
+// Reads boxes of a chunked array, whose runs in C order have their work done.
+class FusedBoxes final : public FusedStore {
+  public:
+    FusedBoxes(Store& array, ArrayBoxes boxes, BlockWork& work)
+        : FusedStore(array, 0, work), boxes_(std::move(boxes)) {}
+
+  protected:
+    Status do_read(const Run& run) override;
+    Status do_write(const Run& run) override;
+
+  private:
+    const ArrayBoxes boxes_;
 };
 
 class FusedWrites final : public FusedStore {

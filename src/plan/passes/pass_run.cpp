@@ -116,15 +116,13 @@ std::string why_no_passes(const Plan& plan) {
 
 PassLayout examine_passes(const Plan& plan, bool in_place) {
     PassLayout layout;
-    if (const char* side = plan.staged_input_bytes > 0 ? "input" : plan.staged_output_bytes > 0 ? "output" : nullptr)
-        layout.why_not = cat("its ", side, " is a chunked array, which goes through a file without a name");
     for (const auto& step : plan.steps) {
         layout.first_sweep.push_back(layout.sweeps.size());
         if (const auto* pass = dynamic_cast<const PassStep*>(step.get())) {
             layout.sweeps.push_back(shape_of(pass->spec()));
         } else if (const auto* swept = dynamic_cast<const SweptStep*>(step.get())) {
             for (SweepShape& sweep : swept->sweep_shapes()) layout.sweeps.push_back(std::move(sweep));
-        } else if (layout.why_not.empty()) {  // else it is the copying of a chunked array
+        } else {
             layout.sweeps.clear();
             layout.why_not = why_no_passes(plan);
             return layout;
@@ -164,10 +162,13 @@ PassRun::PassRun(const Plan& plan, const RunContext& context, bool checksums, Li
     const auto store = [&](Place place) {
         return place == Place::input     ? context.input_store
                : place == Place::scratch ? context.scratch_store
-                                         : context.output_store;
+               : place == Place::output  ? context.output_store
+                                         : context.staged_output_store;
     };
     const auto offset = [&](Place place, index_t in_scratch) {
-        return place == Place::scratch ? in_scratch : context.output_offset_bytes;
+        return place == Place::scratch ? in_scratch
+               : place == Place::input ? context.input_offset_bytes
+                                       : context.output_offset_bytes;
     };
     if (sink) log_ = std::make_unique<SweepLog>(*sink);
     sweeps_.resize(count);
@@ -177,8 +178,8 @@ PassRun::PassRun(const Plan& plan, const RunContext& context, bool checksums, Li
         PassSweep& sweep = sweeps_[i];
         Store* const last = context.finished_store && shape.target == Place::output ? context.finished_store : nullptr;
         sweep.target = i + 1 < count ? sweeps_[i + 1].source : last ? last : store(shape.target);
-        sweep.source = store(shape.source);
-        sweep.log = log_.get();
+        sweep.source = shape.source == Place::array ? context.staged_input_store : store(shape.source);
+        sweep.log = shape.target == Place::array ? nullptr : log_.get();
         sweep.logged.pass = static_cast<int>(i);
         sweep.logged.panels = shape.panels;
         if (sink && layout_.displaced[i]) {

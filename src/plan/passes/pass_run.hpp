@@ -25,7 +25,7 @@ namespace spanfft {
 
 // One sweep of a plan, as far as sums and the journal need to know it.
 struct SweepShape {
-    const PassSpec* pass = nullptr;  // nullptr: of a step on parallel disks
+    const PassSpec* pass = nullptr;  // nullptr: of a step on parallel disks, or of one that copies a chunked array
     Place source = Place::input, target = Place::output;
     index_t source_scratch_bytes = 0, target_scratch_bytes = 0;  // where in scratch the array begins
     index_t panels = 1;
@@ -44,9 +44,9 @@ class SweptStep {
 struct PassSweep {
     Store* source = nullptr;
     Store* target = nullptr;
-    PanelSums* read_sums = nullptr;     // nullptr: the input, or no checksums
+    PanelSums* read_sums = nullptr;     // nullptr: the run's input, or no checksums
     PanelSums* written_sums = nullptr;  // nullptr: nobody reads it again, or no checksums
-    SweepLog* log = nullptr;            // nullptr: no journal
+    SweepLog* log = nullptr;            // nullptr: no journal, or a sweep that begins anew
     LoggedSweep logged;
     bool done() const { return logged.first_panel >= logged.panels; }
 };

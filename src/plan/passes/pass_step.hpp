@@ -28,7 +28,7 @@
 
 namespace spanfft {
 
-enum class Place : int { input, scratch, output };
+enum class Place : int { input, scratch, output, array };  // array: a chunked one (staging.hpp)
 
 // One engine call on a tile or slab: from the source side to the target side, or in place on one of them.
 struct PassStage {

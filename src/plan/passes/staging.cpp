@@ -5,7 +5,7 @@
 
 #include "disk/panels.hpp"
 #include "plan/machine.hpp"
-#include "plan/passes/pass_step.hpp"
+#include "plan/passes/sweep_hooks.hpp"
 #include "plan/steps/box_io_step.hpp"
 
 namespace spanfft {
@@ -71,6 +71,7 @@ class StageTask final : public Task {
 
     Status run(RunContext& context) override {
         counts_ = Counts();
+        if (context.sweep && context.sweep->done()) return {};
         const bool in = spec_.way == Way::in;
         Store* const array = in ? context.staged_input_store : context.staged_output_store;
         Store* const file = in ? context.input_store : context.output_store;
@@ -105,8 +106,13 @@ class StageTask final : public Task {
         pipeline.memory_bytes = spec_.slots * spec_.slot_bytes();
         pipeline.trace = context.trace;
         if (context.progress) pipeline.progress = [&context](index_t bytes) { return context.advance(bytes); };
+        if (context.sweep) {
+            sum_up(pipeline, *context.sweep, 1, team_->compute);
+            log_panels(pipeline, *context.sweep, 1);
+            pipeline.first_step = context.sweep->logged.first_panel;
+        }
         const StoreCounter moved(*pipeline.source, *pipeline.target);
-        const Status status = team_->pipeline.run(pipeline);
+        const Status status = run_logged(context.sweep, [&] { return team_->pipeline.run(pipeline); });
         counts_ = moved.counted();
         counts_.memory_bytes = counts_.disk_read_bytes + counts_.disk_written_bytes;
         return status;
@@ -118,7 +124,7 @@ class StageTask final : public Task {
     Counts counts_;
 };
 
-class StageStep final : public Step {
+class StageStep final : public Step, public SweptStep {
   public:
     StageStep(StageSpec spec, const Machine& machine) : spec_(std::move(spec)), machine_(machine) {}
     const char* type() const override { return "Stage"; }
@@ -139,6 +145,16 @@ class StageStep final : public Step {
         counts.seconds = bytes / machine_.disk_read_bytes_per_second + bytes / machine_.disk_write_bytes_per_second +
                          static_cast<double>(flat) * machine_.disk_request_seconds / machine_.disk_queue_depth;
         return counts;
+    }
+    std::vector<SweepShape> sweep_shapes() const override {
+        SweepShape shape;
+        const bool in = spec_.way == Way::in;
+        shape.source = in ? Place::array : Place::output;
+        shape.target = in ? Place::input : Place::array;
+        shape.panels = spec_.boxes.count();
+        shape.written = shape.read = Partition::of_boxes(spec_.boxes);
+        shape.threads = spec_.threads;
+        return {shape};
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         if (!binding.pass_team) {
