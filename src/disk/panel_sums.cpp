@@ -47,14 +47,14 @@ void PanelSums::each_piece(const Run& run, Each each) const {
         if (at >= reader.end_bytes) reader = reader_.at(at);
         const index_t stop = std::min({writer.end_bytes, reader.end_bytes, at - at % kDirectBytes + kDirectBytes, end});
         each(Piece{static_cast<const char*>(run.data) + (at - run.offset_bytes), at, stop - at,
-                   writer_.panel_of(writer.id), reader.id});
+                   writer_.panel_of(writer.id), reader});
         at = stop;
     }
 }
 
 void PanelSums::add_written(int member, const Run& run) {
     uint64_t* const sums = written_.data() + member * ids_;
-    each_piece(run, [&](const Piece& piece) { sums[piece.reader] += piece.sum(); });
+    each_piece(run, [&](const Piece& piece) { sums[piece.reader.id] += piece.sum(); });
 }
 
 void PanelSums::end_written(index_t panel) {
@@ -74,12 +74,12 @@ void PanelSums::settle(index_t panel) {
     for (index_t id = 0; id < ids_; ++id) cell(id, group) += pending_[count(panel % kPending * ids_ + id)];
 }
 
-void PanelSums::add_read(int member, index_t panel, const Run& run) {
+void PanelSums::add_read(int member, index_t panel, index_t i, const Run& run) {
     uint64_t* const sums = read_.data() + member * 2 * groups_;
     const index_t twins = reader_.panels.panels();
     each_piece(run, [&](const Piece& piece) {
-        if (!reader_.has(panel, piece.reader)) return;
-        sums[(piece.reader >= twins ? groups_ : 0) + group_of(piece.writer)] += piece.sum();
+        if (!reader_.has(panel, i, piece.reader)) return;
+        sums[(piece.reader.id >= twins ? groups_ : 0) + group_of(piece.writer)] += piece.sum();
     });
 }
 
@@ -101,7 +101,7 @@ Status PanelSums::check(index_t panel, Store& store, const std::function<void(co
     index_t first = -1, end = 0;
     runs([&](const Run& run) {
         each_piece(run, [&](const Piece& piece) {
-            if (piece.reader != bad_id || group_of(piece.writer) != bad_group) return;
+            if (piece.reader.id != bad_id || group_of(piece.writer) != bad_group) return;
             if (first < 0 || piece.offset_bytes < first) first = piece.offset_bytes;
             end = std::max(end, piece.offset_bytes + piece.bytes);
         });

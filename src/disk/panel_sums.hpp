@@ -30,10 +30,9 @@ class PanelSums {
     void end_written(index_t panel);
     void settle(index_t panel);  // its writes have ended; panels one after the other
 
-    // Reading: all runs of a panel, then whether they are what was written (what another panel's sum has is looked at
-    // there). `runs` calls with each of them again, whose
+    // Reading: all runs of a panel (the i-th), then whether they are what was written. `runs` calls with each of them again, whose
     // data is not looked at any more, to find where they differ.
-    void add_read(int member, index_t panel, const Run& run);
+    void add_read(int member, index_t panel, index_t i, const Run& run);
     using EachRun = std::function<void(const Run&)>;
     Status check(index_t panel, Store& store, const std::function<void(const EachRun&)>& runs);
 
@@ -48,7 +47,8 @@ class PanelSums {
     struct Piece {
         const char* data;
         index_t offset_bytes, bytes;
-        index_t writer, reader;  // panel, id
+        index_t writer;          // panel
+        Partition::Part reader;  // whose
         uint64_t sum() const;
     };
     template <class Each>

@@ -94,6 +94,10 @@ index_t ColumnPanels::requests(index_t panel_index) const {
     return group_runs(*this, group(panel_index, 0)).count() + group_runs(*this, group(panel_index, 1)).count();
 }
 
+index_t ColumnPanels::walked_requests(index_t panel_index) const {
+    return group_runs(*this, group(panel_index, 0)).count();
+}
+
 index_t ColumnPanels::payload_bytes() const {
     index_t elems = outer * matrix_elems();
     if (twin_elems > 0) elems += (twin_once ? 1 : outer) * matrix_elems();

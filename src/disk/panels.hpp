@@ -84,6 +84,7 @@ struct ColumnPanels {
     RowMap map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const;
 
     index_t requests(index_t panel_index) const;
+    index_t walked_requests(index_t panel_index) const;  // of group 0, which come first
     Run run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const {
         return run(panel_index, i, file_offset_bytes, file_offset_bytes, slot);
     }

@@ -32,6 +32,7 @@ Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem) {
         // column 0 of a section is none's). Worked: 7 columns in panels of 2: 1 has 6, 2 and 3 have 5 and 4.
         const index_t image = panels.row_elems - column, section = image / pitch * pitch;
         const index_t first = (image - section) / panels.panel * panels.panel;
+        part.image = true;
         part.id = image / pitch * panels.panels_per_section() + first / panels.panel + matrix * panels.panels_per_matrix();
         const index_t stop = panels.row_elems - section - std::max<index_t>(first, 1) + 1;
         part.end_bytes = matrix * panels.matrix_elems() + std::min(row * panels.row_elems + stop, panels.matrix_elems());

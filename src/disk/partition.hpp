@@ -29,16 +29,18 @@ struct Partition {
     struct Part {
         index_t id = 0;  // a panel, or panels() + i: the twin of panel i of each matrix
         index_t end_bytes = 0;
+        bool image = false;  // of a column that is walked over, and not one itself
     };
     Part at(index_t byte) const;
     index_t ids() const { return panels.panels() + (twins() ? panels.panels_per_matrix() : 0); }
     bool twins() const { return kind == Kind::columns && panels.twin_elems > 0; }
-    // The panel that moves an id's bytes (a twin's: the first that does). Of bytes that several read it is the one that
-    // walks over them (ColumnPanels::mirrors_all).
+    // The panel that moves an id's bytes (a twin's: the first that does).
     index_t panel_of(index_t id) const { return id < panels.panels() ? id : id - panels.panels(); }
-    // Whether a panel's sum has the bytes of this id.
-    bool has(index_t panel, index_t id) const {
-        return id < panels.panels() ? id == panel : id - panels.panels() == panel % panels.panels_per_matrix();
+    // Whether what run i of a panel has of this part is to be summed up there: of bytes that are read as images too
+    // (ColumnPanels::mirrors_all) those that are walked over are, once.
+    bool has(index_t panel, index_t i, const Part& part) const {
+        if (kind != Kind::columns || !panels.mirrors_all) return true;
+        return part.id == panel && part.image == (i >= panels.walked_requests(panel));
     }
 };
 

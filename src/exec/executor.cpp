@@ -225,7 +225,8 @@ std::string describe_callbacks(const BlockCallbacks& callbacks) {
 }  // namespace
 
 Result<std::unique_ptr<BlockWork>> Executor::make_work(const FileRequest& request) const {
-    if (request.callbacks.on_input && plan_->reads_twice) {
+    // A chunked array has its work done on its way into a file, once.
+    if (request.callbacks.on_input && plan_->reads_twice && plan_->staged_input_bytes == 0) {
         return error(Code::unsupported, plan_->solver,
                      " reads some elements of half a spectrum twice, so no callback can have each once; give more "
                      "memory, or method=two_pass");

@@ -215,6 +215,14 @@ const JournalRoute kMoreRoutes[] = {
     {"c2c 4096 forward double memory=24KiB threads=1", solve_superlevels, "memoryloads"},
     {"c2c 4096 backward float memory=24KiB threads=2 method=superlevels:sync", solve_superlevels, "one at a time"},
     {"c2c 4096 forward double memory=24KiB threads=1 window=hann power", solve_superlevels, "memoryloads with work"},
+    {"r2c 6000 forward float memory=64KiB threads=1", solve_many_passes, "a packed output", true},
+    {"r2c 2048 forward float memory=48KiB threads=1", solve_two_pass, "a packed output, conjugates", true},
+    {"c2c 1024 forward double memory=44KiB threads=1", solve_two_pass, "callbacks", false, "shift 1"},
+    {"c2c 70x96 forward double memory=60KiB threads=1", solve_axis_passes, "callbacks, in place", false, "shift 1"},
+    {"c2c 4096 forward float memory=40KiB threads=1 method=two_pass input_chunk=100 output_chunk=77 window=hann",
+     by_planner, "a window on a chunked input"},
+    {"c2r 6000 backward double memory=64KiB threads=1 method=many_passes input_chunk=90", by_planner,
+     "callbacks on a chunked input, some of which is read twice", false, "shift 1"},
 };
 
 TEST_F(JournalledFiles, FusedAndPermutedRunsGoOnToTheSameBits) {

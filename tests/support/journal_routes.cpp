@@ -1,9 +1,16 @@
 // Plans, disks and files of the journal's tests; see journal_routes.hpp.
 #include "support/journal_routes.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <cstdio>
 #include <map>
 #include <optional>
+
+#include "disk/checksum.hpp"
 
 #include "solvers/table.hpp"
 
@@ -34,13 +41,67 @@ const std::vector<JournalRoute>& journal_routes() {
          "memoryloads, asynchronous"},
         {"c2c 512 backward float memory=14KiB threads=2 method=superlevels:sync,block=512", solve_superlevels,
          "memoryloads, one by one"},
+        {"c2c 61x50 forward double memory=29KiB threads=1 input_chunk=7x9 output_chunk=9x7", by_planner,
+         "chunked arrays, columns in place"},
+        {"c2c 20x30x40 forward double memory=40KiB threads=2 input_chunk=3x4x5 output_chunk=20x2x3", by_planner,
+         "chunked arrays of three axes"},
+        {"c2c 4096 forward float memory=40KiB threads=1 method=two_pass input_chunk=100 output_chunk=77", by_planner,
+         "chunked arrays, blocks in scratch"},
+        {"r2c 6000 forward double memory=64KiB threads=1 method=many_passes output_chunk=100", by_planner,
+         "a chunked output of halves"},
+        {"c2r 6000 backward double memory=64KiB threads=1 method=many_passes input_chunk=90", by_planner,
+         "a chunked input, some of which is read twice"},
+        {"r2c 150x145 forward float memory=32KiB threads=1 input_chunk=150x1 output_chunk=1x100", by_planner,
+         "chunked arrays, one strided"},
+        {"c2r 1200 backward float memory=60KiB threads=2 method=two_pass input_chunk=50 output_chunk=70", by_planner,
+         "chunked conjugate halves"},
+        {"r2c 2048 forward double memory=56KiB threads=1 method=two_pass input_chunk=128 output_chunk=16", by_planner,
+         "chunked arrays, conjugate halves written"},
+        {"dct2 80x60 backward double memory=30KiB threads=1 input_chunk=80x3 output_chunk=4x60", by_planner,
+         "chunked arrays, a real kind"},
+        {"c2c 1024 forward double memory=44KiB threads=1 method=superlevels:block=1KiB input_chunk=64 output_chunk=100",
+         by_planner, "chunked arrays in memoryloads"},
+        {"c2c 2062 forward double memory=96KiB threads=1 method=chirp_passes input_chunk=300 output_chunk=200",
+         by_planner, "chunked arrays and a chirp"},
     };
     return routes;
 }
 
+Result<std::unique_ptr<Plan>> by_planner(const Problem& problem, const Planner& planner) {
+    return planner.plan(problem);
+}
+
+bool is_chunked(const JournalRoute& route) { return std::string(route.problem).find("_chunk=") != std::string::npos; }
+
 bool can_be_in_place(const JournalRoute& route) {
     const Problem problem = Problem::parse(route.problem).value();
-    return problem.input_shape() == problem.output_shape() && problem.input_elem() == problem.stored_elem();
+    return !is_chunked(route) && problem.input_shape() == problem.output_shape() && problem.input_elem() == problem.stored_elem();
+}
+
+namespace {
+
+// A chunked array box after box, from one in C order; and the other way.
+std::string boxed(const ArrayBoxes& boxes, const std::string& from, bool back) {
+    std::string to = from;
+    for (index_t i = 0; i < boxes.count(); ++i) {
+        const ArrayBoxes::Box box = boxes.at(i);
+        const auto bytes = static_cast<size_t>(boxes.flat_run_bytes(box));
+        for (index_t run = 0; run < boxes.flat_runs(box); ++run) {
+            const auto in_box = static_cast<size_t>(box.offset_bytes) + static_cast<size_t>(run) * bytes;
+            const auto flat = static_cast<size_t>(boxes.flat_offset_bytes(box, run));
+            to.replace(back ? flat : in_box, bytes, from, back ? in_box : flat, bytes);
+        }
+    }
+    return to;
+}
+
+}  // namespace
+
+ArrayBoxes CrashWorld::input_boxes() const {
+    return {plan->problem.input_shape(), plan->input_box, static_cast<index_t>(plan->problem.input_elem().bytes())};
+}
+ArrayBoxes CrashWorld::output_boxes() const {
+    return {plan->problem.output_shape(), plan->output_box, static_cast<index_t>(plan->problem.stored_elem().bytes())};
 }
 
 CrashWorld::CrashWorld(const JournalRoute& route, unsigned seed, bool in_place) : disk(seed), in_place_(in_place) {
@@ -53,12 +114,20 @@ CrashWorld::CrashWorld(const JournalRoute& route, unsigned seed, bool in_place) 
     plan->checksum_bytes = examine_passes(*plan).memory_bytes;  // which the planner may leave out in such memory
     const PassLayout layout = examine_passes(*plan, in_place);
     if (!layout.why_not.empty()) status_ = error(Code::internal, layout.why_not);
-    const std::string bytes = to_bytes(random_input(plan->problem, 5), plan->problem.input_elem());
+    std::string bytes = to_bytes(random_input(plan->problem, 5), plan->problem.input_elem());
+    if (plan->staged_input_bytes > 0) bytes = boxed(input_boxes(), bytes, false);
     input = &disk.add(static_cast<index_t>(bytes.size()));
     EXPECT_TRUE(input->write({0, const_cast<char*>(bytes.data()), static_cast<index_t>(bytes.size())}).ok());
     EXPECT_TRUE(input->sync().ok());
-    output = &disk.add(kHeader + plan->output_file_bytes + layout.output_extra_bytes);
+    const bool chunked = plan->staged_output_bytes > 0;
+    output = &disk.add(chunked ? plan->staged_output_bytes
+                               : kHeader + plan->output_file_bytes + layout.output_extra_bytes);
     if (plan->scratch_bytes > 0) scratch = &disk.add(plan->scratch_bytes + layout.scratch_extra_bytes);
+    if (plan->staged_input_bytes > 0) staged_input = &disk.add(plan->staged_input_bytes);
+    if (chunked) staged_output = &disk.add(plan->staged_output_bytes + layout.output_extra_bytes);
+    for (Store* const store : {input, output, scratch, staged_input, staged_output}) {
+        if (store) stores_.push_back(store);
+    }
     memory = Buffer::allocate(static_cast<size_t>(plan->slot_bytes[0][static_cast<size_t>(Slot::work0)])).value();
 }
 
@@ -87,7 +156,15 @@ Status CrashWorld::run(size_t steps, PassRun* with, size_t first) {
 
 std::string CrashWorld::result() const {
     if (in_place_) return disk.content(0);
+    if (staged_output) return boxed(output_boxes(), disk.content(1), true);
     return disk.content(1).substr(kHeader, static_cast<size_t>(plan->output_file_bytes));
+}
+
+size_t CrashWorld::index_of(Place place) const {
+    const Store* const store = place == Place::input     ? (staged_input ? staged_input : input)
+                               : place == Place::scratch ? scratch
+                                                         : (staged_output ? staged_output : output);
+    return static_cast<size_t>(std::find(stores_.begin(), stores_.end(), store) - stores_.begin());
 }
 
 void CrashWorld::fill(RunContext& context) {
@@ -96,7 +173,9 @@ void CrashWorld::fill(RunContext& context) {
     context.output_store = output;
     context.scratch_store = scratch;
     // The copy that the input is overwritten from lies as far past a sector's boundary as the input.
-    context.output_offset_bytes = in_place_ ? 0 : kHeader;
+    context.output_offset_bytes = in_place_ || staged_output ? 0 : kHeader;
+    if (staged_input) context.staged_input_store = input, context.input_store = staged_input;
+    if (staged_output) context.staged_output_store = output, context.output_store = staged_output;
     if (!in_place_) return;
     context.finished_store = input;
     context.finished_offset_bytes = 0;
@@ -169,18 +248,105 @@ std::shared_ptr<const Plan> JournalledFiles::plan_of(const JournalRoute& route) 
     return plan;
 }
 
+namespace {
+
+// Moves a box between `data` and an array in C order whose bytes `move` moves.
+template <class Move>
+Status move_box(const Extents& shape, index_t elem_bytes, const index_t* first, const index_t* extent, void* data,
+                const Move& move) {
+    const Extents strides = row_major_strides(shape);
+    index_t rows = 1;
+    for (size_t axis = 0; axis + 1 < shape.size(); ++axis) rows *= extent[axis];
+    const index_t row_bytes = extent[shape.size() - 1] * elem_bytes;
+    for (index_t row = 0; row < rows; ++row) {
+        index_t rest = row, at = first[shape.size() - 1];
+        for (size_t axis = shape.size() - 1; axis-- > 0;) {
+            at += (first[axis] + rest % extent[axis]) * strides[axis];
+            rest /= extent[axis];
+        }
+        SPANFFT_TRY(move(at * elem_bytes, static_cast<char*>(data) + row * row_bytes, row_bytes));
+    }
+    return {};
+}
+
+// The file "in" behind a function, and "out", which appears when it is whole.
+void put_behind_functions(FileRequest& request, const Problem& problem) {
+    const std::string in = request.input_path, out = request.output_path;
+    if (!problem.input_chunk.empty()) {
+        const std::string content = read_file(in);
+        request.input_identity = hex_of(checksum(content.data(), static_cast<index_t>(content.size())));
+        const auto elem_bytes = static_cast<index_t>(problem.input_elem().bytes());
+        const std::shared_ptr<std::FILE> file(std::fopen(in.c_str(), "rb"), std::fclose);
+        request.read_box = [=, shape = problem.input_shape()](const index_t* first, const index_t* extent, void* data) {
+            return move_box(shape, elem_bytes, first, extent, data, [&](index_t at, char* to, index_t bytes) {
+                const ssize_t got = pread(fileno(file.get()), to, static_cast<size_t>(bytes), at);
+                return got == bytes ? Status() : error(Code::corrupt_data, in, " ends before byte ", at + bytes);
+            });
+        };
+    }
+    if (problem.output_chunk.empty()) return;
+    const auto elem_bytes = static_cast<index_t>(problem.stored_elem().bytes());
+    const auto content =
+        std::make_shared<std::string>(static_cast<size_t>(product(problem.output_shape()) * elem_bytes), '\xA5');
+    request.header.clear();
+    request.write_box = [=, shape = problem.output_shape()](const index_t* first, const index_t* extent, void* data) {
+        return move_box(shape, elem_bytes, first, extent, data, [&](index_t at, const char* from, index_t bytes) {
+            content->replace(static_cast<size_t>(at), static_cast<size_t>(bytes), from, static_cast<size_t>(bytes));
+            return Status();
+        });
+    };
+    request.finish = [=] {
+        const std::string partial = folder_of(out) + "/.out.spanfft-partial";
+        write_file(partial, *content);
+        return rename(partial.c_str(), out.c_str()) == 0 ? Status() : error(Code::io_error, "no name for ", out);
+    };
+}
+
+// Callbacks that depend on nothing but the block and its place.
+Status shift(Block& block, ElemType elem) {
+    const index_t reals = elem.complex ? 2 : 1;
+    for (index_t i = 0; i < block.count * reals; ++i) {
+        const auto by = static_cast<double>((block.first * reals + i) % 7);
+        if (elem.precision == Precision::single)
+            static_cast<float*>(block.data)[i] += static_cast<float>(by);
+        else
+            static_cast<double*>(block.data)[i] += by;
+    }
+    return {};
+}
+
+}  // namespace
+
+FileRequest JournalledFiles::request_of(const JournalRoute& route, const std::string& folder) {
+    const Problem problem = Problem::parse(route.problem).value();
+    FileRequest request;
+    request.input_path = folder + "/in";
+    request.output_path = folder + "/out";
+    request.packed_output = route.packed;
+    if (route.callbacks) {
+        request.callbacks.on_input = [=](Block& block) { return shift(block, problem.input_elem()); };
+        if (problem.output_chunk.empty())
+            request.callbacks.on_output = [=](Block& block) { return shift(block, problem.output_elem()); };
+        request.callback_name = route.callbacks;
+    }
+    if (is_chunked(route)) {
+        request.scratch_folders = {folder};
+        put_behind_functions(request, problem);
+    }
+    return request;
+}
+
 Status JournalledFiles::transform(const JournalRoute& route, const std::string& folder, JournalMode mode,
                                   index_t* resumed, Progress progress, const std::vector<std::string>& scratch,
                                   bool in_place, bool checksums) {
     auto executor = Executor::make(plan_of(route), make_self_comm());
     if (!executor.ok()) return executor.status();
-    FileRequest request;
-    request.input_path = folder + "/in";
-    request.output_path = folder + (in_place ? "/in" : "/out");
-    if (!in_place) request.header = std::string(static_cast<size_t>(kHeaderBytes), '#');
+    FileRequest request = request_of(route, folder);
+    if (in_place) request.output_path = request.input_path;
+    if (!in_place && !request.write_box) request.header = std::string(static_cast<size_t>(kHeaderBytes), '#');
     request.progress = std::move(progress);
     request.journal = mode;
-    request.scratch_folders = scratch;
+    if (!scratch.empty()) request.scratch_folders = scratch;
     request.in_place = in_place;
     request.checksums = checksums;
     const Status status = executor.value()->transform_file(request);

@@ -20,11 +20,17 @@ struct JournalRoute {
     const char* problem;
     SolverFunction solve;
     const char* what;  // that is special
+    bool packed = false;              // the output, in files
+    const char* callbacks = nullptr;  // the name of those that runs of files have; nullptr: none
 };
+// For SolverFunction: of a problem with method=, and the sweeps that chunked arrays need.
+Result<std::unique_ptr<Plan>> by_planner(const Problem& problem, const Planner& planner);
 const std::vector<JournalRoute>& journal_routes();
 bool can_be_in_place(const JournalRoute& route);  // on disk: its output is as large as its input
+bool is_chunked(const JournalRoute& route);       // on either side
 
-// A plan on disks that may crash: store 0 is the input, 1 the output, 2 scratch. In place: the last sweep overwrites 0.
+// A plan on disks that may crash: store 0 is the input, 1 the output, then scratch and what chunked arrays are copied to
+// and from, where there is any. In place: the last sweep overwrites 0. A chunked array lies on its disk box after box.
 class CrashWorld {
   public:
     CrashWorld(const JournalRoute& route, unsigned seed, bool in_place = false);
@@ -32,6 +38,7 @@ class CrashWorld {
     // From what the journal says to the end, or to a fault; or the steps [first, steps) of `with`.
     Status run(size_t steps = 99, PassRun* with = nullptr, size_t first = 0);
     std::string result() const;
+    size_t index_of(Place place) const;  // of the store that a sweep's source or target is, but for the arrays
     std::string input_bytes() const { return disk.content(0); }
     void fill(RunContext& context);
     // Whether the journal says that the last sweep may have begun.
@@ -43,13 +50,16 @@ class CrashWorld {
     static constexpr index_t kHeader = 128;
     CrashDisk disk;
     std::unique_ptr<Plan> plan;
-    Store *input = nullptr, *output = nullptr, *scratch = nullptr;
+    Store *input = nullptr, *output = nullptr, *scratch = nullptr, *staged_input = nullptr, *staged_output = nullptr;
     Buffer memory;
     index_t resumed_bytes = 0;
 
   private:
+    ArrayBoxes input_boxes() const;
+    ArrayBoxes output_boxes() const;
     Status status_;
     bool in_place_ = false;
+    std::vector<Store*> stores_;
 };
 
 // What a run gives that nothing disturbs, held against the definition; and of how many operations it is. In place: the
@@ -65,6 +75,8 @@ class JournalledFiles : public testing::Test {
                             const std::vector<std::string>& scratch = {}, bool in_place = false, bool checksums = true);
     static std::string input_of(const JournalRoute& route);
     static void make_input(const JournalRoute& route, const std::string& folder);
+    // What `transform` asks for, but for the array's header.
+    static FileRequest request_of(const JournalRoute& route, const std::string& folder);
     // What a run without a journal writes.
     static std::string expected(const JournalRoute& route);
     static constexpr index_t kHeaderBytes = 4096;

@@ -192,7 +192,7 @@ TEST(PanelSums, FindEverySpoiledByteAndName) {
                 const auto each = [&](const auto& found) {
                     for (index_t i = 0; i < rows.requests(panel); ++i) found(run_of(rows, panel, i));
                 };
-                each([&](const spanfft::Run& run) { again.add_read(static_cast<int>(panel % 2), panel, run); });
+                each([&](const spanfft::Run& run) { again.add_read(static_cast<int>(panel % 2), panel, 0, run); });
                 const Status status = again.check(panel, store, each);
                 const bool mine = spoiled >= 0 && spoiled / 8 / rows.panel == panel;
                 ASSERT_EQ(status.ok(), !mine) << "byte " << spoiled << ", panel " << panel;

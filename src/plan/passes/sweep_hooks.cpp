@@ -35,7 +35,7 @@ void sum_up(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles, Threa
         if (sweep.read_sums && step % pipeline.steps_per_read == 0) {
             const index_t group = step / pipeline.steps_per_read;
             each_run(team, pipeline.read_count(group), [&](int member, index_t i) {
-                sweep.read_sums->add_read(member, step / tiles, pipeline.read_run(group, read, i));
+                sweep.read_sums->add_read(member, step / tiles, i, pipeline.read_run(group, read, i));
             });
             SPANFFT_TRY(check_panel(pipeline, sweep, tiles, group, read));
         }
