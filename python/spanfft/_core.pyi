@@ -61,6 +61,10 @@ class Plan:
         journal: int = 0,
         checksums: bool = True,
         in_place: bool = False,
+        input_identity: str = "",
+        output_identity: str = "",
+        finish: Callable[[], object] | None = None,
+        callback_name: str = "",
     ) -> None: ...
     @property
     def resumed_bytes(self) -> int: ...

@@ -262,6 +262,7 @@ def transform(
     output_dtype: object = None,
     on_input: Block | None = None,
     on_output: Block | None = None,
+    callback_name: str | None = None,
     comm: Comm | None = None,
     progress: Callable[[int, int], object] | None = None,
     trace: str | os.PathLike[str] | None = None,
@@ -339,6 +340,10 @@ def transform(
     on_output
         The same for the output, before `power` and the conversion to `output_dtype`. It changes the block in place and
         returns None, or returns an array of the block's shape, which is stored as it is, as `output_dtype`.
+    callback_name
+        What the callbacks do, such as "whiten 2": with a name there is a journal for runs that have callbacks. A run
+        that goes on gives them only the blocks that are not done, and must have the same name; so they must depend on
+        the block and its index alone, and need another name when they change.
     comm
         mpi4py communicator whose ranks share the work. All must call with the same arguments.
     progress
@@ -396,6 +401,8 @@ def transform(
         task, given = ranks.agree(prepare, lambda found: (found[0].common(), found[1]))[ranks.rank]
     source, target = task.source, task.target
     folders = folder_list(scratch)
+    if callback_name is not None and on_input is None and on_output is None:
+        raise InvalidArgument(f"callback_name is {callback_name!r}, but there is no callback; leave it out, or give one")
     if resume and not journal:
         raise InvalidArgument("resume=True goes on where a journal ends, so it needs journal=True")
     mode = (_JOURNAL_AUTO if resume is None else _JOURNAL_RESUME if resume else _JOURNAL_RESTART) if journal else 0
@@ -445,6 +452,7 @@ def transform(
         if trace is not None:
             plan.trace_start()
         on_read, on_write, elem_bytes = _calls(task, on_input, on_output)
+        behind = target.write is not None
         plan.transform_file(
             source.path,
             source.offset_bytes,
@@ -462,8 +470,12 @@ def transform(
             journal=mode,
             checksums=checksums,
             in_place=in_place,
+            input_identity=source.identity() if mode and source.identity is not None else "",
+            output_identity=target.identity,
+            finish=target.publish if behind else None,
+            callback_name=callback_name or "",
         )
-        if writes:
+        if writes and not behind:
             target.publish()
         seconds = time.perf_counter() - start
         if trace is not None:

@@ -32,8 +32,10 @@ struct BoxCallback {
     int64_t elem_bytes = 0;
     int access = PyBUF_READ;      // PyBUF_WRITE: the function fills the memory
     PyObject** raised = nullptr;  // where an exception goes; the first one stays
+    nanobind::object finish = nanobind::none();  // called when the array is whole; may be None
 
     spanfft_box_transfer function() const { return callable.is_none() ? nullptr : &BoxCallback::call; }
+    int (*finish_function() const)(void*) { return finish.is_none() ? nullptr : &BoxCallback::end; }
 
     static int call(const int64_t* first, const int64_t* extent, void* data, void* user) {
         const nanobind::gil_scoped_acquire gil;
@@ -50,20 +52,31 @@ struct BoxCallback {
         PyObject* result = nullptr;
         if (starts && counts && memory)
             result = PyObject_CallFunctionObjArgs(self->callable.ptr(), starts, counts, memory, nullptr);
-        const bool failed = result == nullptr;
-        if (failed) {
-            PyObject* value = take_raised();
-            if (*self->raised == nullptr)
-                *self->raised = value;
-            else
-                Py_XDECREF(value);
-            spanfft_set_error("a Python function raised an exception");
-        }
-        Py_XDECREF(result);
         Py_XDECREF(memory);
         Py_XDECREF(starts);
         Py_XDECREF(counts);
-        return failed ? SPANFFT_IO_ERROR : SPANFFT_OK;
+        return self->ended(result);
+    }
+
+    static int end(void* user) {
+        const nanobind::gil_scoped_acquire gil;
+        const auto* self = static_cast<BoxCallback*>(user);
+        return self->ended(PyObject_CallNoArgs(self->finish.ptr()));
+    }
+
+    // What came of a call, whose result this takes.
+    int ended(PyObject* result) const {
+        if (result != nullptr) {
+            Py_DECREF(result);
+            return SPANFFT_OK;
+        }
+        PyObject* value = take_raised();
+        if (*raised == nullptr)
+            *raised = value;
+        else
+            Py_XDECREF(value);
+        spanfft_set_error("a Python function raised an exception");
+        return SPANFFT_IO_ERROR;
     }
 };
 

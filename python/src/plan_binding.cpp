@@ -123,7 +123,8 @@ class PyPlan {
                         const std::vector<std::string>& scratch, nb::object callable, nb::object read, nb::object write,
                         bool packed_input, bool packed_output, nb::object on_input, nb::object on_output,
                         const std::tuple<size_t, size_t, size_t>& block_elem_bytes, int journal, bool checksums,
-                        bool in_place) {
+                        bool in_place, const std::string& input_identity, const std::string& output_identity,
+                        nb::object finish, const std::string& callback_name) {
         spanfft_plan* plan = get();
         const auto [read_bytes, computed_bytes, stored_bytes] = block_elem_bytes;
         BlockCalls calls{std::move(on_input), std::move(on_output), read_bytes, computed_bytes, stored_bytes};
@@ -132,6 +133,7 @@ class PyPlan {
         callbacks.on_input = calls.on_input.is_none() ? nullptr : &give_input_block;
         callbacks.on_output = calls.on_output.is_none() ? nullptr : &give_output_block;
         callbacks.user = &calls;
+        callbacks.name = callback_name.c_str();
         const std::vector<const char*> folders = pointers(scratch);
         Progress progress{std::move(callable)};
         BoxCallback reader{std::move(read), 0, 0, PyBUF_WRITE, &progress.raised},
@@ -149,6 +151,10 @@ class PyPlan {
         target.packed = packed_output ? 1 : 0;
         target.transfer = writer.function();
         target.user = &writer;
+        writer.finish = std::move(finish);
+        target.finish = writer.finish_function();
+        source.identity = input_identity.c_str();
+        target.identity = output_identity.c_str();
         if (source.transfer) tell_boxes(reader, input_shape(), spanfft_plan_input_bytes(plan));
         if (target.transfer) tell_boxes(writer, output_shape(), spanfft_plan_output_bytes(plan));
         int code = SPANFFT_OK;
@@ -401,7 +407,8 @@ void bind_plans(nb::module_& m) {
              "write"_a.none() = nb::none(), "packed_input"_a = false, "packed_output"_a = false,
              "on_input"_a.none() = nb::none(), "on_output"_a.none() = nb::none(),
              "block_elem_bytes"_a = std::tuple<size_t, size_t, size_t>(), "journal"_a = 0, "checksums"_a = true,
-             "in_place"_a = false)
+             "in_place"_a = false, "input_identity"_a = "", "output_identity"_a = "", "finish"_a.none() = nb::none(),
+             "callback_name"_a = "")
         .def_prop_ro("resumed_bytes", &PyPlan::resumed_bytes)
         .def("free", &PyPlan::free)
         .def_prop_ro("freed", &PyPlan::freed)

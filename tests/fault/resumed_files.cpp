@@ -256,28 +256,6 @@ TEST_F(JournalledFiles, FusedAndPermutedRunsGoOnToTheSameBits) {
     }
 }
 
-// What can't be had again is said, and the run begins anew.
-TEST_F(JournalledFiles, RunsWithCallbacksHaveNoJournalAndSayWhy) {
-    const JournalRoute& route = journal_routes()[0];
-    TemporaryFolder folder;
-    make_input(route, folder.path());
-    auto executor = Executor::make(plan_of(route), make_self_comm());
-    ASSERT_TRUE(executor.ok());
-    FileRequest request;
-    request.input_path = folder.file("in");
-    request.output_path = folder.file("out");
-    request.journal = JournalMode::resume;
-    request.callbacks.on_input = [](Block&) { return Status(); };
-    const Status status = executor.value()->transform_file(request);
-    EXPECT_EQ(status.code(), Code::invalid_argument);
-    EXPECT_NE(status.message().find("its callbacks would not be given the blocks that are done"), std::string::npos)
-        << status.message();
-    request.journal = JournalMode::automatic;
-    ASSERT_TRUE(executor.value()->transform_file(request).ok());
-    ASSERT_EQ(executor.value()->run_notes().size(), 1U);
-    EXPECT_NE(executor.value()->run_notes()[0].find("no journal of this run: its callbacks"), std::string::npos);
-}
-
 TEST_F(JournalledFiles, StoppedRunsSayHowToGoOnAndDo) {
     for (const JournalRoute& route : journal_routes()) {
         const std::string whole = expected(route);

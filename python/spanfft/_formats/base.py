@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import secrets
@@ -31,6 +32,7 @@ MoveBox = Callable[[tuple[int, ...], tuple[int, ...], memoryview], None]
 
 PARTIAL_SUFFIX = ".spanfft-partial"
 _CHUNK_BYTES = 16 << 20
+_SAMPLES, _SAMPLE_BYTES = 64, 4096
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class Source:
     chunk: tuple[int, ...] = ()
     """Of an array that `read` reaches; () for one in a file."""
     read: MoveBox | None = None
+    identity: Callable[[], str] | None = None
+    """Of one that `read` reaches: a text that changes when the array does."""
     sidecar: str | None = None
     """A file that describes the series and goes with its transform."""
 
@@ -77,6 +81,8 @@ class Target:
     packed = False
     chunk: tuple[int, ...] = ()
     write: MoveBox | None = None
+    identity = ""
+    """With `write`: how the array is stored, for a journal."""
 
     def __init__(self, name: str, path: str) -> None:
         self.name = name
@@ -87,7 +93,9 @@ class Target:
         """Prepares; with `write`, makes the array under a hidden name."""
 
     def publish(self) -> None:
-        """Everything is written: gives it its name."""
+        """Everything is written: gives it its name. With `write`, before a journal's files go; called again by the run
+        that goes on if it fails.
+        """
 
     def discard(self) -> None:
         """Something failed: leaves nothing behind. Allowed at any time, more than once."""
@@ -179,22 +187,54 @@ def lock_unless_held(path: str) -> int:
     return descriptor
 
 
-def remove_stale_folders(folder: str) -> None:
-    """Partial folders of dead runs; the library removes partial files itself."""
+def remove_stale(folder: str) -> None:
+    """Partial files and folders of dead runs."""
     with os.scandir(folder) as entries:
-        dead = [e.path for e in entries if e.name.endswith(PARTIAL_SUFFIX) and e.is_dir(follow_symlinks=False)]
-    for path in dead:
+        dead = [e for e in entries if e.name.endswith(PARTIAL_SUFFIX) and not e.is_symlink()]
+    for entry in dead:
         try:
-            descriptor = os.open(path, os.O_RDONLY)
+            descriptor = os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.is_file(follow_symlinks=False):
+                os.unlink(entry.path)
         except OSError:
             pass
         finally:
             os.close(descriptor)
+
+
+def identity_of_file(path: str) -> str:
+    """Size, time and inode of a file, and a checksum of 64 of its blocks, as the library has it of files it reads."""
+    with open(path, "rb", buffering=0) as file:
+        about = os.fstat(file.fileno())
+        found = hashlib.blake2b(digest_size=8)
+        last = max(0, about.st_size - _SAMPLE_BYTES)
+        for i in range(_SAMPLES):
+            found.update(os.pread(file.fileno(), _SAMPLE_BYTES, last * i // (_SAMPLES - 1)))
+    return f"{about.st_size} {about.st_mtime_ns} {about.st_ino} {found.hexdigest()}"
+
+
+def identity_of_folder(path: str) -> str:
+    """A checksum of the names, sizes and times of all files below a folder."""
+    found = hashlib.blake2b(digest_size=8)
+    count, folders = 0, [""]
+    while folders:
+        below = folders.pop()
+        with os.scandir(os.path.join(path, below)) as entries:
+            for entry in sorted(entries, key=lambda e: e.name):
+                name = os.path.join(below, entry.name)
+                if entry.is_dir():
+                    folders.append(name)
+                    continue
+                about = entry.stat()
+                count += 1
+                found.update(f"{name!r} {about.st_size} {about.st_mtime_ns}\n".encode())
+    return f"{count} files {found.hexdigest()}"
 
 
 def flush(path: str) -> None:

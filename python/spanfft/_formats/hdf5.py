@@ -114,9 +114,25 @@ def open_source(name: str, options: Options) -> Source:
         if offset is not None:
             return Source(label, path, element, shape, int(offset))
         chunk = found.chunks or base.default_chunks(shape, element.size_bytes)
+        others = _other_files(path, found)
     reader = _Reader(path, dataset, element.descr)
     return Source(label, path, element, shape, chunk=tuple(min(c, n) for c, n in zip(chunk, shape, strict=True)),
-                  read=reader)  # fmt: skip
+                  read=reader, identity=lambda: _identity(path, dataset, others))  # fmt: skip
+
+
+def _other_files(path: str, found: Any) -> list[str]:
+    """That hold elements of a virtual or external dataset."""
+    names = [source.file_name for source in found.virtual_sources()] if found.is_virtual else []
+    names += [each[0] for each in found.external or []]
+    beside = os.path.dirname(path)
+    return sorted({os.path.join(beside, os.fsdecode(name)) for name in names if name != "."})
+
+
+def _identity(path: str, dataset: str, others: Sequence[str]) -> str:
+    """Of the elements' files, and which dataset."""
+    with base.told(f"{path}:{dataset}", "read"):
+        files = [base.identity_of_file(name) if os.path.exists(name) else "none" for name in [path, *others]]
+    return " ".join(["hdf5", *files, dataset])
 
 
 def _new_file(h5py: Any, path: str) -> Any:
@@ -177,6 +193,7 @@ class _ChunkedTarget(Target):
         super().__init__(name, path)
         self.chunk = chunk
         self.write = self._write
+        self.identity = f"hdf5 {dataset}, compression {compression}"
         self._compression = compression
         self._dataset, self._element, self._shape = dataset, element, tuple(shape)
         self._hidden = ""
@@ -187,6 +204,7 @@ class _ChunkedTarget(Target):
     def open(self) -> None:
         h5py = _h5py(self.name)
         with base.told(self.name, "written"):
+            base.remove_stale(base.existing_folder(self.path))
             hidden = base.hidden_name(self.path)
             self._file = h5py.File(hidden, "w-")
             self._hidden = hidden

@@ -96,7 +96,13 @@ def open_source(name: str, options: Options) -> Source:
     shape = tuple(int(n) for n in found.shape)
     unit = found.shards or found.chunks
     chunk = tuple(min(int(c), n) for c, n in zip(unit, shape, strict=True))
-    return Source(name, name, element, shape, chunk=chunk, read=_Reader(name, element.descr, chunk))
+    return Source(name, name, element, shape, chunk=chunk, read=_Reader(name, element.descr, chunk),
+                  identity=lambda: _identity(name))  # fmt: skip
+
+
+def _identity(name: str) -> str:
+    with base.told(name, "read"):
+        return f"zarr {base.identity_of_folder(name)}"
 
 
 class _ZarrTarget(Target):
@@ -110,6 +116,7 @@ class _ZarrTarget(Target):
         self.chunk = chunk
         self._compression = compression
         self.write = self._write
+        self.identity = f"zarr, compression {compression}"
         self._element, self._shape = element, tuple(shape)
         self._hidden = ""
         self._lock = -1
@@ -118,7 +125,7 @@ class _ZarrTarget(Target):
     def open(self) -> None:
         zarr = _zarr(self.name)
         with base.told(self.name, "written"):
-            base.remove_stale_folders(base.existing_folder(self.path))
+            base.remove_stale(base.existing_folder(self.path))
             hidden = base.hidden_name(self.path)
             os.mkdir(hidden)
             self._hidden = hidden
