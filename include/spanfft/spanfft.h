@@ -307,9 +307,9 @@ SPANFFT_API int spanfft_transform_in_place(spanfft_plan* plan, const char* path,
 
 /* Moves a box of an array that the caller keeps: `first` and `extent` have an entry an axis, `data` holds the elements
  * of the box in C order: to be filled (input), or to be taken (output). Boxes are whole chunks (at the array's end what
- * is left of one); each chunk is in exactly one box of a run. Called by one thread at a time, not always the one that
- * called spanfft. Returns SPANFFT_OK, or a code after spanfft_set_error() with a sentence: then the run ends with both.
- */
+ * is left of one); each chunk is in exactly one box of a run. Called by one thread at a time, the one that called
+ * spanfft or another with 8 MiB of stack. Returns SPANFFT_OK, or a code after spanfft_set_error() with a sentence: then
+ * the run ends with both. */
 typedef int (*spanfft_box_transfer)(const int64_t* first, const int64_t* extent, void* data, void* user);
 
 /* Where an array lies: in a file, or behind a function. Set size, zero the rest, then set what is needed. */

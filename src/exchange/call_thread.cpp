@@ -5,9 +5,9 @@
 
 namespace spanfft {
 
-Result<std::unique_ptr<CallThread>> CallThread::start(std::function<Status(int)> call) {
+Result<std::unique_ptr<CallThread>> CallThread::start(std::function<Status(int)> call, size_t stack_bytes) {
     auto made = std::unique_ptr<CallThread>(new CallThread(std::move(call)));
-    SPANFFT_TRY(start_thread(made->thread_, &CallThread::body, made.get(), size_t{2} << 20));
+    SPANFFT_TRY(start_thread(made->thread_, &CallThread::body, made.get(), stack_bytes));
     made->running_ = true;
     return made;
 }

@@ -20,7 +20,9 @@ namespace spanfft {
 
 class CallThread {
   public:
-    static Result<std::unique_ptr<CallThread>> start(std::function<Status(int)> call);
+    // Of the stack only the pages that are touched count.
+    static Result<std::unique_ptr<CallThread>> start(std::function<Status(int)> call,
+                                                     size_t stack_bytes = size_t{2} << 20);
     ~CallThread();
     CallThread(const CallThread&) = delete;
     CallThread& operator=(const CallThread&) = delete;

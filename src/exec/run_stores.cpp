@@ -64,12 +64,33 @@ Status check_stores(const FileRequest& request, const Plan& plan) {
     return {};
 }
 
+Result<std::unique_ptr<BoxThread>> BoxThread::start() {
+    auto made = std::make_unique<BoxThread>();
+    SPANFFT_ASSIGN(made->thread_, CallThread::start(
+                                      [&call = made->call_](int) { return (*call.move)(call.first, call.extent, call.data); },
+                                      size_t{8} << 20));
+    return made;
+}
+
+// No two of these at once: a run has one sweep that reads boxes and another that writes them.
+BoxTransfer BoxThread::on_it(BoxTransfer move) {
+    return [this, move = std::move(move)](const index_t* first, const index_t* extent, void* data) {
+        call_ = {&move, first, extent, data};
+        thread_->submit(0);
+        return thread_->wait(0);
+    };
+}
+
 Status RunStores::open_input(RunContext& context) {
+    if (plan_.staged_input_bytes > 0 || plan_.staged_output_bytes > 0) {
+        SPANFFT_ASSIGN(box_thread_, BoxThread::start());
+    }
     context.input_offset_bytes = request_.input_offset_bytes;
     if (request_.read_box) {
         ArrayBoxes boxes{plan_.problem.input_shape(), plan_.input_box, input_elem_bytes(plan_)};
-        input_array_ =
-            std::make_unique<ArrayStore>(std::move(boxes), request_.input_path, request_.read_box, BoxTransfer());
+        input_array_ = std::make_unique<ArrayStore>(
+            std::move(boxes), request_.input_path,
+            plan_.staged_input_bytes > 0 ? box_thread_->on_it(request_.read_box) : request_.read_box, BoxTransfer());
         context.input_offset_bytes = 0;
         context.input_store = input_array_.get();
         return {};
@@ -130,8 +151,9 @@ void RunStores::attach(OutputFile& output, RunContext& context) {
 void RunStores::dress(RunContext& context, BlockWork& work) {
     if (request_.write_box) {
         ArrayBoxes boxes{plan_.problem.output_shape(), plan_.output_box, output_elem_bytes(plan_)};
-        output_array_ =
-            std::make_unique<ArrayStore>(std::move(boxes), request_.output_path, BoxTransfer(), request_.write_box);
+        output_array_ = std::make_unique<ArrayStore>(
+            std::move(boxes), request_.output_path, BoxTransfer(),
+            plan_.staged_output_bytes > 0 ? box_thread_->on_it(request_.write_box) : request_.write_box);
         context.output_offset_bytes = 0;
         (plan_.staged_output_bytes > 0 ? context.staged_output_store : context.output_store) = output_array_.get();
     }

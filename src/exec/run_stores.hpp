@@ -10,6 +10,7 @@
 
 #include "disk/output_file.hpp"
 #include "disk/packed_store.hpp"
+#include "exchange/call_thread.hpp"
 #include "exec/executor.hpp"
 #include "plan/passes/fused_stores.hpp"
 
@@ -17,6 +18,23 @@ namespace spanfft {
 
 // Whether the request fits the plan: functions where it has chunks, packed spectra of its kind.
 Status check_stores(const FileRequest& request, const Plan& plan);
+
+// Calls functions that move boxes, by a thread of its own: formats' libraries want more stack than the threads that read
+// and write have (LZF's tables are a MiB).
+class BoxThread {
+  public:
+    static Result<std::unique_ptr<BoxThread>> start();
+    BoxTransfer on_it(BoxTransfer move);  // which is called by one thread at a time, and lives as long as this
+
+  private:
+    struct Call {
+        const BoxTransfer* move = nullptr;
+        const index_t *first = nullptr, *extent = nullptr;
+        void* data = nullptr;
+    };
+    Call call_;
+    std::unique_ptr<CallThread> thread_;  // last: it stops first
+};
 
 class RunStores {
   public:
@@ -38,6 +56,7 @@ class RunStores {
     const FileRequest& request_;
     const Plan& plan_;
     std::unique_ptr<FileStore> input_file_;
+    std::unique_ptr<BoxThread> box_thread_;  // nullptr: whoever runs the plan moves boxes itself
     std::unique_ptr<ArrayStore> input_array_, output_array_;
     std::unique_ptr<PackedStore> packed_input_;
     std::unique_ptr<FusedStore> reads_, writes_;

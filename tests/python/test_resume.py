@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -112,6 +114,231 @@ def test_plans_say_whether_they_can_have_a_journal(source, tmp_path):
     assert any("no journal" in note and "file_in_memory" in note for note in result.report["notes"])
 
 
+# --- chunked arrays, packed spectra, callbacks -----------------------------------------------------------------------
+
+CALLBACKS = """
+import json, sys
+import numpy as np
+import spanfft
+
+def shift(block, index):
+    block += (index + np.arange(len(block))) % 7
+
+result = spanfft.transform("in.raw", "out.npy", dtype="complex64", memory="4MiB", on_input=shift, on_output=shift,
+                           callback_name="shift 1", resume=True if "--resume" in sys.argv else None)
+print(json.dumps({"resumed_bytes": result.resumed_bytes}))
+"""
+SPANFFT = ["-m", "spanfft", "transform", "--memory", "4MiB", "--json"]
+# Of each kind the words behind python, and the output.
+RUNS = {
+    "zarr": ([*SPANFFT, "in.zarr", "out.zarr"], "out.zarr"),
+    "hdf5": ([*SPANFFT, "in.h5:/x", "out.h5:/y", "--chunks", "100x300", "--compression", "lzf"], "out.h5"),
+    "presto": ([*SPANFFT, "in.dat", "out.fft"], "out.fft"),
+    "callbacks": (["run.py"], "out.npy"),
+}
+
+
+def make_input(kind: str, tmp_path: Path, rows: int = 2048) -> None:
+    rng = np.random.default_rng(7)
+    if kind == "presto":
+        rng.standard_normal(rows * 4096).astype("float32").tofile(tmp_path / "in.dat")
+        (tmp_path / "in.inf").write_text(f" Number of bins in the time series      =  {rows * 4096}\n")
+        return
+    x = rng.standard_normal((rows, 4096)).astype("float32").view("complex64")
+    if kind == "zarr":
+        zarr = pytest.importorskip("zarr")
+        zarr.create_array(store=tmp_path / "in.zarr", data=x, chunks=(256, 200), compressors=None)
+    elif kind == "hdf5":
+        with pytest.importorskip("h5py").File(tmp_path / "in.h5", "w") as file:
+            file.create_dataset("x", data=x, chunks=(128, 200))
+    else:
+        x.tofile(tmp_path / "in.raw")
+        (tmp_path / "run.py").write_text(CALLBACKS)
+
+
+def digest_of(path: Path) -> str:
+    """Of a file's or a folder's content; of HDF5 the numbers, as LZF packs the same ones differently each time."""
+    if path.suffix == ".h5":
+        import h5py
+
+        with h5py.File(path) as file:
+            (name,) = file
+            return hashlib.sha256(file[name][()].tobytes()).hexdigest()
+    if path.is_file():
+        return digest(path)
+    files = sorted(each for each in path.rglob("*") if each.is_file())
+    return hashlib.sha256(b"".join(str(f.relative_to(path)).encode() + f.read_bytes() for f in files)).hexdigest()
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+
+
+def killed(words: list[str], tmp_path: Path, delay: float) -> bool:
+    """SIGKILL so long after the first panels were on the disk, unless the run ended before."""
+    process = begun_with(words, tmp_path)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(delay)
+    process.kill()
+    _, stderr = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), stderr
+    return process.returncode != 0
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_killed_at_random_moments_they_go_on_to_the_same_bits(kind, tmp_path):
+    make_input(kind, tmp_path)
+    words, output = RUNS[kind]
+    before = set(os.listdir(tmp_path))
+    process = begun_with(words, tmp_path)
+    start = time.perf_counter()
+    _, stderr = process.communicate()
+    seconds = time.perf_counter() - start
+    assert process.returncode == 0, stderr
+    whole, after = digest_of(tmp_path / output), set(os.listdir(tmp_path))
+    assert not [name for name in after if name.startswith(".")]
+    seed = 20261122
+    random = np.random.default_rng(seed)
+    kills = resumptions = 0
+    for _ in range(5):
+        for name in after - before:
+            remove(tmp_path / name)
+        if not killed(words, tmp_path, random.uniform(0, 0.8) * seconds):
+            continue
+        kills += 1
+        assert not (tmp_path / output).exists()
+        if killed(words, tmp_path, random.uniform(0, 1) * seconds):  # and so is the one that goes on
+            kills += 1
+            done = subprocess.run([sys.executable, *words, "--resume"], cwd=tmp_path, capture_output=True, text=True,
+                                  env=cli_environment(), timeout=300)  # fmt: skip
+            assert done.returncode == 0, (seed, done.stderr)
+            assert json.loads(done.stdout)["resumed_bytes"] > 0, seed
+            resumptions += 1
+        assert digest_of(tmp_path / output) == whole, seed
+        assert set(os.listdir(tmp_path)) == after, seed
+    assert kills >= 4
+    assert resumptions >= 1
+
+
+def stopped(kind: str, tmp_path: Path, share: float, **options: object) -> tuple[str, str, dict[str, object]]:
+    """Leaves an unfinished run of a small array, and says how to go on."""
+    make_input(kind, tmp_path, 128)
+    source, target = ("in.zarr", "out.zarr") if kind == "zarr" else ("in.h5", "out.h5")
+    memory = {"memory": 3 << 20, "chunks": (128, 100)} | options
+    with pytest.raises(spanfft.Interrupted, match="goes on from there"):
+        spanfft.transform(tmp_path / source, tmp_path / target, progress=stop_after(share), **memory)
+    return str(tmp_path / source), str(tmp_path / target), memory
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.9])
+@pytest.mark.parametrize("kind", ["zarr", "hdf5"])
+def test_chunked_arrays_go_on_and_take_the_budget_of_the_run_that_began(kind, share, tmp_path):
+    source, target, options = stopped(kind, tmp_path, share)
+    result = spanfft.transform(source, target, resume=True, chunks=(128, 100))
+    assert result.resumed_bytes > 0
+    assert result.memory_bytes == options["memory"]
+    assert sorted(os.listdir(tmp_path)) == sorted(map(os.path.basename, (source, target)))
+    whole = str(tmp_path / ("whole" + os.path.splitext(target)[1]))
+    spanfft.transform(source, whole, **options)
+    assert digest_of(Path(target)) == digest_of(Path(whole))
+
+
+@pytest.mark.parametrize("kind", ["zarr", "hdf5"])
+def test_a_chunk_that_changed_is_noticed(kind, tmp_path):
+    source, target, options = stopped(kind, tmp_path, 0.6)
+    if kind == "zarr":
+        import zarr
+
+        zarr.open_array(source, mode="r+")[0, 0] = 5
+    else:
+        import h5py
+
+        with h5py.File(source, "r+") as file:
+            file["x"][0, 0] = 5
+    with pytest.raises(spanfft.CorruptData, match=r"in\.\w+ has changed since.*restart"):
+        spanfft.transform(source, target, **options)
+    result = spanfft.transform(source, target, **options, resume=False)
+    assert result.resumed_bytes == 0
+    assert sorted(os.listdir(tmp_path)) == sorted(map(os.path.basename, (source, target)))
+
+
+@pytest.mark.parametrize("kind", ["zarr", "hdf5"])
+def test_another_way_to_store_the_output_is_refused(kind, tmp_path):
+    source, target, options = stopped(kind, tmp_path, 0.6)
+    with pytest.raises(spanfft.InvalidArgument, match=r"output_chunk=128x100.*output_chunk=64x100.*restart"):
+        spanfft.transform(source, target, **options | {"chunks": (64, 100)})
+    with pytest.raises(spanfft.InvalidArgument, match=r"was to store its output otherwise.*gzip.*restart"):
+        spanfft.transform(source, target, **options, compression="gzip")
+    if kind == "hdf5":
+        with pytest.raises(spanfft.InvalidArgument, match=r"was to store its output otherwise.*/data.*/other"):
+            spanfft.transform(source, f"{target}:/other", **options)
+    assert spanfft.transform(source, target, **options).resumed_bytes > 0
+
+
+@pytest.mark.parametrize("kind", ["zarr", "hdf5"])
+def test_restart_leaves_nothing_of_what_it_throws_away(kind, tmp_path):
+    scratch = [tmp_path / "a", tmp_path / "b"]
+    for each in scratch:
+        each.mkdir()
+    source, target, options = stopped(kind, tmp_path, 0.6, scratch=scratch)
+    assert any(".spanfft-kept-input" in name for name in os.listdir(scratch[1]))
+    result = spanfft.transform(source, target, **options | {"scratch": scratch[:1]}, resume=False)
+    assert result.resumed_bytes == 0
+    assert os.listdir(scratch[0]) == os.listdir(scratch[1]) == []
+    assert sorted(os.listdir(tmp_path)) == sorted(["a", "b", *map(os.path.basename, (source, target))])
+
+
+def test_an_output_that_cant_be_published_is_when_it_can(tmp_path, monkeypatch):
+    """The last thing that can fail: what the output is made of is still there."""
+    from spanfft._formats import zarr as format
+
+    make_input("zarr", tmp_path, 128)
+
+    def fail(new: str, path: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    options = {"memory": 3 << 20, "chunks": (128, 100)}
+    with monkeypatch.context() as patched:
+        patched.setattr(format, "_exchange", fail)
+        with pytest.raises(spanfft.NoSpace, match="No space left"):
+            spanfft.transform(tmp_path / "in.zarr", tmp_path / "out.zarr", **options)
+    assert not (tmp_path / "out.zarr").exists()
+    assert not [name for name in os.listdir(tmp_path) if name.endswith("partial")]
+    assert spanfft.transform(tmp_path / "in.zarr", tmp_path / "out.zarr", **options, resume=True).resumed_bytes > 0
+    assert sorted(os.listdir(tmp_path)) == ["in.zarr", "out.zarr"]
+
+
+def test_callbacks_need_a_name_and_the_same_one(source, tmp_path):
+    calls = []
+
+    def negate(block, index):
+        calls.append(len(block))
+        block *= -1
+
+    def go(**options: object) -> spanfft.TransformResult:
+        return spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory=1024 * KiB, **options)
+
+    result = go(on_input=negate)
+    assert any("no journal of this run: its callbacks have no name" in note for note in result.report["notes"])
+    with pytest.raises(spanfft.InvalidArgument, match="callback_name is 'negate'"):
+        go(callback_name="negate")
+    whole = digest(tmp_path / "out.npy")
+    os.unlink(tmp_path / "out.npy")
+    leave_unfinished(tmp_path, on_input=negate, callback_name="negate")
+    for options in ({}, {"on_input": negate}, {"on_input": negate, "callback_name": "negate twice"}):
+        with pytest.raises(spanfft.InvalidArgument, match=r"unfinished run.*restart"):
+            go(**options)
+    calls.clear()
+    result = go(on_input=negate, callback_name="negate", resume=True)
+    assert result.resumed_bytes > 0
+    assert sum(calls) < source.size
+    assert digest(tmp_path / "out.npy") == whole
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.npy"]
+
+
 # --- the command line ----------------------------------------------------------------------------------------------
 
 
@@ -123,9 +350,13 @@ def large_input(tmp_path: Path) -> list[str]:
 
 
 def begun(arguments: list[str], tmp_path: Path) -> subprocess.Popen:
+    return begun_with(["-m", "spanfft", *arguments], tmp_path)
+
+
+def begun_with(words: list[str], tmp_path: Path) -> subprocess.Popen:
     """A run that has noted its first panels (or has ended)."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "spanfft", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, env=cli_environment(), preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     while process.poll() is None:
