@@ -250,8 +250,8 @@ struct Store {
     std::string header;             // output file: goes before the array
     bool packed = false;            // file: a half spectrum of even n in n/2 numbers
     Transfer transfer;              // empty: a file. Needs Problem::input_chunk (output_chunk)
-    // With transfer, for a journal: see spanfft_store.identity. Of an output: called when every box was written; what it
-    // throws ends the run as what transfer throws does.
+    // With transfer, for a journal: see spanfft_store.identity. Of an output: called when every box was written; what
+    // it throws ends the run as what transfer throws does.
     std::string identity;
     std::function<void()> finish;
 

@@ -402,7 +402,9 @@ def transform(
     source, target = task.source, task.target
     folders = folder_list(scratch)
     if callback_name is not None and on_input is None and on_output is None:
-        raise InvalidArgument(f"callback_name is {callback_name!r}, but there is no callback; leave it out, or give one")
+        raise InvalidArgument(
+            f"callback_name is {callback_name!r}, but there is no callback; leave it out, or give one"
+        )
     if resume and not journal:
         raise InvalidArgument("resume=True goes on where a journal ends, so it needs journal=True")
     mode = (_JOURNAL_AUTO if resume is None else _JOURNAL_RESUME if resume else _JOURNAL_RESTART) if journal else 0

@@ -30,8 +30,8 @@ struct BoxCallback {
     nanobind::object callable;  // may be None: then there is no function
     int ndim = 0;
     int64_t elem_bytes = 0;
-    int access = PyBUF_READ;      // PyBUF_WRITE: the function fills the memory
-    PyObject** raised = nullptr;  // where an exception goes; the first one stays
+    int access = PyBUF_READ;                     // PyBUF_WRITE: the function fills the memory
+    PyObject** raised = nullptr;                 // where an exception goes; the first one stays
     nanobind::object finish = nanobind::none();  // called when the array is whole; may be None
 
     spanfft_box_transfer function() const { return callable.is_none() ? nullptr : &BoxCallback::call; }

@@ -227,8 +227,8 @@ Result<std::unique_ptr<FileStore>> kept_file(const std::string& path, index_t wh
 struct Part {
     index_t bytes = 0;
     StripeGeometry geometry;
-    std::string stem;                // of files without names
-    std::vector<std::string> kept;   // their names else: one for each demand
+    std::string stem;               // of files without names
+    std::vector<std::string> kept;  // their names else: one for each demand
     std::vector<Demand> demands;
 };
 

@@ -41,7 +41,7 @@ Status check_scratch_folders(const std::vector<std::string>& folders);
 Result<std::unique_ptr<FileStore>> make_scratch_file(const std::string& folder, const std::string& stem, index_t bytes);
 // Names that depend on what is asked for alone: ".NAME.KEY.spanfft-journal" in the first scratch folder and so on.
 struct KeptFiles {
-    std::string journal, output;       // paths
+    std::string journal, output;  // paths
     // One a folder: scratch, and what chunked arrays are copied to or from.
     std::vector<std::string> scratch, staged_input, staged_output;
 };
@@ -84,8 +84,8 @@ class OutputFile {
     OutputFile& operator=(const OutputFile&) = delete;
 
     Store& store() { return *store_; }
-    Store* scratch() { return scratch_.get(); }                        // nullptr when scratch_bytes was 0
-    Store* staged_input() { return staged_input_.get(); }              // likewise
+    Store* scratch() { return scratch_.get(); }            // nullptr when scratch_bytes was 0
+    Store* staged_input() { return staged_input_.get(); }  // likewise
     Store* staged_output() { return staged_output_.get(); }
     const std::string& partial_path() const { return partial_path_; }  // for other ranks, which write into it too
     index_t payload_offset_bytes() const { return payload_offset_bytes_; }

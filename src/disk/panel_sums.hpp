@@ -30,8 +30,8 @@ class PanelSums {
     void end_written(index_t panel);
     void settle(index_t panel);  // its writes have ended; panels one after the other
 
-    // Reading: all runs of a panel (the i-th), then whether they are what was written. `runs` calls with each of them again, whose
-    // data is not looked at any more, to find where they differ.
+    // Reading: all runs of a panel (the i-th), then whether they are what was written. `runs` calls with each of them
+    // again, whose data is not looked at any more, to find where they differ.
     void add_read(int member, index_t panel, index_t i, const Run& run);
     using EachRun = std::function<void(const Run&)>;
     Status check(index_t panel, Store& store, const std::function<void(const EachRun&)>& runs);

@@ -33,9 +33,11 @@ Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem) {
         const index_t image = panels.row_elems - column, section = image / pitch * pitch;
         const index_t first = (image - section) / panels.panel * panels.panel;
         part.image = true;
-        part.id = image / pitch * panels.panels_per_section() + first / panels.panel + matrix * panels.panels_per_matrix();
+        part.id =
+            image / pitch * panels.panels_per_section() + first / panels.panel + matrix * panels.panels_per_matrix();
         const index_t stop = panels.row_elems - section - std::max<index_t>(first, 1) + 1;
-        part.end_bytes = matrix * panels.matrix_elems() + std::min(row * panels.row_elems + stop, panels.matrix_elems());
+        part.end_bytes =
+            matrix * panels.matrix_elems() + std::min(row * panels.row_elems + stop, panels.matrix_elems());
         return part;
     }
     const index_t i = column % pitch / panels.panel;

@@ -13,8 +13,8 @@
 namespace spanfft {
 
 struct Partition {
-    // ColumnPanels; a BlockGrid written or read; blocks, each of which is in one memoryload (parallel_disks.hpp); or boxes
-    // of a chunked array, as they lie in the whole array in C order.
+    // ColumnPanels; a BlockGrid written or read; blocks, each of which is in one memoryload (parallel_disks.hpp); or
+    // boxes of a chunked array, as they lie in the whole array in C order.
     enum class Kind { columns, column_tiles, row_tiles, blocks_of_loads, boxes };
     Kind kind = Kind::columns;
     ColumnPanels panels;  // of tiles: what their columns (or rows) are panels of in the other file

@@ -30,8 +30,8 @@ struct FileRequest {
     Progress progress;
     // Of a plan whose problem has input_chunk or output_chunk: the array, instead of a file.
     BoxTransfer read_box = {}, write_box = {};
-    // With a journal: a text that changes when the input behind read_box does (empty: no journal), and one that says how
-    // write_box stores the output, as a file's header does.
+    // With a journal: a text that changes when the input behind read_box does (empty: no journal), and one that says
+    // how write_box stores the output, as a file's header does.
     std::string input_identity = {}, output_identity = {};
     // Of write_box: the output is whole, and is to be where it stays before what it is made of goes. May be empty.
     std::function<Status()> finish = {};

@@ -89,9 +89,9 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout&
         "problem " + plan.problem.print(),
         input,
         "engines " + request.engines,
-        request.behind ? "output function " + in_a_line(request.behind->identity)
-                       : cat("output ", header.size(), " ",
-                             hex_of(checksum(header.data(), static_cast<index_t>(header.size())))),
+        request.behind
+            ? "output function " + in_a_line(request.behind->identity)
+            : cat("output ", header.size(), " ", hex_of(checksum(header.data(), static_cast<index_t>(header.size())))),
         "callbacks " + (request.callbacks.empty() ? "none" : in_a_line(request.callbacks)),
     };
     std::string folders;
@@ -114,9 +114,8 @@ std::string word_of(const std::string& line) { return line.substr(0, line.find('
 Status differs(const std::string& found, const std::string& wanted, const std::string& path, const std::string& ways) {
     const std::string word = word_of(wanted);
     if (word == "input") {
-        return error(Code::corrupt_data, path,
-                     " has changed since the unfinished run read from it (it was: ", found, "; it is: ", wanted,
-                     "), so that run can't be continued", ways);
+        return error(Code::corrupt_data, path, " has changed since the unfinished run read from it (it was: ", found,
+                     "; it is: ", wanted, "), so that run can't be continued", ways);
     }
     if (word == "problem") {
         return error(Code::invalid_argument,
@@ -127,8 +126,8 @@ Status differs(const std::string& found, const std::string& wanted, const std::s
     const char* const what = word == "callbacks" ? "had other callbacks"
                              : word == "output"  ? "was to store its output otherwise"
                                                  : "was made otherwise";
-    return error(Code::invalid_argument, "an unfinished run between these files ", what, ": '", found,
-                 "', now '", wanted, "'", ways);
+    return error(Code::invalid_argument, "an unfinished run between these files ", what, ": '", found, "', now '",
+                 wanted, "'", ways);
 }
 
 bool file_exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
@@ -215,7 +214,8 @@ Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, con
     SPANFFT_ASSIGN(output.reopen, run->goes_on(lines));
     if (run->state_ == InPlaceState::finished) return run;
     if (!output.reopen && request.mode == JournalMode::resume) {
-        return error(Code::invalid_argument, "the unfinished run from ", request.input_path, " to ", request.output_path,
+        return error(Code::invalid_argument, "the unfinished run from ", request.input_path, " to ",
+                     request.output_path,
                      " had not finished a panel, so there is nothing to resume; run it without resume");
     }
     if (request.in_place) {
@@ -248,7 +248,8 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
                                  ? "; the file is half overwritten, and only the same command makes it whole"
                                  : "; restart throws the unfinished run away (its journal is " + journal_->path() + ")";
     for (size_t i = 0; i < lines.size() && i < found.size(); ++i) {
-        if (found[i] != lines[i] && !(half && word_of(lines[i]) == "input")) return differs(found[i], lines[i], request_.input_path, ways);
+        if (found[i] != lines[i] && !(half && word_of(lines[i]) == "input"))
+            return differs(found[i], lines[i], request_.input_path, ways);
     }
     progress_ = found;
     // The file is as it was before the last sweep, so that all of it must be written.
@@ -341,8 +342,8 @@ Status JournalledRun::overwrite(char* memory, index_t memory_bytes, RunContext& 
     return journal_->append("finished now");
 }
 
-// What a later run finds in the journal is what it need not do again: pack a spectrum, whose last number is cut off when
-// it is published; nothing at all, when the caller has the output.
+// What a later run finds in the journal is what it need not do again: pack a spectrum, whose last number is cut off
+// when it is published; nothing at all, when the caller has the output.
 Status JournalledRun::give_name(const std::function<Status()>& finish) {
     if (request_.behind) {
         SPANFFT_TRY(request_.behind->finish());

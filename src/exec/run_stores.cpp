@@ -66,9 +66,10 @@ Status check_stores(const FileRequest& request, const Plan& plan) {
 
 Result<std::unique_ptr<BoxThread>> BoxThread::start() {
     auto made = std::make_unique<BoxThread>();
-    SPANFFT_ASSIGN(made->thread_, CallThread::start(
-                                      [&call = made->call_](int) { return (*call.move)(call.first, call.extent, call.data); },
-                                      size_t{8} << 20));
+    SPANFFT_ASSIGN(
+        made->thread_,
+        CallThread::start([&call = made->call_](int) { return (*call.move)(call.first, call.extent, call.data); },
+                          size_t{8} << 20));
     return made;
 }
 
@@ -166,9 +167,8 @@ void RunStores::dress(RunContext& context, BlockWork& work) {
     }
     if (!work.on_way_out()) return;
     Store& last = context.finished_store ? *context.finished_store : *context.output_store;
-    writes_ = std::make_unique<FusedWrites>(
-        last, context.finished_offset_bytes.value_or(context.output_offset_bytes),
-        product(plan_.problem.output_shape()), work);
+    writes_ = std::make_unique<FusedWrites>(last, context.finished_offset_bytes.value_or(context.output_offset_bytes),
+                                            product(plan_.problem.output_shape()), work);
     context.finished_store = writes_.get();
 }
 

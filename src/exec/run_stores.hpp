@@ -19,8 +19,8 @@ namespace spanfft {
 // Whether the request fits the plan: functions where it has chunks, packed spectra of its kind.
 Status check_stores(const FileRequest& request, const Plan& plan);
 
-// Calls functions that move boxes, by a thread of its own: formats' libraries want more stack than the threads that read
-// and write have (LZF's tables are a MiB).
+// Calls functions that move boxes, by a thread of its own: formats' libraries want more stack than the threads that
+// read and write have (LZF's tables are a MiB).
 class BoxThread {
   public:
     static Result<std::unique_ptr<BoxThread>> start();

@@ -133,7 +133,8 @@ TEST(Checksums, FindAFlippedBitInEveryRegionOfScratch) {
                 ASSERT_TRUE(world.run(step + 1, &passes, step).ok());
                 auto bytes = static_cast<index_t>(world.disk.content(store).size());
                 index_t byte = bytes / kPlaces * place;
-                if (!last.pass && last.target == Place::scratch) {  // what sweeps before the step's last one wrote is not read again
+                // What sweeps before the step's last one wrote is not read again.
+                if (!last.pass && last.target == Place::scratch) {
                     bytes = last.target_scratch_bytes + world.plan->output_file_bytes;
                     byte = last.target_scratch_bytes + world.plan->output_file_bytes / kPlaces * place;
                 }

@@ -1,5 +1,5 @@
-// Journals of what is not an ordinary array in a file: behind functions, packed, or passed through callbacks. (That such
-// runs go on to the same bits wherever they are killed is among the routes of the other tests.)
+// Journals of what is not an ordinary array in a file: behind functions, packed, or passed through callbacks. (That
+// such runs go on to the same bits wherever they are killed is among the routes of the other tests.)
 #include <gtest/gtest.h>
 
 #include <linux/filter.h>
@@ -109,7 +109,8 @@ TEST_F(StoredElsewhere, ARunThatCanHaveNoJournalThrowsAnUnfinishedOneAwayWhereIt
 
 // Of whatever is staged: a copy that is spoiled between two runs.
 TEST_F(StoredElsewhere, SpoiledCopiesAreFoundByTheirChecksumsAndNamed) {
-    for (const auto& [share, name] : std::vector<std::pair<double, std::string>>{{0.3, "kept-input"}, {0.8, "kept-result"}}) {
+    for (const auto& [share, name] :
+         std::vector<std::pair<double, std::string>>{{0.3, "kept-input"}, {0.8, "kept-result"}}) {
         SCOPED_TRACE(name);
         stop_at(share);
         std::string spoiled;
@@ -140,7 +141,8 @@ TEST_F(StoredElsewhere, AnOutputThatCantBeFinishedIsFinishedByTheNextRun) {
                 return error(Code::io_error, "no room for a name");
             };
             const Status status = run(asked);
-            const bool said = status.message().find("no room for a name; all panels are done and kept") != std::string::npos;
+            const bool said =
+                status.message().find("no room for a name; all panels are done and kept") != std::string::npos;
             _exit(status.code() == Code::io_error && said ? 0 : 1);
         }
         int outcome = 0;
@@ -180,7 +182,8 @@ TEST_F(StoredElsewhere, AFinishedRunWhoseFilesAreStillThereIsNotGoneOnWith) {
                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
             };
             const sock_fprog program = {std::size(code), code};
-            if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+            if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
                 _exit(2);
             return {};
         };

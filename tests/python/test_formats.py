@@ -227,7 +227,10 @@ def test_compressed_output_is_that_of_the_formats_library(output, compression, c
     assert not [entry for entry in os.listdir(tmp_path) if entry.startswith(".")]
 
 
-@pytest.mark.parametrize(("output", "compression"), [("out.h5:/y", "lzf"), ("out.h5:/y", "gzip"), pytest.param("out.zarr", "blosc", marks=needs_zarr)])
+@pytest.mark.parametrize(
+    ("output", "compression"),
+    [("out.h5:/y", "lzf"), ("out.h5:/y", "gzip"), pytest.param("out.zarr", "blosc", marks=needs_zarr)],
+)
 def test_libraries_have_the_stack_that_they_are_used_to(output, compression, rng, tmp_path):
     """LZF has tables of a MiB there: with numbers like these it touches all of them."""
     x = numbers(rng, (512, 1024), "complex64")

@@ -75,7 +75,8 @@ bool is_chunked(const JournalRoute& route) { return std::string(route.problem).f
 
 bool can_be_in_place(const JournalRoute& route) {
     const Problem problem = Problem::parse(route.problem).value();
-    return !is_chunked(route) && problem.input_shape() == problem.output_shape() && problem.input_elem() == problem.stored_elem();
+    return !is_chunked(route) && problem.input_shape() == problem.output_shape() &&
+           problem.input_elem() == problem.stored_elem();
 }
 
 namespace {
@@ -120,8 +121,8 @@ CrashWorld::CrashWorld(const JournalRoute& route, unsigned seed, bool in_place) 
     EXPECT_TRUE(input->write({0, const_cast<char*>(bytes.data()), static_cast<index_t>(bytes.size())}).ok());
     EXPECT_TRUE(input->sync().ok());
     const bool chunked = plan->staged_output_bytes > 0;
-    output = &disk.add(chunked ? plan->staged_output_bytes
-                               : kHeader + plan->output_file_bytes + layout.output_extra_bytes);
+    output =
+        &disk.add(chunked ? plan->staged_output_bytes : kHeader + plan->output_file_bytes + layout.output_extra_bytes);
     if (plan->scratch_bytes > 0) scratch = &disk.add(plan->scratch_bytes + layout.scratch_extra_bytes);
     if (plan->staged_input_bytes > 0) staged_input = &disk.add(plan->staged_input_bytes);
     if (chunked) staged_output = &disk.add(plan->staged_output_bytes + layout.output_extra_bytes);

@@ -19,7 +19,7 @@ namespace spanfft::test {
 struct JournalRoute {
     const char* problem;
     SolverFunction solve;
-    const char* what;  // that is special
+    const char* what;                 // that is special
     bool packed = false;              // the output, in files
     const char* callbacks = nullptr;  // the name of those that runs of files have; nullptr: none
 };
@@ -29,8 +29,9 @@ const std::vector<JournalRoute>& journal_routes();
 bool can_be_in_place(const JournalRoute& route);  // on disk: its output is as large as its input
 bool is_chunked(const JournalRoute& route);       // on either side
 
-// A plan on disks that may crash: store 0 is the input, 1 the output, then scratch and what chunked arrays are copied to
-// and from, where there is any. In place: the last sweep overwrites 0. A chunked array lies on its disk box after box.
+// A plan on disks that may crash: store 0 is the input, 1 the output, then scratch and what chunked arrays are copied
+// to and from, where there is any. In place: the last sweep overwrites 0. A chunked array lies on its disk box after
+// box.
 class CrashWorld {
   public:
     CrashWorld(const JournalRoute& route, unsigned seed, bool in_place = false);

@@ -156,6 +156,75 @@ TEST(DisplacedStore, KeepsEveryByte) {
     }
 }
 
+// Of every element the panel that moves it, and how far the run goes on, held against the panels' own runs.
+TEST(Partition, OfMirroredPanelsIsWhatTheyMove) {
+    std::mt19937 random(9);
+    int images = 0;
+    for (int round = 0; round < 300; ++round) {
+        const auto upto = [&](index_t most) {
+            return 1 + static_cast<index_t>(random() % static_cast<uint64_t>(most));
+        };
+        ColumnPanels panels;
+        const index_t pitch = 1 + upto(9), sections = upto(4);
+        panels.row_elems = pitch * sections;
+        panels.rows = upto(4);
+        panels.last_row_elems = upto(panels.row_elems);
+        panels.outer = upto(3);
+        panels.elem_bytes = 8;
+        panels.mirrored = true;
+        panels.mirrors_all = round % 2 == 1;
+        if (sections > 1) panels.section = pitch / 2 + 1, panels.section_pitch = pitch;
+        panels.columns = sections * (pitch / 2 + 1);
+        panels.panel = upto(panels.section_columns());
+        const Partition partition{Partition::Kind::columns, panels, {}, 16};
+        std::vector<index_t> moved(static_cast<size_t>(panels.outer * panels.matrix_elems()), -1);
+        for (index_t panel = 0; panel < panels.panels(); ++panel) {
+            for (index_t i = 0; i < panels.requests(panel); ++i) {
+                const spanfft::Run run = panels.run(panel, i, 16, nullptr);
+                for (index_t at = run.offset_bytes; at < run.offset_bytes + run.bytes; at += 8) {
+                    const Partition::Part part = partition.at(at);
+                    ASSERT_GT(part.end_bytes, at);
+                    if (!partition.has(panel, i, part)) continue;
+                    ASSERT_EQ(part.id, panel) << "byte " << at << ", round " << round;
+                    ASSERT_LE(part.end_bytes, run.offset_bytes + run.bytes) << "byte " << at << ", round " << round;
+                    index_t& mine = moved[static_cast<size_t>(at - 16) / 8];
+                    ASSERT_EQ(mine, -1) << "byte " << at << " is summed up twice, round " << round;
+                    mine = panel;
+                    images += part.image;
+                }
+            }
+        }
+        for (const index_t panel : moved) ASSERT_GE(panel, 0) << "round " << round;
+    }
+    EXPECT_GT(images, 1000);
+}
+
+TEST(Partition, OfBoxesIsWhatTheyHold) {
+    for (const auto& [shape, box] : std::vector<std::pair<Extents, Extents>>{{{5, 7}, {2, 3}},
+                                                                             {{7}, {7}},
+                                                                             {{7}, {2}},
+                                                                             {{4, 1, 6}, {3, 1, 4}},
+                                                                             {{3, 4, 5, 2}, {1, 3, 5, 1}},
+                                                                             {{9, 4}, {2, 4}}}) {
+        const ArrayBoxes boxes{shape, box, 4};
+        Partition partition = Partition::of_boxes(boxes);
+        partition.offset_bytes = 12;
+        EXPECT_EQ(partition.ids(), boxes.count());
+        for (index_t i = 0; i < boxes.count(); ++i) {
+            const ArrayBoxes::Box one = boxes.at(i);
+            const index_t bytes = boxes.flat_run_bytes(one);
+            for (index_t run = 0; run < boxes.flat_runs(one); ++run) {
+                const index_t begin = 12 + boxes.flat_offset_bytes(one, run);
+                for (index_t at = begin; at < begin + bytes; ++at) {
+                    ASSERT_EQ(partition.at(at).id, i) << shape_string(shape) << ", byte " << at;
+                    ASSERT_GT(partition.at(at).end_bytes, at);
+                    ASSERT_LE(partition.at(at).end_bytes, begin + bytes) << shape_string(shape) << ", byte " << at;
+                }
+            }
+        }
+    }
+}
+
 // A writer in columns and a reader in rows, each byte in turn spoiled: the panel that reads it, and no other, says so.
 TEST(PanelSums, FindEverySpoiledByteAndName) {
     ColumnPanels columns, rows;

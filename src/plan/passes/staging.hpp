@@ -6,8 +6,9 @@
 // memory that the panels of the passes have (a half, if a chunk is larger than a third): one is read while another is
 // written. What memory holds at once needs no file: it is read in planes of whole chunks to where it is transformed.
 // A sweep into a file is journalled as those of passes are: it goes on with the first box that is not on the disk. One
-// out of a file is not: the array that a killed run leaves half written is another library's, made anew by the next run,
-// so that all boxes are written again; what they are made of is kept until whoever has the array says that it is whole.
+// out of a file is not: the array that a killed run leaves half written is another library's, made anew by the next
+// run, so that all boxes are written again; what they are made of is kept until whoever has the array says that it is
+// whole.
 // Invariant: each chunk is read once and written once; predicted requests equal counted ones.
 #pragma once
 
