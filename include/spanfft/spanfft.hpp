@@ -371,6 +371,7 @@ class Plan {
 
     // What is called for each block of the file transforms that follow; see spanfft_block_callbacks. What a callback
     // throws ends the run with its what(), as an Error of SPANFFT_CALLBACK_FAILED on all ranks. Empty ones: none.
+    // `name` says what they do, for a journal.
     using BlockCallback = std::function<void(spanfft_block& block)>;
     void set_callbacks(BlockCallback on_input, BlockCallback on_output, bool thread_safe = false,
                        const std::string& name = "") {

@@ -367,13 +367,14 @@ Status JournalledRun::publish(const std::function<Status()>& finish, char* memor
 Status JournalledRun::give_up(const Status& why, index_t durable_panels) {
     const auto lines = Journal::peek(journal_->path());  // the sweeps have added to it
     if (request_.in_place && lines.ok()) state_ = spanfft::in_place_state(lines.value());
-    const bool hopeless = why.code() == Code::corrupt_data || why.code() == Code::internal;
+    const bool damaged = why.code() == Code::corrupt_data || why.code() == Code::internal;
+    const bool hopeless = damaged && durable_panels != kAllPanels;  // what the last call says is not of what is kept
     if (state_ == InPlaceState::overwriting) {
         output_->keep();
         output_.reset();
         return error(why.code(), why.message(), "; ", request_.input_path, " is half overwritten: ",
-                     hopeless ? "what it is made of may be damaged, so take a copy of the input if there is one"
-                              : "the same command goes on from there, and nothing else makes the file whole");
+                     damaged ? "what it is made of may be damaged, so take a copy of the input if there is one"
+                             : "the same command goes on from there, and nothing else makes the file whole");
     }
     if (hopeless || (durable_panels == 0 && progress_.empty())) {
         remove();

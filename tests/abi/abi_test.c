@@ -302,6 +302,7 @@ static void block_callbacks(void) {
     char input[512], output[512];
     spanfft_plan* plan = NULL;
     spanfft_block_callbacks calls = {0};
+    spanfft_store source = {0}, target = {0};
     seen_blocks seen = {0};
     double in[16] = {0};
     float out[9];
@@ -332,8 +333,19 @@ static void block_callbacks(void) {
     CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, NULL, NULL) == SPANFFT_CALLBACK_FAILED &&
           says("not 8 of these") && says("input"));
     CHECK(fopen(output, "rb") == NULL);
+    calls.size = offsetof(spanfft_block_callbacks, name); /* as it was before there were names */
+    calls.name = (const char*)1;
+    CHECK(spanfft_plan_set_callbacks(plan, &calls) == SPANFFT_OK);
     CHECK(spanfft_plan_set_callbacks(plan, NULL) == SPANFFT_OK);
     spanfft_plan_free(plan);
+    CHECK(spanfft_plan_parse("c2c 2x4 memory=1MiB", NULL, &plan) == SPANFFT_OK);
+    source.size = target.size = offsetof(spanfft_store, identity); /* likewise */
+    source.path = input;
+    target.path = output;
+    source.identity = target.identity = (const char*)1;
+    CHECK(spanfft_transform_stores(plan, &source, &target, NULL, NULL, NULL) == SPANFFT_OK);
+    spanfft_plan_free(plan);
+    remove(output);
     remove(input);
     CHECK(spanfft_plan_set_callbacks(NULL, &calls) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
     CHECK(spanfft_plan_parse("c2c 8", NULL, &plan) == SPANFFT_OK);

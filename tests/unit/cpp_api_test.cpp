@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 namespace {
@@ -276,6 +277,45 @@ TEST(CppApi, StoresAreFilesOrFunctionsThatMoveBoxes) {
         EXPECT_EQ(code_of(run, &sentence), SPANFFT_INVALID_ARGUMENT);
         EXPECT_NE(sentence.find("input_chunk"), std::string::npos) << sentence;
     }
+}
+
+// With an identity and a part in the end, arrays behind functions have a journal.
+TEST(CppApi, StoresWithAnIdentityGoOnAndAreFinishedOnce) {
+    const std::string folder = testing::TempDir() + "spanfft-finish";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+    spanfft::Problem problem({64, 48});
+    problem.memory_bytes(30 << 10).input_chunk({10, 10}).output_chunk({7, 9});
+    spanfft::Plan plan(problem);
+    plan.set_journal(SPANFFT_JOURNAL_AUTO);
+    Chunked in, out, whole;
+    in.data[5 * 48 + 7] = 1;
+    plan.transform_stores(in.store(true), whole.store(false), folder);  // without one: nothing is left
+    EXPECT_NE(plan.notes().back().find("give its store an identity"), std::string::npos) << plan.notes().back();
+    spanfft::Store source = in.store(true), target = out.store(false);
+    source.path = "in";
+    target.path = "out";
+    source.identity = "1";
+    int finished = 0;
+    target.finish = [&] {
+        if (++finished == 1) throw spanfft::Error(SPANFFT_CORRUPT_DATA, "the lid does not close");
+    };
+    std::string sentence;
+    EXPECT_EQ(code_of([&] { plan.transform_stores(source, target, folder); }, &sentence), SPANFFT_CORRUPT_DATA);
+    EXPECT_NE(sentence.find("the lid does not close; all panels are done and kept"), std::string::npos) << sentence;
+    source.identity = "2";
+    EXPECT_EQ(code_of([&] { plan.transform_stores(source, target, folder); }, &sentence), SPANFFT_CORRUPT_DATA);
+    EXPECT_NE(sentence.find("in has changed"), std::string::npos) << sentence;
+    source.identity = "1";
+    EXPECT_FALSE(std::filesystem::is_empty(folder));
+    std::fill(in.moved.begin(), in.moved.end(), 0);
+    plan.transform_stores(source, target, folder);
+    EXPECT_EQ(finished, 2);
+    EXPECT_GT(plan.resumed_bytes(), 0);
+    EXPECT_EQ(in.moved, std::vector<int>(64 * 48));  // all of it was in its file
+    EXPECT_EQ(out.data, whole.data);
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
+    std::filesystem::remove_all(folder);
 }
 
 // Thrown when nothing is under way any more.
