@@ -300,3 +300,31 @@ def test_command_line(rng, tmp_path):
     done = cli("plan", "r2c 1073741824 float window=hann power", "--memory", "256MiB")
     assert done.returncode == 0, done.stderr
     assert "window=hann power" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["c2c", "c2r"])
+def test_a_chunked_input_has_its_work_done_once_on_its_way_into_scratch(kind, rng, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    n = 1 << 18
+    x = rng.standard_normal(n // (2 if kind == "c2r" else 1) + 1) + 0j
+    x[1:-1] += 1j * rng.standard_normal(len(x) - 2)
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file.create_dataset("x", data=x[:n], chunks=(1000,))
+    calls = []
+
+    def shift(block, index):
+        calls.append((index, len(block)))
+        block += (index + np.arange(len(block))) % 7
+
+    options = {"window": "hann"} if kind == "c2c" else {"method": "many_passes"}  # which reads some of it twice
+    result = spanfft.transform(
+        tmp_path / "in.h5", tmp_path / "out.npy", kind=kind, memory="1MiB", on_input=shift, **options
+    )
+    assert "chunked input" in result.explain
+    seen = np.zeros(len(x[:n]), int)
+    for first, count in calls:
+        seen[first : first + count] += 1
+    assert (seen == 1).all()
+    shifted = x[:n] + np.arange(len(x[:n])) % 7
+    exact = np.fft.fft(shifted * scipy.signal.get_window("hann", n)) if kind == "c2c" else np.fft.irfft(shifted)
+    assert relative_error(np.load(tmp_path / "out.npy"), exact) < 1e-14
