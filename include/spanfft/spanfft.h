@@ -315,7 +315,7 @@ typedef int (*spanfft_box_transfer)(const int64_t* first, const int64_t* extent,
 /* Where an array lies: in a file, or behind a function. Set size, zero the rest, then set what is needed. */
 typedef struct spanfft_store {
     size_t size;          /* sizeof(spanfft_store), set by the caller */
-    const char* path;     /* a file; for a function a name for messages */
+    const char* path;     /* a file; for a function a name, for messages and to find an unfinished run again */
     int64_t offset_bytes; /* input file: where the array starts */
     const void* header;   /* output file: goes before the array */
     int64_t header_bytes; /* of it */

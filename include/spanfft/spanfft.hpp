@@ -245,7 +245,7 @@ struct Store {
     // is, anything else as SPANFFT_CALLBACK_FAILED with its what().
     using Transfer = std::function<void(const std::int64_t* first, const std::int64_t* extent, void* data)>;
 
-    std::string path;               // a file; for a function a name for messages
+    std::string path;               // a file; for a function a name, see spanfft_store.path
     std::int64_t offset_bytes = 0;  // input file: where the array starts
     std::string header;             // output file: goes before the array
     bool packed = false;            // file: a half spectrum of even n in n/2 numbers
