@@ -3,9 +3,9 @@
 Memory: one copy of the array by libc's memcpy (which streams past the cache at these sizes), by all cores at once:
 on one rank by threads, on ranks by each copying its part. No transform that reads and writes the array can be faster.
 Disk: what fio does with direct I/O in blocks of given sizes, so many under way: it reads a file, writes another, fresh
-or there before, and reads the one while it writes a third. Blocks shorter than a MiB are taken in random order, each
-once, as spanfft's short requests lie a column apart: in the file's order the kernel merges them into longer ones. Two
-sweeps need 2 reads and 2 writes of the data, of which the first is to a fresh file.
+or there before, and reads the one while it writes a third. Blocks shorter than half a MiB are taken in random order,
+each once, as spanfft's short requests lie a column apart: in the file's order the kernel merges them into longer ones.
+Two sweeps need 2 reads and 2 writes of the data, of which the first is to a fresh file.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def require_fio() -> str:
     return path
 
 
-_PIECE_BYTES = 1 << 20  # spanfft cuts longer runs into such; what is shorter lies a column apart
+_PIECE_BYTES = 1 << 20  # spanfft cuts long runs into pieces of two thirds of that and more; short ones lie apart
 _SOURCE, _ALONE, _BESIDE = "limit-source.bin", "limit-alone.bin", "limit-beside.bin"
 # Best first: kernels may refuse io_uring, and some tmpfs direct I/O. Without registered memory and files fio moved two
 # thirds as much as with them.
@@ -115,7 +115,7 @@ _WAYS = {
 
 
 def _job(stage: str, what: str, file: str, block_bytes: int, count_bytes: int) -> list[str]:
-    order = "rand" if block_bytes < _PIECE_BYTES else ""  # in the file's order the kernel would merge them
+    order = "rand" if block_bytes < _PIECE_BYTES // 2 else ""  # in the file's order the kernel would merge them
     size = max(1, count_bytes // block_bytes) * block_bytes
     options = [f"--name={stage}", f"--filename={file}", f"--rw={order}{what}", f"--bs={block_bytes}", f"--size={size}"]
     return options + (["--end_fsync=1"] if what == "write" else [])

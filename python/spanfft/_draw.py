@@ -29,7 +29,7 @@ def _figure(width: float, height: float) -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise Unsupported(
-            f"pictures need matplotlib, which can't be imported ({error}); install spanfft[plots]"
+            f"pictures need matplotlib, which can't be imported ({error}); pip install matplotlib"
         ) from None
     return Figure(figsize=(width, height), layout="constrained")
 

@@ -66,7 +66,7 @@ def library() -> Any:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
-        raise MPIError(f"comm= needs mpi4py, which can't be imported ({error}); install spanfft[mpi]") from error
+        raise MPIError(f"comm= needs mpi4py, which can't be imported ({error}); pip install mpi4py") from error
     theirs = MPI.Get_library_version().strip("\0 \n").splitlines()[0]
     vendor = MPI.get_vendor()[0]
     name = _EXTENSIONS.get("MPICH" if vendor in _MPICH_ABI else vendor)

@@ -355,8 +355,8 @@ def transform(
         Keep a journal, so that a run that is killed or stopped can go on (docs/howto/resume.md). A run that fails then
         leaves hidden files beside the output and in `scratch`. A note of the report says for which plans there is none.
     resume
-        None: go on with an unfinished run from this input to this output, if there is one, within its memory where
-        `memory` is not given. True: it is an error if there is none. False: throw it away and begin anew.
+        None: go on with an unfinished run from this input to this output, with the same `scratch`, if there is one,
+        within its memory where `memory` is not given. True: it is an error if there is none. False: throw it away and begin anew.
     checksums
         Verify what one sweep hands to the next through the disk.
     dry_run
@@ -437,7 +437,8 @@ def transform(
     )
     plan = plan_by(method=method)
     halves_read = task.source.element.is_complex and not task.computed.is_complex
-    if on_input is not None and halves_read and method is None and plan.solver == "many_passes":
+    in_a_file = source.read is None  # what is chunked has its work done on its way into a file
+    if on_input is not None and halves_read and in_a_file and method is None and plan.solver == "many_passes":
         # It reads some elements of half a spectrum twice, and a callback is to have each once.
         with suppress(Unsupported, OutOfMemory):
             plan = plan_by(method="two_pass")

@@ -137,8 +137,8 @@ def probe(
     store
         Keep the figures for later plans.
     disk
-        A folder on the disk that transforms of files will use: it is measured too, by rank 0, with a scratch file of
-        512 MiB (quick: 64 MiB) that is gone afterwards. None: built-in figures of a disk.
+        A folder on the disk that transforms of files will use: it is measured too, by rank 0, with two scratch files,
+        together 1 GiB (quick: 128 MiB), that are gone afterwards. None: built-in figures of a disk.
 
     Returns
     -------

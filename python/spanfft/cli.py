@@ -74,8 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     t.add_argument("input", metavar="INPUT")
     t.add_argument("output", metavar="OUTPUT", nargs="?", help="as its name says, else raw")
-    t.add_argument("--in-place", action="store_true", help="instead of an output: overwrite the array in "
-                   "INPUT, of a kind whose output is as large, with scratch of its size and a journal")  # fmt: skip
+    t.add_argument("--in-place", action="store_true", help="instead of an output: overwrite the array in INPUT, "
+                   "of a kind whose output is as large, with scratch of its size or more, and a journal")  # fmt: skip
     t.add_argument("--kind", help="c2c, r2c, c2r, dct1..dct4, dst1..dst4, or a comma list; default: r2c for real "
                    "input, c2c for complex")  # fmt: skip
     t.add_argument("--backward", action="store_true", help="the inverse transform")
@@ -85,16 +85,18 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--order", choices=("natural", "exchanged"), default="natural", help="exchanged: leave a long c2c "
                    "as its last sweep finds it, and say how that is (default: natural)")  # fmt: skip
     t.add_argument("--memory", type=amount, metavar="M", help="what each process may use, such as 256MiB; default: "
-                   "half of what is free")  # fmt: skip
+                   "that of the run that goes on, else half of what is free")  # fmt: skip
     t.add_argument("--scratch", type=folders, metavar="DIR,DIR", help="folder for intermediate data, or several on "
-                   "different disks, over which it is striped; default: the output's")  # fmt: skip
+                   "different disks, over which it is striped; default: the output's (in place: input's)")  # fmt: skip
     t.add_argument("--window", metavar="W", help="multiply the input by it along the last of the axes: hann, hamming, "
                    "blackman, nuttall, blackmanharris, flattop, kaiser:BETA")  # fmt: skip
     t.add_argument("--scale", type=float, default=1.0, metavar="X", help="multiply the output by X, besides --norm")
     t.add_argument("--power", action="store_true", help="write |x|^2 of the output, as real numbers")
     t.add_argument("--output-dtype", metavar="TYPE", help="what the output holds, if not what is computed: float32 "
                    "with --power, complex64 of complex128, ...")  # fmt: skip
-    t.add_argument("--io", choices=("auto", "uring", "threads"), help="who reads and writes; default: chosen")
+    t.add_argument(
+        "--io", choices=("auto", "uring", "threads"), help="who reads and writes; default: SPANFFT_IO, else chosen"
+    )
     journal = t.add_mutually_exclusive_group()
     journal.add_argument("--resume", action="store_const", const=True, default=None, help="go on with the unfinished "
                          "run between these files; without it, do so if there is one")  # fmt: skip
@@ -110,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--dataset", metavar="NAME", help="of HDF5 files whose name says none; default: the input's only "
                    "one, /data of the output")  # fmt: skip
     t.add_argument("--chunks", type=sizes, metavar="NxM", help="of a Zarr or HDF5 output; default: Zarr the "
-                   "input's, else 16 MiB; HDF5 none")  # fmt: skip
+                   "input's, else 16 MiB; HDF5 none, or with --compression 16 MiB")  # fmt: skip
     t.add_argument("--compression", metavar="NAME[:LEVEL]", help="of a Zarr or HDF5 output: gzip, zstd:5, ...; "
                    "default: none")  # fmt: skip
     t.add_argument("--real-length", type=size, metavar="N",
@@ -151,7 +153,12 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the most that it takes; default: 40")
     b.add_argument("--quick", action="store_true", help="rough figures in a second or two")
-    b.add_argument("--disk", metavar="DIR", help="measure the disk of this folder too, which transforms of files use")
+    b.add_argument(
+        "--disk",
+        metavar="DIR",
+        help="measure the disk of this folder too, with 1 GiB there "
+        "for some seconds (--quick: 128 MiB); transforms of files use it",
+    )
     b.add_argument("--output", metavar="FILE", help="write the figures to FILE too")
     b.add_argument("--no-store", action="store_true", help="leave what is stored as it is")
     b.add_argument("--json", action="store_true", help="print them as JSON")
@@ -204,7 +211,7 @@ def _world() -> Comm | None:
         if launched == 0:
             return None
         raise MPIError(f"mpiexec started {launched} ranks, but mpi4py can't be imported ({error}); "
-                       f"install spanfft[mpi]") from None  # fmt: skip
+                       f"pip install mpi4py") from None  # fmt: skip
     world = MPI.COMM_WORLD
     if launched > 1 and world.Get_size() != launched:
         raise MPIError(

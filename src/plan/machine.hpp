@@ -3,8 +3,9 @@
 // Method: an exchange costs a latency a message and a time a byte that depends on the bytes a message, read off a
 // measured curve (wire_fit.hpp), interpolated in the logarithm of both; messages inside a node and between nodes have
 // curves of their own.
-// The defaults are the medians that the project measured on a two-core Sapphire Rapids class machine (see
-// docs/cost-model.md); they rank alternatives and do not promise times. Its text form is in machine_file.hpp.
+// The defaults are the medians that the project measured on a two-core Sapphire Rapids class machine, and for a disk a
+// fit to whole transforms on another (see docs/cost-model.md); they rank alternatives and do not promise times. Its
+// text form is in machine_file.hpp.
 #pragma once
 
 #include <map>

@@ -38,7 +38,7 @@ def _h5py(name: str) -> Any:
     try:
         import h5py
     except ImportError:
-        raise Unsupported(f"{name} needs h5py, which is not installed: pip install 'spanfft[hdf5]'") from None
+        raise Unsupported(f"{name} needs h5py, which is not installed: pip install h5py") from None
     return h5py
 
 

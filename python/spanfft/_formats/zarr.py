@@ -42,7 +42,7 @@ def _zarr(name: str) -> Any:
         if int(zarr.__version__.split(".")[0]) >= 3:
             return zarr
         found = f"is {zarr.__version__} here"
-    raise Unsupported(f"{name} needs zarr 3 (and Python 3.11 or newer), which {found}: pip install 'spanfft[zarr]'")
+    raise Unsupported(f"{name} needs zarr 3 (and Python 3.11 or newer), which {found}: pip install 'zarr>=3'")
 
 
 def _chunks_in(
