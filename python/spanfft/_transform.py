@@ -356,7 +356,8 @@ def transform(
         leaves hidden files beside the output and in `scratch`. A note of the report says for which plans there is none.
     resume
         None: go on with an unfinished run from this input to this output, with the same `scratch`, if there is one,
-        within its memory where `memory` is not given. True: it is an error if there is none. False: throw it away and begin anew.
+        within its memory where `memory` is not given. True: it is an error if there is none. False: throw it away and
+        begin anew.
     checksums
         Verify what one sweep hands to the next through the disk.
     dry_run

@@ -78,8 +78,9 @@ int spanfft_transform_stores(spanfft_plan* plan, const spanfft_store* input, con
         request.read_box = transfer_of(source, "the input");
         request.write_box = transfer_of(target, "the output");
         request.finish = finish_of(target, "the output");
-        if (source.identity) request.input_identity = source.identity;
-        if (target.identity) request.output_identity = target.identity;
+        // Of a file the journal sees for itself whether it changed.
+        if (source.transfer && source.identity) request.input_identity = source.identity;
+        if (target.transfer && target.identity) request.output_identity = target.identity;
         request.packed_input = source.packed != 0;
         request.packed_output = target.packed != 0;
         return plan->executor->transform_file(request);

@@ -282,6 +282,7 @@ Status Executor::run_on_stores(const FileRequest& request, BlockWork& work, RunC
     const PassLayout layout = examine_passes(*plan_);
     resumed_bytes_ = 0;
     run_notes_.clear();
+    Status passed_over;
     if (request.journal != JournalMode::off) {
         const std::string why_not = why_no_journal(request);
         const bool plan_says_so = comm_->size() > 1 || !layout.why_not.empty();
@@ -292,12 +293,13 @@ Status Executor::run_on_stores(const FileRequest& request, BlockWork& work, RunC
             opening.reset();
             return run_journalled(request, work, context, stores);
         }
-        if (comm_->size() == 1) {
+        if (rank() == 0) {
             JournalledRun::Request journalled = journal_request(request);
             journalled.output = stores.output_request();
-            SPANFFT_TRY(pass_over_unfinished(journalled, why_not));
+            passed_over = pass_over_unfinished(journalled, why_not);
         }
     }
+    SPANFFT_TRY(agree(*comm_, passed_over));
     opening.reset();
     return run_with_file(request, work, context, stores);
 }
@@ -371,6 +373,8 @@ JournalledRun::Request Executor::journal_request(const FileRequest& request) con
     if (request.callbacks.any())
         journalled.callbacks = cat(request.callback_name, " (", describe_callbacks(request.callbacks), ")");
     journalled.in_place = request.in_place;
+    journalled.packed_input = request.packed_input;
+    journalled.packed_output = request.packed_output;
     if (request.write_box)
         journalled.behind = {request.output_identity, request.finish ? request.finish : [] { return Status(); }};
     return journalled;

@@ -27,7 +27,10 @@ std::string key_of(const std::string& input, index_t offset, const std::string& 
 // A caller's text in a line: its checksum, and as much of it as a message needs.
 std::string in_a_line(const std::string& text) {
     constexpr size_t kShown = 200;
-    std::string shown = text.substr(0, kShown);
+    const auto within = [&](size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+    size_t end = std::min(text.size(), kShown);
+    while (end > 0 && end < text.size() && within(end)) --end;  // no part of a UTF-8 character
+    std::string shown = text.substr(0, end);
     for (char& c : shown) {
         if (static_cast<unsigned char>(c) < ' ') c = ' ';
     }
@@ -37,7 +40,7 @@ std::string in_a_line(const std::string& text) {
 // Size, times and inode of the input, and a checksum of 64 of its blocks, the first and the last among them.
 Result<std::string> identity_of(const JournalledRun::Request& request) {
     if (!request.input_identity.empty())
-        return cat("input function ", in_a_line(request.input_identity), " ", request.input_path);
+        return cat("input function ", in_a_line(request.input_identity), " ", whole_path(request.input_path));
     constexpr index_t kSamples = 64, kSampleBytes = 4096;
     const int descriptor = ::open(request.input_path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat info;
@@ -61,24 +64,29 @@ Result<std::string> identity_of(const JournalledRun::Request& request) {
     }
     ::close(descriptor);
     return cat("input ", info.st_size, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, " ", info.st_ino, " ",
-               hex_of(checksum(samples.data(), static_cast<index_t>(samples.size()))), " ", request.input_path);
+               hex_of(checksum(samples.data(), static_cast<index_t>(samples.size()))), " ",
+               whole_path(request.input_path));
 }
 
 constexpr const char* kKept = "kept ";
 
 const std::string kKeptOutput = ".spanfft-kept-output";
 
-// Scratch and output, from the root.
-std::vector<std::string> kept_paths(const OutputRequest& request) {
-    const KeptFiles& kept = *request.kept;
+// Scratch and output, from the root, and what chunked arrays are copied into or out of.
+std::vector<std::string> paths_of(const KeptFiles& kept, bool staged_input, bool staged_output) {
     std::vector<std::string> paths = kept.scratch;
-    if (request.staged_input_bytes > 0) paths.insert(paths.end(), kept.staged_input.begin(), kept.staged_input.end());
-    if (request.staged_output_bytes > 0)
-        paths.insert(paths.end(), kept.staged_output.begin(), kept.staged_output.end());
+    if (staged_input) paths.insert(paths.end(), kept.staged_input.begin(), kept.staged_input.end());
+    if (staged_output) paths.insert(paths.end(), kept.staged_output.begin(), kept.staged_output.end());
     paths.push_back(kept.output);
     for (std::string& path : paths) path = cat(whole_path(folder_of(path)), "/", path.substr(path.rfind('/') + 1));
     return paths;
 }
+
+std::vector<std::string> kept_paths(const OutputRequest& request) {
+    return paths_of(*request.kept, request.staged_input_bytes > 0, request.staged_output_bytes > 0);
+}
+
+constexpr size_t kProblemLine = 1, kInputLine = 2, kCallbacksLine = 5;
 
 Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout& layout,
                                              const JournalledRun::Request& request) {
@@ -93,6 +101,7 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout&
             ? "output function " + in_a_line(request.behind->identity)
             : cat("output ", header.size(), " ", hex_of(checksum(header.data(), static_cast<index_t>(header.size())))),
         "callbacks " + (request.callbacks.empty() ? "none" : in_a_line(request.callbacks)),
+        cat("packed ", request.packed_input ? "input" : "-", " ", request.packed_output ? "output" : "-"),
     };
     std::string folders;
     for (const std::string& folder : request.output.scratch_folders) folders += " " + whole_path(folder);
@@ -123,9 +132,9 @@ Status differs(const std::string& found, const std::string& wanted, const std::s
                      found.substr(found.find(' ') + 1), "', not '", wanted.substr(wanted.find(' ') + 1),
                      "'; ask for that one to go on with it", ways);
     }
-    const char* const what = word == "callbacks" ? "had other callbacks"
-                             : word == "output"  ? "was to store its output otherwise"
-                                                 : "was made otherwise";
+    const char* const what = word == "callbacks"                    ? "had other callbacks"
+                             : word == "output" || word == "packed" ? "was to store its output otherwise"
+                                                                    : "was made otherwise";
     return error(Code::invalid_argument, "an unfinished run between these files ", what, ": '", found, "', now '",
                  wanted, "'", ways);
 }
@@ -230,13 +239,14 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
     const std::vector<std::string>& found = journal_->lines();
     const bool restart = request_.mode == JournalMode::restart;
     if (request_.in_place) state_ = spanfft::in_place_state(found);
-    const bool same_file = same_input_file("input " + journal_value(found, "input"), lines[2]);
+    const bool same_file = same_input_file("input " + journal_value(found, "input"), lines[kInputLine]);
     if (restart && state_ == InPlaceState::overwriting && same_file) {
         return error(Code::invalid_argument, request_.input_path,
                      " is half overwritten by an unfinished run in place: '", journal_value(found, "problem"),
                      "'; it can't begin anew: the same command without restart goes on and makes the file whole");
     }
-    const bool same_problem = "problem " + journal_value(found, "problem") == lines[1];
+    const bool same_problem = "problem " + journal_value(found, "problem") == lines[kProblemLine] &&
+                              "callbacks " + journal_value(found, "callbacks") == lines[kCallbacksLine];
     if (restart || (state_ == InPlaceState::finished && !(same_file && same_problem))) {
         state_ = InPlaceState::untouched;
         return false;
@@ -253,7 +263,7 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
     }
     progress_ = found;
     // The file is as it was before the last sweep, so that all of it must be written.
-    restored_ = half && overwrites_ && same_samples("input " + journal_value(found, "input"), lines[2]);
+    restored_ = half && overwrites_ && same_samples("input " + journal_value(found, "input"), lines[kInputLine]);
     return true;
 }
 
@@ -392,23 +402,25 @@ Status JournalledRun::give_up(const Status& why, index_t durable_panels) {
 }
 
 Status pass_over_unfinished(const JournalledRun::Request& request, const std::string& why_no_journal) {
-    const std::string path = kept_names(request.input_path, request.input_offset_bytes, request.output_path,
-                                        request.output.scratch_folders, false, request.behind.has_value())
-                                 .journal;
+    const KeptFiles kept = kept_names(request.input_path, request.input_offset_bytes, request.output_path,
+                                      request.output.scratch_folders, false, request.behind.has_value());
+    const std::string& path = kept.journal;
     if (!file_exists(path)) return {};
-    if (request.mode == JournalMode::restart) {
-        const auto earlier = Journal::peek(path);
-        SPANFFT_ASSIGN(const auto journal, Journal::open(path, true));
-        if (earlier.ok()) unlink_kept_of(earlier.value());
-        journal->remove();
-        return {};
+    const auto found = Journal::peek(path);
+    const bool restart = request.mode == JournalMode::restart;
+    if (!restart && !found.ok()) return found.status();
+    const std::vector<std::string> lines = found.ok() ? found.value() : std::vector<std::string>();
+    if (!restart && has_begun(lines, InPlaceState::untouched) && has_output(lines)) {
+        return error(Code::invalid_argument, "there is an unfinished run between these files ('",
+                     journal_value(lines, "problem"), "'), and this one can't go on with it: ", why_no_journal,
+                     "; restart throws the unfinished run away (its journal is ", path, ")");
     }
-    SPANFFT_ASSIGN(const UnfinishedRun run, find_unfinished(request.input_path, request.input_offset_bytes,
-                                                            request.output_path, request.output.scratch_folders));
-    if (run.problem.empty()) return {};
-    return error(Code::invalid_argument, "there is an unfinished run between these files ('", run.problem,
-                 "'), and this one can't go on with it: ", why_no_journal,
-                 "; restart throws the unfinished run away (its journal is ", path, ")");
+    // One that did nothing, or all, may have been killed before it took its files away; one at work has the lock.
+    SPANFFT_ASSIGN(const auto journal, Journal::open(path, true));
+    unlink_kept_of(lines);
+    for (const std::string& each : paths_of(kept, true, true)) (void)unlink(each.c_str());
+    journal->remove();
+    return {};
 }
 
 }  // namespace spanfft

@@ -50,7 +50,8 @@ class JournalledRun {
         std::string output_path;                          // what was asked for
         std::string engines;
         std::string callbacks;  // what they do; empty: there are none
-        OutputRequest output;   // as without a journal; in place, where the copy goes that the input is made of
+        bool packed_input = false, packed_output = false;
+        OutputRequest output;  // as without a journal; in place, where the copy goes that the input is made of
         bool in_place = false;
         // Of an output behind a function: how it is stored, and what makes it stay when it is whole.
         struct Behind {
@@ -97,7 +98,7 @@ class JournalledRun {
 };
 
 // Of a run that can't have a journal: throws an unfinished one between the same files away where that is asked for, and
-// else refuses to begin while there is one.
+// else refuses to begin while there is one. What is left of one that had not begun, or had ended, goes either way.
 Status pass_over_unfinished(const JournalledRun::Request& request, const std::string& why_no_journal);
 
 }  // namespace spanfft

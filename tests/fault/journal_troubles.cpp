@@ -41,7 +41,7 @@ class Troubles : public JournalledFiles {
         return mount("tmpfs", scratch.c_str(), "tmpfs", MS_REMOUNT | flags, "") == 0;
     }
     Status run(JournalMode mode, Progress progress = {}, index_t* resumed = nullptr) const {
-        return transform(route, way, mode, resumed, std::move(progress), {scratch});
+        return transform(route, folder.path(), mode, resumed, std::move(progress), {used});
     }
     Status stop_at(double share) const {
         return run(JournalMode::automatic, [=](index_t done, index_t total) {
@@ -61,24 +61,35 @@ class Troubles : public JournalledFiles {
     JournalRoute route = journal_routes()[0];  // blocks in scratch
     TemporaryFolder folder;
     const std::string scratch = folder.file("scratch");
-    std::string way = folder.path();
+    std::string used = scratch;  // by runs
     std::string input;
     bool mounted = false;
 };
 
+// A folder whose path is so much longer than another's.
+std::string folder_below(std::string path, int length) {
+    while (length > 1) {
+        const int name = length > 203 ? 200 : length - 1;
+        path += "/" + std::string(static_cast<size_t>(name), 'd');
+        (void)mkdir(path.c_str(), 0777);
+        length -= name + 1;
+    }
+    return path;
+}
+
 // What sweeps write is reserved before; what a journal grows by is not.
 TEST_F(Troubles, ADiskThatFillsUpIsSaidAndTheRunGoesOnWhenThereIsRoom) {
     if (!mount_scratch("size=1m")) GTEST_SKIP() << "needs the right to mount a tmpfs";
-    // The journal tells the way, so it needs its second page for another line at every length: a panel's, the one
-    // before the output gets its name, or none while the disk is full. How many lines there are is a matter of timing.
+    // The journal names its scratch folder twice, so it needs its second page for another line at every length: a
+    // panel's, the one before the output gets its name, or none while the disk is full. How many lines there are is a
+    // matter of timing.
     const std::string ballast = scratch + "/ballast";
     std::set<std::string> ends;
     const auto all_seen = [&] { return ends.count("; all panels are") == 1 && ends.size() >= 4; };
     for (int i = 0; i < 600 && !all_seen(); ++i) {
-        const int length = 1380 + i * 7 % 320;
+        const int length = 1150 + i * 7 % 550;
         SCOPED_TRACE(length);
-        way = folder.path();
-        for (int dots = 0; dots < length; ++dots) way += "/.";
+        used = folder_below(scratch, length);
         const Status status = run(JournalMode::automatic, [&](index_t done, index_t total) {
             const int file = open(ballast.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
             const std::string block(4096, 'x');

@@ -303,6 +303,10 @@ TEST_F(StoredElsewhere, APackedOutputWhoseFolderVanishesIsWholeWhenItIsBack) {
     ASSERT_EQ(rename(away.c_str(), target.c_str()), 0);
     asked.progress = {};
     asked.journal = JournalMode::resume;
+    asked.packed_output = false;
+    const Status otherwise = run(asked);
+    EXPECT_EQ(otherwise.code(), Code::invalid_argument) << otherwise.message();
+    asked.packed_output = true;
     const Status again = run(asked);
     ASSERT_TRUE(again.ok()) << again.message();
     EXPECT_TRUE(read_file(target + "/out") == whole);

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spanfft
-from conftest import cli, cli_environment
+from conftest import cli, cli_environment, cli_on_ranks
 
 KiB = 1 << 10
 
@@ -112,6 +112,55 @@ def test_plans_say_whether_they_can_have_a_journal(source, tmp_path):
     assert "can be journalled" in result.explain
     result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory="64MiB", method="file_in_memory")
     assert any("no journal" in note and "file_in_memory" in note for note in result.report["notes"])
+
+
+def test_a_run_goes_on_however_its_files_are_spelt(source, tmp_path, monkeypatch):
+    whole = undisturbed(tmp_path)
+    leave_unfinished(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    result = spanfft.transform("./in.npy", f"../{tmp_path.name}/out.npy", memory=1024 * KiB)
+    assert result.resumed_bytes > 0
+    assert digest(tmp_path / "out.npy") == whole
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.npy"]
+
+
+def journal_of(tmp_path: Path) -> Path:
+    (found,) = tmp_path.glob(".*spanfft-journal")
+    return found
+
+
+def test_a_run_without_a_journal_takes_away_what_one_left_that_had_not_begun(source, tmp_path):
+    leave_unfinished(tmp_path)
+    in_memory = {"memory": "64MiB", "method": "file_in_memory"}
+    with pytest.raises(spanfft.InvalidArgument, match=r"unfinished run between these files.*writes it once"):
+        spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", **in_memory)
+    lines = journal_of(tmp_path).read_bytes().splitlines(keepends=True)
+    begun = [line for line in lines if not line.startswith(b"panels ")]
+    assert len(begun) < len(lines)
+    journal_of(tmp_path).write_bytes(b"".join(begun))
+    spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", **in_memory)
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.npy"]
+
+
+@pytest.mark.parametrize("damage", [False, True])
+def test_restart_without_a_journal_leaves_nothing_of_another_run(source, tmp_path, damage):
+    leave_unfinished(tmp_path)
+    if damage:
+        journal_of(tmp_path).write_bytes(b"no journal\nat all\n" * 20)
+    spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory="64MiB", method="file_in_memory", resume=False)
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.npy"]
+
+
+def test_ranks_dont_pass_over_an_unfinished_run(source, tmp_path):
+    leave_unfinished(tmp_path)
+    command = ["transform", tmp_path / "in.npy", tmp_path / "out.npy", "--memory", "64MiB"]
+    done = cli_on_ranks(2, *command)
+    assert done.returncode == 2, done.stderr
+    assert "unfinished run between these files" in done.stderr
+    assert not (tmp_path / "out.npy").exists()
+    done = cli_on_ranks(2, *command, "--restart")
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.npy"]
 
 
 # --- chunked arrays, packed spectra, callbacks -----------------------------------------------------------------------

@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from .._errors import CorruptData, InvalidArgument, IOFailure, Unsupported
@@ -224,8 +225,8 @@ class _ChunkedTarget(Target):
 
     def publish(self) -> None:
         with base.told(self.name, "written"):
-            self._file.close()
-            self._file = self._array = None
+            file, self._file, self._array = self._file, None, None  # closed once, even if that fails
+            file.close()
             if self._lock < 0:
                 self._lock = base.lock(self._hidden)
             base.flush(self._hidden)
@@ -235,9 +236,10 @@ class _ChunkedTarget(Target):
             base.flush_folder(base.existing_folder(self.path))
 
     def discard(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = self._array = None
+        file, self._file, self._array = self._file, None, None
+        if file is not None:
+            with suppress(Exception):  # of a full disk, say, which has been told
+                file.close()
         if self._hidden and os.path.exists(self._hidden):
             os.unlink(self._hidden)
         self._unlock()

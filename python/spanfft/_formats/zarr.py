@@ -191,8 +191,9 @@ def _exchange_by_steps(new: str, path: str) -> None:
     os.rename(path, aside)
     try:
         os.rename(new, path)
-    except OSError:
-        os.rename(aside, path)
+    except BaseException:
+        if not os.path.lexists(path):
+            os.rename(aside, path)
         raise
     os.rename(aside, new)
 
