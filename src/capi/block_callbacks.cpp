@@ -44,7 +44,6 @@ int spanfft_plan_set_callbacks(spanfft_plan* plan, const spanfft_block_callbacks
         if (!plan || !plan->executor)
             return error(Code::invalid_argument, "the plan is NULL or only imagined; make it with spanfft_plan_create");
         plan->callbacks = BlockCallbacks();
-        plan->callback_name.clear();
         if (!callbacks) return Status();
         const bool named = callbacks->size >= offsetof(spanfft_block_callbacks, name) + sizeof callbacks->name;
         if (callbacks->size < offsetof(spanfft_block_callbacks, name))  // as it was before there were names
@@ -57,7 +56,7 @@ int spanfft_plan_set_callbacks(spanfft_plan* plan, const spanfft_block_callbacks
         plan->callbacks.on_input = wrap(callbacks->on_input, callbacks->user, problem.input_shape(), "input");
         plan->callbacks.on_output = wrap(callbacks->on_output, callbacks->user, problem.output_shape(), "output");
         plan->callbacks.concurrent = callbacks->thread_safe != 0;
-        if (named && callbacks->name) plan->callback_name = callbacks->name;
+        if (named && callbacks->name) plan->callbacks.name = callbacks->name;
         return Status();
     });
 }

@@ -24,7 +24,6 @@ struct spanfft_plan {
     spanfft::JournalMode journal = spanfft::JournalMode::off;
     bool checksums = true;
     spanfft::BlockCallbacks callbacks;  // of the file transforms that follow
-    std::string callback_name;
     std::vector<spanfft::PlanLine> lines;
     std::vector<std::string> descriptions;  // of lines
 };

@@ -55,7 +55,6 @@ Result<FileRequest> request_of(const spanfft_plan* plan, const char* scratch_fol
         request.scratch_folders = {scratch_folder};
     }
     request.callbacks = plan->callbacks;
-    request.callback_name = plan->callback_name;
     request.journal = plan->journal;
     request.checksums = plan->checksums;
     if (progress) request.progress = [=](index_t done, index_t total) { return progress(done, total, user) != 0; };

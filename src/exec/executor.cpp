@@ -354,7 +354,7 @@ std::string Executor::why_no_journal(const FileRequest& request) const {
     if (comm_->size() > 1) return "it has several ranks";
     if (request.read_box && request.input_identity.empty())
         return "its input is behind a function, and nothing tells whether it changes; give its store an identity";
-    if (request.callbacks.any() && request.callback_name.empty())
+    if (request.callbacks.any() && request.callbacks.name.empty())
         return "its callbacks have no name, so nobody knows whether another run has the same ones; give them one "
                "(callback_name)";
     return examine_passes(*plan_).why_not;
@@ -371,7 +371,7 @@ JournalledRun::Request Executor::journal_request(const FileRequest& request) con
     journalled.output_path = request.output_path;
     journalled.engines = engines();
     if (request.callbacks.any())
-        journalled.callbacks = cat(request.callback_name, " (", describe_callbacks(request.callbacks), ")");
+        journalled.callbacks = cat(request.callbacks.name, " (", describe_callbacks(request.callbacks), ")");
     journalled.in_place = request.in_place;
     journalled.packed_input = request.packed_input;
     journalled.packed_output = request.packed_output;

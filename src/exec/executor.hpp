@@ -37,7 +37,6 @@ struct FileRequest {
     std::function<Status()> finish = {};
     bool packed_input = false, packed_output = false;  // half spectra of n/2 numbers (disk/packed_store.hpp)
     BlockCallbacks callbacks = {};                     // of this rank's blocks; on all ranks or on none
-    std::string callback_name = {};                    // what they do; empty: no journal
     JournalMode journal = JournalMode::off;
     bool checksums = true;  // of what one sweep hands to the next
     bool in_place = false;  // the output takes the input's place in its file (exec/in_place.hpp); output_path is its

@@ -3,8 +3,8 @@
 // Method: the journal (disk/journal.hpp) lies in the first scratch folder, under a name that depends on input and
 // output alone, so that a run with another problem meets what an older one left. Its first lines say what is done to
 // what: version, problem, engines, steps, the input (size, times, inode, checksums of samples; behind a function, what
-// the caller says of it), header or what the caller says of the output, callbacks, packing and scratch folders. A start
-// with the same lines goes on; any other is told which line differs. Panels follow (disk/sweep_log.hpp). In place (in_place.hpp)
+// the caller says of it), header or what the caller says of the output, callbacks, packing, scratch. A start with the
+// same lines goes on; any other is told which line differs. Panels follow (disk/sweep_log.hpp). In place (in_place.hpp)
 // nothing is published: the output is whole when it has overwritten the input, and what a run kept is as necessary as
 // the file itself meanwhile. An output behind a function is its caller's to publish, before anything goes that it is
 // made of; what a killed run had written of it is written again.

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <mutex>
 #include <optional>
 
@@ -31,6 +32,7 @@ struct Block {
 struct BlockCallbacks {
     std::function<Status(Block&)> on_input, on_output;  // empty: none
     bool concurrent = false;                            // may be called by several threads at once
+    std::string name = {};                              // what they do; empty: no journal
     bool any() const { return on_input || on_output; }
 };
 

@@ -3,10 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,6 +16,7 @@
 #include "disk/ring.hpp"
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
+#include "support/system_call_filter.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -150,16 +149,7 @@ TEST_F(Troubles, AFileSystemWithoutLocksIsSaidAndNothingIsLeft) {
     for (const JournalMode mode : {JournalMode::off, JournalMode::automatic}) {
         const pid_t child = fork();
         if (child == 0) {
-            sock_filter code[] = {
-                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_flock, 0, 1),
-                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOLCK),
-                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-            };
-            const sock_fprog program = {std::size(code), code};
-            if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-                _exit(2);
+            if (!answer_system_call(SYS_flock, SECCOMP_RET_ERRNO | ENOLCK)) _exit(2);
             const Status status = run(mode);
             _exit(status.code() == Code::io_error && status.message().find("flock") != std::string::npos ? 0 : 1);
         }

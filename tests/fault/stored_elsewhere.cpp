@@ -2,10 +2,8 @@
 // such runs go on to the same bits wherever they are killed is among the routes of the other tests.)
 #include <gtest/gtest.h>
 
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,6 +17,7 @@
 #include "disk/packed_store.hpp"
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
+#include "support/system_call_filter.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -175,16 +174,7 @@ TEST_F(StoredElsewhere, AFinishedRunWhoseFilesAreStillThereIsNotGoneOnWith) {
         FileRequest asked = request();
         asked.finish = [finish = asked.finish]() -> Status {
             SPANFFT_TRY(finish());
-            sock_filter code[] = {
-                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unlink, 0, 1),
-                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-            };
-            const sock_fprog program = {std::size(code), code};
-            if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-                _exit(2);
+            if (!answer_system_call(SYS_unlink, SECCOMP_RET_KILL_PROCESS)) _exit(2);
             return {};
         };
         (void)run(asked).ok();
@@ -213,24 +203,24 @@ class NamedCallbacks : public StoredElsewhere {
 TEST_F(NamedCallbacks, AnotherNameOrNoneIsRefused) {
     stop_at(0.8);
     FileRequest other = request();
-    other.callback_name = "shift 2";
+    other.callbacks.name = "shift 2";
     expect_refused(other, Code::invalid_argument, "had other callbacks");
     FileRequest fewer = request();
     fewer.callbacks.on_output = {};
     expect_refused(fewer, Code::invalid_argument, "had other callbacks");
     FileRequest none = request();
     none.callbacks = {};
-    none.callback_name.clear();
+    none.callbacks.name.clear();
     expect_refused(none, Code::invalid_argument, "had other callbacks");
     FileRequest nameless = request();
-    nameless.callback_name.clear();
+    nameless.callbacks.name.clear();
     expect_refused(nameless, Code::invalid_argument, "its callbacks have no name");
     expect_goes_on();
 }
 
 TEST_F(NamedCallbacks, WithoutANameThereIsNoJournalAndANoteSaysWhy) {
     FileRequest nameless = request(JournalMode::resume);
-    nameless.callback_name.clear();
+    nameless.callbacks.name.clear();
     const Status status = run(nameless);
     EXPECT_EQ(status.code(), Code::invalid_argument);
     EXPECT_NE(status.message().find("its callbacks have no name"), std::string::npos) << status.message();

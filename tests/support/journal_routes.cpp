@@ -328,7 +328,7 @@ FileRequest JournalledFiles::request_of(const JournalRoute& route, const std::st
         request.callbacks.on_input = [=](Block& block) { return shift(block, problem.input_elem()); };
         if (problem.output_chunk.empty())
             request.callbacks.on_output = [=](Block& block) { return shift(block, problem.output_elem()); };
-        request.callback_name = route.callbacks;
+        request.callbacks.name = route.callbacks;
     }
     if (is_chunked(route)) {
         request.scratch_folders = {folder};

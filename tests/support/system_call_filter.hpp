@@ -1,0 +1,11 @@
+// What a system call of this process is answered from here on, for children that a test makes.
+#pragma once
+
+#include <cstdint>
+
+namespace spanfft::test {
+
+// `answer`: one of SECCOMP_RET_*, with an errno for SECCOMP_RET_ERRNO. False: the kernel takes no filter.
+bool answer_system_call(uint32_t number, uint32_t answer);
+
+}  // namespace spanfft::test
