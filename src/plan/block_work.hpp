@@ -10,9 +10,9 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "core/buffer.hpp"
 #include "exchange/call_thread.hpp"
