@@ -5,7 +5,8 @@
 // while step s computes, the next group is read and the one before is written.
 //     column panels to blocks   read 1 panel, compute and write it tile by tile   (T, 1), 2 + 2 slots
 //     blocks to column panels   read and compute tile by tile, write 1 panel      (1, T), 2 + 2 slots
-//     in place                  read, compute, write the same slot                (1, 1), 3 slots
+//     in place                  read, compute, write the same slot                (1, 1), 3 slots, or 2, of which each
+//                               is written before it is read into again, while nothing is computed
 // Invariant: a slot is read into only when what it held was computed (in place: written), and computed into only when
 // what it held was written. The first error stops everything; run() returns it when no request is under way.
 #pragma once

@@ -94,7 +94,9 @@ void set_panel_width(PassSpec& pass, index_t width) {
     if (pass.shape == PassSpec::Shape::columns) pass.out.panel = width;
 }
 
-bool widen_columns(PassSpec& pass, index_t room_bytes) {
+namespace {
+
+bool widen_in_slots(PassSpec& pass, index_t room_bytes) {
     const bool blocks = pass.shape == PassSpec::Shape::columns_to_blocks;
     const index_t columns = pass.in.section_columns(), unit = blocks ? pass.blocks.tile_columns : 1;
     const index_t enough = ceil_div(kLongRunBytes, unit * pass.in.elem_bytes);
@@ -109,6 +111,19 @@ bool widen_columns(PassSpec& pass, index_t room_bytes) {
     set_panel_width(pass, whole <= most ? whole : most >= block ? most - most % block : even);
     // More panels than before may want another slot.
     if (pass.panel_bytes() > room_bytes) set_panel_width(pass, even);
+    return true;
+}
+
+}  // namespace
+
+bool widen_columns(PassSpec& pass, index_t room_bytes, const Machine& machine) {
+    const bool three = widen_in_slots(pass, room_bytes);
+    if (!pass.in_place || (three && pass.in.panel * pass.in.elem_bytes >= kShortRunBytes)) return three;
+    PassSpec wide = pass;
+    wide.in_place_slots = 2;
+    if (!widen_in_slots(wide, room_bytes)) return three;
+    if (!three || PassStep(wide, machine).predict(0).seconds < PassStep(pass, machine).predict(0).seconds)
+        pass = std::move(wide);
     return true;
 }
 

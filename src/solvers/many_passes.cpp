@@ -156,7 +156,8 @@ std::optional<PassSpec> by_whole_sections(const LongAxis& job, const Stage& stag
     return pass;
 }
 
-std::optional<Route> fit(const LongAxis& job, const Factors& factors, index_t lanes, index_t tile) {
+std::optional<Route> fit(const LongAxis& job, const Machine& machine, const Factors& factors, index_t lanes,
+                         index_t tile) {
     Route route;
     const std::vector<Stage> stages = stages_of(job, factors);
     for (const Stage& stage : stages) {
@@ -169,7 +170,7 @@ std::optional<Route> fit(const LongAxis& job, const Factors& factors, index_t la
         auto whole = by_whole_sections(job, stages[s], route.passes[s]);
         if (whole && widen_by_sections(*whole, room)) {
             route.passes[s] = std::move(*whole);
-        } else if (!widen_columns(route.passes[s], room)) {
+        } else if (!widen_columns(route.passes[s], room, machine)) {
             return std::nullopt;
         }
     }
@@ -185,11 +186,11 @@ index_t widest_tile(const LongAxis& job, index_t points) {
 }
 
 // As wide tiles as there is memory for.
-std::optional<Route> fit_tiles(const LongAxis& job, const Factors& factors) {
+std::optional<Route> fit_tiles(const LongAxis& job, const Machine& machine, const Factors& factors) {
     const index_t longest = *std::max_element(factors.begin(), factors.end());
     for (index_t lanes = lanes_for(job, longest); lanes >= 1; lanes /= 2) {
         for (index_t tile = std::max(lanes, widest_tile(job, factors[0])); tile >= lanes; tile /= 2) {
-            if (auto route = fit(job, factors, lanes, tile)) return route;
+            if (auto route = fit(job, machine, factors, lanes, tile)) return route;
         }
     }
     return std::nullopt;
@@ -236,7 +237,7 @@ std::optional<Route> best_route(const LongAxis& job, const Machine& machine) {
     const int most = std::min(kMostSweeps, static_cast<int>(prime_factors(job.n).size()));
     for (int count = 3; count <= most; ++count) {
         for (const Factors& factors : ways_to_split(job.n, count)) {
-            auto route = fit_tiles(job, factors);
+            auto route = fit_tiles(job, machine, factors);
             if (!route) continue;
             std::vector<const PassSpec*> passes;
             for (const PassSpec& pass : route->passes) passes.push_back(&pass);

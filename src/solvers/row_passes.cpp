@@ -59,7 +59,7 @@ std::optional<Split> best_split(const Job& job, const Machine& machine) {
         if (n1 == 1 || n1 == job.n) continue;
         Split split = outline(job, n1);
         const index_t room = job.budget_bytes - split.first.own_bytes() - split.second.own_bytes();
-        if (!widen_by_sections(split.first, room) || !widen_columns(split.second, room)) continue;
+        if (!widen_by_sections(split.first, room) || !widen_columns(split.second, room, machine)) continue;
         split.seconds = seconds_of_choice({&split.first, &split.second}, machine);
         if (!best || split.seconds < best->seconds) best = std::move(split);
     }

@@ -164,6 +164,20 @@ TEST(ManyPasses, HaveLongRunsInEverySweep) {
     }
 }
 
+// In a sixteenth the last sweep works in two slots; where memory is ample runs are long, and all three are there.
+TEST(ManyPasses, HaveTwoSlotsInPlaceWhereThreeHaveShortRuns) {
+    const Planner planner{Machine()};
+    const auto last = [&](const char* text) {
+        const auto plan = solve_many_passes(Problem::parse(text).value(), planner);
+        EXPECT_TRUE(plan.ok()) << plan.status().message();
+        return dynamic_cast<const PassStep&>(*plan.value()->steps.back()).spec();
+    };
+    const PassSpec scarce = last("c2c 134217728 forward float memory=64MiB threads=2");
+    EXPECT_EQ(scarce.read_slots(), 2);
+    EXPECT_GE(scarce.in.panel * scarce.in.elem_bytes, 52 << 10);
+    EXPECT_EQ(last("c2c 134217728 forward float memory=256MiB threads=2").read_slots(), 3);
+}
+
 class RowPasses : public testing::TestWithParam<PassCase> {};
 
 TEST_P(RowPasses, MatchesTheDefinition) { expect_right(GetParam(), solve_row_passes); }

@@ -59,7 +59,7 @@ index_t PassSpec::tile_steps() const {
 
 index_t PassSpec::read_slots() const {
     const index_t reads = walked().panels() * (reads_blocks() ? tile_steps() : 1);
-    return std::min<index_t>(in_place ? 3 : 2, reads);
+    return std::min<index_t>(in_place ? in_place_slots : 2, reads);
 }
 
 index_t PassSpec::write_slots() const {
@@ -237,12 +237,17 @@ Counts PassStep::predict(int /*rank*/) const {
     counts.memory_bytes = counts.disk_read_bytes + counts.disk_written_bytes;
     counts.flops = spec_.flops_each * static_cast<double>(total_columns(spec_));
     const auto disks = [&](Place place) { return place == Place::scratch ? spec_.scratch_disks : 1; };
+    Counts reads = counts;
+    reads.disk_writes = reads.disk_written_bytes = 0;
+    const double reading = machine_.disk_seconds(reads, disks(spec_.source), disks(spec_.target));
     const double disk = machine_.disk_seconds(counts, disks(spec_.source), disks(spec_.target));
     const double compute =
         (counts.flops / 6e9 + 2 * static_cast<double>(counts.memory_bytes) / machine_.memory_bytes_per_second) /
         spec_.threads;
-    // Panels overlap but for the first one and the last.
-    counts.seconds = std::max(disk, compute) + std::min(disk, compute) / static_cast<double>(spec_.walked().panels());
+    // Panels overlap but for the first one and the last; in two slots nothing is computed while one is written.
+    const auto panels = static_cast<double>(spec_.walked().panels());
+    const auto overlap = [&](double io) { return std::max(io, compute) + std::min(io, compute) / panels; };
+    counts.seconds = spec_.in_place && spec_.in_place_slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
     return counts;
 }
 

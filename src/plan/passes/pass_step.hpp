@@ -53,6 +53,9 @@ struct PassSpec {
     ColumnPanels in, out;   // slabs: rows == 1, panel = elements of the slabs of a panel
     BlockGrid blocks;       // the scratch side of the first two shapes
     bool in_place = false;  // columns: read, transformed and written in the same slot
+    // Of these: with 3 a panel is read, one transformed and one written; with 2, which can be half as wide again, the
+    // panel before is written first.
+    index_t in_place_slots = 3;
     // columns, > 0: panels are whole sections of so many columns; a section is written as out_points x columns, one
     // after the other, so a panel is one long run.
     index_t whole_section = 0;
