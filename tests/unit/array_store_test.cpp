@@ -255,7 +255,9 @@ TEST(Stores, AFunctionThatFailsEndsTheRunWithItsSentence) {
             EXPECT_EQ(status.code(), Code::corrupt_data);
             EXPECT_NE(status.message().find(cat("chunk ", fail_at, " is damaged")), std::string::npos)
                 << status.message();
-            EXPECT_LE((reading ? input : output).calls, fail_at + 1);  // one may have been under way
+            // Of three slots two may be written at once, in any order: the call that fails may be the later panel's,
+            // and then one more begins before that one is waited for.
+            EXPECT_LE((reading ? input : output).calls, fail_at + (reading ? 1 : 2));
             EXPECT_TRUE(run.folder.names().empty());
         }
     }
