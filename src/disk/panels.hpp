@@ -9,8 +9,8 @@
 //   that is cut as [column tile][row tile][c in tile][r in tile], packed but for kDirectBytes between column tiles.
 //   `natural`: one row tile and no padding, so the file simply holds the columns one after the other; tiles may be cut
 //   off at sections as panels are.
-// In memory each run lies as far past a multiple of run_alignment() as in the file, for direct I/O (see store.hpp);
-//   runs under a page are packed and go through the page cache ("lean").
+// In memory each run lies as far past a multiple of kSlackBytes as in the file, or if it is written of run_alignment(),
+//   for direct I/O (see store.hpp); runs under a page are packed and go through the page cache ("lean").
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,11 @@ namespace spanfft {
 
 constexpr index_t kPieceBytes = index_t{1} << 20;  // longer runs are split, for several threads to share
 constexpr index_t kLeanBytes = 4096;               // runs shorter than this are packed in memory
-constexpr index_t kWideBytes = index_t{1} << 16;   // runs from here on keep the alignment of whole blocks
+constexpr index_t kWideBytes = index_t{8} << 10;   // written runs from here on keep the alignment of whole blocks
 
-// Of what multiple runs that are not lean lie as far past in memory as in the file. Whole blocks where they hardly add
-// to a run: ext4 lets no other write at its file while one goes to space that was never written, from memory that does
-// not begin where a block does.
+// Of what multiple runs that are written and not lean lie as far past in memory as in the file. Whole blocks where they
+// add less than half to a run: ext4 lets no other write at its file while one goes to space that was never written from
+// memory that does not begin where a block does, so that runs of 24 KiB took twice as long. Reads do not mind.
 constexpr index_t run_alignment(index_t bytes) { return bytes < kWideBytes ? kSlackBytes : kDirectBytes; }
 
 constexpr index_t pieces_of(index_t bytes) { return bytes <= 2 * kPieceBytes ? 1 : ceil_div(bytes, kPieceBytes); }
@@ -59,6 +59,7 @@ struct ColumnPanels {
     // share: on the first only (twin_once), or on each.
     index_t twin_elems = 0;
     bool twin_once = false;
+    bool written = false;  // rows are written from where they lie; else they are only read there
 
     index_t section_columns() const { return section > 0 ? section : columns; }
     index_t panels_per_section() const { return ceil_div(section_columns(), panel); }
@@ -79,7 +80,10 @@ struct ColumnPanels {
     index_t pitch_bytes() const;
     bool lean() const { return panel * elem_bytes < kLeanBytes; }
     // Of what multiple rows lie as far past in memory as in the file.
-    index_t alignment() const { return lean() ? 1 : run_alignment(panel * elem_bytes); }
+    index_t alignment() const {
+        if (lean()) return 1;
+        return written ? run_alignment(panel * elem_bytes) : kSlackBytes;
+    }
     index_t slot_bytes() const;  // memory for one panel
     RowMap map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const;
 

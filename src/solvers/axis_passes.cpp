@@ -131,7 +131,7 @@ std::optional<PassSpec> slab_pass(const Job& job, int begin, index_t room_bytes)
     pass.points = product(in_shape, begin, job.ndim());
     pass.out_points = product(out_shape, begin, job.ndim());
     pass.in = one_row(product(in_shape), job.elem(pass.source_complex));
-    pass.out = one_row(product(out_shape), job.elem(pass.target_complex));
+    pass.out = written(one_row(product(out_shape), job.elem(pass.target_complex)));
     const index_t slabs = product(in_shape, 0, begin);
     const auto set_slabs = [&](index_t count) {
         pass.in.panel = count * pass.points;
@@ -186,7 +186,8 @@ PassSpec column_outline(const Job& job, int begin, int end, bool from_input) {
     pass.lanes = std::clamp(kDiskTileBytes / (pass.points * pass.in.elem_bytes), std::max<index_t>(1, most_lanes / 2),
                             most_lanes);
     while (pass.lanes > 1 && pass.own_bytes() > job.budget_bytes / 4) pass.lanes /= 2;
-    pass.out = pass.in;
+    pass.out = written(pass.in);
+    if (pass.in_place) pass.in = pass.out;
     return pass;
 }
 
@@ -194,8 +195,7 @@ std::optional<PassSpec> column_pass(const Job& job, int begin, int end, bool fro
     PassSpec pass = column_outline(job, begin, end, from_input);
     const Extents& shape = job.spectrum_shape;
     const auto fits = [&](index_t width) {
-        pass.in.panel = width;
-        pass.out = pass.in;
+        set_panel_width(pass, width);
         return pass.panel_bytes() <= room_bytes;
     };
     if (!fits(1)) return std::nullopt;

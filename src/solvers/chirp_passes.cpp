@@ -66,7 +66,7 @@ Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, i
     in.chirp = chirp;
     in.scale = job.problem.scale() / static_cast<long double>(route.m);
     in.in = some_rows(job, chirp.inputs, m2, job.elem(job.problem.input_elem().complex));
-    in.out = some_rows(job, route.m, m2, complex_bytes);
+    in.out = written(some_rows(job, route.m, m2, complex_bytes));
     in.out.twin_elems = twin;
     in.out.twin_once = true;
     in.flops_each = column_flops(m1, false);
@@ -77,7 +77,8 @@ Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, i
     rows.lanes = 1;
     rows.points = rows.out_points = m2;
     rows.roots_n = route.m;
-    rows.in = rows.out = some_rows(job, route.m, route.m, complex_bytes);
+    rows.in = some_rows(job, route.m, route.m, complex_bytes);
+    rows.out = written(rows.in);
     rows.in.twin_elems = twin;
     rows.flops_each = 3 * column_flops(m2, false);
 
@@ -88,7 +89,7 @@ Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, i
     out.points = out.out_points = m1;
     out.chirp = chirp;
     out.in = some_rows(job, route.m, m2, complex_bytes);
-    out.out = some_rows(job, chirp.outputs, m2, job.elem(job.problem.output_elem().complex));
+    out.out = written(some_rows(job, chirp.outputs, m2, job.elem(job.problem.output_elem().complex)));
     out.flops_each = column_flops(m1, false);
     set_widths(route, 1, 1);
     return route;

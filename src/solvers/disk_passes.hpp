@@ -57,6 +57,12 @@ bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes);
 // `outer` matrices of rows x row_elems, with panels over all columns.
 ColumnPanels column_panels(const LongAxis& job, index_t outer, index_t rows, index_t row_elems, bool complex);
 
+// The same panels, to be written from where they lie.
+inline ColumnPanels written(ColumnPanels panels) {
+    panels.written = true;
+    return panels;
+}
+
 // Of the sides of a pass that have panels.
 void set_panel_width(PassSpec& pass, index_t columns);
 // Of a pass of whole or half sections: so many a panel.

@@ -105,15 +105,15 @@ PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors
     pass.shape = PassSpec::Shape::columns;
     if (!stage.last) {
         pass.in.section = pass.in.section_pitch = pass.twiddle_section = stage.done;
-        pass.out = column_panels(job, job.outer * stage.rest, stage.f, stage.done, true);
+        pass.out = written(column_panels(job, job.outer * stage.rest, stage.f, stage.done, true));
     } else if (real_out) {
-        pass.out = column_panels(job, job.outer, stage.f, stage.done, false);
+        pass.out = written(column_panels(job, job.outer, stage.f, stage.done, false));
     } else if (job.halves) {
         pass.in.section = pass.in.section_pitch = factors[0] / 2 + 1;
-        pass.out = half_spectrum(job, job.n / stage.f, factors[0], false);
+        pass.out = written(half_spectrum(job, job.n / stage.f, factors[0], false));
     } else {
         pass.in_place = true;
-        pass.out = pass.in;
+        pass.in = pass.out = written(pass.in);
     }
     return pass;
 }
@@ -142,7 +142,7 @@ std::optional<PassSpec> by_whole_sections(const LongAxis& job, const Stage& stag
     if (pass.shape != PassSpec::Shape::columns || pass.in.section == 0) return std::nullopt;
     if (!stage.last) {
         pass.whole_section = stage.done;
-        pass.out = column_panels(job, job.outer, 1, stage.rest * stage.f * stage.done, true);
+        pass.out = written(column_panels(job, job.outer, 1, stage.rest * stage.f * stage.done, true));
     } else {
         pass.half_section = pass.out.section_pitch;
         const index_t stored = pass.half_section / 2 + 1, walked = ceil_div(stage.done / stored, 2);

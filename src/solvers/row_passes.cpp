@@ -42,13 +42,15 @@ Split outline(const Job& job, index_t n1) {
     first.scale = job.problem.scale();
     first.points = first.out_points = n1;
     first.in = column_panels(job, job.outer, n1, n2 * job.row, true);
-    first.out = column_panels(job, job.outer, 1, job.n * job.row, true);
+    first.out = written(column_panels(job, job.outer, 1, job.n * job.row, true));
     first.whole_section = first.twiddle_section = job.row;
     first.roots_n = job.n;
     first.flops_each = column_flops(n1, false) + static_cast<double>(n1) * job.row_flops / static_cast<double>(job.row);
     second.points = second.out_points = n2;
-    second.in = second.out = column_panels(job, job.outer, n2, n1 * job.row, true);
     second.in_place = !job.by_scratch();
+    second.in = column_panels(job, job.outer, n2, n1 * job.row, true);
+    second.out = written(second.in);
+    if (second.in_place) second.in = second.out;
     second.flops_each = column_flops(n2, false);
     return split;
 }

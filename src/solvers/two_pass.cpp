@@ -78,6 +78,7 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     second.out.last_row_elems = job.outputs() - (second.out.rows - 1) * second.out.row_elems;
     second.out.mirrored = real_in;
     second.out.columns = first.out_points;
+    second.out.written = true;
     second.points = first.in.columns;
     second.out_points = real_out ? n1 : second.points;
     second.flops_each = column_flops(real_out ? n1 : n2, real_out);
@@ -194,7 +195,7 @@ std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, co
     PassSpec &first = split.first, &second = split.second;
     first.shape = PassSpec::Shape::columns;
     first.target = job.problem.stores_other() ? Place::scratch : Place::output;
-    first.out = first.in;
+    first.out = written(first.in);
     second.shape = PassSpec::Shape::slabs;
     second.source = first.target;
     second.lanes = 1;
@@ -203,7 +204,7 @@ std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, co
     second.in.row_elems = second.in.last_row_elems = second.in.columns = job.outer * job.n;
     const auto set_slabs = [&](index_t slabs) {
         second.in.panel = slabs * second.points;
-        second.out = second.in;
+        second.out = written(second.in);
     };
     const index_t room = job.budget_bytes - first.own_bytes() - second.own_bytes();
     const index_t width = largest_that(first.in.columns, [&](index_t columns) {

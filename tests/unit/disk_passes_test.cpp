@@ -335,6 +335,39 @@ TEST(Sweeps, KeepWithinEveryBudgetInWhichTheyArePlanned) {
     }
 }
 
+// Else ext4 does their writes to a new file one after the other. What is only read has no use for it.
+TEST(Sweeps, LayRowsThatTheyWriteOnWholeBlocksAndNoOthers) {
+    const std::pair<const char*, SolverFunction> cases[] = {
+        {"c2c 64x256x512 forward double memory=2MiB", solve_axis_passes},
+        {"r2c 4096x1024 forward float memory=2MiB", solve_axis_passes},
+        {"c2c 4194304 forward double memory=2MiB", solve_many_passes},
+        {"r2c 4194304 forward double memory=2MiB", solve_many_passes},
+        {"c2r 4194304 backward double memory=2MiB", solve_many_passes},
+        {"c2c 60x110000 forward double memory=4MiB", solve_row_passes},
+        {"c2c 4194304 forward double memory=8MiB", solve_two_pass},
+        {"c2c 4194304 forward double memory=8MiB output=exchanged", solve_two_pass},
+        {"r2c 4194304 forward double memory=8MiB", solve_two_pass},
+        {"c2r 4194304 backward double memory=8MiB", solve_two_pass},
+        {"c2c 2097143 forward double memory=8MiB", solve_chirp_passes}};
+    for (const auto& [text, solve] : cases) {
+        const auto plan = solve(Problem::parse(text).value(), Planner(Machine()));
+        ASSERT_TRUE(plan.ok()) << text << ": " << plan.status().message();
+        int wide = 0;
+        for (const auto& step : plan.value()->steps) {
+            const auto* pass = dynamic_cast<const PassStep*>(step.get());
+            ASSERT_NE(pass, nullptr) << text;
+            const PassSpec& spec = pass->spec();
+            if (!spec.reads_blocks()) {
+                EXPECT_EQ(spec.in.written, spec.in_place) << text << ": " << pass->describe();
+            }
+            if (spec.writes_blocks()) continue;
+            EXPECT_TRUE(spec.out.written) << text << ": " << pass->describe();
+            wide += spec.out.alignment() == kDirectBytes ? 1 : 0;
+        }
+        EXPECT_GT(wide, 0) << text;
+    }
+}
+
 // What is never touched need not be had.
 TEST(AxisPasses, OfOnePanelHoldItOnceAsReadAndOnceAsWritten) {
     Machine machine;

@@ -68,10 +68,12 @@ TEST(Panels, TileTheArray) {
 }
 
 // Else ext4 does strided writes to a new file one after the other.
-TEST(Panels, LongRowsLieAsFarPastABlockInMemoryAsInTheFile) {
+TEST(Panels, LongRowsThatAreWrittenLieAsFarPastABlockInMemoryAsInTheFile) {
     for (index_t panel : {kWideBytes / 16, kWideBytes / 16 + 5, 3 * kWideBytes / 16}) {
         for (index_t offset : {0, 128, 4096, 5000}) {
-            const ColumnPanels panels{1, 3, 7 * panel, 7 * panel, 16, 7 * panel, panel, false};
+            ColumnPanels panels{1, 3, 7 * panel, 7 * panel, 16, 7 * panel, panel, false};
+            EXPECT_EQ(panels.alignment(), kSlackBytes);
+            panels.written = true;
             Buffer slot = Buffer::allocate(static_cast<size_t>(panels.slot_bytes())).value();
             for (index_t p = 0; p < panels.panels(); ++p) {
                 for (index_t i = 0; i < panels.requests(p); ++i) {
@@ -83,8 +85,12 @@ TEST(Panels, LongRowsLieAsFarPastABlockInMemoryAsInTheFile) {
             }
         }
     }
-    for (index_t panel : {kWideBytes / 16, kWideBytes / 16 + 5}) {
-        for (index_t offset : {0, 128, 5000}) expect_tiles({2, 3, 9000, 8000, 16, 9000, panel, false}, offset);
+    for (index_t panel : {kWideBytes / 16, kWideBytes / 16 + 5, 8 * kWideBytes / 16}) {
+        for (bool written : {false, true}) {
+            ColumnPanels panels{2, 3, 9000, 8000, 16, 9000, panel, false};
+            panels.written = written;
+            for (index_t offset : {0, 128, 5000}) expect_tiles(panels, offset);
+        }
     }
 }
 
