@@ -343,7 +343,7 @@ TEST(Sweeps, LayRowsThatTheyWriteOnWholeBlocksAndNoOthers) {
         {"c2c 4194304 forward double memory=2MiB", solve_many_passes},
         {"r2c 4194304 forward double memory=2MiB", solve_many_passes},
         {"c2r 4194304 backward double memory=2MiB", solve_many_passes},
-        {"c2c 60x110000 forward double memory=4MiB", solve_row_passes},
+        {"c2c 60x110000 forward double memory=16MiB", solve_row_passes},
         {"c2c 4194304 forward double memory=8MiB", solve_two_pass},
         {"c2c 4194304 forward double memory=8MiB output=exchanged", solve_two_pass},
         {"r2c 4194304 forward double memory=8MiB", solve_two_pass},
