@@ -1,6 +1,7 @@
 """Times the cases whose array is in a file: every peer is a command of its own, in turns with the disk's limits.
 
-`Session` takes the turns, `Group` is the memory that a command may use, `run_command` times one.
+A turn is spanfft, then fio, then the other peers. `Session` takes the turns, `Group` is the memory that a command may
+use, `run_command` times one.
 Each run begins cold: the output of the run before is deleted, what is dirty is written, and the input's pages are
 dropped from the page cache. Its time is that of the whole command, with Python's start, plus fsync of the output, so
 nothing hides in the page cache. Commands run in a memory control group with the budget and SLACK_BYTES for the
