@@ -47,6 +47,7 @@ class FilePeer:
     target: str = "out.npy"
     packages: tuple[str, ...] = ("numpy", "scipy")
     used_up: bool = False
+    to_its_end: bool = False  # it is never stopped
     memory_factor: int = 1  # it gets so many times the case's memory,
     least_bytes: int = 0  # but at least this much
     notes: tuple[str, ...] = ()
@@ -139,8 +140,9 @@ FILE_PEERS: dict[str, FilePeer] = {
                                 notes=("has eight times the memory that it is told: with four it is killed",)),
     "dask": FilePeer(_script("dask_zarr"), values=_zarr_values, target="out.zarr", memory_factor=6,
                      packages=("numpy", "dask", "zarr"), notes=("chunks of 1/32 of the array, uncompressed",)),
-    "presto": _Presto(lambda files: [str(presto.program()), "-disk", "-del", str(files.source)], _dat, _dat_values,
-                      "in.fft", used_up=True, least_bytes=1 << 30,
+    "presto": _Presto(lambda files: presto.command(files.source), _dat, _dat_values,
+                      "in.fft", used_up=True, to_its_end=True, least_bytes=1 << 30,
                       notes=("overwrites its input: a fresh copy before each run, not timed",
-                             "has a fixed buffer of 512 MiB, so it gets 1 GiB at least")),
+                             "has a fixed buffer of 512 MiB, so it gets 1 GiB at least",
+                             "has the wisdom that its own makewisdom wrote on this machine")),
 }  # fmt: skip

@@ -16,7 +16,6 @@ import json
 import math
 import os
 import pickle
-import re
 import resource
 import shutil
 import signal
@@ -25,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +42,9 @@ _LIMIT_BYTES = 1 << 30  # the disk's speeds are those of files of at most so man
 _CAP_FACTOR, _CAP_LEAST_SECONDS = 10, 120  # a peer may take so many times spanfft's time, where no target says more
 _CAP_MARGIN = 1.5  # a target against a peer is decided beyond its own factor; later turns of spanfft may be slower
 _CAP_FIRST_SECONDS = 3600.0  # of spanfft's own first run
-# Of limits.LARGE, in rows: which of the two, and what of it.
-_LARGE_SPEEDS = {"read": (0, "read"), "write": (0, "write"), "both": (0, "both"), "rewrite": (1, "write"),
-                 "both_again": (1, "both")}  # fmt: skip
+# Of limits.disk_speeds, in rows: which of the two, and what of it.
+_SPEEDS = {"read": (0, "read"), "write": (0, "write"), "both": (0, "both"), "rewrite": (1, "write"),
+           "both_again": (1, "both")}  # fmt: skip
 TOLERANCES = {"double": 1e-12, "float": 1e-5}  # relative, of a value of the spectrum
 _ENGINES = {"presto": "FFTW", "out-of-core-fft": "numpy", "dask": "numpy"}
 _PR_SET_PDEATHSIG, _prctl = 1, ctypes.CDLL(None).prctl
@@ -242,30 +241,24 @@ def run_command(command: list[str], output: Path, group: Group, cap_seconds: flo
 
 @dataclass(frozen=True)
 class Sweep:
-    """One of spanfft's: its requests, and bytes (read, written)."""
+    """One of spanfft's: how many bytes it read and wrote, and whether it wrote a new file."""
 
-    blocks: limits.Blocks
-    moved: tuple[int, int]
+    read_bytes: int
+    written_bytes: int
+    fresh: bool
 
 
 def own_sweeps(said: dict[str, Any], output_bytes: int) -> list[Sweep]:
-    """From what spanfft said of a run: each step's mean sizes of requests. What is written is in new files (scratch and
-    the output, once each) before it is in old ones."""
+    """From what spanfft counted in a run. What is written is in new files (scratch and the output, once each) before it
+    is in old ones."""
     report = said["ranks"][0]
-    ring = re.search(r"^io .*depth (\d+)", said["explain"], re.M)
-    depth, page = int(ring[1]) if ring else limits.THREADS, resource.getpagesize()
-
-    def mean(moved: int, requests: int) -> int:
-        return min(max(1, round(moved / max(1, requests) / page)) * page, limits.BLOCK_BYTES)
-
     sweeps, room = [], report["scratch_bytes"] + output_bytes
     for step in report["steps"]:
         counted = step["counted"]
         read, written = counted["disk_read_bytes"], counted["disk_written_bytes"]
         if step["depth"] or not read + written:
             continue
-        sizes = mean(read, counted["disk_reads"]), mean(written, counted["disk_writes"])
-        sweeps.append(Sweep(limits.Blocks(*sizes, depth, room >= written), (read, written)))
+        sweeps.append(Sweep(read, written, room >= written))
         room -= written
     return sweeps
 
@@ -285,8 +278,7 @@ class Session:
         self.absent: dict[str, str] = {}
         self.at_least: dict[str, float] = {}
         self.errors: dict[str, float] = {}
-        self.speeds: list[list[limits.DiskSpeeds]] = []  # a turn: of limits.LARGE
-        self.own_speeds: list[list[limits.DiskSpeeds]] = []  # a turn: of spanfft's sweeps
+        self.speeds: list[tuple[limits.DiskSpeeds, limits.DiskSpeeds]] = []  # a turn
         self.turns = 0
         if not self._restore():
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -313,10 +305,10 @@ class Session:
         return False
 
     def _key(self) -> tuple[Any, ...]:
-        return self.case, machine.library_commit(), tuple(self.outcomes), limits.LARGE, _LIMIT_BYTES
+        return self.case, machine.library_commit(), tuple(self.outcomes), _LIMIT_BYTES
 
     def keep(self) -> None:
-        names = ("outcomes", "absent", "at_least", "errors", "speeds", "own_speeds", "turns", "source")
+        names = ("outcomes", "absent", "at_least", "errors", "speeds", "turns", "source")
         with open(self.folder / "session.pickle", "wb") as file:
             pickle.dump((self._key(), {name: self.__dict__[name] for name in names}), file)
 
@@ -333,25 +325,21 @@ class Session:
         self.keep()
 
     def _ask_disk(self) -> None:
-        size = min(self.case.input_bytes, _LIMIT_BYTES)
-        large = len(limits.LARGE)
-        speeds = limits.disk_speeds(self.folder, size, [*limits.LARGE, *(sweep.blocks for sweep in self.sweeps())])
-        self.speeds.append(speeds[:large])
-        self.own_speeds.append(speeds[large:])
+        self.speeds.append(limits.disk_speeds(self.folder, min(self.case.input_bytes, _LIMIT_BYTES)))
 
     def sweeps(self) -> list[Sweep]:
         """spanfft's, as it counted them; none before it has run."""
         done = [outcome.said for outcome in self.outcomes.get("spanfft", []) if outcome.said]
         return own_sweeps(done[0], self.case.output_bytes) if done else []
 
-    def _two_sweeps_seconds(self, speeds: list[limits.DiskSpeeds]) -> float:
+    def _two_sweeps_seconds(self, speeds: tuple[limits.DiskSpeeds, limits.DiskSpeeds]) -> float:
+        """The least for two sweeps, the first of which writes a new file."""
         return sum(speed.seconds(self.case.input_bytes, self.case.input_bytes) for speed in speeds)
 
-    def _moved_seconds(self, speeds: list[limits.DiskSpeeds]) -> float:
-        """The least for what spanfft's sweeps moved, at the speeds of limits.LARGE."""
+    def _moved_seconds(self, speeds: tuple[limits.DiskSpeeds, limits.DiskSpeeds]) -> float:
+        """The least for what spanfft's sweeps moved."""
         fresh, again = speeds
-        each = [(fresh if sweep.blocks.fresh else again).seconds(*sweep.moved) for sweep in self.sweeps()]
-        return sum(each)
+        return sum((fresh if s.fresh else again).seconds(s.read_bytes, s.written_bytes) for s in self.sweeps())
 
     def cap(self, name: str) -> float:
         """Seconds after which a run of this peer is stopped: once the case's target against it is decided.
@@ -359,6 +347,8 @@ class Session:
         One that has ended before that runs to the end from then on, unless it takes much longer."""
         if self.cap_seconds:
             return self.cap_seconds
+        if FILE_PEERS[name].to_its_end:
+            return _CAP_FIRST_SECONDS
         its = [o.seconds for o in self.outcomes[name] if o.seconds]
         if its:
             return max(_CAP_LEAST_SECONDS, 2 * max(its))
@@ -399,28 +389,15 @@ class Session:
 
     def found(self) -> dict[str, Any]:
         """Rows' raw material, in the shape of worker.py's, with the disk's speeds in each turn."""
-        sweeps = self.sweeps()
         peers = {name: self._peer(name, done) for name, done in self.outcomes.items() if name not in self.absent}
-        own = [sum(s.seconds(*sweep.moved) for s, sweep in zip(turn, sweeps, strict=True)) for turn in self.own_speeds]
-        names = [field.name for field in fields(limits.DiskSpeeds)]
         return {
             "peers": peers,
             "absent": self.absent,
             "at_least": self.at_least,
-            "limit": "two reads and two writes of the data by fio, in turn or both at once",
+            "limit": f"two sweeps of the data by fio ({self.speeds[0][0].engine})",
             "limit_seconds": [self._two_sweeps_seconds(turn) for turn in self.speeds],
             "moved_seconds": [self._moved_seconds(turn) for turn in self.speeds],
-            "disk": {name: [getattr(turn[i], of) for turn in self.speeds] for name, (i, of) in _LARGE_SPEEDS.items()},
-            "own_blocks": {
-                "moved_seconds": own,
-                "sweeps": [
-                    {
-                        **asdict(sweep.blocks),
-                        **{name: [getattr(turn[i], name) for turn in self.own_speeds] for name in names},
-                    }
-                    for i, sweep in enumerate(sweeps)
-                ],
-            },
+            "disk": {name: [getattr(turn[i], of) for turn in self.speeds] for name, (i, of) in _SPEEDS.items()},
             "page_bytes": resource.getpagesize(),
         }
 

@@ -2,10 +2,9 @@
 
 Memory: one copy of the array by libc's memcpy (which streams past the cache at these sizes), by all cores at once:
 on one rank by threads, on ranks by each copying its part. No transform that reads and writes the array can be faster.
-Disk: what fio does with direct I/O in blocks of given sizes, so many under way: it reads a file, writes another, fresh
-or there before, and reads the one while it writes a third. Blocks shorter than half a MiB are taken in random order,
-each once, as spanfft's short requests lie a column apart: in the file's order the kernel merges them into longer ones.
-Two sweeps need 2 reads and 2 writes of the data, of which the first is to a fresh file.
+Disk: what fio does with direct I/O in blocks of 8 MiB, 16 under way, in registered memory and files: it reads a file,
+writes another, new or there before, and reads the one while it writes a third. The bytes of a run, at these speeds, one
+way after the other or both at once, whichever takes less, are the least time that this disk allows for it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 BLOCK_BYTES, DEPTH = 8 << 20, 16  # at a depth of 2, or with 2 MiB at 16, there was less bandwidth
-THREADS = 16  # that read, and that write, where spanfft has no io_uring
 
 _memcpy = ctypes.CDLL(None).memcpy  # a CDLL call lets other threads run
 _memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
@@ -62,25 +60,13 @@ def _together(works: list[Callable[[], None]]) -> None:
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """What a sweep asks of the disk: sizes of its requests, and so many under way each way."""
-
-    read_bytes: int
-    write_bytes: int
-    depth: int
-    fresh: bool  # it writes a new file, not what is there
-
-
-LARGE = Blocks(BLOCK_BYTES, BLOCK_BYTES, DEPTH, True), Blocks(BLOCK_BYTES, BLOCK_BYTES, DEPTH, False)
-
-
-@dataclass(frozen=True)
 class DiskSpeeds:
-    """Bytes a second for some Blocks: read, written, and each way while the other goes on beside it."""
+    """Bytes a second: read, written, and each way while the other goes on beside it."""
 
     read: float
     write: float
     both: float
+    engine: str = "io_uring"  # of fio: with io_uring its memory and files are registered
 
     def seconds(self, read_bytes: float, written_bytes: float) -> float:
         """The least in which so much is read and written.
@@ -103,7 +89,6 @@ def require_fio() -> str:
     return path
 
 
-_PIECE_BYTES = 1 << 20  # spanfft cuts long runs into pieces of two thirds of that and more; short ones lie apart
 _SOURCE, _ALONE, _BESIDE = "limit-source.bin", "limit-alone.bin", "limit-beside.bin"
 # Best first: kernels may refuse io_uring, and some tmpfs direct I/O. Without registered memory and files fio moved two
 # thirds as much as with them.
@@ -114,19 +99,17 @@ _WAYS = {
 }
 
 
-def _job(stage: str, what: str, file: str, block_bytes: int, count_bytes: int) -> list[str]:
-    order = "rand" if block_bytes < _PIECE_BYTES // 2 else ""  # in the file's order the kernel would merge them
-    size = max(1, count_bytes // block_bytes) * block_bytes
-    options = [f"--name={stage}", f"--filename={file}", f"--rw={order}{what}", f"--bs={block_bytes}", f"--size={size}"]
+def _job(stage: str, what: str, file: str, count_bytes: int) -> list[str]:
+    options = [f"--name={stage}", f"--filename={file}", f"--rw={what}", f"--bs={BLOCK_BYTES}", f"--size={count_bytes}"]
     return options + (["--end_fsync=1"] if what == "write" else [])
 
 
-def _stages(blocks: Blocks, count_bytes: int) -> list[str]:
+def _stages(count_bytes: int) -> list[str]:
     """fio's jobs: read, write, then both at once. Stages begin when the one before has ended."""
-    options = _job("read", "read", _SOURCE, blocks.read_bytes, count_bytes)
-    options += [*_job("write", "write", _ALONE, blocks.write_bytes, count_bytes), "--stonewall"]
-    options += [*_job("both", "read", _SOURCE, blocks.read_bytes, count_bytes), "--stonewall"]
-    return options + _job("both", "write", _BESIDE, blocks.write_bytes, count_bytes)
+    options = _job("read", "read", _SOURCE, count_bytes)
+    options += [*_job("write", "write", _ALONE, count_bytes), "--stonewall"]
+    options += [*_job("both", "read", _SOURCE, count_bytes), "--stonewall"]
+    return options + _job("both", "write", _BESIDE, count_bytes)
 
 
 def parse_fio(output: str) -> dict[str, float]:
@@ -146,37 +129,34 @@ def parse_fio(output: str) -> dict[str, float]:
     return {name: moved[name] / seconds[name] for name in seconds}
 
 
-def _fio(folder: Path, depth: int, jobs: list[str]) -> dict[str, float]:
+def _fio(folder: Path, jobs: list[str]) -> tuple[dict[str, float], str]:
+    """Bytes a second of each stage, and the engine that did it."""
     # Threads end with it, processes may not.
-    command = [require_fio(), "--output-format=json", "--thread", f"--iodepth={depth}"]
+    command = [require_fio(), "--output-format=json", "--thread", f"--iodepth={DEPTH}"]
     said = []
     for engine, options in _WAYS.items():
         # In the folder, as fio takes a colon in a file's name for the end of it.
         whole = [*command, f"--ioengine={engine}", *options, *jobs]
         done = subprocess.run(whole, cwd=folder, capture_output=True, text=True)
         if not done.returncode:
-            return parse_fio(done.stdout)
+            return parse_fio(done.stdout), engine
         said.append(f"{engine}: {(done.stderr.strip().splitlines() or ['no message'])[0]}")
     raise OSError(f"fio can't measure {folder}: {'; '.join(said)}")
 
 
-def disk_speeds(folder: Path, count_bytes: int, sweeps: Sequence[Blocks]) -> list[DiskSpeeds]:
-    """fio reads, writes, and does both at once with files of so many bytes in `folder`, as each of the sweeps does.
+def disk_speeds(folder: Path, count_bytes: int) -> tuple[DiskSpeeds, DiskSpeeds]:
+    """Of writing new files, and of writing files that are there, each of so many bytes in `folder`.
 
     Leaves nothing there."""
     files = [folder / name for name in (_SOURCE, _ALONE, _BESIDE)]
-    count_bytes = max(count_bytes, *(max(blocks.read_bytes, blocks.write_bytes) for blocks in sweeps))
-    whole_bytes = -(-count_bytes // _PIECE_BYTES) * _PIECE_BYTES
+    whole_bytes = max(1, -(-count_bytes // BLOCK_BYTES)) * BLOCK_BYTES
     speeds = []
     try:
-        prepare = [_job("prepare", "write", file.name, _PIECE_BYTES, whole_bytes) for file in files]
-        _fio(folder, DEPTH, [option for job in prepare for option in job])
-        for blocks in sweeps:
-            for file in files[1:] if blocks.fresh else []:
-                file.unlink()
-            found = _fio(folder, blocks.depth, _stages(blocks, count_bytes))
-            speeds.append(DiskSpeeds(found["read"], found["write"], found["both"]))
+        _fio(folder, _job("prepare", "write", _SOURCE, whole_bytes))
+        for _ in ("new", "there before"):
+            found, engine = _fio(folder, _stages(whole_bytes))
+            speeds.append(DiskSpeeds(found["read"], found["write"], found["both"], engine))
     finally:
         for file in files:
             file.unlink(missing_ok=True)
-    return speeds
+    return speeds[0], speeds[1]

@@ -1,8 +1,9 @@
 """Draws a results folder's ROWS.json: a bar for each peer of a case, its spread, and the machine's limit as a line.
 
-    python bench/plot.py bench/results/MACHINE
+    python bench/plot.py bench/results/MACHINE FOLDER
 
-Everything in the picture is in the rows; nothing is measured here.
+Everything in the picture is in the rows; nothing is measured here. Rows are what is committed; pictures are drawn anew
+by whoever wants to look at them.
 """
 
 from __future__ import annotations
@@ -58,16 +59,18 @@ def plot_case(rows: list[Row], path: Path) -> bool:
     return True
 
 
-def plot(folder: Path) -> list[Path]:
+def plot(folder: Path, target: Path) -> list[Path]:
+    """Of the rows in `folder`, into `target`."""
     rows = load(folder / "ROWS.json")
+    target.mkdir(parents=True, exist_ok=True)
     paths = []
     for name in dict.fromkeys(row["case"] for row in rows):
-        path = folder / f"{name}.svg"
+        path = target / f"{name}.svg"
         if plot_case([row for row in rows if row["case"] == name], path):
             paths.append(path)
     return paths
 
 
 if __name__ == "__main__":
-    for written in plot(Path(sys.argv[1])):
+    for written in plot(Path(sys.argv[1]), Path(sys.argv[2])):
         print(written)

@@ -99,15 +99,19 @@ def make_rows(case: Case, found: dict[str, Any], common: Row, about: dict[str, s
                 row["disk_bytes_per_second"] = {key: statistics.median(v) for key, v in found["disk"].items()}
                 if name == "spanfft":
                     row |= _of_moved(seconds, found["moved_seconds"])
-                    own = found["own_blocks"]
-                    sweeps = [
-                        {key: statistics.median(v) if isinstance(v, list) else v for key, v in sweep.items()}
-                        for sweep in own["sweeps"]
-                    ]
-                    row["own_blocks"] = {"sweeps": sweeps, **_of_moved(seconds, own["moved_seconds"])}
         check(row)
         rows.append(row)
     return rows
+
+
+def _ended(row: Row, ours: Row) -> Row:
+    """What a row that may be replaced says of a peer that ran to its end; empty if it never did."""
+    if "ended" in row:
+        return dict(row["ended"])
+    if row.get("absent") or "median" not in row or "median" not in ours:
+        return {}
+    kept = {key: row[key] for key in ("seconds", "median", "date", "commit", "load_before")}
+    return {**kept, "spanfft_median": ours["median"], "ratio": row["ratios"]["spanfft"]}
 
 
 def load(path: Path) -> list[Row]:
@@ -116,8 +120,16 @@ def load(path: Path) -> list[Row]:
 
 
 def store(path: Path, new: list[Row]) -> list[Row]:
-    """Rows of other cases stay; a case's own are replaced together, so that its ratios are of one run."""
+    """Rows of other cases stay; a case's own are replaced together, so that its ratios are of one run.
+
+    A peer that ran to its end is never replaced by one that was stopped: the new row keeps the old figures as `ended`,
+    with spanfft's own median of the same turns."""
     replaced = {row["case"] for row in new}
+    before = {(row["case"], row["peer"]): row for row in load(path)}
+    for row in new:
+        ended = _ended(before.get((row["case"], row["peer"]), {}), before.get((row["case"], "spanfft"), {}))
+        if ended and row.get("at_least_seconds") is not None:
+            row["ended"] = ended
     rows = [row for row in load(path) if row["case"] not in replaced] + new
     order = {name: i for i, name in enumerate(all_cases())}
     rows.sort(key=lambda row: order.get(row["case"], len(order)))

@@ -7,8 +7,9 @@
     ./spanfft-dev bench summary | plot         anew from the committed rows
     ./spanfft-dev bench cluster ...            exchange strategies on an emulated cluster: strategies.py
 
-Every case is one launch in which all its peers are prepared first and then take turns. Give it a quiet machine:
-the load before each case is in its rows.
+Every case is one launch in which all its peers are prepared first and then take turns. It wants a quiet machine: above
+a load average of 1 it waits up to five minutes, then refuses, unless --loaded allows it. The load before each case is
+in its rows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from peers import PEERS, Absent
 
 HERE = Path(__file__).resolve().parent
 STATE = HERE.parent / ".spanfft" / "bench"
+QUIET_LOAD, QUIET_WAIT_SECONDS = 1.0, 300.0
 
 
 def say(text: str) -> None:
@@ -93,13 +96,23 @@ def build_peers(cases: list[Case], only: list[str] | None) -> None:
             say(f"-- heFFTe: absent: {reason}")
 
 
+def wait_for_quiet(limit_seconds: float) -> None:
+    """Until the load average is at most QUIET_LOAD; ends the program where it stays above."""
+    end = time.monotonic() + limit_seconds
+    while machine.load_average() > QUIET_LOAD:
+        if time.monotonic() >= end:
+            raise SystemExit(f"the load average is {machine.load_average():.1f}: somebody else is computing, and rows "
+                             f"taken above {QUIET_LOAD:g} say little; end that first, or give --loaded")  # fmt: skip
+        time.sleep(5)
+
+
 def finish(folder: Path) -> None:
     if not (folder / "ROWS.json").exists():
         return
     text = summary.summary(rows.load(folder / "ROWS.json"))
     (folder / "summary.md").write_text(text)
-    for path in plot.plot(folder):
-        say(f"-- {path.name}")
+    for path in plot.plot(folder, STATE / "plots" / folder.name):
+        say(f"-- {path.relative_to(HERE.parent)}")
     print(text)
 
 
@@ -123,6 +136,7 @@ def main() -> int:
     cap = "of cases on disk: seconds after which a peer's run is stopped; default: when its target is decided"
     parser.add_argument("--cap", type=float, help=cap)
     parser.add_argument("--output", type=Path, help="folder for rows, table and plots")
+    parser.add_argument("--loaded", action="store_true", help="measure although the machine is not quiet")
     parser.add_argument("--no-build", action="store_true", help="don't compile FFTW-MPI and heFFTe's driver")
     options = parser.parse_args()
     if options.action == "list":
@@ -149,6 +163,8 @@ def main() -> int:
         if not peers:
             continue
         say(f"-- {case.name}: {case.problem}")
+        if not (options.loaded or options.small):
+            wait_for_quiet(QUIET_WAIT_SECONDS)
         load = machine.load_average()
         found = measure(case, options.repeats or case.repeats, peers, options.small, sittings)
         if found is None:

@@ -403,8 +403,10 @@ def finish(folder: Path) -> None:
     rows = load(folder / "CLUSTER.json")
     text = summary(rows)
     (folder / "cluster.md").write_text(text)
-    for path in strategies_plot.plot(rows, folder):
-        print(f"-- {path.name}", file=sys.stderr)
+    plots = STATE.parent / "plots" / folder.name
+    plots.mkdir(parents=True, exist_ok=True)
+    for path in strategies_plot.plot(rows, plots):
+        print(f"-- {path.relative_to(HERE.parent)}", file=sys.stderr)
     print(text)
 
 

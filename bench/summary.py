@@ -24,14 +24,11 @@ def _why(row: Row) -> str:
         around = row["median"] - sorted(inside)[len(inside) // 2] if inside else 0.0
         reads, writes = row["read_bytes"] / row["bytes"], row["written_bytes"] / row["bytes"]
         read, write, both = (speeds[name] / 1e9 for name in ("read", "write", "both"))
-        own = row.get("own_blocks", {})
-        alone = (
-            f"; fio takes {_time(own['moved_seconds'])} for its bytes in blocks of its sizes" if "sweeps" in own else ""
-        )
         return (
             f"it reads the data {reads:.2f} times and writes it {writes:.2f} times (two sweeps: 2 and 2), which takes "
             f"{_time(disk)} at the measured {read:.2f} and {write:.2f} GB/s, one after the other (both at once, it "
-            f"did {both:.2f} GB/s each way){alone}; {_time(around)} are the command's start and end and the last fsync"
+            f"did {both:.2f} GB/s each way); fio takes {_time(row.get('moved_seconds', disk))} for the same bytes; "
+            f"{_time(around)} are the command's start and end and the last fsync"
         )
     if not predicted:
         return "no counts"
@@ -91,13 +88,15 @@ def _against(target: Target, rival: str, judged: Row, rows: list[Row]) -> float 
     """The judged row's time over the rival's. Of a rival that was stopped: over the time that it had run, if that
     decides the statement, as the ratio can only be smaller."""
     stopped = next((row for row in rows if row["case"] == judged["case"] and row["peer"] == rival), {})
+    if "ended" in stopped:  # a run that went to its end decides, whatever a stopped one would allow to say
+        return 1 / float(stopped["ended"]["ratio"])
     if stopped.get("at_least_seconds"):
         bound = float(judged["median"] / stopped["at_least_seconds"])
         return bound if bound <= target.factor else None
     if rival == "limit":
         return float(judged["factor_from_limit"])
     if rival == "moved":
-        moved = judged.get("own_blocks", {}).get("moved_factor")
+        moved = judged.get("moved_factor")
         return None if moved is None else float(moved)
     if not target.of_case:
         found: float | None = judged["ratios"].get(rival)
@@ -131,6 +130,15 @@ def _first_of_ours(rows: list[Row], case: str) -> Row | None:
     return _find(rows, case, "spanfft") or next((_find(rows, case, name) for name in names), None)
 
 
+def _ended(row: Row) -> str:
+    """The earlier run that went to its end, of a peer that was stopped this time."""
+    ended = row.get("ended")
+    if not ended:
+        return ""
+    return (f"; it ran to its end on {ended['date'][:10]} (commit {ended['commit']}): {_time(ended['median'])}, "
+            f"{ended['ratio']:.1f} times spanfft's {_time(ended['spanfft_median'])} in the same turns")  # fmt: skip
+
+
 def summary(rows: list[Row]) -> str:
     if not rows:
         return "No rows.\n"
@@ -162,7 +170,7 @@ def summary(rows: list[Row]) -> str:
         ours = _first_of_ours(mine, name)
         for row in mine:
             if row["absent"]:
-                lines.append(f"| {row['peer']} | | | absent: {row['absent'].replace('|', '/')} | | | | |")
+                lines.append(f"| {row['peer']} | | | absent: {row['absent'].replace('|', '/')}{_ended(row)} | | | | |")
                 continue
             ratio = ours["ratios"].get(row["peer"]) if ours else None
             effort = row["effort"] + (" (stopped by its time limit)" if row.get("starved") else "")

@@ -1,10 +1,10 @@
 """Arrays from file to file within a memory budget, beside the disk's own speed and what people use today.
 
 Each process runs in a memory control group where the system lets us make one, so that the page cache cannot hold
-what the budget does not allow; dask gets the memory that it needs. The limit is the time in which this disk reads the
-data twice and writes it twice at the bandwidth that fio has in the same turns with direct I/O, one way after the other
-or both at once, whichever takes less; `moved` is the time for the bytes that spanfft moves, at fio's bandwidth in
-blocks like its own.
+what the budget does not allow; dask gets the memory that it needs. There is one yardstick: the least time that fio
+takes for the bytes in the same turn, in blocks of 8 MiB with direct I/O and registered memory, reading and writing
+at once or one after the other. `limit` is that time for two sweeps of the data, `moved` for the sweeps that
+spanfft made.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from . import Case, Target
 GIB = 2**30
 
 
-def _least(factor: float) -> Target:
-    text = f"at most {factor}x what the bytes moved take at the disk's bandwidth in blocks as large, as many at once"
-    return Target(text, "spanfft", "moved", factor)
+def _least(factor: float) -> tuple[Target, Target]:
+    text = f"at most {factor}x the disk's own time"
+    return (
+        Target(f"{text} for two sweeps", "spanfft", "limit", factor),
+        Target(f"{text} for the sweeps that were made", "spanfft", "moved", factor),
+    )
 
 
 def _faster(times: float, than: str) -> Target:
@@ -37,26 +40,26 @@ def _one_axis(lg: int, precision: str, part: int) -> Case:
     # A run of a few seconds with short requests has whatever speed the disk has just then: more turns.
     repeats = 11 if (lg, part) == (27, 16) else 5
     return Case(f"disk-c2c-{lg}-{precision}-{part}", "c2c", (2**lg,), 1, _ALL, (2**21,), repeats=repeats,
-                precision=precision, memory_bytes=memory_bytes, targets=(_least(1.15), *_PEERS))  # fmt: skip
+                precision=precision, memory_bytes=memory_bytes, targets=(*_least(1.15), *_PEERS))  # fmt: skip
 
 
 _SQUARE = Case("disk-c2c-16384x16384", "c2c", (16384, 16384), 1, ("spanfft", "pread-panels", "memmap-panels"),
                (2048, 2048), repeats=5, precision="float", memory_bytes=GIB // 2,
-               targets=(_least(1.15), _faster(10.0, "memmap-panels"), _faster(1.7, "pread-panels")))  # fmt: skip
+               targets=(*_least(1.15), _faster(10.0, "memmap-panels"), _faster(1.7, "pread-panels")))  # fmt: skip
 
 CASES = [
     Case("disk-c2c-1d", "c2c", (2**27,), 1, _WHOLE, (2**21,), repeats=5, memory_bytes=GIB // 2,
-         targets=(_least(1.3),)),
+         targets=_least(1.3)),
     *(_one_axis(lg, precision, part) for lg in (27, 29) for precision in ("float", "double") for part in (4, 16)),
     # Apart, because it takes so long that it has memory of its own.
     replace(_one_axis(27, "float", 4), name="disk-c2c-27-float-4-ooc", peers=("spanfft", "out-of-core-fft"),
             targets=(_faster(5.0, "out-of-core-fft"),)),
     *(Case(f"disk-r2c-{lg}-float", "r2c", (2**lg,), 1, ("spanfft", "presto"), (2**22,), repeats=5, precision="float",
-           memory_bytes=2**lg, targets=(_least(1.15), _faster(4.0, "presto"))) for lg in (27, 29)),
+           memory_bytes=2**lg, targets=(*_least(1.15), _faster(4.0, "presto"))) for lg in (27, 29)),
     _SQUARE,
     replace(_SQUARE, name="disk-c2c-16384x16384-1gib", memory_bytes=GIB, targets=(_faster(2.0, "dask"),),
             peers=("spanfft", "dask")),
     Case("disk-r2c-1024-float", "r2c", (1024, 1024, 1024), 1, ("spanfft", "pread-panels", "memmap-panels", "dask"),
          (128, 128, 256), repeats=5, precision="float", memory_bytes=GIB, more_for_needy=2,  # in 8 GiB dask is killed
-         targets=(_least(1.15), _faster(2.0, "dask"))),
+         targets=(*_least(1.15), _faster(2.0, "dask"))),
 ]  # fmt: skip

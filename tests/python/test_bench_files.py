@@ -27,7 +27,7 @@ quick_limits = pytest.mark.usefixtures("made_up_speeds")
 
 @pytest.fixture
 def made_up_speeds(monkeypatch):
-    monkeypatch.setattr(limits, "disk_speeds", lambda *given: [limits.DiskSpeeds(2e9, 2e9, 1e9)] * len(given[2]))
+    monkeypatch.setattr(limits, "disk_speeds", lambda *_: (limits.DiskSpeeds(2e9, 2e9, 1e9),) * 2)
 
 
 SMALL = ("disk-c2c-27-float-4", "disk-r2c-27-float", "disk-c2c-16384x16384", "disk-r2c-1024-float")
@@ -200,28 +200,24 @@ def test_spanfft_goes_first_in_a_turn(tmp_path):
     assert list(session.outcomes) == ["spanfft", "memmap-whole", "memmap-four-step"]
 
 
-def test_the_disk_is_measured_in_blocks_of_any_size(tmp_path):
+def test_the_disk_is_measured_with_new_files_and_with_files_that_are_there(tmp_path):
     folder = tmp_path / "a:b"  # fio's own separator of files
     folder.mkdir()
-    sweeps = [
-        limits.Blocks(4096, 12288, 3, True),
-        limits.Blocks(53248, 1 << 20, 2, False),
-        limits.Blocks(8 << 20, 8 << 20, 16, True),  # larger than the file was to be
-    ]
-    found = limits.disk_speeds(folder, 3 << 20, sweeps)
-    assert len(found) == 3
-    assert min(min(astuple(speeds)) for speeds in found) > 0
+    found = limits.disk_speeds(folder, 3 << 20)  # smaller than a block
+    assert len(found) == 2
+    assert min(min(speeds.read, speeds.write, speeds.both) for speeds in found) > 0
+    assert {speeds.engine for speeds in found} <= set(limits._WAYS)
     assert list(folder.iterdir()) == []
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_short_blocks_are_taken_in_random_order_and_long_ones_in_the_files():
-    jobs = limits._stages(limits.Blocks(53248, 1 << 20, 64, True), 1 << 30)
+def test_the_yardstick_is_one_blocks_of_8_mib_in_registered_memory():
+    jobs = limits._stages(1 << 30)
     found = [option for option in jobs if option.startswith(("--rw", "--bs", "--size"))]
-    count = (1 << 30) // 53248 * 53248
-    short, long = ["--bs=53248", f"--size={count}"], ["--bs=1048576", f"--size={1 << 30}"]
-    assert found == ["--rw=randread", *short, "--rw=write", *long, "--rw=randread", *short, "--rw=write", *long]
+    block = ["--bs=8388608", f"--size={1 << 30}"]
+    assert found == ["--rw=read", *block, "--rw=write", *block, "--rw=read", *block, "--rw=write", *block]
     assert jobs.count("--stonewall") == 2
+    assert next(iter(limits._WAYS.items())) == ("io_uring", ["--direct=1", "--fixedbufs=1", "--registerfiles=1"])
 
 
 # Name, bytes read, bytes written, milliseconds.
@@ -255,25 +251,24 @@ def test_bytes_take_the_smaller_time_of_in_turn_and_at_once():
     assert limits.DiskSpeeds(4.0, 2.0, 1.0).seconds(8, 0) == 2.0
 
 
-def test_sweeps_are_held_to_their_own_requests():
-    page = 4096
+def test_sweeps_are_what_spanfft_counted():
+    def step(depth, read, written):
+        return {"depth": depth, "counted": {"disk_read_bytes": read, "disk_written_bytes": written}}
 
-    def step(depth, read, reads, written, writes):
-        counted = dict(disk_read_bytes=read, disk_reads=reads, disk_written_bytes=written, disk_writes=writes)
-        return {"depth": depth, "counted": counted}
-
-    steps = [step(0, 1 << 20, 20, 1 << 20, 1), step(1, 9, 9, 9, 9), step(0, 1 << 20, 37, 1 << 20, 256),
-             step(0, 0, 0, 0, 0), step(0, 1 << 20, 1, 1 << 20, 1 << 20)]  # fmt: skip
-    said = {"explain": "x\nio       io_uring, depth 64\n", "ranks": [{"scratch_bytes": 1 << 20, "steps": steps}]}
-    sweeps = file_runs.own_sweeps(said, 1 << 20)
-    assert [astuple(sweep.blocks) for sweep in sweeps] == [
-        (13 * page, 1 << 20, 64, True),
-        (7 * page, page, 64, True),
-        (1 << 20, page, 64, False),  # no new file is left, and no request is below a page
+    steps = [
+        step(0, 1 << 20, 1 << 20),
+        step(1, 9, 9),
+        step(0, 2 << 20, 1 << 20),
+        step(0, 0, 0),
+        step(0, 1 << 20, 1 << 20),
     ]
-    assert {sweep.moved for sweep in sweeps} == {(1 << 20, 1 << 20)}
-    said["explain"] = "io       threads"
-    assert file_runs.own_sweeps(said, 1 << 20)[0].blocks.depth == limits.THREADS
+    said = {"ranks": [{"scratch_bytes": 1 << 20, "steps": steps}]}
+    sweeps = file_runs.own_sweeps(said, 1 << 20)
+    assert [astuple(sweep) for sweep in sweeps] == [
+        (1 << 20, 1 << 20, True),
+        (2 << 20, 1 << 20, True),
+        (1 << 20, 1 << 20, False),  # scratch and output are there by now
+    ]
 
 
 def fake_fio(folder: Path, script: str) -> str:
@@ -288,10 +283,11 @@ def test_another_engine_is_taken_where_io_uring_is_refused(tmp_path, monkeypatch
     (tmp_path / "said.json").write_text(fio_says())
     refuse = 'case "$*" in *io_uring*) echo "io_uring: not permitted" >&2; exit 1;; esac'
     monkeypatch.setenv("PATH", fake_fio(tmp_path / "bin", f"{refuse}; /bin/cat {tmp_path}/said.json"))
-    assert limits._fio(tmp_path, 2, [])["read"] == pytest.approx(3e6)
+    speeds, engine = limits._fio(tmp_path, [])
+    assert (speeds["read"], engine) == (pytest.approx(3e6), "libaio")
     monkeypatch.setenv("PATH", fake_fio(tmp_path / "none", "echo no such luck >&2; exit 1"))
     with pytest.raises(OSError, match="io_uring: no such luck; libaio: no such luck"):
-        limits._fio(tmp_path, 2, [])
+        limits._fio(tmp_path, [])
 
 
 def test_without_fio_the_remedy_is_named_before_anything_runs(tmp_path, monkeypatch):
@@ -304,4 +300,4 @@ def test_without_fio_the_remedy_is_named_before_anything_runs(tmp_path, monkeypa
     assert "--" not in ran.stderr, "something was run"
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match="apt-get install fio"):
-        limits.disk_speeds(tmp_path, 4096, limits.LARGE)
+        limits.disk_speeds(tmp_path, 4096)

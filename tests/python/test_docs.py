@@ -113,6 +113,23 @@ def test_files_that_documents_name_exist(document: Path) -> None:
     assert not missing, f"{document.relative_to(ROOT)} names {missing}"
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_a_paper_is_not_called_by_its_number_before_it_is_defined(document: Path) -> None:
+    """P1 to P5 are our own names: the first of them in a document links to the list of sources."""
+    text = document.read_text()
+    first = re.search(r"\bP[1-5]\b", text)
+    if first is None or "adr" in document.parts or document.name in ("ARCHITECTURE.md", "glossary.md"):
+        return
+    before = text[: first.end() + 60]
+    assert "ARCHITECTURE.md#sources)" in before, f"{document.relative_to(ROOT)}: {first[0]} is not defined there"
+
+
+def test_the_glossary_is_in_alphabetical_order() -> None:
+    rows = re.findall(r"^\| (.+?) \|", (ROOT / "docs" / "glossary.md").read_text(), re.M)[1:]
+    assert len(rows) > 60
+    assert rows == sorted(rows, key=str.lower)
+
+
 def test_every_decision_is_listed() -> None:
     folder = ROOT / "docs" / "adr"
     listing = (folder / "README.md").read_text()
