@@ -108,7 +108,7 @@ def _ended(row: Row, ours: Row) -> Row:
     """What a row that may be replaced says of a peer that ran to its end; empty if it never did."""
     if "ended" in row:
         return dict(row["ended"])
-    if row.get("absent") or "median" not in row or "median" not in ours:
+    if row.get("absent") or "median" not in ours or "spanfft" not in row.get("ratios", {}):
         return {}
     kept = {key: row[key] for key in ("seconds", "median", "date", "commit", "load_before")}
     return {**kept, "spanfft_median": ours["median"], "ratio": row["ratios"]["spanfft"]}

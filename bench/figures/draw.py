@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/out-of-core.md from real plans, into docs/images.
+"""Draws the pictures of docs/out-of-core.md and docs/ARCHITECTURE.md, from real plans, into docs/images.
 
     ./spanfft-dev run python bench/figures/draw.py
 
@@ -96,12 +96,12 @@ def draw_two_pass() -> None:
     width, width2 = run_bytes // 8, run2_bytes // 8
     figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(10, 4.3), layout="constrained")
     for axes, title in (
-        (left, f"input: {n1} x {n2}, row after row in the file\npass 1 reads a panel: {n1} runs of {run_bytes} B"),
+        (left, f"input: {n1} x {n2}, row after row in the file\nsweep 1 reads a panel: {n1} runs of {run_bytes} B"),
         (
             middle,
-            f"scratch: blocks of {columns} columns x {rows} rows,\neach contiguous: written in pass 1, read in pass 2",
+            f"scratch: blocks of {columns} columns x {rows} rows,\neach contiguous: sweep 1 writes them, 2 reads them",
         ),
-        (right, f"output: {n2} x {n1}, natural order\npass 2 writes a panel: {n2} runs of {run2_bytes} B"),
+        (right, f"output: {n2} x {n1}, natural order\nsweep 2 writes a panel: {n2} runs of {run2_bytes} B"),
     ):
         blank(axes, n2, n1)
         axes.add_patch(Rectangle((0, 0), n2, n1, fc="#f6f6f6", ec="#444444", lw=0.8))
@@ -124,8 +124,8 @@ def draw_two_pass() -> None:
         )
         right.text(panel * width2 + wide / 2, n2 / 2, str(panel), ha="center", fontsize=9)
     left.text(0, n1 * 1.06, "columns j2: transforms over j1", fontsize=8)
-    middle.text(0, n1 * 1.06, "blue: panel 1 of pass 1; sand: of pass 2", fontsize=8)
-    right.text(0, n2 * 1.06, "columns k1: row k1 of pass 2 becomes a column", fontsize=8)
+    middle.text(0, n1 * 1.06, "blue: panel 1 of sweep 1; sand: of sweep 2", fontsize=8)
+    right.text(0, n2 * 1.06, "columns k1: row k1 of sweep 2 becomes a column", fontsize=8)
     figure.suptitle(TWO_PASS, fontsize=9, family="monospace")
     save(figure, "ooc-two-pass")
 
@@ -142,7 +142,7 @@ def draw_pdm() -> None:
     p = pdm_of(PDM)
     n, m, b, d = (p[key] for key in "nmbd")
     stripes, disks, load_stripes = 1 << (n - b - d), 1 << d, 1 << (m - b - d)
-    figure, (top, bottom) = pyplot.subplots(2, 1, figsize=(8, 5.4), layout="constrained", height_ratios=(1, 3.4))
+    figure, (top, bottom) = pyplot.subplots(2, 1, figsize=(8, 4.6), layout="constrained", height_ratios=(1, 2.4))
     blank(top, n, 2.6)
     for bit in range(n):
         place = n - 1 - bit
@@ -153,26 +153,32 @@ def draw_pdm() -> None:
         top.text(n - (low + high) / 2, 0.35, f"{name}: {high - low} bits", ha="center", fontsize=8)
     top.plot([n - m, n - m], [0.5, 2.0], color=RED, lw=1.2)
     top.text(n - m + 0.05, 2.25, f"the low {m} bits: place in a memoryload of M = 2^{m} records", fontsize=8, color=RED)
-    blank(bottom, disks * 4, stripes)
+    shown = [*range(2 * load_stripes + 1), None, stripes - 1]  # None: the stripes left out
+    blank(bottom, disks * 4 + 3.2, len(shown))
     bottom.set_aspect("auto")
-    for stripe in range(stripes):
+    for row, stripe in enumerate(shown):
+        if stripe is None:
+            bottom.text(disks * 2, row + 0.5, "...", ha="center", va="center", fontsize=11)
+            continue
+        bottom.text(-0.15, row + 0.5, f"stripe {stripe}", ha="right", va="center", fontsize=8)
         for disk in range(disks):
-            load = stripe // load_stripes
-            colour = (BLUE, GREEN)[load % 2]
-            bottom.add_patch(
-                Rectangle((disk * 4, stripe), 3.9, 1, fc=colour, ec="white", lw=0.8, alpha=0.35 if load else 0.7)
-            )
             first = (stripe * disks + disk) << b
-            bottom.text(
-                disk * 4 + 1.95, stripe + 0.5, f"{first}..{first + (1 << b) - 1}", ha="center", va="center", fontsize=6
-            )
+            colour = (BLUE, SAND)[stripe // load_stripes % 2]
+            bottom.add_patch(Rectangle((disk * 4, row), 3.9, 0.92, fc=colour, ec="none", alpha=0.35))
+            records = f"{first} to {first + (1 << b) - 1}"
+            bottom.text(disk * 4 + 1.95, row + 0.46, records, ha="center", va="center", fontsize=8)
     for disk in range(disks):
-        bottom.text(disk * 4 + 1.95, -0.4, f"disk {disk}", ha="center", fontsize=8)
-    what = f"N = 2^{n} records, blocks of B = 2^{b}, D = 2^{d}: {stripes} stripes"
-    bottom.set_title(
-        f"{what}; colours change with the memoryload. A row is a striped parallel I/O.", fontsize=8, pad=12
+        bottom.text(disk * 4 + 1.95, -0.25, f"disk {disk}", ha="center", fontsize=9)
+    for load in range(2):
+        top_row, bottom_row = load * load_stripes + 0.08, (load + 1) * load_stripes - 0.16
+        bottom.plot([disks * 4 + 0.15] * 2, [top_row, bottom_row], color=(BLUE, SAND)[load], lw=2)
+        middle = (top_row + bottom_row) / 2
+        bottom.text(disks * 4 + 0.4, middle, f"memoryload {load}", va="center", fontsize=8)
+    top.set_title("(a) the bits of a record's index", fontsize=9, loc="left")
+    what = (
+        f"(b) where records lie: N = {1 << n}, blocks of B = {1 << b}, D = {disks} disks, memory M = {1 << m} records"
     )
-    figure.suptitle(f"{PDM}\n{p['ios']} parallel I/Os predicted, at most {p['most']}", fontsize=9, family="monospace")
+    bottom.set_title(what, fontsize=9, loc="left", pad=14)
     save(figure, "ooc-pdm")
 
 
@@ -272,47 +278,127 @@ def draw_superlevels() -> None:
 
 def draw_choice() -> None:
     """Predicted seconds, and bytes moved, of each solver against memory."""
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for name, colour in SOLVERS.items():
-        found = [(mib, plan(f"{LENGTH} memory={mib}MiB method={name}")) for mib in MEMORIES_MIB]
-        can = [(mib, each) for mib, each in found if each is not None]
-        x = [mib for mib, _ in can]
-        left.plot(x, [each["predicted"]["seconds"] for _, each in can], "-o", color=colour, ms=4, label=name)
-        # The number of sweeps that read and write everything: bytes over bytes.
-        size = 8 * int(LENGTH.split()[1])
-        moved = [
-            (each["predicted"]["disk_read_bytes"] + each["predicted"]["disk_written_bytes"]) / size for _, each in can
-        ]
-        right.plot(x, moved, "-o", color=colour, ms=4, label=name)
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+    size_bytes = 8 * int(LENGTH.split()[1])
     chosen = [(mib, plan(f"{LENGTH} memory={mib}MiB")) for mib in MEMORIES_MIB]
-    x = [mib for mib, each in chosen if each]
-    left.plot(
-        x, [each["predicted"]["seconds"] for _, each in chosen if each], color=RED, lw=5, alpha=0.25, label="chosen"
-    )
+    x, seconds = zip(*((mib, each["predicted"]["seconds"]) for mib, each in chosen if each), strict=True)
+    left.plot(x, seconds, color=GREY, lw=7, alpha=0.6, label="what the planner chooses", solid_capstyle="round")
+    for (name, colour), marker in zip(SOLVERS.items(), "osD", strict=True):
+        found = [(mib, plan(f"{LENGTH} memory={mib}MiB method={name}")) for mib in MEMORIES_MIB]
+        can = [(mib, each["predicted"]) for mib, each in found if each is not None]
+        x = [mib for mib, _ in can]
+        style = {"color": colour, "marker": marker, "ms": 4, "lw": 1.3, "label": name}
+        left.plot(x, [each["seconds"] for _, each in can], **style)
+        moved = [(each["disk_read_bytes"] + each["disk_written_bytes"]) / size_bytes for _, each in can]
+        right.plot(x, moved, **style)
     for mib, each in chosen:
         if each and each["solver"] not in SOLVERS:
-            place = (mib, each["predicted"]["seconds"])
-            left.annotate(each["solver"], place, (-62, 3), textcoords="offset points", fontsize=7)
-    for axes, label in ((left, "predicted seconds"), (right, "bytes read and written / bytes of the array")):
+            left.annotate(each["solver"].split(" ")[0], (mib, each["predicted"]["seconds"]), (-8, -4), ha="right",
+                          textcoords="offset points", fontsize=8)  # fmt: skip
+    right.axhline(4, color="#444444", lw=0.8, ls=":")
+    right.text(MEMORIES_MIB[0], 3.5, "two sweeps: each byte read twice, written twice", fontsize=7.5, va="top")
+    for axes, title, label in ((left, "(a) predicted time", "seconds"),
+                               (right, "(b) disk traffic", "bytes moved / bytes of the array")):  # fmt: skip
         axes.set_xscale("log", base=2)
         names = [f"{mib} MiB" if mib < 1024 else f"{mib >> 10} GiB" for mib in MEMORIES_MIB[::2]]
-        axes.set_xticks(MEMORIES_MIB[::2], names, fontsize=7)
-        axes.set_xlabel("memory", fontsize=8)
-        axes.set_ylabel(label, fontsize=8)
+        axes.set_xticks(MEMORIES_MIB[::2], names, fontsize=8)
+        axes.set_xlabel("memory budget", fontsize=9)
+        axes.set_ylabel(label, fontsize=9)
+        axes.set_title(title, fontsize=10, loc="left")
         axes.tick_params(axis="y", labelsize=8)
+        axes.grid(axis="y", color="#e6e6e6", lw=0.6)
+        axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(fontsize=8, frameon=False)
+    left.legend(fontsize=8, frameon=False)
     left.set_yscale("log")
     left.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
     left.yaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
     left.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     right.set_ylim(0)
-    figure.suptitle(f"{LENGTH} (8 GiB), built-in figures", fontsize=9, family="monospace")
     save(figure, "ooc-choice")
 
 
+# Of the flow's picture: x, y, width, height, title, second line, colour.
+_CALM, _WARM, _FRESH, _SOFT = "#dce9f7", "#f8efd8", "#dff0df", "#f7e1e1"
+
+
+def _box(axes: Any, x: float, y: float, width: float, height: float, title: str, text: str, colour: str) -> None:
+    axes.add_patch(Rectangle((x, y), width, height, fc=colour, ec="#333333", lw=0.9))
+    lines = 1 + text.count("\n") if text else 0
+    axes.text(x + width / 2, y + height / 2 - 1.15 * lines, title, ha="center", va="center", fontsize=10,
+              fontweight="bold")  # fmt: skip
+    if text:
+        axes.text(x + width / 2, y + height / 2 + 1.45, text, ha="center", va="center", fontsize=8)
+
+
+def _arrow(axes: Any, start: tuple[float, float], end: tuple[float, float], text: str = "", **style: Any) -> None:
+    axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "lw": 0.9, "color": "#333333", **style})
+    if text:
+        middle = (start[0] + end[0]) / 2 + 0.8, (start[1] + end[1]) / 2
+        axes.text(*middle, text, fontsize=8, va="center", style="italic")
+
+
+def solvers() -> list[str]:
+    """Names in the order of the table."""
+    table = (ROOT / "src" / "solvers" / "table.cpp").read_text()
+    found = re.findall(r'\{"(\w+)", "[^"]*", solve_\w+,', table)
+    if len(found) < 10:
+        raise SystemExit(f"only {found} in src/solvers/table.cpp: has its form changed?")
+    return found
+
+
+def draw_flow() -> None:
+    """What becomes of a problem: who makes the plan, who runs it, what is compared."""
+    figure, axes = pyplot.subplots(figsize=(9, 6.6), layout="constrained")
+    axes.set_xlim(0, 100)
+    axes.set_ylim(72, 0)
+    axes.axis("off")
+    _box(axes, 1, 1, 98, 6, "Python, command line, C, C++", "", "#eeeeee")
+    _box(axes, 1, 14, 22, 8, "Problem", "a value; prints as one line", _CALM)
+    _box(axes, 36, 14, 28, 8, "Planner", "asks every solver; keeps the\nfewest predicted seconds", _CALM)
+    _box(axes, 77, 14, 22, 8, "Machine", "figures that turn\ncounts into seconds", _WARM)
+    _arrow(axes, (12, 7), (12, 14), "shape, kinds, layouts, budget")
+    _arrow(axes, (23, 18), (36, 18))
+    _arrow(axes, (77, 18), (64, 18))
+    axes.add_patch(Rectangle((1, 28), 98, 13, fc="#f4f8fd", ec="#333333", lw=0.9))
+    axes.text(2, 30, "Solvers: each declines with a sentence, or answers with a plan", fontsize=9, va="center")
+    names = solvers()
+    half = -(-len(names) // 2)
+    for i, name in enumerate(names):
+        width = 96 / half
+        x, y = 2 + i % half * width, 32 + i // half * 4.3
+        axes.add_patch(Rectangle((x, y), width - 0.8, 3.6, fc=_CALM, ec="#333333", lw=0.6))
+        axes.text(x + width / 2 - 0.4, y + 1.8, name, ha="center", va="center", fontsize=8, family="monospace")
+    _arrow(axes, (47, 22), (47, 28), "problem")
+    _arrow(axes, (60, 28), (60, 22), "plan, or why not")
+    what = "steps, the same value on all ranks;\neach predicts, describes itself, can be bound"
+    _box(axes, 1, 48, 44, 8, "Plan", what, _FRESH)
+    _box(
+        axes,
+        56,
+        48,
+        43,
+        8,
+        "Executor",
+        "binds steps to buffers, ranks and files;\nallocates before it runs, not while",
+        _FRESH,
+    )
+    _arrow(axes, (23, 41), (23, 48), "the chosen one")
+    _arrow(axes, (45, 52), (56, 52))
+    axes.plot([99.4, 99.4], [4, 4], lw=0)
+    _box(axes, 1, 63, 30, 8, "explain", "predicted beside counted,\nstep by step; why others lost", _WARM)
+    for x, title, text in ((40, "Engine", "local transforms"), (61, "Comm", "ranks"), (82, "Store", "bytes on disk")):
+        _box(axes, x, 63, 17, 8, title, text, _SOFT)
+    _arrow(axes, (12, 56), (12, 63), "predicted")
+    _arrow(axes, (62, 56), (29, 63), linestyle="--")
+    axes.text(36, 61.6, "counted", fontsize=8, va="center", style="italic")
+    for x in (52, 69.5, 90):
+        _arrow(axes, (max(x, 58), 56), (x, 63))
+    save(figure, "flow")
+
+
 def main() -> None:
-    for draw in (draw_two_pass, draw_pdm, draw_bmmc, draw_superlevels, draw_choice):
+    for draw in (draw_flow, draw_two_pass, draw_pdm, draw_bmmc, draw_superlevels, draw_choice):
         draw()
 
 

@@ -87,6 +87,43 @@ def test_store_replaces_a_case_whole(tmp_path: Path) -> None:
     assert [row["date"] for row in kept] == ["later", "later"] == [row["date"] for row in rows.load(path)]
 
 
+def test_a_peer_that_ran_to_its_end_is_not_replaced_by_one_that_was_stopped(tmp_path: Path) -> None:
+    path, first = tmp_path / "ROWS.json", made()
+    ended = next(row for row in first if row["peer"] == "mpi4py-fft")
+    rows.store(path, first)
+    for again in range(2):  # the second replaces a row that was stopped already
+        later = [row | {"date": "later"} for row in first]
+        (stopped,) = (row for row in later if row["peer"] == "mpi4py-fft")
+        for key in rows.MEASURED:
+            stopped.pop(key)
+        stopped |= {"absent": f"stopped {again}", "at_least_seconds": 1.0}
+        rows.store(path, later)
+        (kept,) = (row for row in rows.load(path) if row["peer"] == "mpi4py-fft")
+        assert kept["absent"] == f"stopped {again}"
+        assert kept["ended"]["median"] == ended["median"]
+        assert kept["ended"]["date"] == ended["date"]
+        assert kept["ended"]["ratio"] == 2.0
+    text = summary.summary(rows.load(path))
+    assert "it ran to its end on 2026-01-01 (commit abc)" in text
+    assert "2.0 times spanfft's" in text
+    # It decides its target: a stop after 1 s alone would have said less.
+    against = Target("", "spanfft", "mpi4py-fft", 0.4)
+    assert summary._verdict(against, kept["case"], rows.load(path)).startswith("- MISSED")
+
+
+def test_a_loaded_machine_is_waited_for_and_then_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import machine
+    import run
+
+    loads = iter([3.0, 2.0, 0.5])
+    monkeypatch.setattr(machine, "load_average", lambda: next(loads))
+    monkeypatch.setattr(run.time, "sleep", lambda _: None)
+    run.wait_for_quiet(60)
+    monkeypatch.setattr(machine, "load_average", lambda: 8.5)
+    with pytest.raises(SystemExit, match=r"load average is 8\.5.*--loaded"):
+        run.wait_for_quiet(0)
+
+
 def test_summary_decides_targets() -> None:
     text = summary.summary(made())
     assert "- met: not slower than mpi4py-fft" in text
