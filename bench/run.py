@@ -73,7 +73,7 @@ def measure(
 
 def build_peers(cases: list[Case], only: list[str] | None) -> None:
     wanted = {peer for case in cases for peer in (only or case.peers)}
-    if wanted & {"fftw-mpi", "fftw-mpi-transposed"}:
+    if any(name.startswith("fftw-mpi") for name in wanted):
         from peers import fftw_mpi
 
         try:

@@ -1,4 +1,5 @@
-"""FFTW's MPI transforms by ctypes, in natural order or with the spectrum left transposed; FFTW_MEASURE.
+"""FFTW's MPI transforms by ctypes: natural order or spectrum left transposed; measured, or at their best, which is
+FFTW_PATIENT and the input destroyed, or the transform in place.
 
 Debian compiles them for Open MPI only, and a library made for one MPI cannot run on another. So `build` compiles
 them from Debian's own source package for the MPI in use, into the git-ignored .spanfft/peers, and links the system's
@@ -28,6 +29,7 @@ from peers.fftw import load_fftw, threaded_library, version
 from peers.fftw3_interface import BACKWARD, FORWARD, MEASURE
 
 TRANSPOSED_IN, TRANSPOSED_OUT = 1 << 29, 1 << 30
+DESTROY_INPUT, PATIENT = 1 << 0, 1 << 5
 _ROOT = Path(__file__).resolve().parents[2]
 # As Debian configures the double-precision library that is linked: structures depend on it.
 _CONFIGURE = ("--enable-shared", "--disable-static", "--enable-threads", "--enable-sse2", "--enable-avx",
@@ -137,7 +139,8 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
     if world.comm is None:
         raise Absent("FFTW-MPI runs under mpiexec only")
     library = _library()
-    transposed = bool(options.get("transposed"))
+    transposed, in_place = bool(options.get("transposed")), bool(options.get("in_place"))
+    effort = PATIENT | DESTROY_INPUT if options.get("patient") else MEASURE
     ndim = len(case.shape)
     if ndim < 2:
         raise Absent("one axis is driven by FFTW alone in this benchmark")
@@ -151,7 +154,8 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
     rows, first, columns, first_column = (size.value for size in sizes)
     half = case.spectrum_shape[-1]
     require_memory(case, 1)
-    whole_a, whole_b = (world.pool.take(name, (allocated,), "complex128") for name in ("part_a", "part_b"))
+    names = ("part_a", "part_a" if in_place else "part_b")
+    whole_a, whole_b = (world.pool.take(name, (allocated,), "complex128") for name in names)
     if case.kind == "r2c":  # rows of real numbers are padded to whole complex ones
         padded = whole_a.view("float64")[: rows * math.prod(case.shape[1:-1]) * 2 * half]
         a: Array = padded.reshape(rows, *case.shape[1:-1], 2 * half)[..., : case.shape[-1]]
@@ -173,7 +177,7 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
     for forward in (True, False):
         begin = time.perf_counter()
         ends = (real, complex_) if forward else (complex_, real)
-        flags = MEASURE | (out_flag if forward else in_flag)
+        flags = effort | (out_flag if forward else in_flag)
         head = (ndim, extents(*case.shape), *ends, comm)
         if case.kind == "r2c":
             name = "fftw_mpi_plan_dft_r2c" if forward else "fftw_mpi_plan_dft_c2r"
@@ -199,7 +203,7 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
         result=lambda: a,
         pair_scale=float(math.prod(case.shape)),
         engine="fftw",
-        effort="FFTW_MEASURE",
+        effort="FFTW_MEASURE" if effort == MEASURE else "FFTW_PATIENT, input destroyed",
         layout="exchanged" if transposed else "natural",
         planning_seconds=sum(took),
         plan_limit_seconds=case.plan_limit_seconds,
