@@ -403,6 +403,9 @@ SPANFFT_API int spanfft_plan_set_callbacks(spanfft_plan* plan, const spanfft_blo
 SPANFFT_API int spanfft_plan_io(const spanfft_plan* plan, char** text);
 /* Who would do them here, as io= and the environment have it. Free with spanfft_free. */
 SPANFFT_API int spanfft_disk_io(const char* io, char** text);
+/* How ranks of one node share memory here: "memory of our own (memfd), pages of 2 MiB", or why only by MPI. The
+ * environment's SPANFFT_WINDOWS=own, mpi or none leaves one way, or none. Free with spanfft_free. */
+SPANFFT_API int spanfft_windows(char** text);
 /* A BMMC permutation (bit-matrix-multiply/complement): of 2^bits records, x goes to z = Hx xor c over GF(2). */
 typedef struct spanfft_permutation {
     size_t size;             /* sizeof(spanfft_permutation), set by the caller */

@@ -47,6 +47,7 @@ class Info(TypedDict):
     memory_bytes: int
     available_bytes: int
     disk_io: str
+    windows: str
     system: str
 
 
@@ -112,6 +113,7 @@ def info() -> Info:
         "memory_bytes": total_bytes(),
         "available_bytes": available_bytes(),
         "disk_io": core.disk_io(),
+        "windows": core.windows(),
         "system": f"{platform.system()} {platform.release()}",
     }
 
@@ -134,6 +136,7 @@ def info_text(found: Info) -> str:
         f"processor  {found['processor']}, {found['cores']} cores for this process",
         f"memory     {memory}, {free} available",
         f"disk I/O   {found['disk_io']}",
+        f"windows    {found['windows']}",
         f"system     {found['system']}",
     ]
     return "\n".join(lines)

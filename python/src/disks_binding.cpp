@@ -46,6 +46,11 @@ void bind_disks(nb::module_& m) {
             return take(text);
         },
         "io"_a.none() = nb::none());
+    m.def("windows", [] {
+        char* text = nullptr;
+        check(spanfft_windows(&text));
+        return take(text);
+    });
 }
 
 }  // namespace spanfft::python

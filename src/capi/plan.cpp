@@ -45,12 +45,40 @@ spanfft_plan* new_handle(std::shared_ptr<const Plan> plan, std::unique_ptr<Execu
     return handle.release();
 }
 
+void note_windows(Plan& plan, const Executor& executor) {
+    if (const std::string note = executor.window_note(); !note.empty()) plan.notes.push_back(note);
+}
+
+// Collective. Ranks plan alone, from the same figures; this finds the machine whose ranks did not come to the same
+// plan.
+Result<std::shared_ptr<Plan>> plan_alike(const Problem& problem, const Knowledge& knowledge, Comm& comm) {
+    auto planned = plan_knowing(knowledge, problem);
+    SPANFFT_TRY(agree(comm, planned.status()));
+    std::shared_ptr<Plan> plan = std::move(planned).value();
+    SPANFFT_TRY(agree_on_text(comm, "plan", plan->problem.print()));
+    return plan;
+}
+
+// Collective. A plan of ours whose windows found no room (`refusal`) gives way to one without any; a choice of the
+// user's doesn't.
+Status create_without_windows(const Problem& problem, Knowledge knowledge, const Status& refusal,
+                              std::unique_ptr<Comm> comm, spanfft_plan** out) {
+    knowledge.machine.shared_windows = false;
+    knowledge.tuned.reset();
+    SPANFFT_ASSIGN(std::shared_ptr<Plan> plan, plan_alike(problem, knowledge, *comm));
+    SPANFFT_ASSIGN(auto executor, Executor::make(plan, std::move(comm)));
+    plan->notes.push_back(cat("planned without shared memory: ", refusal.message()));
+    *out = new_handle(std::move(plan), std::move(executor));
+    return Status();
+}
+
 // Collective. Times candidates, stores the winner (rank 0 does), and keeps it as the plan.
 Status create_tuned(const Problem& problem, const Knowledge& knowledge, Comm& comm, spanfft_plan** out) {
     SPANFFT_ASSIGN(Tuning tuning, tune(problem, knowledge, comm));
     TuningStore gained;
     gained.add(tuning.record);
     std::shared_ptr<Plan> plan = tuning.plan;
+    note_windows(*plan, *tuning.executor);
     if (comm.rank() == 0) {
         const auto stored = gain_tuning(gained);
         if (!stored.ok()) plan->notes.push_back("not stored for later processes: " + stored.status().message());
@@ -83,13 +111,15 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
     const bool known = problem.effort == Effort::measure && knowledge.tuned;
     if (problem.effort != Effort::estimate && problem.memory_bytes == 0 && !known)
         return create_tuned(problem, knowledge, *comm, out);
-    auto planned = plan_knowing(knowledge, problem);
-    SPANFFT_TRY(agree(*comm, planned.status()));
-    std::shared_ptr<const Plan> plan = std::move(planned).value();
-    // Ranks plan alone, from the same figures; this finds the machine whose ranks did not come to the same plan.
-    SPANFFT_TRY(agree_on_text(*comm, "plan", plan->problem.print()));
-    SPANFFT_ASSIGN(auto executor, Executor::make(plan, std::move(comm)));
-    *out = new_handle(plan, std::move(executor));
+    SPANFFT_ASSIGN(std::shared_ptr<Plan> plan, plan_alike(problem, knowledge, *comm));
+    auto executor = Executor::make(plan, std::move(comm));
+    if (executor.status().code() == Code::unsupported && given && given->size() > 1 && problem.exchange.empty()) {
+        SPANFFT_ASSIGN(comm, given->duplicate());
+        return create_without_windows(problem, knowledge, executor.status(), std::move(comm), out);
+    }
+    SPANFFT_TRY(executor.status());
+    note_windows(*plan, *executor.value());
+    *out = new_handle(std::move(plan), std::move(executor).value());
     return Status();
 }
 

@@ -4,6 +4,7 @@
 
 #include "capi/handles.hpp"
 #include "capi/problem.hpp"
+#include "comm/node_window.hpp"
 #include "engine/engine.hpp"
 #include "plan/passes/pass_step.hpp"
 
@@ -238,6 +239,14 @@ int spanfft_disk_io(const char* io, char** text) {
         if (!text) return error(Code::invalid_argument, "the text is NULL");
         SPANFFT_ASSIGN(const std::string described, describe_machine_io(io ? io : ""));
         *text = copy_text(described);
+        return *text ? Status() : error(Code::out_of_memory, "no memory for a text");
+    });
+}
+
+int spanfft_windows(char** text) {
+    return report([&]() -> Status {
+        if (!text) return error(Code::invalid_argument, "the text is NULL");
+        *text = copy_text(describe_windows());
         return *text ? Status() : error(Code::out_of_memory, "no memory for a text");
     });
 }

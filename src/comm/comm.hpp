@@ -110,9 +110,13 @@ class Comm {
     // sizes. With Pairing::replace each pair's send and receive parts are the same part of the target; start()'s source
     // is not read.
     virtual Result<std::unique_ptr<Transfer>> make_pairs(const std::vector<PairParts>& pairs, Pairing pairing) = 0;
-    // Collective. A window with `bytes` of this rank (0 is allowed); Code::unsupported when the ranks are on several
-    // nodes.
+    // Collective. A window with `bytes` of this rank (0 is allowed), whose parts begin on pages; Code::unsupported, on
+    // all ranks, when they are on several nodes or have no room for it. Freeing it is not collective where it is of
+    // our own making (node_window.hpp).
     virtual Result<std::unique_ptr<SharedWindow>> make_window(index_t bytes) = 0;
+    // Why the windows that were made so far, here or in communicators split from this one, are not of the best sort; ""
+    // where they are.
+    virtual std::string window_note() const { return ""; }
 
     // An int for each rank, for agree(): made at the first call, so that later ones, while a plan runs, allocate
     // nothing.

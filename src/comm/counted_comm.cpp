@@ -116,6 +116,7 @@ class CountedComm final : public Comm {
         SPANFFT_ASSIGN(auto window, inner_->make_window(bytes));
         return make_traced_window(std::move(window), trace_);
     }
+    std::string window_note() const override { return inner_->window_note(); }
 
   private:
     Result<std::unique_ptr<Comm>> wrap(Result<std::unique_ptr<Comm>> made) {

@@ -78,9 +78,10 @@ struct ExchangeStrategy {
     int (*chunks)(const ExchangeSpec& spec, int rank) = one_chunk;
     // The rows of this rank's source, along chunk_axis (chunks.hpp), that a chunk moves. nullptr: there is one chunk.
     AxisRange (*rows)(const ExchangeSpec& spec, int rank, int chunk) = nullptr;
-    bool overlaps = false;     // a chunk may travel between its start() and its finish(), while others are computed
-    bool uses_window = false;  // reads foreign sources where they lie, if they lie in a window
-    bool approximate = false;  // changes the data; chosen only when asked for by name
+    bool overlaps = false;      // a chunk may travel between its start() and its finish(), while others are computed
+    bool uses_window = false;   // reads foreign sources where they lie, if they lie in a window
+    bool makes_window = false;  // of its own, for which the ranks of a node must have room
+    bool approximate = false;   // changes the data; chosen only when asked for by name
 };
 
 const std::vector<ExchangeStrategy>& exchange_table();

@@ -312,6 +312,7 @@ ExchangeStrategy hierarchical_strategy() {
     row.predict = predict;
     row.buffer_bytes = buffer_bytes;
     row.candidates = candidates;
+    row.makes_window = true;
     return row;
 }
 

@@ -114,6 +114,7 @@ ExchangeStrategy shared_strategy() {
     row.buffer_bytes = buffer_bytes;
     row.check = check;
     row.uses_window = true;
+    row.makes_window = true;
     return row;
 }
 

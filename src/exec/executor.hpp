@@ -70,6 +70,7 @@ class Executor {
     const Plan& plan() const { return *plan_; }
     int rank() const { return binding_.comm.rank(); }
     const std::string& engines() const { return binding_.engines(); }
+    std::string window_note() const { return comm_->window_note(); }
     std::string describe_io() const;  // who did the reads and writes of disk sweeps so far; "" before the first
     // Of disk work that the last run found done by an unfinished one.
     index_t resumed_bytes() const { return resumed_bytes_; }

@@ -49,6 +49,7 @@ struct Machine {
 
     int cores = 1;                                 // of a node that its ranks may use together
     Topology topology;                             // of the ranks that are planned for
+    bool shared_windows = true;                    // whether the ranks of a node had room for what was tried
     bool persistent_collectives = true;            // whether the ranks' library has them (MPI-4)
     double memory_bytes_per_second = 19e9;         // copied by one thread, reads plus writes counted once
     double shared_memory_bytes_per_second = 17e9;  // the same while every rank of the node copies

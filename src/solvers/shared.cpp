@@ -110,6 +110,8 @@ Status applies(const Problem& problem, const Planner& planner) {
     if (problem.ranks == 1) return error(Code::unsupported, "shared is for several ranks");
     if (!problem.exchange.empty() && problem.exchange != "shared")
         return error(Code::unsupported, "shared takes no other exchange than shared");
+    if (problem.exchange.empty() && !planner.machine().shared_windows)
+        return error(Code::unsupported, "shared needs a window, for which the ranks have no room");
     if (!problem.real_boxes.empty() || !problem.spectrum_boxes.empty())
         return error(Code::unsupported, "shared divides arrays by a grid, not by given boxes");
     if (planner.machine().topology.nodes(problem.ranks) > 1)

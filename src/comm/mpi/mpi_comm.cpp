@@ -1,4 +1,4 @@
-// Comm over MPI: small agreements here, bulk data in mpi_transfer.cpp, shared memory in mpi_window.cpp; with
+// Comm over MPI: small agreements here, bulk data in mpi_transfer.cpp, shared windows in mpi_window.cpp; with
 // datatype.cpp the only sources that call MPI.
 //
 // Invariant: errors return, never abort: the duplicated communicator has MPI_ERRORS_RETURN.
@@ -9,6 +9,7 @@
 
 #include "comm/mpi/mpi_transfer.hpp"
 #include "comm/mpi/mpi_window.hpp"
+#include "comm/node_window.hpp"
 
 namespace spanfft {
 
@@ -17,9 +18,10 @@ namespace {
 class MpiComm final : public Comm {
   public:
     // Takes ownership of `comm`.
-    static Result<std::unique_ptr<Comm>> adopt(MPI_Comm comm) {
+    static Result<std::unique_ptr<Comm>> adopt(MPI_Comm comm, std::shared_ptr<std::string> window_note = nullptr) {
         SPANFFT_MPI_TRY(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-        return std::unique_ptr<Comm>(new MpiComm(comm));
+        if (!window_note) window_note = std::make_shared<std::string>();
+        return std::unique_ptr<Comm>(new MpiComm(comm, std::move(window_note)));
     }
     MpiComm(const MpiComm&) = delete;
     MpiComm& operator=(const MpiComm&) = delete;
@@ -50,7 +52,7 @@ class MpiComm final : public Comm {
     Result<std::unique_ptr<Comm>> split(int color, int key) override {
         MPI_Comm made = MPI_COMM_NULL;
         SPANFFT_MPI_TRY(MPI_Comm_split(comm_, color, key, &made));
-        return adopt(made);
+        return adopt(made, window_note_);
     }
     Result<std::unique_ptr<Comm>> duplicate() override {
         MPI_Comm made = MPI_COMM_NULL;
@@ -109,11 +111,23 @@ class MpiComm final : public Comm {
         SPANFFT_ASSIGN(const std::vector<int> node, nodes());
         if (*std::max_element(node.begin(), node.end()) > 0)
             return error(Code::unsupported, "the ranks are on several nodes and can't share memory");
-        return make_mpi_window(comm_, rank_, size_, bytes);
+        auto own = make_node_window(*this, bytes);
+        if (own.ok() || own.status().code() != Code::unsupported) return own;
+        auto mpi = make_mpi_window(*this, comm_, bytes);
+        const std::string reason = cat("no shared memory of our own (", own.status().message(), ")");
+        if (mpi.ok()) {
+            *window_note_ = cat("windows are MPI's: ", reason);
+        } else if (mpi.status().code() == Code::unsupported) {
+            return error(Code::unsupported, "no shared window: ", reason, " and none by MPI (", mpi.status().message(),
+                         "); use an exchange by messages, such as alltoallv");
+        }
+        return mpi;
     }
+    std::string window_note() const override { return *window_note_; }
 
   private:
-    explicit MpiComm(MPI_Comm comm) : comm_(comm) {
+    MpiComm(MPI_Comm comm, std::shared_ptr<std::string> window_note)
+        : comm_(comm), window_note_(std::move(window_note)) {
         MPI_Comm_rank(comm_, &rank_);
         MPI_Comm_size(comm_, &size_);
     }
@@ -151,6 +165,7 @@ class MpiComm final : public Comm {
     }
 
     MPI_Comm comm_;
+    std::shared_ptr<std::string> window_note_;  // of this communicator and all that were split from it
     int rank_ = 0, size_ = 1;
     std::vector<int> nodes_;
 };

@@ -7,7 +7,8 @@
 
 namespace spanfft {
 
-// Collective over comm, whose ranks are all on one node.
-Result<std::unique_ptr<SharedWindow>> make_mpi_window(MPI_Comm comm, int rank, int size, index_t bytes);
+// Collective over comm, which is `mpi` and whose ranks are all on one node. Code::unsupported, on all ranks, where
+// there is no room.
+Result<std::unique_ptr<SharedWindow>> make_mpi_window(Comm& comm, MPI_Comm mpi, index_t bytes);
 
 }  // namespace spanfft

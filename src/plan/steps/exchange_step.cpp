@@ -105,6 +105,7 @@ std::unique_ptr<Step> make_exchange_step(ExchangeSpec spec, Slot source, Slot ta
 }
 
 bool may_propose(const ExchangeStrategy& strategy, const Machine& machine) {
+    if (strategy.makes_window && !machine.shared_windows) return false;
     return !strategy.approximate && (!strategy.rows || machine.exchanges.count(strategy.name));
 }
 
