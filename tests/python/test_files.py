@@ -246,6 +246,20 @@ def test_scratch_and_io_that_wont_do(rng, tmp_path, monkeypatch):
     assert not (tmp_path / "out.npy").exists()
 
 
+@pytest.mark.parametrize("options", [{"io": "threads"}, {"scratch": 3}], ids=str)
+def test_io_and_scratch_folders_are_taken_where_the_array_fits(options, rng, tmp_path):
+    """As a script gives them for every file, small ones among them."""
+    if "scratch" in options:
+        options = {"scratch": [tmp_path / f"disk{i}" for i in range(options["scratch"])]}
+        for folder in options["scratch"]:
+            folder.mkdir()
+    x = numbers(rng, (7, 6, 10), "complex128")
+    np.save(tmp_path / "in.npy", x)
+    result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory="16MiB", **options)
+    assert "file_in_memory" in result.explain
+    assert_within_rule(np.load(tmp_path / "out.npy"), reference("fftn", x))
+
+
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
 def test_header_versions(version, rng, tmp_path):
     x = numbers(rng, (5, 6), "complex128")
