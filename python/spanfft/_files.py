@@ -186,7 +186,7 @@ def _npy(path: str, start: bytes, read: object, size: int) -> ArrayFile:
     if len(start) < len(_MAGIC) + 2:
         raise CorruptData(f"{path} is truncated within its header ({size} bytes); copy or make it again")
     major = start[6]
-    if major not in (1, 2, 3):
+    if major not in (1, 2, 3) or start[7] != 0:
         raise CorruptData(f"{path} says it is .npy version {major}.{start[7]}; known are 1.0, 2.0 and 3.0")
     width = "<H" if major == 1 else "<I"
     prefix = read(struct.calcsize(width))  # type: ignore[operator]

@@ -314,6 +314,7 @@ def header_with(text, version=1):
         (GOOD[:40], spanfft.CorruptData, "truncated"),
         (b"PK\x03\x04" + bytes(200), spanfft.CorruptData, "does not begin"),
         (b"\x93NUMPY\x09\x00" + GOOD[8:], spanfft.CorruptData, "9.0"),
+        (b"\x93NUMPY\x01\x07" + GOOD[8:], spanfft.CorruptData, "1.7"),
         (b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + bytes(200), spanfft.CorruptData, "2147483647"),
         (GOOD[:-1], spanfft.CorruptData, "320 bytes, the file has 319"),
         (GOOD[:130], spanfft.CorruptData, "truncated"),
