@@ -14,8 +14,7 @@ from .ranks import MOST_RANKS, ranks_of
 
 @dataclass(frozen=True)
 class Campaign:
-    """`command(first, seconds, count)` starts a process that runs cases from seed `first` on, `stride` apart, and prints
-    what worker.py prints. `families`: after a turn the next seeds are of the next one, so that all ranks have theirs."""
+    """`command(first, seconds, count)` runs cases from seed `first` on, `stride` apart; it says what worker.py says."""
 
     name: str
     what: str
@@ -23,7 +22,7 @@ class Campaign:
     limit_seconds: float  # for one case; beyond it hangs
     command: Callable[[int, float, int], list[str]]
     stride: int = 1
-    needs: Callable[[], str | None] = lambda: None  # None, or the program that starts it; "" where it is absent
+    needs: Callable[[], str] = lambda: "Python"  # the program that starts it; "" where there is none
 
 
 def worker(kind: str) -> Callable[[int, float, int], list[str]]:
@@ -56,8 +55,8 @@ CAMPAIGNS = {
         Campaign("memory", "plans for arrays in memory, and numpy's names", 2, 60, worker("memory")),
         Campaign("ranks", "plans on 1 to 9 MPI ranks, misuse by one of them, dropped plans", 3, 120, on_ranks,
                  MOST_RANKS, mpiexec),
-        Campaign("threads", "plans on ranks that are threads, held against __float128; a rank's call that fails", 1, 120,
-                 on_threads, 1, threads_program),
+        Campaign("threads", "plans on ranks that are threads, held against __float128", 1, 120, on_threads, 1,
+                 threads_program),
         Campaign("files", "transforms of files in little memory, some on a full disk", 2, 240, worker("files")),
         Campaign("kills", "transforms of files killed, stopped, damaged and gone on with", 3, 400, worker("kills")),
         Campaign("strings", "problem strings and machine files", 1, 90, worker("strings")),

@@ -155,16 +155,10 @@ def draw(rng, folder: Path, most_elems: int = 250_000) -> FileProblem:
     back = chance(rng, 0.3)
     u = numbers(rng, shape, dtype)
     problem.kind, problem.bound = kind, oracle.limit(kind, axes, shape, dtype)
-    if back:
-        x = oracle.forward(u, kind, axes, norm).astype(np.result_type(dtype, 1j) if kind == "r2c" else dtype)
-    else:
-        x = u
-    x = np.ascontiguousarray(x)
+    spectrum = np.result_type(dtype, 1j) if kind == "r2c" else dtype
+    x = np.ascontiguousarray(oracle.forward(u, kind, axes, norm).astype(spectrum) if back else u)
     given = fused(rng, options, problem, x, axes)
-    if back:
-        exact = oracle.backward(given, kind, axes, shape, norm)
-    else:
-        exact = oracle.forward(given, kind, axes, norm)
+    exact = oracle.backward(given, kind, axes, shape, norm) if back else oracle.forward(given, kind, axes, norm)
     options.update(kind=kind if isinstance(kind, str) else list(kind), axes=axes, norm=norm, backward=back)
     if back and kind == "r2c":
         options["real_length"] = shape[axes[-1]]

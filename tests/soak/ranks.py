@@ -16,7 +16,8 @@ import numpy as np
 
 MOST_RANKS = 9
 STRATEGIES = ("alltoallv", "alltoallw", "oneplane", "oneplane:2", "standard", "replace", "overlap", "overlap:2",
-              "blockvector", "blockvector:2", "phased", "persistent", "hierarchical", "shared", "compressed")  # fmt: skip
+              "blockvector", "blockvector:2", "phased", "persistent", "hierarchical", "shared",
+              "compressed")  # fmt: skip
 
 
 def ranks_of(seed: int) -> int:

@@ -1,8 +1,8 @@
 """python -m soak.run: gives campaigns turns until the time is up, and counts (./spanfft-dev soak).
 
-A turn is a process that runs cases for some seconds and says when each begins and ends. A case that is silent beyond its
-campaign's limit hangs, one whose process ends is crashed, and either way the turn is over and the next begins behind
-that seed. Two turns run side by side.
+A turn is a process that runs cases for some seconds and says when each begins and ends. A case that is silent beyond
+its campaign's limit hangs, one whose process ends is crashed, and either way the turn is over and the next begins
+behind that seed. Two turns run side by side.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Turn:
 
     def __init__(self, campaign: Campaign, first: int, seconds: float, count: int) -> None:
         self.campaign, self.first = campaign, first
-        self.errors = tempfile.TemporaryFile("w+", errors="replace")
+        self.errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed with the turn
         self.lines: queue.Queue[str | None] = queue.Queue()
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "PMIX", "OMPI_COMM", "HYDRA"))}
         self.process = subprocess.Popen(
@@ -95,12 +95,13 @@ class Turn:
                     seed = None
         finally:
             end_group(self.process)
+            self.errors.close()
 
 
 class Soak:
-    def __init__(self, seed: int, kinds: list[str], end: float, slice_seconds: float, verbose: bool) -> None:
+    def __init__(self, seed: int, kinds: list[str], end: float, slice_seconds: float) -> None:
         self.states = [State(CAMPAIGNS[kind], seed * 1_000_000) for kind in kinds]
-        self.end, self.slice_seconds, self.verbose = end, slice_seconds, verbose
+        self.end, self.slice_seconds = end, slice_seconds
         self.lock = threading.Lock()
 
     def pick(self) -> State | None:
@@ -133,9 +134,7 @@ class Soak:
                 if how:
                     state.counts[how] += 1
                     self.report(campaign, seed if seed is not None else first, first, said, how, what)
-        # Ranks: the next family, one rank more; its seeds begin behind all that were used.
-        reached = first if last is None else last
-        state.next_seed = reached + 1
+        state.next_seed = (first if last is None else last) + 1  # with ranks: of one rank more
 
     def report(self, campaign: Campaign, seed: int, first: int, said, how: str, what: str) -> None:
         text = said["text"] if said else f"(the process was at its case {(seed - first) // campaign.stride + 1})"
@@ -201,7 +200,7 @@ def main() -> int:
     seconds = 60 * options.minutes
     turn = options.slice or max(1.0, min(30.0, seconds / (2 * len(kinds))))
     print(f"-- soak: seed {seed}, {seconds:.0f} s: {', '.join(kinds)}", flush=True)
-    return Soak(seed, kinds, time.monotonic() + seconds, turn, False).run()
+    return Soak(seed, kinds, time.monotonic() + seconds, turn).run()
 
 
 if __name__ == "__main__":

@@ -10,17 +10,19 @@ from spanfft import _native
 from . import child
 from .case import Case, Failed, chance, one_of
 
-WORDS = ("forward backward float double longdouble in_place own_output power axes=0 axes=1,0 norm=ortho norm=forward "
-         "batch=3 ranks=4 ranks=64 grid=2x2 grid=1x8 layout=cyclic output=exchanged memory=16MiB memory=1GB memory=1 "
-         "memory=123456789 disks=3 threads=2 engine=ducc0 engine=fftw engine=mkl exchange=shared exchange=overlap:4 "
-         "exchange=phased:2x2 io=uring io=threads method=two_pass method=superlevels:sync method=many_passes "
-         "method=axis_passes method=row_passes method=chirp_passes effort=measure measure_seconds=1 window=hann "
-         "window=kaiser:8.6 scale=2.5 store=complex64 store=float32 real_boxes=0:5x0:6;5:8x0:6 input_chunk=128x128 "
-         "output_chunk=7x5").split()  # fmt: skip
+WORDS = """
+    forward backward float double longdouble in_place own_output power axes=0 axes=1,0 norm=ortho norm=forward
+    batch=3 ranks=4 ranks=64 grid=2x2 grid=1x8 layout=cyclic output=exchanged memory=16MiB memory=1GB memory=1
+    memory=123456789 disks=3 threads=2 engine=ducc0 engine=fftw engine=mkl exchange=shared exchange=overlap:4
+    exchange=phased:2x2 io=uring io=threads method=two_pass method=superlevels:sync method=many_passes
+    method=axis_passes method=row_passes method=chirp_passes effort=measure measure_seconds=1 window=hann
+    window=kaiser:8.6 scale=2.5 store=complex64 store=float32 real_boxes=0:5x0:6;5:8x0:6 input_chunk=128x128
+    output_chunk=7x5
+""".split()  # noqa: SIM905
 KINDS = ("c2c", "r2c", "c2r", *(f"{name}{i}" for name in ("dct", "dst") for i in (1, 2, 3, 4)), "c2c,r2c", "dct2,dst1")
 NUMBERS = ("0", "1", "2", "3", "7", "13", "64", "97", "360", "1024", "4000037", "999983", "16777216", "1073741824",
-           "274877906944", "1099511627776", "9223372036854775807", "9223372036854775808", "-1", "1e9", "18446744073709551616",
-           "nan", "inf", "0x10", "1.5", "")  # fmt: skip
+           "274877906944", "1099511627776", "9223372036854775807", "9223372036854775808", "-1", "1e9",
+           "18446744073709551616", "nan", "inf", "0x10", "1.5", "")  # fmt: skip
 ADDRESS_BYTES = 6 << 30  # of programs, libraries and what planning may take
 CPU_SECONDS = 5
 
