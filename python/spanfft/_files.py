@@ -197,7 +197,7 @@ def _npy(path: str, start: bytes, read: object, size: int) -> ArrayFile:
     if length < 0 or len(text) < length:
         raise CorruptData(f"{path} is truncated within its header ({size} bytes); copy or make it again")
     try:
-        header = ast.literal_eval(text.decode("utf-8" if major == 3 else "latin1").strip())
+        header = ast.literal_eval(text.decode("utf-8" if major == 3 else "latin1").strip(" \t\r\n"))
         descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
         good = isinstance(fortran, bool) and isinstance(shape, tuple) and all(type(n) is int and n >= 0 for n in shape)
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):

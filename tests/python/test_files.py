@@ -325,6 +325,7 @@ def header_with(text, version=1):
         (header_with("{'descr': '<f4', 'fortran_order': False, 'shape': (-4,)}"), spanfft.CorruptData, "damaged"),
         (header_with("{'descr': '<f4', 'fortran_order': False, 'shape': (4.0,)}"), spanfft.CorruptData, "damaged"),
         (header_with("__import__('os').abort()"), spanfft.CorruptData, "damaged"),
+        (header_with("{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}\v"), spanfft.CorruptData, "damaged"),
         (header_with("(" * 5000), spanfft.CorruptData, "damaged"),
         (header_with("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4)}"), ValueError, r"\(0, 4\)"),
         (
