@@ -186,7 +186,7 @@ def _npy(path: str, start: bytes, read: object, size: int) -> ArrayFile:
     if len(start) < len(_MAGIC) + 2:
         raise CorruptData(f"{path} is truncated within its header ({size} bytes); copy or make it again")
     major = start[6]
-    if major not in (1, 2, 3):
+    if major not in (1, 2, 3) or start[7] != 0:
         raise CorruptData(f"{path} says it is .npy version {major}.{start[7]}; known are 1.0, 2.0 and 3.0")
     width = "<H" if major == 1 else "<I"
     prefix = read(struct.calcsize(width))  # type: ignore[operator]
@@ -197,7 +197,7 @@ def _npy(path: str, start: bytes, read: object, size: int) -> ArrayFile:
     if length < 0 or len(text) < length:
         raise CorruptData(f"{path} is truncated within its header ({size} bytes); copy or make it again")
     try:
-        header = ast.literal_eval(text.decode("utf-8" if major == 3 else "latin1").strip())
+        header = ast.literal_eval(text.decode("utf-8" if major == 3 else "latin1").strip(" \t\r\n"))
         descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
         good = isinstance(fortran, bool) and isinstance(shape, tuple) and all(type(n) is int and n >= 0 for n in shape)
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):

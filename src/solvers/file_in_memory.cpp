@@ -20,6 +20,8 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     Problem child_problem = problem;
     child_problem.memory_bytes = 0;
     child_problem.method.clear();
+    child_problem.io.clear();
+    child_problem.disks = 1;
     child_problem.input_chunk.clear();
     child_problem.output_chunk.clear();
     child_problem.window.clear();
@@ -36,6 +38,8 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     }
     plan->problem.memory_bytes = problem.memory_bytes;
     plan->problem.method = problem.method;
+    plan->problem.io = problem.io;
+    plan->problem.disks = problem.disks;
     plan->problem.window = problem.window;
     plan->problem.power = problem.power;
     plan->problem.store = problem.store;

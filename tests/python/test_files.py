@@ -246,6 +246,20 @@ def test_scratch_and_io_that_wont_do(rng, tmp_path, monkeypatch):
     assert not (tmp_path / "out.npy").exists()
 
 
+@pytest.mark.parametrize("options", [{"io": "threads"}, {"scratch": 3}], ids=str)
+def test_io_and_scratch_folders_are_taken_where_the_array_fits(options, rng, tmp_path):
+    """As a script gives them for every file, small ones among them."""
+    if "scratch" in options:
+        options = {"scratch": [tmp_path / f"disk{i}" for i in range(options["scratch"])]}
+        for folder in options["scratch"]:
+            folder.mkdir()
+    x = numbers(rng, (7, 6, 10), "complex128")
+    np.save(tmp_path / "in.npy", x)
+    result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory="16MiB", **options)
+    assert "file_in_memory" in result.explain
+    assert_within_rule(np.load(tmp_path / "out.npy"), reference("fftn", x))
+
+
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
 def test_header_versions(version, rng, tmp_path):
     x = numbers(rng, (5, 6), "complex128")
@@ -300,6 +314,7 @@ def header_with(text, version=1):
         (GOOD[:40], spanfft.CorruptData, "truncated"),
         (b"PK\x03\x04" + bytes(200), spanfft.CorruptData, "does not begin"),
         (b"\x93NUMPY\x09\x00" + GOOD[8:], spanfft.CorruptData, "9.0"),
+        (b"\x93NUMPY\x01\x07" + GOOD[8:], spanfft.CorruptData, "1.7"),
         (b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + bytes(200), spanfft.CorruptData, "2147483647"),
         (GOOD[:-1], spanfft.CorruptData, "320 bytes, the file has 319"),
         (GOOD[:130], spanfft.CorruptData, "truncated"),
@@ -310,6 +325,7 @@ def header_with(text, version=1):
         (header_with("{'descr': '<f4', 'fortran_order': False, 'shape': (-4,)}"), spanfft.CorruptData, "damaged"),
         (header_with("{'descr': '<f4', 'fortran_order': False, 'shape': (4.0,)}"), spanfft.CorruptData, "damaged"),
         (header_with("__import__('os').abort()"), spanfft.CorruptData, "damaged"),
+        (header_with("{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}\v"), spanfft.CorruptData, "damaged"),
         (header_with("(" * 5000), spanfft.CorruptData, "damaged"),
         (header_with("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4)}"), ValueError, r"\(0, 4\)"),
         (

@@ -614,3 +614,18 @@ def test_the_command_line_takes_a_dataset_and_chunks(rng, tmp_path):
     )  # fmt: skip
     assert run.returncode == 2
     assert "in.h5:/c is not there; the datasets are: /a, /b" in run.stderr
+
+
+@pytest.mark.parametrize("dataset", ["data", "some/group/data"])
+def test_an_hdf5_output_is_gone_on_with_in_another_second(dataset, rng, tmp_path):
+    """HDF5 writes times into what it makes unless told not to, and the unfinished run was then another's."""
+    x = numbers(rng, (96, 70, 50), "complex128")
+    np.save(tmp_path / "in.npy", x)
+    output = f"{tmp_path}/out.h5:/{dataset}"
+    with pytest.raises(spanfft.Interrupted):
+        spanfft.transform(tmp_path / "in.npy", output, memory="1MiB", progress=lambda done, total: done < 0.8 * total)
+    begun = int(time.time())
+    while int(time.time()) == begun:
+        time.sleep(0.05)
+    assert spanfft.transform(tmp_path / "in.npy", output, memory="1MiB", resume=True).resumed_bytes > 0
+    assert relative_error(load(output), reference("fftn", x)) <= error_limit(x.shape, x.dtype)

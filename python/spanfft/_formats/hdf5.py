@@ -162,6 +162,7 @@ class _ContiguousTarget(Target):
                 layout.set_layout(h5py.h5d.CONTIGUOUS)
                 layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
                 layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+                layout.set_obj_track_times(False)  # a run that goes on another second writes the same header
                 links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
                 links.set_create_intermediate_group(True)
                 kind = h5py.h5t.py_create(_dtype(self._element), logical=True)

@@ -1,0 +1,106 @@
+"""A function in a forked child, with limits, so that what crashes, hangs or is killed is an answer like any other.
+
+The process that forks never calls spanfft itself: its engines' threads would not be there in the child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import select
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import spanfft
+
+
+@dataclass
+class Answer:
+    how: str  # "ok", "error" (spanfft's), "bug" (any other exception), "killed", "crashed" or "hung"
+    value: Any = None  # what it returned
+    kind: str = ""  # the exception's name
+    text: str = ""
+    seconds: float = 0
+
+
+def _limit(what: int, value: int | None) -> None:
+    if value is not None:
+        resource.setrlimit(what, (value, value))
+
+
+def _say(pipe: int, function: Callable[[], Any]) -> None:
+    try:
+        answer = Answer("ok", function())
+    except spanfft.InternalError as error:
+        answer = Answer("bug", None, "InternalError", str(error))
+    except spanfft.Error as error:
+        answer = Answer("error", None, type(error).__name__, str(error))
+    except BaseException as error:
+        answer = Answer("bug", None, type(error).__name__, str(error))
+    with os.fdopen(pipe, "wb") as out:
+        pickle.dump(answer, out)
+
+
+def call(
+    function: Callable[[], Any],
+    *,
+    seconds: float = 120,
+    cpu_seconds: int | None = None,
+    file_bytes: int | None = None,
+    address_bytes: int | None = None,
+    kill_after: float | None = None,
+    kill_with: int = signal.SIGKILL,
+) -> Answer:
+    """`kill_after`: it is sent a signal by then, and may end as it likes."""
+    begun = time.monotonic()
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            os.close(ours)
+            _limit(resource.RLIMIT_CPU, cpu_seconds)
+            _limit(resource.RLIMIT_FSIZE, file_bytes)
+            _limit(resource.RLIMIT_AS, address_bytes)
+            _limit(resource.RLIMIT_CORE, 0)
+            _say(theirs, function)
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    received, killed, hung = b"", False, False
+    while True:
+        now = time.monotonic() - begun
+        until = seconds if kill_after is None or killed else kill_after
+        if now >= until:
+            hung = kill_after is None or killed
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL if hung else kill_with)
+            killed = True
+            if hung:
+                break
+        if select.select([ours], [], [], min(max(until - now, 0), 0.5))[0]:
+            piece = os.read(ours, 1 << 20)
+            if not piece:
+                break
+            received += piece
+    os.close(ours)
+    status = os.waitpid(pid, 0)[1]
+    taken = time.monotonic() - begun
+    if hung:
+        return Answer("hung", text=f"after {taken:.0f} s", seconds=taken)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number == signal.SIGXCPU:
+            return Answer("hung", text=f"{cpu_seconds} s of processor time", seconds=taken)
+        return Answer("killed" if number in (signal.SIGKILL, kill_with) else "crashed", None, "",
+                      signal.Signals(number).name, taken)  # fmt: skip
+    if not received:
+        return Answer("crashed", text=f"ended with {os.waitstatus_to_exitcode(status)} and said nothing", seconds=taken)
+    answer = pickle.loads(received)
+    answer.seconds = taken
+    return answer
