@@ -166,11 +166,16 @@ Status check_chunk(const Problem& p, const char* key, const Extents& chunk) {
     return Status();
 }
 
+constexpr int kMostThreads = 4096;  // of a process; more than any machine's cores, fewer than kernels run
+
 Status check_means(const Problem& p) {
     if (p.ranks < 1) return error(Code::invalid_argument, "ranks is ", p.ranks, "; it must be at least 1");
     if (p.threads < 0)
         return error(Code::invalid_argument, "threads is ", p.threads,
                      "; use 1 or more, or 0 for the planner's choice");
+    if (p.threads > kMostThreads)
+        return error(Code::invalid_argument, "threads is ", p.threads, "; use at most ", kMostThreads,
+                     ", or 0 for the planner's choice");
     if (p.memory_bytes < 0)
         return error(Code::invalid_argument, "memory is ", p.memory_bytes, " bytes; it must be positive");
     if (!(p.measure_seconds >= 0 && p.measure_seconds <= 1e6))
