@@ -5,11 +5,12 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import SupportsIndex
 
 from ._errors import InvalidArgument, InvalidType
 
-__all__ = ["COUNT_END", "SIZE_END", "count", "did_you_mean", "file_name", "number", "text", "whole", "wholes"]
+__all__ = ["COUNT_END", "SIZE_END", "check_callable", "count", "did_you_mean", "file_name", "number", "text", "whole", "wholes"]
 
 COUNT_END, SIZE_END = 1 << 31, 1 << 62  # what the library's integers hold
 
@@ -58,8 +59,8 @@ def count(value: object, name: str) -> int:
 
 def wholes(values: object, name: str) -> tuple[int, ...]:
     """Several integers; one alone is taken for a list of one, as numpy does."""
-    if isinstance(values, SupportsIndex):
-        return (whole(values, name),)
+    with suppress(TypeError):  # an array has the method too, but for one number alone
+        return (whole(operator.index(values), name),)  # type: ignore[arg-type]
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidType(f"{name} is {values!r}; it must be an integer or a sequence of integers")
     return tuple(whole(value, name) for value in values)
@@ -75,8 +76,16 @@ def number(value: object, name: str) -> float:
         raise InvalidType(f"{name} is {value!r}; it must be a number") from None
 
 
+def check_callable(value: object, name: str) -> None:
+    """A function, or None."""
+    if value is not None and not callable(value):
+        raise InvalidType(f"{name} is {value!r}; it must be a function or None")
+
+
 def text(value: object, name: str) -> str | None:
     """A word, or None."""
+    if value == "":
+        raise InvalidArgument(f"{name} is an empty word; name one, or leave it out")
     if value is None or isinstance(value, str):
         return value
     raise InvalidType(f"{name} is {value!r}; it must be a str or None")

@@ -55,16 +55,24 @@ def prepare() -> None:
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors=_ERRORS)
     now = sys.stdout
-    if now is None or (isinstance(now, io.TextIOWrapper) and now.fileno() == 1):
+    if now is None or (isinstance(now, io.TextIOWrapper) and _descriptor(now) == 1):
         encoding = None if now is None else now.encoding
         lines = now is not None and now.line_buffering
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Output(1, "wb", closefd=False)), encoding, _ERRORS,
                                       line_buffering=lines)  # fmt: skip
 
 
+def _descriptor(stream: Any) -> int:
+    """-1 for streams of a program that calls the command line as a function."""
+    try:
+        return int(stream.fileno())
+    except (OSError, ValueError, AttributeError):
+        return -1
+
+
 def _drop(stream: Any, descriptor: int) -> None:
-    with suppress(OSError, ValueError):
-        if stream.fileno() == descriptor:
+    if _descriptor(stream) == descriptor:
+        with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ._arguments import count, file_name, whole
-from ._errors import InvalidArgument, IOFailure
+from ._arguments import check_callable, count, file_name, text, whole
+from ._errors import InvalidArgument, InvalidType, IOFailure
 from ._files import describe, folder_list, npy_header
 from ._formats import is_other_format
 from ._formats.flat import check_suffix
@@ -149,6 +149,10 @@ def permute(
         if is_other_format(name) and (name == target or dtype is None):
             raise InvalidArgument(f"permute reads and writes .npy and raw files, and {name} is none by its name")
     complement, threads = whole(complement, "complement"), count(threads, "threads")
+    block_bytes = whole(block_bytes, "block_bytes")
+    check_callable(progress, "progress")
+    if not text(kind, "kind"):
+        raise InvalidType("kind is None; it must be a str, such as 'bit-reversal'")
     source = describe(source_name, dtype, shape, offset)
     check_suffix(target)
     if os.path.isdir(target):

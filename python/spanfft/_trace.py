@@ -353,7 +353,7 @@ def read_trace(path: str | os.PathLike[str]) -> TraceFile:
     IOFailure, CorruptData
         It can't be read, or is no trace of spanfft.
     """
-    name = os.fspath(path)
+    name = file_name(path, "the trace")
     try:
         with open(name, encoding="utf-8") as file:
             document = json.load(file)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ._arguments import count, did_you_mean, file_name, number, text, whole, wholes
+from ._arguments import check_callable, count, did_you_mean, file_name, number, text, whole, wholes
 from ._errors import InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported
 from ._files import Element, element, element_named, folder_list
 from ._formats import Options, Source, Target, open_source, open_target
@@ -394,6 +394,8 @@ def transform(
     words = {"engine": engine, "exchange": exchange, "method": method, "io": io, "window": window}
     for name, word in {**words, "callback_name": callback_name}.items():
         text(word, name)
+    for name, function in {"progress": progress, "on_input": on_input, "on_output": on_output}.items():
+        check_callable(function, name)
     if not math.isfinite(scale) or scale == 0:
         raise InvalidArgument(f"scale is {scale}; it must be finite and not 0")
     ranks: Ranks | None = None

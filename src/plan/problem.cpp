@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/hash.hpp"
+#include "core/limits.hpp"
 #include "disk/io_backend.hpp"
 #include "disk/store.hpp"
 #include "plan/window.hpp"
@@ -165,8 +166,6 @@ Status check_chunk(const Problem& p, const char* key, const Extents& chunk) {
     }
     return Status();
 }
-
-constexpr int kMostThreads = 4096;  // of a process; more than any machine's cores, fewer than kernels run
 
 Status check_means(const Problem& p) {
     if (p.ranks < 1) return error(Code::invalid_argument, "ranks is ", p.ranks, "; it must be at least 1");
