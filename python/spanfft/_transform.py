@@ -306,7 +306,7 @@ def transform(
     axes
         The axes to transform, or one; by default all.
     norm
-        "backward", "ortho" or "forward", as in numpy.
+        "backward", "ortho" or "forward", as in numpy; "ortho" makes DCT and DST orthogonal, as in scipy.
     memory
         What each process may use, such as "256MiB" or bytes; the program and its libraries come on top, up to
         64 MiB. Default: half of what is free.

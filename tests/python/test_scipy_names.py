@@ -159,3 +159,21 @@ def test_fast_lengths_are_scipys(real):
 def test_any_fast_length(target, real):
     assert spanfft.next_fast_len(target, real) == scipy.fft.next_fast_len(target, real)
     assert spanfft.prev_fast_len(target, real) == scipy.fft.prev_fast_len(target, real)
+
+
+@pytest.mark.parametrize("kind", [f"{family}{t}" for family in ("dct", "dst") for t in (1, 2, 3, 4)])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_plans_and_files_weigh_dct_and_dst_as_scipy_does(kind, norm, tmp_path):
+    """Of norm="ortho": the matrix is made orthogonal, as the documents say."""
+    x = numbers("dctn", (5, 6))
+    expected = getattr(scipy.fft, kind[:3] + "n")(x, int(kind[3]), norm=norm)
+    plan = spanfft.Plan(x.shape, kind=kind, norm=norm, dtype=float)
+    np.testing.assert_allclose(plan.forward(x.copy()), expected, atol=1e-12)
+    np.testing.assert_allclose(plan.backward(expected.copy()), x, atol=1e-12)
+    np.save(tmp_path / "in.npy", x)
+    spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", kind=kind, norm=norm)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-12)
+    if norm == "ortho":
+        each = spanfft.Plan((7,), kind=kind, norm=norm, dtype=float)
+        matrix = np.array([each.forward(row.copy()) for row in np.eye(7)])
+        np.testing.assert_allclose(matrix @ matrix.T, np.eye(7), atol=1e-13)
