@@ -57,7 +57,7 @@ enum {
     SPANFFT_DST3 = 8,
     SPANFFT_DST4 = 9
 };
-/* Which direction carries the factor 1/N, as in numpy: BACKWARD, ORTHO (1/sqrt(N) each) or FORWARD. */
+/* Which direction carries 1/N, as in numpy. ORTHO: 1/sqrt(N) each; makes DCT and DST orthogonal, as SciPy does. */
 enum { SPANFFT_NORM_BACKWARD = 0, SPANFFT_NORM_ORTHO = 1, SPANFFT_NORM_FORWARD = 2 };
 /* Where the spectrum lies on ranks: divided like the real-space array, or left where the last exchange put it. */
 enum { SPANFFT_OUTPUT_NATURAL = 0, SPANFFT_OUTPUT_EXCHANGED = 1 };

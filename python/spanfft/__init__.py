@@ -1,7 +1,7 @@
 """spanfft: Fourier transforms that span cores, nodes and disks.
 
-- `fft`, `rfftn`, ... : numpy.fft's names, and scipy.fft's `dct`, `dstn`, ...; with ``comm=`` for arrays that are
-  divided over MPI ranks.
+- `fft`, `rfftn`, ... : numpy.fft's names, and scipy.fft's `dct`, `dstn`, `hfftn`, `next_fast_len`, ...; with ``comm=``
+  for arrays that are divided over MPI ranks.
 - `Plan`: planned once, executed many times, in this process or on ranks.
 - `transform`: from file to file within a memory budget. The command line is ``spanfft``.
 - `write_trace`, `read_trace`: which rank did what when, of plans run inside `Plan.trace`.
@@ -43,11 +43,15 @@ if TYPE_CHECKING:
         fftn,
         fftshift,
         hfft,
+        hfft2,
+        hfftn,
         ifft,
         ifft2,
         ifftn,
         ifftshift,
         ihfft,
+        ihfft2,
+        ihfftn,
         irfft,
         irfft2,
         irfftn,
@@ -57,6 +61,7 @@ if TYPE_CHECKING:
         rfftn,
     )
     from ._info import info
+    from ._lengths import next_fast_len, prev_fast_len
     from ._permute import PermuteResult, permute
     from ._plan import Plan
     from ._trace import TraceEvent, TraceFile, read_trace, write_trace
@@ -98,6 +103,8 @@ __all__ = [
     "fftshift",
     "forget_tuning",
     "hfft",
+    "hfft2",
+    "hfftn",
     "idct",
     "idctn",
     "idst",
@@ -107,11 +114,15 @@ __all__ = [
     "ifftn",
     "ifftshift",
     "ihfft",
+    "ihfft2",
+    "ihfftn",
     "info",
     "irfft",
     "irfft2",
     "irfftn",
+    "next_fast_len",
     "permute",
+    "prev_fast_len",
     "probe",
     "read_machine",
     "read_trace",
@@ -130,10 +141,11 @@ _MODULES = {
     "_calls": ("clear_cache",),
     "_dct": ("dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"),
     "_fft": (
-        "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
-        "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+        "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
+        "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
     ),
     "_info": ("info",),
+    "_lengths": ("next_fast_len", "prev_fast_len"),
     "_permute": ("PermuteResult", "permute"),
     "_plan": ("Plan",),
     "_trace": ("TraceEvent", "TraceFile", "read_trace", "write_trace"),

@@ -11,7 +11,7 @@ import math
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _arrays as arrays
 from ._arrays import BACKWARD, FORWARD, KINDS, AnyArray
-from ._errors import Error, InvalidArgument, InvalidType, OutOfMemory, Unsupported
+from ._errors import Error, InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported
 from ._native import core
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def check_out(out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyA
 
 
 def _transform_local(
-    a: AnyArray, lengths: tuple[int, ...], axes: tuple[int, ...], form: Form, norm: int, out: object
+    a: AnyArray, lengths: tuple[int, ...], axes: tuple[int, ...], form: Form, norm: int, out: object, threads: int
 ) -> AnyArray:
     for n in lengths:
         if n < 1:
@@ -221,7 +221,9 @@ def _transform_local(
         for axis, n in zip(axes, lengths, strict=True):
             real_shape[axis] = n
         precision = arrays.precision_of(source.dtype)
-        run_local(source, result, Call(tuple(real_shape), axes, form.kinds(len(axes)), form.direction, precision, norm))
+        kinds = form.kinds(len(axes))
+        call = Call(tuple(real_shape), axes, kinds, form.direction, precision, norm, (), threads)
+        run_local(source, result, call)
     return _finish(result.astype(dtype, copy=False), target)
 
 
@@ -413,6 +415,8 @@ C2R = Form("c2r", BACKWARD)
 def _pick_axes(a: AnyArray, s: object, axes: object, one_axis: bool) -> tuple[int, ...]:
     if one_axis:
         return (arrays.normalize_axis(axes, a.ndim),)  # type: ignore[arg-type]
+    if axes is None and s is not None and not isinstance(s, Iterable):
+        return (arrays.normalize_axis(-1, a.ndim),)
     if axes is None and s is not None:
         warnings.warn(
             "`axes` should not be `None` if `s` is not `None` (deprecated in NumPy 2.0); give the axes of s",
@@ -425,8 +429,9 @@ def _pick_axes(a: AnyArray, s: object, axes: object, one_axis: bool) -> tuple[in
 
 
 def _pick_lengths(s: object, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The s= argument; -1 stands for the array's own length, and so does None within it."""
-    given = [-1 if n is None else arrays.whole(n, "n" if len(axes) == 1 else "s") for n in s]  # type: ignore[attr-defined]
+    """The s= argument; -1 stands for the array's own length, and so does None within it. One number is a list of it."""
+    several = s if isinstance(s, Iterable) else [s]
+    given = [-1 if n is None else arrays.whole(n, "n" if len(axes) == 1 else "s") for n in several]
     if len(given) != len(axes):
         raise InvalidArgument("Shape and axes have different lengths.")
     return tuple(given)
@@ -442,6 +447,7 @@ def transform_like_numpy(
     comm: Comm | None,
     grid: object,
     one_axis: bool = False,
+    threads: int = 0,
 ) -> AnyArray:
     if comm is not None:
         from ._mpi import ranks_of
@@ -452,6 +458,8 @@ def transform_like_numpy(
     array = np.asarray(a)
     form.input_dtype(array.dtype)
     code = arrays.norm_code(norm)
+    if not one_axis and no_axes(array, s, axes_given):
+        return _untransformed(array, form, out)
     axes = _pick_axes(array, s, axes_given, one_axis)
     if form.name == "c2r" and len(axes) > 1 and array.dtype == np.float16:
         # Only a single axis gives float16 back: of several, the others are transformed first, in single precision.
@@ -464,12 +472,27 @@ def transform_like_numpy(
     else:
         lengths = tuple(own if n == -1 else n for n, own in zip(_pick_lengths(s, axes), lengths, strict=True))
     if len(set(axes)) == len(axes) and len(merge_axes(array.shape, axes)[0]) <= core.max_ndim:
-        return _transform_local(array, lengths, axes, form, code, out)
-    return _one_by_one(array, lengths, axes, form, code, out)
+        return _transform_local(array, lengths, axes, form, code, out, threads)
+    return _one_by_one(array, lengths, axes, form, code, out, threads)
+
+
+def no_axes(a: AnyArray, s: object, axes: object) -> bool:
+    """Whether no axis is asked for: axes=(), or all of a single number."""
+    if axes is None:
+        return a.ndim == 0 and (s is None or (isinstance(s, Sized) and len(s) == 0))
+    return isinstance(axes, Sized) and len(axes) == 0
+
+
+def _untransformed(a: AnyArray, form: Form, out: object) -> AnyArray:
+    """What numpy and scipy make of no axis: the array itself, of its own type; here a copy."""
+    if form.name != "c2c":
+        raise InvalidAxis("axes is empty; at least 1 axis must be transformed, the last of them to or from half of it")
+    target = check_out(out, a.shape, a.dtype)
+    return _finish(a.copy(), target)
 
 
 def _one_by_one(
-    a: AnyArray, lengths: tuple[int, ...], axes: tuple[int, ...], form: Form, norm: int, out: object
+    a: AnyArray, lengths: tuple[int, ...], axes: tuple[int, ...], form: Form, norm: int, out: object, threads: int
 ) -> AnyArray:
     """Axis after axis in numpy's order: for axes named twice and for more axes than a plan has."""
     c2c = C2C if form.direction == FORWARD else C2C_BACKWARD
@@ -477,5 +500,5 @@ def _one_by_one(
     for i in order:
         last = i == len(axes) - 1
         final = i == order[-1]
-        a = _transform_local(a, (lengths[i],), (axes[i],), form if last else c2c, norm, out if final else None)
+        a = _transform_local(a, (lengths[i],), (axes[i],), form if last else c2c, norm, out if final else None, threads)
     return a

@@ -4,42 +4,49 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 
+from ._arguments import COUNT_END, SIZE_END
 from ._errors import InvalidArgument
 from ._memory import parse_bytes
 
-__all__ = ["amount", "count", "folders", "size", "sizes"]
+__all__ = ["amount", "axes", "count", "folders", "size", "sizes"]
 
-_COUNT_END, _SIZE_END = 1 << 31, 1 << 62  # what the library's integers hold
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 def _below(end: int, text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
-    if abs(number) >= end:
+    if not _WHOLE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    if len(text) > 20 or abs(number := int(text)) >= end:
         raise argparse.ArgumentTypeError(f"{text!r} is larger than any number of this sort")
     return number
 
 
 def count(text: str) -> int:
     """Threads, ranks, repetitions."""
-    return _below(_COUNT_END, text)
+    return _below(COUNT_END, text)
 
 
 def size(text: str) -> int:
     """Elements, bytes."""
-    return _below(_SIZE_END, text)
+    return _below(SIZE_END, text)
 
 
 def sizes(text: str) -> tuple[int, ...]:
     """64,48 or 64x48."""
     words = text.replace("x", ",").split(",")
-    try:
-        [int(word) for word in words]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers such as 64,48 or 64x48") from None
+    if not all(_WHOLE.fullmatch(word) for word in words):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers such as 64,48 or 64x48")
+    return tuple(size(word) for word in words)
+
+
+def axes(text: str) -> tuple[int, ...]:
+    """0,1 or -2,-1; an x stands between lengths, and 0x1 would be taken for one number or for two."""
+    words = text.split(",")
+    if not all(_WHOLE.fullmatch(word) for word in words):
+        hint = f"; did you mean {text.replace('x', ',')}?" if re.fullmatch(r"-?[0-9]+(x-?[0-9]+)+", text) else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of axes such as 0,1 or -1{hint}")
     return tuple(size(word) for word in words)
 
 

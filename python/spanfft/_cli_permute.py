@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ._cli_arguments import amount, count, folders, size, sizes
+from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -47,12 +48,14 @@ def add_parser(commands: Any) -> None:
     p.add_argument("--shape", type=sizes, metavar="NxM", help="of a raw input; default: one axis")
     p.add_argument("--offset", type=size, metavar="BYTES", help="of the array in a raw input")
     p.add_argument("--json", action="store_true", help="print what was done as JSON")
-    p.add_argument("--quiet", action="store_true", help="print nothing")
+    p.add_argument("--quiet", action="store_true", help="print nothing; not with --json")
 
 
 def _permute(options: argparse.Namespace, comm: Comm | None) -> None:
     from ._permute import permute
 
+    if options.quiet and options.json:
+        raise InvalidArgument("--quiet prints nothing, --json prints; leave one of both out")
     done = permute(
         options.input,
         options.output,

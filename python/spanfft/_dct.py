@@ -6,7 +6,7 @@ With ``comm`` arrays are divided as `spanfft.fft` describes, and each function i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from . import _arrays as arrays
 from ._arrays import BACKWARD, FORWARD, KINDS, AnyArray
-from ._calls import Call, execute_ranks, global_shape, merge_axes, resize, run_local
+from ._calls import Call, execute_ranks, global_shape, merge_axes, no_axes, resize, run_local
 from ._errors import InvalidArgument, InvalidType, Unsupported
 from ._native import core
 
@@ -89,7 +89,7 @@ def _pick(x: AnyArray, s: object, axes: object) -> tuple[tuple[int, ...], tuple[
         picked = arrays.normalize_axes(axes, x.ndim)  # type: ignore[arg-type]
         lengths = tuple(x.shape[axis] for axis in picked)
     else:
-        given = [s] if isinstance(s, int) else list(s)  # type: ignore[call-overload]
+        given = list(s) if isinstance(s, Iterable) else [s]
         default = range(-len(given), 0) if axes is None else axes
         picked = arrays.normalize_axes(default, x.ndim)  # type: ignore[arg-type]
         if len(given) != len(picked):
@@ -134,6 +134,9 @@ def _transform(
     array = np.asarray(x)
     real = _real_dtype(array.dtype)
     kind = _type_code(family, type_)
+    arrays.norm_code(norm)
+    if no_axes(array, s, axes):
+        return array.copy()  # as scipy has it, of the array's own type
     lengths, picked = _pick(array, s, axes)
     array = resize(array, dict(zip(picked, lengths, strict=True)))
     if len(merge_axes(array.shape, picked)[0]) > core.max_ndim:
@@ -266,7 +269,7 @@ def _document(lengths: str) -> Callable[[_Function], _Function]:
 
 _one = _document("n, axis\n        Length to crop or pad to, and the axis.")
 _many = _document(
-    "s, axes\n        Lengths to crop or pad to, and the axes; s alone means the last axes. Default: all."
+    "s, axes\n        Lengths to crop or pad to, and the axes, or one of each; s alone means the last axes. Default: all."
 )
 
 
@@ -293,8 +296,8 @@ def dct(
 def dctn(
     x: npt.ArrayLike,
     type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
     overwrite_x: bool = False,
     workers: int | None = None,
@@ -330,8 +333,8 @@ def idct(
 def idctn(
     x: npt.ArrayLike,
     type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
     overwrite_x: bool = False,
     workers: int | None = None,
@@ -367,8 +370,8 @@ def dst(
 def dstn(
     x: npt.ArrayLike,
     type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
     overwrite_x: bool = False,
     workers: int | None = None,
@@ -404,8 +407,8 @@ def idst(
 def idstn(
     x: npt.ArrayLike,
     type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
     overwrite_x: bool = False,
     workers: int | None = None,

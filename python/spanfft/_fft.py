@@ -1,6 +1,6 @@
-"""numpy.fft's functions, for arrays in this process and for arrays divided over MPI ranks (``comm=``).
+"""numpy.fft's functions, and the four of scipy.fft that it lacks, for arrays in this process and for arrays divided over MPI ranks (``comm=``).
 
-Without ``comm`` names, arguments, results and errors are numpy's. With ``comm`` each function is collective:
+Without ``comm`` names, arguments, results and errors are numpy's (of hfft2, hfftn, ihfft2 and ihfftn scipy's). With ``comm`` each function is collective:
 ``a`` is this rank's box of a global array whose axis 0 is divided in balanced blocks over all ranks (the first
 ones hold one more), or, with ``grid=(p0, p1, ...)``, whose axis i is divided in p_i blocks, ranks counted
 row-major. The result is this rank's box of the spectrum, divided in the same way. All ranks get the same error.
@@ -10,15 +10,17 @@ Signatures are spelled out, since help() and type checkers show them; _calls.py 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 from numpy.fft import fftfreq, fftshift, ifftshift, rfftfreq
 
 from ._arrays import AnyArray
-from ._calls import C2C, C2C_BACKWARD, C2R, R2C, transform_like_numpy
+from ._calls import C2C, C2C_BACKWARD, C2R, R2C, Form, transform_like_numpy
+from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -30,11 +32,15 @@ __all__ = [
     "fftn",
     "fftshift",
     "hfft",
+    "hfft2",
+    "hfftn",
     "ifft",
     "ifft2",
     "ifftn",
     "ifftshift",
     "ihfft",
+    "ihfft2",
+    "ihfftn",
     "irfft",
     "irfft2",
     "irfftn",
@@ -58,6 +64,25 @@ def _conjugate(a: npt.ArrayLike) -> npt.ArrayLike:
     except (TypeError, ValueError):
         return a
     return conjugated
+
+
+def _hermitian(
+    x: npt.ArrayLike,
+    s: object,
+    axes: object,
+    form: Form,
+    norm: str | None,
+    workers: int | None,
+    comm: Comm | None,
+    grid: Sequence[int] | None,
+) -> AnyArray:
+    if comm is None:
+        _unique(axes, np.ndim(x))
+    if axes is None and isinstance(s, Iterable):
+        s = list(s)
+        axes = range(-len(s), 0)  # scipy's, where numpy warns
+    threads = 0 if workers is None or workers < 0 else workers
+    return transform_like_numpy(x, s, axes, form, _swapped(norm), None, comm, grid, threads=threads)
 
 
 def _just(n: object) -> object:
@@ -196,8 +221,8 @@ def ihfft(
 
 def fftn(
     a: npt.ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
     out: AnyArray | None = None,
     *,
@@ -211,9 +236,11 @@ def fftn(
     a
         Any numbers, any layout in memory. With `comm`: this rank's box of the global array.
     s
-        Lengths along `axes` to which the array is cropped or padded with zeros; -1 keeps a length.
+        Lengths along `axes` to which the array is cropped or padded with zeros, or one for the last axis; -1 keeps a
+        length.
     axes
-        The axes to transform, by default all. One that is named twice is transformed twice.
+        The axes to transform, or one, by default all. One that is named twice is transformed twice, as in numpy; scipy
+        refuses it. Without any, () or those of a single number, the result is a copy of `a`.
     norm
         Which direction carries the factor 1/N: "backward" (default), "ortho" (1/sqrt(N) in both) or "forward".
     out
@@ -238,8 +265,8 @@ def fftn(
 
 def ifftn(
     a: npt.ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
     out: AnyArray | None = None,
     *,
@@ -252,8 +279,8 @@ def ifftn(
 
 def rfftn(
     a: npt.ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
     out: AnyArray | None = None,
     *,
@@ -269,8 +296,8 @@ def rfftn(
 
 def irfftn(
     a: npt.ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
     out: AnyArray | None = None,
     *,
@@ -286,8 +313,8 @@ def irfftn(
 
 def fft2(
     a: npt.ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = (-2, -1),
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
     norm: str | None = None,
     out: AnyArray | None = None,
     *,
@@ -300,8 +327,8 @@ def fft2(
 
 def ifft2(
     a: npt.ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = (-2, -1),
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
     norm: str | None = None,
     out: AnyArray | None = None,
     *,
@@ -314,8 +341,8 @@ def ifft2(
 
 def rfft2(
     a: npt.ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = (-2, -1),
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
     norm: str | None = None,
     out: AnyArray | None = None,
     *,
@@ -328,8 +355,8 @@ def rfft2(
 
 def irfft2(
     a: npt.ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = (-2, -1),
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
     norm: str | None = None,
     out: AnyArray | None = None,
     *,
@@ -338,3 +365,98 @@ def irfft2(
 ) -> AnyArray:
     """`irfftn` along the last two axes. Collective with `comm`."""
     return transform_like_numpy(a, s, axes, C2R, norm, out, comm, grid)
+
+
+def _unique(axes: object, ndim: int) -> None:
+    """scipy's functions refuse an axis that is named twice, which numpy's transform twice."""
+    if isinstance(axes, Iterable):
+        picked = [operator.index(axis) % max(1, ndim) for axis in axes if isinstance(axis, SupportsIndex)]
+        if len(set(picked)) != len(picked):
+            raise InvalidArgument(f"axes {tuple(picked)} name one axis twice; all axes must be unique")
+
+
+def hfftn(
+    x: npt.ArrayLike,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    comm: Comm | None = None,
+    grid: Sequence[int] | None = None,
+) -> AnyArray:
+    """Discrete Fourier transform along several axes of Hermitian-symmetric numbers: a real spectrum.
+
+    Parameters
+    ----------
+    x
+        Any numbers: the first half along the last of the axes, n // 2 + 1 entries of n. With `comm`: this rank's box.
+    s
+        Lengths of the result along `axes`, or one for the last axis; without it the last one is even.
+    axes
+        The axes to transform, or one; by default all. None may be named twice.
+    norm
+        Which direction carries the factor 1/N: "backward" (default), "ortho" (1/sqrt(N) in both) or "forward".
+    overwrite_x
+        Accepted for scipy's sake; `x` is never changed.
+    workers
+        Threads; default: the planner chooses.
+    comm, grid
+        As for `fftn`. Collective with `comm`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Real, of the precision of `x` (integers: double). With `comm`: this rank's box of the global spectrum.
+    """
+    return _hermitian(_conjugate(x), s, axes, C2R, norm, workers, comm, grid)
+
+
+def ihfftn(
+    x: npt.ArrayLike,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    comm: Comm | None = None,
+    grid: Sequence[int] | None = None,
+) -> AnyArray:
+    """Inverse of `hfftn`: the first half of Hermitian-symmetric numbers from a real spectrum. Collective with `comm`.
+
+    Parameters are those of `hfftn`, with lengths of the input; complex `x` is a TypeError.
+    """
+    result = _hermitian(x, s, axes, R2C, norm, workers, comm, grid)
+    return np.conjugate(result, out=result)
+
+
+def hfft2(
+    x: npt.ArrayLike,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    comm: Comm | None = None,
+    grid: Sequence[int] | None = None,
+) -> AnyArray:
+    """`hfftn` along the last two axes. Collective with `comm`."""
+    return hfftn(x, s, axes, norm, overwrite_x, workers, comm=comm, grid=grid)
+
+
+def ihfft2(
+    x: npt.ArrayLike,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    comm: Comm | None = None,
+    grid: Sequence[int] | None = None,
+) -> AnyArray:
+    """`ihfftn` along the last two axes. Collective with `comm`."""
+    return ihfftn(x, s, axes, norm, overwrite_x, workers, comm=comm, grid=grid)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import ast
 import math
 import os
+import stat
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ._arguments import did_you_mean, file_name, wholes
 from ._errors import CorruptData, InvalidArgument, InvalidType, IOFailure
 
 __all__ = ["ELEMENTS", "ArrayFile", "Element", "describe", "npy_header"]
@@ -65,7 +67,7 @@ def element_named(dtype: object) -> Element:
     descr = name if name[:1] in "<>=|" else f"<{name}"
     found = ELEMENTS.get(name) or _BY_DESCR.get(descr.replace("=", "<"))
     if found is None:
-        hint = f" (did you mean {_ALIASES[name]}?)" if name in _ALIASES else ""
+        hint = f"; did you mean {_ALIASES[name]!r}?" if name in _ALIASES else did_you_mean(name, ELEMENTS)
         raise InvalidArgument(f"dtype is {dtype!r}; it can be {', '.join(ELEMENTS)}{hint}")
     return found
 
@@ -109,10 +111,13 @@ def describe(
     InvalidArgument
         It holds something that can't be transformed as it is. The message has the remedy.
     """
-    name = os.fspath(path)
+    name = file_name(path, "the input")
     try:
-        with open(name, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
+        with open(name, "rb", opener=_open_at_once) as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise InvalidArgument(f"{name} is a pipe or a device, which can't be read at any place; copy it to a file")
+            size = about.st_size
             if dtype is None:
                 start = file.read(len(_MAGIC) + 2)
                 found = _npy(name, start, file.read, size)
@@ -127,6 +132,11 @@ def describe(
         raise InvalidArgument(f"{name} is a .npy file, which says itself what it holds; leave out --shape and --offset")
     _check_length(found, size)
     return found
+
+
+def _open_at_once(name: str, flags: int) -> int:
+    """A pipe that nobody writes to is waited for otherwise."""
+    return os.open(name, flags | os.O_NONBLOCK)
 
 
 def _check_length(file: ArrayFile, size: int) -> None:
@@ -168,7 +178,7 @@ def _raw(path: str, dtype: object, shape: Sequence[int] | None, offset: int, siz
                 f"check --dtype and --offset"
             )
         shape = ((size - offset) // kind.size_bytes,)
-    lengths = tuple(int(n) for n in shape)
+    lengths = wholes(shape, "shape")
     if not lengths or min(lengths) < 1:
         raise InvalidArgument(f"shape is {lengths}; every length must be at least 1")
     return ArrayFile(path, "raw", kind, lengths, offset)
@@ -246,6 +256,6 @@ def folder_list(scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str
     """Of one folder, several, or none."""
     if scratch is None:
         return []
-    if isinstance(scratch, str | os.PathLike):
-        return [os.fspath(scratch)]
-    return [os.fspath(folder) for folder in scratch]
+    if isinstance(scratch, str | bytes | os.PathLike) or not isinstance(scratch, Iterable):
+        return [file_name(scratch, "scratch")]
+    return [file_name(folder, "scratch") for folder in scratch]

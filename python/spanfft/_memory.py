@@ -87,6 +87,21 @@ def _group_limits() -> tuple[int | None, int | None]:
     return None, None
 
 
+def _address_space() -> int | None:
+    """What is left of a limited address space (ulimit -v); None: it has no limit."""
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        with open("/proc/self/statm") as file:
+            used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        used = 0
+    return max(0, limit - used)
+
+
 def total_bytes() -> int:
     """Memory of this machine, or of the control group that confines this process."""
     limit, _ = _group_limits()
@@ -95,7 +110,7 @@ def total_bytes() -> int:
 
 
 def available_bytes() -> int:
-    """What of it can be had without swapping."""
+    """What of it can be had without swapping, and within the limit of this process's address space."""
     _, free = _group_limits()
-    available = _meminfo().get("MemAvailable", total_bytes())
-    return available if free is None else min(available, free)
+    amounts = (_meminfo().get("MemAvailable", total_bytes()), free, _address_space())
+    return min(amount for amount in amounts if amount is not None)

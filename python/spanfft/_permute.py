@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ._errors import InvalidArgument, IOFailure
+from ._arguments import check_callable, count, file_name, text, whole
+from ._errors import InvalidArgument, InvalidType, IOFailure
 from ._files import describe, folder_list, npy_header
 from ._formats import is_other_format
+from ._formats.flat import check_suffix
 from ._memory import available_bytes, parse_bytes
 from ._native import core
 
@@ -43,6 +45,10 @@ class PermuteResult:
     """In all scratch folders together."""
     plan: str
     """In words."""
+
+    def __repr__(self) -> str:
+        shape = "x".join(str(n) for n in self.shape)
+        return f"<PermuteResult {self.output!r}: {shape} {self.dtype} in {self.seconds:.3g} s>"
 
 
 def read_matrix(path: str) -> list[int]:
@@ -138,11 +144,17 @@ def permute(
         Nothing is left behind.
     """
     start = time.perf_counter()
-    target = os.fspath(output)
-    for name in (os.fspath(input), target):
+    source_name, target = file_name(input, "the input"), file_name(output, "the output")
+    for name in (source_name, target):
         if is_other_format(name) and (name == target or dtype is None):
             raise InvalidArgument(f"permute reads and writes .npy and raw files, and {name} is none by its name")
-    source = describe(input, dtype, shape, offset)
+    complement, threads = whole(complement, "complement"), count(threads, "threads")
+    block_bytes = whole(block_bytes, "block_bytes")
+    check_callable(progress, "progress")
+    if not text(kind, "kind"):
+        raise InvalidType("kind is None; it must be a str, such as 'bit-reversal'")
+    source = describe(source_name, dtype, shape, offset)
+    check_suffix(target)
     if os.path.isdir(target):
         raise InvalidArgument(f"{target} is a folder; give the name of a file in it")
     records = math.prod(source.shape)

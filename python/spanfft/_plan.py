@@ -102,7 +102,9 @@ class Plan:
         "natural": the spectrum is divided like real space. "exchanged": it stays where the last exchange puts it,
         which saves one; `output_slices` tells where.
     norm
-        Which direction carries the factor 1/N: "backward", "ortho" (1/sqrt(N) in both) or "forward".
+        Which direction carries the factor 1/N: "backward", "ortho" (1/sqrt(N) in both) or "forward". N is a product
+        of lengths, of which DCT and DST count 2n (dct1 2(n-1), dst1 2(n+1)). "ortho" also makes DCT and DST orthogonal,
+        as scipy.fft does: types 1 to 3 weigh the ends of an axis by sqrt(2).
     batch
         Number of arrays in one execution: a first axis of that length in every array here, not divided.
     in_place

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ._arguments import file_name
 from ._errors import CorruptData, InvalidArgument, IOFailure
 from ._native import core
 
@@ -93,7 +94,7 @@ def capture(plan: CorePlan) -> _Capture:
 
 def check_target(path: str | os.PathLike[str]) -> str:
     """The path, if a trace can be written there; raises before hours of work are done for nothing."""
-    target = os.fspath(path)
+    target = file_name(path, "the trace")
     folder = os.path.dirname(target) or "."
     if os.path.isdir(target):
         raise InvalidArgument(f"{target} is a folder; give the name of a file in it")
@@ -273,6 +274,9 @@ class TraceFile:
     ranks: dict[int, list[TraceEvent]] = field(default_factory=dict)
     """Each rank's events, sorted by start, outer ones first."""
 
+    def __repr__(self) -> str:
+        return f"<TraceFile {self.path!r}: {self.runs()} runs on {len(self.ranks)} ranks>"
+
     def runs(self) -> int:
         """Number of executions, of the rank with most."""
         return max((sum(e.category == "run" for e in events) for events in self.ranks.values()), default=0)
@@ -349,7 +353,7 @@ def read_trace(path: str | os.PathLike[str]) -> TraceFile:
     IOFailure, CorruptData
         It can't be read, or is no trace of spanfft.
     """
-    name = os.fspath(path)
+    name = file_name(path, "the trace")
     try:
         with open(name, encoding="utf-8") as file:
             document = json.load(file)

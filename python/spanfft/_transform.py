@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ._errors import InvalidArgument, InvalidAxis, OutOfMemory, Unsupported
+from ._arguments import check_callable, count, did_you_mean, file_name, number, text, whole, wholes
+from ._errors import InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported
 from ._files import Element, element, element_named, folder_list
 from ._formats import Options, Source, Target, open_source, open_target
 from ._memory import available_bytes, parse_bytes
@@ -56,6 +57,10 @@ class TransformResult:
     report: Report
     """The same as a dictionary."""
 
+    def __repr__(self) -> str:
+        shape = "x".join(str(n) for n in self.output_shape)
+        return f"<TransformResult {self.output!r}: {shape} {self.output_dtype} in {self.seconds:.3g} s>"
+
 
 @dataclass(frozen=True)
 class _Task:
@@ -87,11 +92,11 @@ def _prepare(
     in_place: bool,
     kind: str | Sequence[str] | None,
     backward: bool,
-    axes: Sequence[int] | None,
+    axes: int | Sequence[int] | None,
     norm: str | None,
     options: Options,
     real_length: int | None,
-    grid: Sequence[int] | None,
+    grid: int | Sequence[int] | None,
     output_dtype: object,
     power: bool,
 ) -> _Task:
@@ -99,7 +104,7 @@ def _prepare(
     ndim = len(source.shape)
     if ndim > core.max_ndim:
         raise Unsupported(f"{source.name} has {ndim} axes; at most {core.max_ndim} are possible")
-    picked = tuple(range(ndim)) if axes is None else tuple(axes)
+    picked = tuple(range(ndim)) if axes is None else wholes(axes, "axes")
     for axis in picked:
         if not -ndim <= axis < ndim:
             raise InvalidAxis(f"axis {axis} is out of bounds for {source.name} of dimension {ndim}")
@@ -115,7 +120,7 @@ def _prepare(
     last = picked[-1]
     if halves and backward:
         n = source.shape[last]
-        length = 2 * (n - 1) if real_length is None else real_length
+        length = 2 * (n - 1) if real_length is None else whole(real_length, "real_length")
         if length < 1 or length // 2 + 1 != n:
             raise InvalidArgument(
                 f"real length is {length}, but axis {last} of {source.name} holds {n} frequencies: "
@@ -144,7 +149,7 @@ def _prepare(
         1 if backward else 0,
         precision,
         _NORMS.index(norm),
-        () if grid is None else tuple(int(p) for p in grid),
+        () if grid is None else wholes(grid, "grid"),
     )
 
 
@@ -159,7 +164,7 @@ def _target(
     if in_place:
         if output is not None:
             raise InvalidArgument(
-                f"the output is {os.fspath(output)}, but in place {source.name} is; leave one of both out"
+                f"the output is {file_name(output, 'the output')}, but in place {source.name} is; leave one of both out"
             )
         if source.read is not None or source.packed:
             what = "a packed spectrum" if source.packed else "in chunks"
@@ -194,12 +199,18 @@ def _kinds(source: Source, kind: str | Sequence[str] | None, backward: bool, nax
                 f"{source.name} holds {source.element.name}; backward needs the complex spectrum "
                 f"(or name a real kind, such as dct2)"
             )
-    names = kind.split(",") if isinstance(kind, str) else list(kind)
+    if isinstance(kind, str):
+        names = kind.split(",")
+    elif isinstance(kind, Sequence) and all(isinstance(name, str) for name in kind):
+        names = list(kind)
+    else:
+        raise InvalidType(f"kind is {kind!r}; it must be a str, or one a transformed axis")
     if names == ["c2r"]:
         names, backward = ["r2c"], True
     for name in names:
         if name not in _KINDS:
-            raise InvalidArgument(f"kind is {name!r}; it can be {', '.join(_KINDS[:2])}, c2r, {', '.join(_KINDS[2:])}")
+            known = (*_KINDS[:2], "c2r", *_KINDS[2:])
+            raise InvalidArgument(f"kind is {name!r}; it can be {', '.join(known)}{did_you_mean(name, known)}")
     if len(names) == 1:
         names = ["c2c"] * (naxes - 1) + names if names == ["r2c"] else names * naxes
     if len(names) != naxes:
@@ -238,23 +249,23 @@ def transform(
     in_place: bool = False,
     kind: str | Sequence[str] | None = None,
     backward: bool = False,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = "backward",
     memory: str | int | None = None,
     scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     dtype: object = None,
-    shape: Sequence[int] | None = None,
+    shape: int | Sequence[int] | None = None,
     offset: int | None = None,
     real_length: int | None = None,
     threads: int = 0,
     engine: str | None = None,
     exchange: str | None = None,
     method: str | None = None,
-    grid: Sequence[int] | None = None,
+    grid: int | Sequence[int] | None = None,
     io: str | None = None,
     order: str = "natural",
     dataset: str | None = None,
-    chunks: Sequence[int] | None = None,
+    chunks: int | Sequence[int] | None = None,
     compression: str | None = None,
     window: str | None = None,
     scale: float = 1.0,
@@ -293,9 +304,9 @@ def transform(
     backward
         The inverse transform.
     axes
-        The axes to transform; by default all.
+        The axes to transform, or one; by default all.
     norm
-        "backward", "ortho" or "forward", as in numpy.
+        "backward", "ortho" or "forward", as in numpy; "ortho" makes DCT and DST orthogonal, as in scipy.
     memory
         What each process may use, such as "256MiB" or bytes; the program and its libraries come on top, up to
         64 MiB. Default: half of what is free.
@@ -379,6 +390,12 @@ def transform(
     start = time.perf_counter()
     if order not in _ORDERS:
         raise InvalidArgument(f'order is {order!r}; it can be "natural" or "exchanged"')
+    scale, threads = number(scale, "scale"), count(threads, "threads")
+    words = {"engine": engine, "exchange": exchange, "method": method, "io": io, "window": window}
+    for name, word in {**words, "callback_name": callback_name}.items():
+        text(word, name)
+    for name, function in {"progress": progress, "on_input": on_input, "on_output": on_output}.items():
+        check_callable(function, name)
     if not math.isfinite(scale) or scale == 0:
         raise InvalidArgument(f"scale is {scale}; it must be finite and not 0")
     ranks: Ranks | None = None
@@ -388,7 +405,14 @@ def transform(
         ranks = ranks_of(comm)
 
     def prepare() -> tuple[_Task, int | None]:
-        options = Options(dtype, shape, offset, dataset, chunks, compression)
+        options = Options(
+            dtype,
+            None if shape is None else wholes(shape, "shape"),
+            None if offset is None else whole(offset, "offset"),
+            text(dataset, "dataset"),
+            None if chunks is None else wholes(chunks, "chunks"),
+            text(compression, "compression"),
+        )
         task = _prepare(
             input, output, in_place, kind, backward, axes, norm, options, real_length, grid, output_dtype, power
         )

@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from ._errors import InvalidArgument
+from ._arguments import file_name, number, text
+from ._errors import InvalidArgument, InvalidType
 from ._native import core
 
 if TYPE_CHECKING:
@@ -61,6 +62,9 @@ def tune(problem: str, *, seconds: float = 0, comm: Comm | None = None) -> Tuned
     dict
         The problem with the choices filled in, the choice, the seconds of an execution, and notes on each candidate.
     """
+    if not text(problem, "problem"):
+        raise InvalidType("problem is None; it must be a problem string, such as 'c2c 256x256x256'")
+    seconds = number(seconds, "seconds")
     words = [word for word in problem.split() if not word.startswith("effort=")]
     if seconds:
         words = [word for word in words if not word.startswith("measure_seconds=")] + [f"measure_seconds={seconds:g}"]
@@ -113,7 +117,7 @@ def forget_tuning(problem: str | None = None) -> int:
     int
         How many there were.
     """
-    return core.tuning_forget(problem)
+    return core.tuning_forget(text(problem, "problem"))
 
 
 def probe(
@@ -145,14 +149,14 @@ def probe(
     str
         The machine's figures, as text; `read_machine` makes a dictionary of it.
     """
-    return core.probe(
-        comm=_handle(comm), seconds=seconds, quick=quick, store=store, disk="" if disk is None else os.fspath(disk)
-    )
+    folder = "" if disk is None else file_name(disk, "disk")
+    seconds = number(seconds, "seconds")
+    return core.probe(comm=_handle(comm), seconds=seconds, quick=quick, store=store, disk=folder)
 
 
 def read_machine(text: str) -> ProbeFigures:
     """The figures of a machine's text."""
-    lines = text.splitlines()
+    lines = str(text).splitlines()
     if not lines or lines[0] != "spanfft-machine 1":
         raise InvalidArgument("a machine file starts with 'spanfft-machine 1'")
     found: ProbeFigures = {

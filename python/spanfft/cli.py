@@ -12,18 +12,20 @@ mpiexec.
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import _cli_measure, _cli_permute
-from ._cli_arguments import amount, count, folders, size, sizes
-from ._errors import Error, InternalError, InvalidArgument, IOFailure, MPIError, OutOfMemory, exit_code
+from . import _cli_measure, _cli_permute, _cli_streams
+from ._arguments import did_you_mean
+from ._cli_arguments import amount, axes, count, folders, size, sizes
+from ._errors import Error, InternalError, InvalidArgument, IOFailure, MPIError, NoSpace, OutOfMemory, exit_code
 from ._memory import bytes_string
 
 if TYPE_CHECKING:
@@ -54,17 +56,43 @@ def _rank() -> int:
 
 
 class _Parser(argparse.ArgumentParser):
+    """Errors as exceptions, with the nearest known word. `of_command` has the parsers of the commands."""
+
+    of_command: Mapping[str, _Parser]
+
     def error(self, message: str) -> NoReturn:
         raise InvalidArgument(f"{message} (see {self.prog} --help)")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            raise argparse.ArgumentError(
+                action, f"{value!r} is not known; use one of {', '.join(known)}{did_you_mean(str(value), known)}"
+            )
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """As parse_args, but what a command does not know is that command's error."""
+        options, unknown = self.parse_known_args(arguments)
+        if not unknown:
+            return options
+        parser = self.of_command.get(options.command or "", self)
+        option = next((word.partition("=")[0] for word in unknown if word.startswith("-")), None)
+        if option is None:
+            parser.error(f"{unknown[0]!r} is one word more than the command takes")
+        known = parser._option_string_actions
+        if option in known:
+            parser.error(f"{option} stands before the command; write it behind {options.command}")
+        parser.error(f"{option} is no option{did_you_mean(option, known)}")
 
 
 def _parser() -> argparse.ArgumentParser:
     codes = (__doc__ or "").split("\n\n")[1]
     formatter = argparse.RawDescriptionHelpFormatter
-    parser = _Parser(prog="spanfft", description="Fourier transforms that span cores, nodes and disks.",
+    parser: _Parser = _Parser(prog="spanfft", description="Fourier transforms that span cores, nodes and disks.",
                      epilog=codes, formatter_class=formatter, allow_abbrev=False)  # fmt: skip
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    parser.of_command = commands.choices
 
     t = commands.add_parser(
         "transform", help="transform an array in a file", allow_abbrev=False, epilog=codes, formatter_class=formatter,
@@ -79,9 +107,9 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--kind", help="c2c, r2c, c2r, dct1..dct4, dst1..dst4, or a comma list; default: r2c for real "
                    "input, c2c for complex")  # fmt: skip
     t.add_argument("--backward", action="store_true", help="the inverse transform")
-    t.add_argument("--axes", type=sizes, metavar="A,B", help="axes to transform; default: all")
+    t.add_argument("--axes", type=axes, metavar="A,B", help="axes to transform; default: all")
     t.add_argument("--norm", choices=("backward", "ortho", "forward"), default="backward",
-                   help="which direction carries 1/N (default: backward)")  # fmt: skip
+                   help="which direction carries 1/N; ortho makes DCT and DST orthogonal (default: backward)")  # fmt: skip
     t.add_argument("--order", choices=("natural", "exchanged"), default="natural", help="exchanged: leave a long c2c "
                    "as its last sweep finds it, and say how that is (default: natural)")  # fmt: skip
     t.add_argument("--memory", type=amount, metavar="M", help="what each process may use, such as 256MiB; default: "
@@ -128,8 +156,8 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--explain", action="store_true", help="print the plan afterwards, predicted beside counted")
     t.add_argument("--dry-run", action="store_true", help="print the plan alone: nothing is written")
     t.add_argument("--trace", metavar="FILE", help="record what each rank does when, as Perfetto JSON")
-    t.add_argument("--json", action="store_true", help="print what was done as JSON")
-    t.add_argument("--quiet", action="store_true", help="print nothing")
+    t.add_argument("--json", action="store_true", help="print what was done as JSON, the plan too")
+    t.add_argument("--quiet", action="store_true", help="print nothing; not with --explain, --dry-run or --json")
 
     _cli_permute.add_parser(commands)
     p = commands.add_parser(
@@ -259,6 +287,9 @@ def _progress_bar(options: argparse.Namespace, rank: int) -> _Bar | None:
 def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
     from ._transform import transform
 
+    for asked in ("explain", "dry_run", "json"):
+        if options.quiet and getattr(options, asked):
+            raise InvalidArgument(f"--quiet prints nothing, --{asked.replace('_', '-')} prints; leave one of both out")
     rank = 0 if comm is None else comm.Get_rank()
     bar = _progress_bar(options, rank)
     try:
@@ -310,8 +341,10 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
         shape = "x".join(str(n) for n in result.output_shape)
         ranks = "" if comm is None else f" on {comm.Get_size()} ranks"
         before = f", {bytes_string(result.resumed_bytes)} moved before" if result.resumed_bytes else ""
-        print(f"{result.output}: {shape} {result.output_dtype} in {result.seconds:.3g} s{ranks}, "
-              f"{bytes_string(result.memory_bytes)} of memory a process{before}")  # fmt: skip
+        needed = bytes_string(max(report["peak_memory_bytes"] for report in reports))
+        each = "" if comm is None else " a process"
+        print(f"{result.output}: {shape} {result.output_dtype} in {result.seconds:.3g} s{ranks}, {needed} of "
+              f"{bytes_string(result.memory_bytes)} of memory{each}{before}")  # fmt: skip
     if (options.explain or options.dry_run) and not options.json:
         print(result.explain.rstrip("\n"))
 
@@ -517,17 +550,31 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 def _report(message: str, rank: int) -> None:
     if rank == 0:
-        print(f"spanfft: {' '.join(message.split())}", file=sys.stderr)
+        _cli_streams.say_error(f"spanfft: {' '.join(message.split())}")
+
+
+def _output_lost(error: OSError, options: argparse.Namespace | None) -> Error:
+    """What to tell when standard output is closed or full."""
+    kind = NoSpace if error.errno in (errno.ENOSPC, errno.EDQUOT) else IOFailure
+    remedy = "send it elsewhere"
+    if options is not None and options.command in ("transform", "permute") and not getattr(options, "dry_run", False):
+        remedy = f"{options.output or options.input} is whole all the same (--quiet prints nothing)"
+    return kind(f"standard output can't be written ({error.strerror}); {remedy}")
 
 
 def _run(arguments: Sequence[str], rank: int) -> int:
     comm: Comm | None = None
+    options: argparse.Namespace | None = None
     try:
-        options = _parser().parse_args(_join_negative(arguments))
+        try:
+            options = _parser().parse(_join_negative(arguments))
+        except SystemExit:  # argparse's, after --help
+            sys.stdout.flush()
+            return 0
         if options.version:
             from ._native import core
 
-            print(f"spanfft {core.version()}")
+            print(f"spanfft {core.version()}", flush=True)
             return 0
         if options.command is None:
             raise InvalidArgument(
@@ -557,8 +604,13 @@ def _run(arguments: Sequence[str], rank: int) -> int:
         return _TERMINATED
     except BrokenPipeError:
         # The reader of our output has gone; there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _cli_streams.drop_output()
         return 0
+    except _cli_streams.OutputLost as error:
+        _cli_streams.drop_output()
+        told = _output_lost(error, options)
+        _report(str(told), rank)
+        return exit_code(told.code)
     except Error as error:
         _report(str(error), rank)
         return exit_code(error.code)
@@ -584,6 +636,7 @@ def _what_is_left(stop: BaseException) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code. Collective under mpiexec."""
+    _cli_streams.prepare()
     rank = _rank()
     signal.signal(signal.SIGTERM, _terminate)
     return _run(sys.argv[1:] if arguments is None else arguments, rank)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "spanfft/spanfft.h"
+#include "text_caster.hpp"
 
 namespace spanfft::python {
 

@@ -3,7 +3,6 @@
 // Here: errors, engines, tuning and the library itself. The rest is in *_binding.cpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <optional>
 
@@ -29,7 +28,7 @@ nb::list engines() {
         nb::dict d;
         d["name"] = engine.name;
         d["version"] = engine.version;
-        d["path"] = engine.path;
+        d["path"] = std::string(engine.path);
         nb::list precisions;
         const char* names[] = {"float", "double", "longdouble"};
         for (int p = SPANFFT_FLOAT; p <= SPANFFT_LONGDOUBLE; ++p) {

@@ -1,6 +1,5 @@
 // What this machine's disks, memory and ranks do, and what a run that was stopped left on them.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>

@@ -5,12 +5,12 @@
 // library_version() before it passes any.
 #include <mpi.h>
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <string>
 
 #include "spanfft/spanfft_mpi.h"
+#include "text_caster.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

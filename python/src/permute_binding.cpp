@@ -1,5 +1,4 @@
 // BMMC permutations of files: their matrices, plans and runs.
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "binding.hpp"

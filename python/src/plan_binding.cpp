@@ -6,7 +6,6 @@
 // which is collective; the garbage collector, which runs when it likes on each rank, only leaks it.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -244,7 +243,7 @@ class PyPlan {
             nb::dict line;
             line["depth"] = step.depth;
             line["type"] = step.type;
-            line["description"] = step.description;
+            line["description"] = std::string(step.description);
             line["predicted"] = predicted(i, rank);
             line["counted"] = counted(i);
             lines.append(line);

@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "core/nearest.hpp"
+
 namespace spanfft {
 
 const char* io_backend_name(IoBackend backend) {
@@ -14,7 +16,8 @@ Result<IoBackend> parse_io_backend(const std::string& text) {
         if (text == io_backend_name(backend)) return backend;
     }
     if (text.empty()) return IoBackend::automatic;
-    return error(Code::invalid_argument, "io is '", text, "'; it can be auto, uring or threads");
+    return error(Code::invalid_argument, "io is '", text, "'; it can be auto, uring or threads",
+                 did_you_mean(text, "auto, uring, threads"));
 }
 
 Result<IoBackend> choose_io_backend(const std::string& asked) {

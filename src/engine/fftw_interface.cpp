@@ -8,6 +8,8 @@
 #include "engine/fftw_interface.hpp"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/threads.hpp"
 #include "engine/fftw_symbols.hpp"
 #include "engine/rows.hpp"
 #include "engine/scratch.hpp"
@@ -40,6 +43,8 @@ constexpr double kMeasureSeconds = 2.0;    // the most that one measured plan ma
 constexpr double kThreadWorthFlops = 2e6;  // FFTW starts its threads at each call: about 30 us, 0.3 Mflop
 constexpr int kBlockTime = 1;              // ms that MKL's threads spin; 200, the default, starves others
 constexpr index_t kKeptLoopPoints = 8;     // a batch loop shorter than this is not worth keeping for its stride
+// Of address space: 2026.2's libraries and tables take 230 MiB; each of its threads a stack and an arena of malloc's.
+constexpr size_t kMklLibraries = size_t{512} << 20, kMklThread = size_t{160} << 20;
 
 std::mutex& planner_mutex() {
     static std::mutex mutex;
@@ -487,6 +492,37 @@ void choose_threading_layer(Library& library) {
     library.mkl.set_threading_layer(has_gnu ? gnu : sequential);
 }
 
+// MKL also ends the process where its libraries, which it opens when they are first needed, don't fit a limited address
+// space (ulimit -v). Under a limit it is used only with room for all of them, which load_kernels then takes at once.
+Status check_address_space(const Library& library, bool& limited) {
+    rlimit limit{};
+    limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    if (!limited) return {};
+    const size_t needed = kMklLibraries + kMklThread * static_cast<size_t>(available_cores());
+    void* room = mmap(nullptr, needed, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room != MAP_FAILED) {
+        munmap(room, needed);
+        return {};
+    }
+    return error(Code::out_of_memory, "engine '", library.spec.engine, "' is passed over: it ends the process where its ",
+                 "libraries don't fit, and less than ", needed >> 20, " MiB of address space are left; raise the limit (ulimit -v), or set ", library.spec.path_variable,
+                 "=none");
+}
+
+void load_kernels(const Library& library) {
+    constexpr index_t n = 16;
+    for (const Precision precision : {Precision::single, Precision::dbl}) {
+        const Symbols& s = library.symbols[static_cast<size_t>(precision)];
+        if (!s.complete()) continue;
+        std::array<double, 2 * n> in{}, out{};
+        const IoDim dim{n, 1, 1};
+        Plan plan = s.plan_dft(1, &dim, 0, nullptr, in.data(), out.data(), kForward, kEstimate);
+        if (!plan) continue;
+        s.execute_dft(plan, in.data(), out.data());
+        s.destroy(plan);
+    }
+}
+
 std::string library_version(const Library& library, void* handle) {
     if (library.mkl.version) {
         char text[256] = {};
@@ -506,7 +542,9 @@ Status fill_library(Library& library, void* handle, const std::string& opened_as
     const void* probe = dlsym(handle, "fftw_plan_guru64_dft");
     if (!probe) return error(Code::engine_error, opened_as, " has no fftw_plan_guru64_dft");
     library.path = file_of(probe);
+    bool limited = false;
     if (library.spec.is_mkl) {
+        SPANFFT_TRY(check_address_space(library, limited));
         find(library.mkl.set_local_threads, "MKL_Set_Num_Threads_Local");
         find(library.mkl.version, "MKL_Get_Version_String");
         find(library.mkl.set_threading_layer, "MKL_Set_Threading_Layer");
@@ -515,6 +553,7 @@ Status fill_library(Library& library, void* handle, const std::string& opened_as
     for (Precision p : {Precision::single, Precision::dbl, Precision::extended}) {
         find_precision(library, handle, opened_as, p);
     }
+    if (limited) load_kernels(library);
     library.version = library_version(library, handle);
     return {};
 }
@@ -542,6 +581,7 @@ Result<std::unique_ptr<Engine>> open_fftw_interface(const FftwLibrarySpec& spec,
             status = fill_library(*library, handle.value(), candidate);
             if (status.ok()) return std::unique_ptr<Engine>(new FftwInterfaceEngine(std::move(library)));
         }
+        if (status.code() == Code::out_of_memory) return status;
         if (first_reason.empty()) first_reason = status.message();
     }
     if (forced && *forced) return error(Code::engine_error, spec.path_variable, ": ", first_reason);

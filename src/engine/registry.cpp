@@ -30,6 +30,7 @@ struct Registry {
     bool opened = false;
     std::vector<std::unique_ptr<Engine>> engines;
     std::map<std::string, std::string> absent;  // name -> why
+    std::vector<std::string> passed_over;       // that are here, but not safe to use in this process
 };
 
 Registry& registry() {
@@ -52,6 +53,7 @@ Candidates find_candidates(const LocalSpec& spec, bool all, index_t longest_chec
         return expected_seconds(a->name(), spec) < expected_seconds(b->name(), spec);
     });
     Candidates found;
+    found.passed_over = registry().passed_over;
     for (const Engine* engine : order) {
         const Status status = engine->supports(spec);
         if (!status.ok()) {
@@ -145,6 +147,7 @@ const std::vector<std::unique_ptr<Engine>>& engines() {
             r.engines.push_back(std::move(engine).value());
         } else {
             r.absent[library.engine] = engine.status().message();
+            if (engine.status().code() == Code::out_of_memory) r.passed_over.push_back(engine.status().message());
         }
     }
     r.engines.push_back(make_ducc_engine());

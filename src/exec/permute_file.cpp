@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/buffer.hpp"
+#include "core/limits.hpp"
 #include "disk/output_file.hpp"
 #include "exec/in_place.hpp"
 #include "plan/passes/pass_step.hpp"
@@ -65,6 +66,9 @@ Result<PermutePlan> plan_permute(const PermuteRequest& r) {
     PermutePlan plan;
     plan.record_bytes = r.record_bytes;
     plan.mode = r.mode;
+    if (r.threads < 0 || r.threads > kMostThreads)
+        return error(Code::invalid_argument, "threads is ", r.threads, "; use 1 to ", kMostThreads,
+                     ", or 0 for all cores");
     plan.threads = r.threads > 0 ? r.threads : available_cores();
     const int n = r.map.matrix.size(), d = log2_of(r.disks);
     const index_t one = sweep_buffers(false, r.mode) * r.record_bytes;  // memory for each record of a memoryload

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <vector>
 
+#include "core/nearest.hpp"
 #include "permute/bit_matrix.hpp"
 
 namespace spanfft {
@@ -70,7 +71,8 @@ Result<BitMatrix> BitMatrix::named(const std::string& kind, int n) {
     if (name == "band") return banded(kind, rest, n);
     const auto one = numbers(rest, ',', 1);
     if (one.empty() || (name != "bit-reversal" && name != "rotation" && name != "random"))
-        return error(Code::invalid_argument, "kind '", kind, "' is not known; use one of ", kKnown);
+        return error(Code::invalid_argument, "kind '", kind, "' is not known; use one of ", kKnown,
+                     did_you_mean(kind, kKnown));
     if (name == "random") {
         Word state = static_cast<Word>(one[0]);  // splitmix64
         return random_nonsingular(n, [&state] {

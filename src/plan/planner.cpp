@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/nearest.hpp"
 #include "engine/engine.hpp"
 #include "exchange/exchange.hpp"
 #include "plan/passes/pass_run.hpp"
@@ -15,12 +16,19 @@ namespace {
 
 Status check_method(const std::string& method) {
     if (method.empty()) return {};
+    const size_t colon = method.find(':');
+    const std::string name = method.substr(0, colon);
     std::string known;
     for (const Solver& solver : solver_table()) {
-        if (method.substr(0, method.find(':')) == solver.name) return {};
+        if (name == solver.name) {
+            if (colon == std::string::npos || solver.takes_options) return {};
+            return error(Code::invalid_argument, "method '", method, "' has options, which ", name,
+                         " does not take; write method=", name);
+        }
         known += (known.empty() ? "" : ", ") + std::string(solver.name);
     }
-    return error(Code::invalid_argument, "method '", method, "' is not known; use one of ", known);
+    return error(Code::invalid_argument, "method '", method, "' is not known; use one of ", known,
+                 did_you_mean(name, known));
 }
 
 // Sums come out of what solvers leave as a reserve (disk_reserve_bytes), or are done without: panels so small that
@@ -80,7 +88,8 @@ Status Planner::with_smallest_memory(const Problem& problem, const Status& refus
         tried.memory_bytes = bytes;
         return possible(tried);
     };
-    const index_t most = std::max<index_t>(4 * product(problem.shape) * 16, index_t{1} << 20);
+    const index_t most =
+        std::max<index_t>(4 * product(problem.shape) * 16, index_t{1} << 20) + 2 * callback_bytes(problem);
     index_t low = problem.memory_bytes, high = 2 * low;
     while (high < most && !works(high)) low = high, high *= 2;
     if (high >= most && !works(high)) return refusal;
@@ -101,12 +110,15 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     }
     if (problem.memory_bytes > 0 && problem.batch > 1) return plan(problem.as_one_array());
     if (!problem.engine.empty() && !find_engine(problem.engine)) {
+        const std::string absence = engine_absence(problem.engine);
         return error(Code::engine_error, "engine '", problem.engine,
-                     "' was not found on this machine; found: ", engine_names());
+                     "' was not found on this machine", absence.empty() ? "" : " (" + absence + ")", "; found: ",
+                     engine_names(),
+                     did_you_mean(problem.engine, engine_names()));
     }
     if (!problem.exchange.empty() && !find_exchange(problem.exchange).strategy) {
         return error(Code::invalid_argument, "exchange '", problem.exchange, "' is not known; use one of ",
-                     exchange_names());
+                     exchange_names(), did_you_mean(problem.exchange, exchange_names()));
     }
     SPANFFT_TRY(check_method(problem.method));
     const std::string method = problem.method.substr(0, problem.method.find(':'));

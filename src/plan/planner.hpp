@@ -25,6 +25,7 @@ struct Solver {
     Division layout = Division::block;  // asked only for problems with this layout
     // Whether a problem is of the sort that the solver is for; only then it is asked. Null: always.
     bool (*concerns)(const Problem& problem) = nullptr;
+    bool takes_options = false;  // method=NAME:OPTIONS
 };
 
 const std::vector<Solver>& solver_table();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/hash.hpp"
+#include "core/limits.hpp"
 #include "disk/io_backend.hpp"
 #include "disk/store.hpp"
 #include "plan/window.hpp"
@@ -171,6 +172,9 @@ Status check_means(const Problem& p) {
     if (p.threads < 0)
         return error(Code::invalid_argument, "threads is ", p.threads,
                      "; use 1 or more, or 0 for the planner's choice");
+    if (p.threads > kMostThreads)
+        return error(Code::invalid_argument, "threads is ", p.threads, "; use at most ", kMostThreads,
+                     ", or 0 for the planner's choice");
     if (p.memory_bytes < 0)
         return error(Code::invalid_argument, "memory is ", p.memory_bytes, " bytes; it must be positive");
     if (!(p.measure_seconds >= 0 && p.measure_seconds <= 1e6))

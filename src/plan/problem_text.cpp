@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "core/nearest.hpp"
 #include "plan/problem.hpp"
 
 namespace spanfft {
@@ -95,7 +96,8 @@ Status parse_enum(const std::string& value, const char* const (&names)[N], const
     if (i < 0) {
         std::string known;
         for (const char* name : names) known += std::string(known.empty() ? "" : ", ") + name;
-        return error(Code::invalid_argument, key, "=", value, " is not known; use one of ", known);
+        return error(Code::invalid_argument, key, "=", value, " is not known; use one of ", known,
+                     did_you_mean(value, known));
     }
     target = static_cast<Enum>(i);
     return Status();
@@ -158,10 +160,11 @@ Status parse_key(Problem& p, const std::string& key, const std::string& value) {
         p.io = value;
         return Status();
     }
-    return error(Code::invalid_argument, "'", key,
-                 "' is not a key of a problem; use axes, norm, batch, ranks, grid, layout, output, memory, disks, "
-                 "threads, engine, exchange, io, method, effort, measure_seconds, real_boxes, spectrum_boxes, "
-                 "input_chunk, output_chunk, window, scale, store");
+    constexpr const char* known =
+        "axes, norm, batch, ranks, grid, layout, output, memory, disks, threads, engine, exchange, io, method, effort, "
+        "measure_seconds, real_boxes, spectrum_boxes, input_chunk, output_chunk, window, scale, store";
+    return error(Code::invalid_argument, "'", key, "' is not a key of a problem; use ", known,
+                 did_you_mean(key, known));
 }
 
 Result<AxisKind> parse_kind(const std::string& name) {
@@ -174,7 +177,8 @@ Result<AxisKind> parse_kind(const std::string& name) {
     if (name == "c2r")
         return error(Code::invalid_argument,
                      "'c2r' stands alone or not at all; among other kinds write r2c, and backward");
-    return error(Code::invalid_argument, "kind '", name, "' is not known; use ", known, "or c2r");
+    return error(Code::invalid_argument, "kind '", name, "' is not known; use ", known, "or c2r",
+                 did_you_mean(name, known + "c2r"));
 }
 
 // The kind word is expanded only when axes are known: r2c means c2c on all axes but the last.
@@ -319,7 +323,8 @@ Result<ElemType> parse_elem(const std::string& text) {
             known += std::string(known.empty() ? "" : ", ") + elem_name(elem);
         }
     }
-    return error(Code::invalid_argument, "store=", text, " is not known; use one of ", known);
+    return error(Code::invalid_argument, "store=", text, " is not known; use one of ", known,
+                 did_you_mean(text, known));
 }
 
 Result<index_t> parse_bytes(const std::string& text) {

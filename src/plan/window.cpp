@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/nearest.hpp"
+
 namespace spanfft {
 
 namespace {
@@ -80,7 +82,8 @@ Result<Window> Window::parse(const std::string& text) {
         return error(Code::invalid_argument, "window=", text, ": beta must be a number from 0 to ", kMostBeta,
                      ", as in kaiser:8.6");
     }
-    return error(Code::invalid_argument, "window=", text, " is not known; use one of ", known, "kaiser:BETA");
+    return error(Code::invalid_argument, "window=", text, " is not known; use one of ", known, "kaiser:BETA",
+                 did_you_mean(text, known + "kaiser"));
 }
 
 Window::Turn Window::turn(index_t j) const {

@@ -22,7 +22,7 @@ const std::vector<Solver>& solver_table() {
         {"axis_passes", "spanfft", solve_axis_passes, Division::block, from_file},
         {"row_passes", "spanfft, after P1", solve_row_passes, Division::block, from_file},
         {"two_pass", "spanfft, after P1", solve_two_pass, Division::block, from_file},
-        {"superlevels", "P1", solve_superlevels, Division::block, from_file},
+        {"superlevels", "P1", solve_superlevels, Division::block, from_file, true},
         {"many_passes", "spanfft, after P1 and Stockham", solve_many_passes, Division::block, from_file},
         {"chirp_passes", "L. Bluestein 1970, on disk", solve_chirp_passes, Division::block, from_file},
         {"cyclic", "Koopman & Bisseling 2023 (FFTU)", solve_cyclic, Division::cyclic},

@@ -9,6 +9,7 @@ fetched and compiled again.
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -59,14 +60,22 @@ def check_cmake(options: argparse.Namespace, work: Path) -> None:
 
 
 def check_pkg_config(options: argparse.Namespace, work: Path) -> None:
+    """The commands of the document, on its programs, with the library where it says that it is."""
     if not shutil.which("pkg-config"):
         raise Skipped("there is no pkg-config here")
-    folders = os.pathsep.join(str(path) for path in options.prefix.glob("lib*/pkgconfig"))
-    env = {**os.environ, "PKG_CONFIG_PATH": folders}
-    flags = call("pkg-config", "--cflags", "--libs", "spanfft", env=env).split()
-    rpath = call("pkg-config", "--variable=libdir", "spanfft", env=env).strip()
-    call("g++", HERE / "consumer" / "local.cpp", "-o", work / "local", *flags, f"-Wl,-rpath,{rpath}")
-    call(work / "local", timeout=60)
+    document = (ROOT / "docs" / "howto" / "link-from-c.md").read_text()
+    for name, text in re.findall(r"^```c test file=(\S+)[^\n]*\n(.*?)^```", document, re.M | re.S):
+        (work / name).write_text(text)
+    lines = "".join(re.findall(r"^```console install\n(.*?)^```", document, re.M | re.S)).splitlines()
+    (work / "spanfft").symlink_to(options.prefix)
+    unwanted = ("LD_LIBRARY_PATH", "LD_RUN_PATH", "PKG_CONFIG_PATH")
+    env = {name: value for name, value in os.environ.items() if name not in unwanted}
+    tools = [Path(options.mpiexec).resolve().parent, *([Path(env["MPICC"]).parent] if "/" in env.get("MPICC", "") else [])]
+    env.update(HOME=str(work), PATH=os.pathsep.join([*map(str, tools), env["PATH"]]))
+    script = "\n".join(line.removeprefix("$ ") for line in lines if line.startswith("$ "))
+    if "one_process" not in script or "mpicc" not in script:
+        raise RuntimeError("the document has no commands for pkg-config any more")
+    print(call("sh", "-euxc", script, env=env, timeout=300, cwd=work))
 
 
 def check_pip(_: argparse.Namespace, work: Path) -> None:

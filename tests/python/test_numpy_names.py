@@ -203,8 +203,16 @@ def test_errors_are_numpys(call, kind, words):
 
 
 def test_empty_axes_and_grid_without_comm():
-    with pytest.raises(ValueError, match="axes is empty"):
-        spanfft.fftn(np.zeros((2, 2)), axes=())
+    for name in ("rfftn", "irfftn", "rfft2"):
+        for kind in (ValueError, IndexError):  # scipy's, numpy's
+            with pytest.raises(kind, match="axes is empty"):
+                getattr(spanfft, name)(np.zeros((2, 2)), axes=())
+    for name in ("fftn", "ifftn", "fft2"):
+        for dtype in ("f4", "i2", "F"):
+            x = np.ones((2, 2), dtype)
+            ours, theirs = (getattr(each, name)(x, axes=()) for each in (spanfft, np.fft))
+            assert ours.dtype == theirs.dtype
+            assert np.array_equal(ours, theirs)
     with pytest.raises(ValueError, match="comm"):
         spanfft.fftn(np.zeros((2, 2)), grid=(1, 1))
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from .._arguments import file_name
 from .._files import Element
 from . import flat, hdf5, presto, zarr
 from .base import Options, Source, Target
@@ -43,7 +44,7 @@ def open_source(path: str | os.PathLike[str], options: Options) -> Source:
 
     With a dtype, any ordinary file is raw.
     """
-    name = os.fspath(path)
+    name = file_name(path, "the input")
     if options.dtype is not None and os.path.isfile(name):
         return flat.open_source(name, options)
     return next(f for f in _FORMATS if f.is_mine(name)).open_source(name, options)
@@ -53,5 +54,5 @@ def open_target(
     path: str | os.PathLike[str], element: Element, shape: Sequence[int], source: Source, options: Options
 ) -> Target:
     """Where an array of this type and shape, made of `source`, will go. Checks, and writes nothing."""
-    name = os.fspath(path)
+    name = file_name(path, "the output")
     return next(f for f in _FORMATS if f.is_mine(name)).open_target(name, element, shape, source, options)

@@ -5,11 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from .._arguments import did_you_mean
 from .._errors import InvalidArgument
 from .._files import Element, describe, npy_header
 from .base import Options, Source, Target, existing_folder
 
-__all__ = ["open_source", "open_target"]
+__all__ = ["check_suffix", "open_source", "open_target"]
+
+_WRITTEN = ("npy", "h5", "hdf5", "zarr", "fft", "dat")
+_OTHERS = frozenset(
+    "asc csv fit fits hdf json mat nc nii npz parquet pickle pkl png sav tif tiff tsv txt wav xls xlsx yaml zip".split()
+)
+"""Of formats that we don't write, and that nobody calls a raw file by."""
+_COMPRESSED = ("bz2", "gz", "xz", "zst")
+
+
+def check_suffix(name: str) -> None:
+    """Refuses a name of an output that says another format, or one of ours wrongly: it would get elements alone."""
+    stem, _, suffix = os.path.basename(name).rpartition(".")
+    if not stem or suffix in _WRITTEN:
+        return
+    swapped = next((known for known in _WRITTEN if sorted(suffix.lower()) == sorted(known)), None)
+    near = f"; did you mean {swapped!r}?" if swapped else did_you_mean(suffix, ("npy", "zarr", "hdf5"))
+    if not near and suffix.lower() not in (*_OTHERS, *_COMPRESSED):
+        return
+    raise InvalidArgument(
+        f"{name} ends in .{suffix}, which is no format that is written here: .npy, .h5, .zarr, .fft and .dat are; for "
+        f"raw elements end it in .raw, .bin or nothing{near}"
+    )
 
 
 def open_source(name: str, options: Options) -> Source:
@@ -20,6 +43,7 @@ def open_source(name: str, options: Options) -> Source:
 
 def open_target(name: str, element: Element, shape: Sequence[int], source: Source, options: Options) -> Target:
     """With a .npy header if it is called so, else the elements alone."""
+    check_suffix(name)
     existing_folder(name)
     if os.path.isdir(name):
         raise InvalidArgument(f"{name} is a folder; give the name of a file in it")
