@@ -307,6 +307,9 @@ Status JournalledRun::begin(const std::vector<std::string>& lines) {
     if (noted.ok()) noted = journal_->append_all(all);
     if (noted.ok()) noted = sync_folder(folder_of(request_.output.kept->journal));
     if (noted.ok()) noted = sync_folder(folder_of(request_.output.path));
+    for (const std::string& folder : request_.output.scratch_folders) {
+        if (noted.ok()) noted = sync_folder(folder);
+    }
     if (!noted.ok()) remove();
     return noted;
 }
