@@ -293,8 +293,8 @@ Status JournalledRun::reopen() {
 Status JournalledRun::begin(const std::vector<std::string>& lines) {
     // Whoever is refused now shall read whose lock it is; the rest of the journal only when its files are there.
     const std::string mine = whose_run();
-    unlink_kept();  // an earlier run's, whose room this one may need
-    SPANFFT_TRY(journal_->clear());
+    SPANFFT_TRY(journal_->clear());  // it must not speak of files that are gone
+    unlink_kept();                   // an earlier run's, whose room this one may need
     Status noted = journal_->append(mine);
     if (noted.ok()) {
         auto made = OutputFile::create(request_.output);

@@ -47,7 +47,7 @@ struct World {
     RecordedDisk* recording = nullptr;
     std::string root;  // watched
     dev_t device = 0;
-    ino_t epoch = 1;  // of inodes that no state has
+    ino_t epoch = 0;  // of inodes that the state built last does not have
     std::map<std::pair<dev_t, ino_t>, ShownFile> shown;
     std::string text;
 };
@@ -280,6 +280,7 @@ void power_cut_end(void) {
     all.recording = nullptr;
     all.recordings.clear();
     all.shown.clear();
+    all.epoch = 0;
 }
 
 #define EXPORT __attribute__((visibility("default")))
