@@ -48,6 +48,7 @@ Result<std::vector<std::string>> parse_journal(const std::string& text, const st
     std::vector<std::string> lines;
     size_t bad = 0;
     whole_bytes = 0;
+    if (!text.empty() && text[0] == '\0') return lines;  // its first line was yet to come (append_all)
     for (size_t begin = 0; begin < text.size();) {
         const size_t end = text.find('\n', begin);
         if (end == std::string::npos) break;  // torn: the last line has no end
@@ -108,6 +109,7 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& path, bool dis
         }
         if (ftruncate(journal->descriptor_, journal->end_bytes_) != 0)  // a spoiled end
             return error_errno(Code::io_error, errno, "could not write the journal " + path);
+        if (discard) SPANFFT_TRY(journal->flush());  // before what it speaks of goes
         return journal;
     }
     return error(Code::io_error, "could not lock the journal ", path, ": its name keeps changing");
@@ -117,12 +119,22 @@ Journal::~Journal() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+// A power cut can tear what is flushed as one. So the first of many lines comes last, when the others are on the disk:
+// a journal without it says nothing.
 Status Journal::append_all(const std::vector<std::string>& lines) {
     std::string text;
     for (const std::string& line : lines) text += journal_line(line);
+    const size_t first = lines.size() > 1 && end_bytes_ == 0 ? journal_line(lines[0]).size() : 0;
+    SPANFFT_TRY(write_at(end_bytes_ + static_cast<index_t>(first), text.substr(first)));
+    if (first > 0) SPANFFT_TRY(write_at(0, text.substr(0, first)));
+    end_bytes_ += static_cast<index_t>(text.size());
+    return {};
+}
+
+Status Journal::write_at(index_t offset_bytes, const std::string& text) {
     for (size_t done = 0; done < text.size();) {
         const ssize_t put = pwrite(descriptor_, text.data() + done, text.size() - done,
-                                   static_cast<off_t>(end_bytes_) + static_cast<off_t>(done));
+                                   static_cast<off_t>(offset_bytes) + static_cast<off_t>(done));
         if (put < 0 && errno == EINTR) continue;
         if (put <= 0) {
             const int why = put < 0 ? errno : ENOSPC;
@@ -131,16 +143,19 @@ Status Journal::append_all(const std::vector<std::string>& lines) {
         }
         done += static_cast<size_t>(put);
     }
-    if (fdatasync(descriptor_) != 0) return error_errno(Code::io_error, errno, "could not flush the journal " + path_);
-    end_bytes_ += static_cast<index_t>(text.size());
-    return {};
+    return flush();
+}
+
+Status Journal::flush() {
+    if (fdatasync(descriptor_) == 0) return {};
+    return error_errno(Code::io_error, errno, "could not flush the journal " + path_);
 }
 
 Status Journal::clear() {
     lines_.clear();
     end_bytes_ = 0;
     if (ftruncate(descriptor_, 0) != 0) return error_errno(Code::io_error, errno, "could not empty " + path_);
-    return {};
+    return flush();
 }
 
 void Journal::remove() { (void)unlink(path_.c_str()); }

@@ -1,7 +1,8 @@
 // Journal: a text file that says how far a run has come, for the next start to go on from there.
 //
 // Method: lines of text, each followed by " #" and its checksum in hex. A line is appended and flushed before the next,
-// so a killed run or a power cut can spoil only the last one, which is ignored and cut off. The file is locked with
+// so a killed run or a power cut can spoil only the last one, which is ignored and cut off. Of lines that are appended
+// together to an empty journal the first is written when the others are on the disk; until then it says nothing. The file is locked with
 // flock while a run holds it: the lock dies with its process. A line "run PID TIME" says whose it is.
 // Invariant: a spoiled line that others follow is an error (Code::corrupt_data), never skipped.
 #pragma once
@@ -31,13 +32,15 @@ class Journal : public LineSink {
 
     const std::vector<std::string>& lines() const { return lines_; }  // as found
     Status append(const std::string& line) override { return append_all({line}); }
-    Status append_all(const std::vector<std::string>& lines);  // flushed once
+    Status append_all(const std::vector<std::string>& lines);
     Status clear();
     void remove();  // its name; the lock stays until this goes
     const std::string& path() const { return path_; }
 
   private:
     Journal() = default;
+    Status write_at(index_t offset_bytes, const std::string& text);  // and flushes
+    Status flush();
     std::string path_;
     int descriptor_ = -1;
     index_t end_bytes_ = 0;

@@ -402,7 +402,15 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
                                "could not write the header of " + request.path);
         done += put;
     }
+    if (request.kept) SPANFFT_TRY(output->flush_kept());
     return output;
+}
+
+Status OutputFile::flush_kept() {
+    for (Store* const store : {static_cast<Store*>(store_.get()), scratch(), staged_input(), staged_output()}) {
+        if (store) SPANFFT_TRY(store->sync());
+    }
+    return {};
 }
 
 OutputFile::~OutputFile() {

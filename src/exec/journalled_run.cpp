@@ -293,8 +293,8 @@ Status JournalledRun::reopen() {
 Status JournalledRun::begin(const std::vector<std::string>& lines) {
     // Whoever is refused now shall read whose lock it is; the rest of the journal only when its files are there.
     const std::string mine = whose_run();
-    unlink_kept();  // an earlier run's, whose room this one may need
-    SPANFFT_TRY(journal_->clear());
+    SPANFFT_TRY(journal_->clear());  // it must not speak of files that are gone
+    unlink_kept();                   // an earlier run's, whose room this one may need
     Status noted = journal_->append(mine);
     if (noted.ok()) {
         auto made = OutputFile::create(request_.output);
@@ -307,6 +307,9 @@ Status JournalledRun::begin(const std::vector<std::string>& lines) {
     if (noted.ok()) noted = journal_->append_all(all);
     if (noted.ok()) noted = sync_folder(folder_of(request_.output.kept->journal));
     if (noted.ok()) noted = sync_folder(folder_of(request_.output.path));
+    for (const std::string& folder : request_.output.scratch_folders) {
+        if (noted.ok()) noted = sync_folder(folder);
+    }
     if (!noted.ok()) remove();
     return noted;
 }

@@ -1,0 +1,338 @@
+// Power cuts in runs of files: every operation on journal, output, scratch and folders is recorded, and after each of
+// them the folder is brought into states that a power cut may have left (support/power_cut/recorded_disk.hpp). In each
+// the input is as it was, the output's name leads to what was there before or to the whole result, and the same
+// command gives the whole result and leaves nothing else. In place the file is the input, the result, or refused to
+// whoever else asks.
+//
+// For each operation: what was flushed and nothing else, everything, names without data and data without names; coins
+// for all that was not flushed at some operations, and a second power cut in the run that goes on. With
+// SPANFFT_POWER_CUTS=all coins at all operations, several each. All of it depends on the seed that a failure prints.
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <set>
+
+#include "exec/in_place.hpp"
+#include "exec/permute_file.hpp"
+#include "plan/user_files.hpp"
+#include "solvers/table.hpp"
+#include "support/journal_routes.hpp"
+#include "support/power_cut/power_cut.h"
+
+namespace spanfft::test {
+namespace {
+
+constexpr int kFates = 6, kFirstCoins = 4;  // as recorded_disk.hpp counts them
+const std::string kOld = "what was there before";
+
+bool all_states() {
+    const char* const asked = std::getenv("SPANFFT_POWER_CUTS");
+    return asked && std::string(asked) == "all";
+}
+
+// A recording of `work` on a folder, and the states of it.
+class Recorded {
+  public:
+    explicit Recorded(const std::string& folder) : number_(power_cut_record(folder.c_str())) {}
+    void stop() { operations_ = power_cut_stop(); }
+    index_t operations() const { return operations_; }
+    std::string trouble() const { return power_cut_describe(number_, 0); }
+
+    struct Cut {
+        index_t operation = 0;
+        int fate = 0;
+        unsigned seed = 0;
+    };
+    uint64_t hash(const Cut& cut) const {
+        return power_cut_state(number_, cut.operation, cut.fate, cut.seed, 0);
+    }
+    void make(const Cut& cut) const { (void)power_cut_state(number_, cut.operation, cut.fate, cut.seed, 1); }
+    std::string describe(const Cut& cut) const {
+        return cat("power cut after operation ", cut.operation, " of ", operations_, " (",
+                   power_cut_describe(number_, cut.operation), "), ", power_cut_fate(cut.fate), ", seed ", cut.seed);
+    }
+    // States that differ, of all operations.
+    std::vector<Cut> cuts() const {
+        std::vector<Cut> some;
+        std::set<uint64_t> seen;
+        const index_t step = all_states() ? 1 : std::max<index_t>(1, operations_ / 12);
+        for (index_t operation = 0; operation <= operations_; ++operation) {
+            for (int fate = 0; fate < kFates; ++fate) {
+                const bool coins = fate >= kFirstCoins;
+                if (coins && operation % step != 0) continue;
+                const unsigned seeds = !coins ? 1 : all_states() ? 8 : 2;
+                for (unsigned i = 0; i < seeds; ++i) {
+                    const Cut cut{operation, fate, static_cast<unsigned>(operation) * 100 + i};
+                    if (seen.insert(hash(cut)).second) some.push_back(cut);
+                }
+            }
+        }
+        return some;
+    }
+
+  private:
+    int number_;
+    index_t operations_ = -1;
+};
+
+struct CutRun {
+    const char* name;
+    JournalRoute route;
+    bool in_place = false, checksums = true;
+    JournalMode mode = JournalMode::automatic;
+    int scratch_folders = 0;
+    bool old_output = false;
+    double stopped_at = 0;  // an unfinished run, so far, is there before; not in place, a restart
+};
+// What CTest and failures call it.
+[[maybe_unused]] void PrintTo(const CutRun& run, std::ostream* out) { *out << run.route.problem; }
+
+std::vector<CutRun> runs() {
+    const JournalRoute blocks = {"c2c 256 forward double memory=36KiB threads=1 io=threads", solve_two_pass, ""},
+                       columns = {"c2c 32x24 forward double memory=24KiB threads=1 io=threads", solve_axis_passes, ""},
+                       thrice = {"c2c 8x9x10 forward double memory=22KiB threads=1 io=threads", solve_axis_passes, ""},
+                       by_scratch = {"c2r 16x24 backward double memory=12KiB threads=1 io=threads",
+                                     solve_axis_passes, ""},
+                       halves = {"r2c 512 forward double memory=40KiB threads=1 io=threads", solve_two_pass, "", true},
+                       stockham = {"c2c 512 forward double memory=44KiB threads=1 io=threads", solve_many_passes, ""},
+                       rows = {"c2c 24x16 forward double axes=0,1 memory=34KiB threads=1 io=threads",
+                               solve_row_passes, ""},
+                       chirp = {"c2c 134 forward double memory=46KiB threads=1 io=threads", solve_chirp_passes, ""},
+                       loads = {"c2c 256 forward double memory=10KiB threads=1 io=threads "
+                                "method=superlevels:sync,block=512",
+                                solve_superlevels, ""},
+                       whole = {"c2c 16x12 forward double memory=1MiB threads=1", solve_file_in_memory, ""},
+                       chunked = {"c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5 "
+                                  "io=threads",
+                                  by_planner, ""};
+    std::vector<CutRun> all;
+    const auto add = [&](const char* name, const JournalRoute& route) -> CutRun& {
+        return all.emplace_back(CutRun{name, route});
+    };
+    add("TwoPass", blocks);
+    add("TwoPassOverAnOldOutput", blocks).old_output = true;
+    add("TwoPassInPlace", blocks).in_place = true;
+    add("TwoPassWithoutChecksums", blocks).checksums = false;
+    add("TwoPassWithoutAJournal", blocks).mode = JournalMode::off;
+    add("TwoPassOnTwoScratchFolders", blocks).scratch_folders = 2;
+    add("TwoPassOfAPackedSpectrum", halves);
+    add("TwoPassThatGoesOn", blocks).stopped_at = 0.7;
+    CutRun& anew = add("TwoPassBegunAnew", blocks);
+    anew.stopped_at = 0.7;
+    anew.mode = JournalMode::restart;
+    CutRun& in_place_anew = add("ManyPassesInPlaceBegunAnew", stockham);
+    in_place_anew.in_place = true;
+    in_place_anew.stopped_at = 0.2;
+    in_place_anew.mode = JournalMode::restart;
+    add("AxisPasses", columns);
+    add("AxisPassesWithoutChecksums", columns).checksums = false;
+    add("AxisPassesInPlace", columns).in_place = true;
+    add("AxisPassesOfThreeAxes", thrice);
+    add("AxisPassesByScratch", by_scratch);
+    add("ManyPasses", stockham);
+    add("ManyPassesInPlace", stockham).in_place = true;
+    add("RowPasses", rows);
+    add("RowPassesInPlace", rows).in_place = true;
+    add("ChirpPasses", chirp);
+    add("ChirpPassesInPlace", chirp).in_place = true;
+    add("Superlevels", loads);
+    add("SuperlevelsInPlace", loads).in_place = true;
+    add("FileInMemory", whole);
+    add("FileInMemoryInPlace", whole).in_place = true;
+    add("ChunkedArrays", chunked);
+    CutRun& both = add("AxisPassesInPlaceWithoutChecksumsAndScratchElsewhere", columns);
+    both.in_place = true;
+    both.checksums = false;
+    both.scratch_folders = 1;
+    return all;
+}
+
+class PowerCuts : public JournalledFiles, public testing::WithParamInterface<CutRun> {
+  protected:
+    void SetUp() override {
+        const JournalRoute& route = GetParam().route;
+        const auto planned = route.solve(Problem::parse(route.problem).value(), Planner(CrashWorld::machine()));
+        ASSERT_TRUE(planned.ok()) << planned.status().message();
+        auto made = Executor::make(plan_of(route), make_self_comm());
+        ASSERT_TRUE(made.ok()) << made.status().message();
+        executor = std::move(made).value();
+        for (int i = 0; i < GetParam().scratch_folders; ++i) {
+            scratch.push_back(folder.file(cat("scratch", i)));
+            ASSERT_EQ(mkdir(scratch.back().c_str(), 0777), 0);
+        }
+        make_input(route, folder.path());
+        make_input(route, elsewhere.path());
+        input = read_file(folder.file("in"));
+        ASSERT_TRUE(run_elsewhere().ok());
+        if (GetParam().old_output) write_file(folder.file("out"), kOld);
+        if (GetParam().stopped_at == 0) return;
+        const Status stopped = run(JournalMode::automatic, [&](index_t done, index_t total) {
+            return static_cast<double>(done) < GetParam().stopped_at * static_cast<double>(total);
+        });
+        ASSERT_EQ(stopped.code(), Code::interrupted) << stopped.message();
+    }
+    void TearDown() override { power_cut_end(); }
+
+    Status run(JournalMode mode, const Progress& progress = {}) {
+        const CutRun& what = GetParam();
+        FileRequest request = request_of(what.route, is_chunked(what.route) ? elsewhere.path() : folder.path());
+        request.output_path = folder.file(what.in_place ? "in" : "out");
+        if (!what.in_place && !request.write_box) request.header = std::string(kHeaderBytes, '#');
+        request.scratch_folders = scratch;
+        if (request.finish) {
+            request.scratch_folders = {folder.path()};
+            request.finish = [this, write = request.finish] {
+                SPANFFT_TRY(write());
+                return put_output(read_file(elsewhere.file("out")));
+            };
+        }
+        request.journal = mode;
+        request.progress = progress;
+        request.in_place = what.in_place;
+        request.checksums = what.checksums;
+        return executor->transform_file(request);
+    }
+    // Its result without a journal, not in place.
+    Status run_elsewhere() {
+        FileRequest request = request_of(GetParam().route, elsewhere.path());
+        if (!request.write_box && !GetParam().in_place) request.header = std::string(kHeaderBytes, '#');
+        const Status status = executor->transform_file(request);
+        expected_file = read_file(elsewhere.file("out"));
+        return status;
+    }
+    // What a caller's function has to do: the output stays when it returns.
+    Status put_output(const std::string& content) const {
+        const std::string partial = folder.file(".out.spanfft-partial");
+        const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        const auto bytes = static_cast<ssize_t>(content.size());
+        const bool done = pwrite(descriptor, content.data(), content.size(), 0) == bytes && fsync(descriptor) == 0 &&
+                          rename(partial.c_str(), folder.file("out").c_str()) == 0;
+        ::close(descriptor);
+        return done ? sync_folder(folder.path()) : error(Code::io_error, "no output");
+    }
+
+    // Before anything runs again. True: the run had ended, as whoever looks can see.
+    void expect_nothing_lost(bool& ended) const {
+        const std::string content = read_file(folder.file("in"));
+        if (!GetParam().in_place) {
+            ended = false;
+            EXPECT_TRUE(content == input) << "the input has changed";
+            if (access(folder.file("out").c_str(), F_OK) != 0) {
+                EXPECT_FALSE(GetParam().old_output) << "the old output is gone";
+                return;
+            }
+            const std::string found = read_file(folder.file("out"));
+            const bool old = GetParam().old_output && found == kOld;
+            EXPECT_TRUE(old || found == expected_file) << "wrong bytes have the output's name";
+            return;
+        }
+        const auto unfinished = find_unfinished(folder.file("in"), 0, folder.file("in"), scratch);
+        ASSERT_TRUE(unfinished.ok()) << unfinished.status().message();
+        ended = content == expected_file && unfinished.value().problem.empty();
+        if (content != input && content != expected_file) {
+            EXPECT_FALSE(check_not_half_overwritten(folder.file("in")).ok()) << "half overwritten, and nobody is told";
+        }
+    }
+    void expect_whole() const {
+        const bool in_place = GetParam().in_place;
+        EXPECT_TRUE(read_file(folder.file(in_place ? "in" : "out")) == expected_file) << "a wrong result";
+        EXPECT_TRUE(in_place || read_file(folder.file("in")) == input) << "the input has changed";
+        std::vector<std::string> names = {"in"};
+        if (!in_place) names.emplace_back("out");
+        for (size_t i = 0; i < scratch.size(); ++i) {
+            names.push_back(cat("scratch", i));
+            EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch[i]), {}), 0) << "left in scratch";
+        }
+        EXPECT_EQ(folder.names(), names);
+    }
+    // In a state as a power cut left it.
+    void expect_recovers() {
+        bool ended = false;
+        expect_nothing_lost(ended);
+        if (ended) return;
+        const Status status = run(again());
+        ASSERT_TRUE(status.ok()) << status.message();
+        expect_whole();
+    }
+    // Whoever asked for a new run and lost it in a power cut does not ask for one once more.
+    static JournalMode again() {
+        return GetParam().mode == JournalMode::off ? JournalMode::off : JournalMode::automatic;
+    }
+
+    TemporaryFolder folder, elsewhere;
+    std::vector<std::string> scratch;
+    std::unique_ptr<Executor> executor;
+    std::string input, expected_file;
+};
+
+TEST_P(PowerCuts, AfterEveryOperationLoseNothing) {
+    Recorded recorded(folder.path());
+    const Status status = run(GetParam().mode);
+    recorded.stop();
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_GT(recorded.operations(), 5) << recorded.trouble();
+    expect_whole();
+    std::mt19937_64 random(7);
+    index_t states = 0;
+    for (const Recorded::Cut& cut : recorded.cuts()) {
+        SCOPED_TRACE(recorded.describe(cut));
+        recorded.make(cut);
+        ++states;
+        if (states % (all_states() ? 2 : 10) != 0) {
+            expect_recovers();
+        } else {  // the run that goes on is cut off as well
+            bool ended = false;
+            expect_nothing_lost(ended);
+            if (ended) continue;
+            Recorded again(folder.path());
+            const Status second = run(PowerCuts::again());
+            again.stop();
+            ASSERT_TRUE(second.ok()) << second.message();
+            for (int i = 0; i < 2; ++i) {
+                const Recorded::Cut next{1 + static_cast<index_t>(random() % static_cast<uint64_t>(again.operations())),
+                                         static_cast<int>(random() % kFates), static_cast<unsigned>(states)};
+                SCOPED_TRACE(again.describe(next));
+                again.make(next);
+                expect_recovers();
+            }
+        }
+        if (HasFailure()) break;
+    }
+    RecordProperty("states", static_cast<int>(states));
+    EXPECT_GT(states, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, PowerCuts, testing::ValuesIn(runs()),
+                         [](const auto& run) { return std::string(run.param.name); });
+
+// Small files that are replaced, as the tuning store is: at every instant the old text or the new one.
+TEST(PowerCutsOfUserFiles, LeaveTheOldTextOrTheNewOne) {
+    TemporaryFolder folder;
+    const std::string before(1500, 'a'), after(2500, 'b');
+    write_file(folder.file("store"), before);
+    Recorded recorded(folder.path());
+    const Status status = write_text(folder.file("store"), after);
+    recorded.stop();
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_GT(recorded.operations(), 3) << recorded.trouble();
+    bool old_seen = false, new_seen = false;
+    for (const Recorded::Cut& cut : recorded.cuts()) {
+        recorded.make(cut);
+        const std::string found = read_file(folder.file("store"));
+        old_seen = old_seen || found == before;
+        new_seen = new_seen || found == after;
+        ASSERT_TRUE(found == before || found == after) << recorded.describe(cut);
+    }
+    power_cut_end();
+    EXPECT_TRUE(old_seen && new_seen);
+}
+
+}  // namespace
+}  // namespace spanfft::test
