@@ -130,7 +130,7 @@ Status touch_first(char* part, index_t bytes) {
 
 class NodeWindow final : public SharedWindow {
   public:
-    Status make(Comm& comm, index_t bytes) {
+    Status make(Comm& comm, index_t bytes, std::function<void()> progress) {
         std::vector<index_t> all(static_cast<size_t>(comm.size()));
         SPANFFT_TRY(comm.allgather(&bytes, sizeof bytes, all.data()));
         index_t total = round_up_to(static_cast<index_t>(sizeof(NodeBarrierState)), kWindowAlignment);
@@ -143,7 +143,7 @@ class NodeWindow final : public SharedWindow {
         for (const index_t offset : offsets) parts_.push_back(mapping_.start() + offset);
         SPANFFT_ASSIGN(const bool spin, has_core_for_each(comm));
         auto* state = reinterpret_cast<NodeBarrierState*>(mapping_.start());  // zeroed, as new files in memory are
-        barrier_ = NodeBarrier(state, comm.rank(), comm.size(), spin);
+        barrier_ = NodeBarrier(state, comm.rank(), comm.size(), spin, std::move(progress));
         return comm.barrier();
     }
     void* part(int rank) const override { return parts_[static_cast<size_t>(rank)]; }
@@ -179,9 +179,9 @@ class NodeWindow final : public SharedWindow {
 
 }  // namespace
 
-Result<std::unique_ptr<SharedWindow>> make_node_window(Comm& comm, index_t bytes) {
+Result<std::unique_ptr<SharedWindow>> make_node_window(Comm& comm, index_t bytes, std::function<void()> progress) {
     auto window = std::make_unique<NodeWindow>();
-    SPANFFT_TRY(window->make(comm, bytes));
+    SPANFFT_TRY(window->make(comm, bytes, std::move(progress)));
     return std::unique_ptr<SharedWindow>(std::move(window));
 }
 
