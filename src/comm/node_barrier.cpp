@@ -8,17 +8,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace spanfft {
 
 namespace {
 
-constexpr int kLooks = 4000;               // about 20 to 50 microseconds
-constexpr long kLookAroundNs = 200000000;  // for dead ranks
+constexpr int kLooks = 4000;  // about 20 to 50 microseconds
+constexpr long kFirstSleepNs = 1000000;
+constexpr long kLongestSleepNs = 64000000;
+constexpr long kLookAroundNs = 190000000;  // for dead ranks
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "a futex is a plain word");
 
@@ -50,8 +54,8 @@ void relax() {
 
 }  // namespace
 
-NodeBarrier::NodeBarrier(NodeBarrierState* state, int rank, int size, bool spin)
-    : state_(state), rank_(rank), size_(size), spin_(spin) {
+NodeBarrier::NodeBarrier(NodeBarrierState* state, int rank, int size, bool spin, std::function<void()> progress)
+    : state_(state), rank_(rank), size_(size), spin_(spin), progress_(std::move(progress)) {
     state_->pids[rank_].store(static_cast<std::int32_t>(getpid()));
 }
 
@@ -72,9 +76,15 @@ Status NodeBarrier::wait() {
 }
 
 Status NodeBarrier::sleep_until_next(std::uint32_t generation) {
-    const timespec timeout{0, kLookAroundNs};
+    timespec timeout{0, kFirstSleepNs};
+    long slept_ns = 0;  // since the last look around
     while (state_->generation.load(std::memory_order_acquire) == generation) {
+        if (progress_) progress_();
         if (futex(&state_->generation, FUTEX_WAIT, generation, &timeout) == 0 || errno != ETIMEDOUT) continue;
+        slept_ns += timeout.tv_nsec;
+        timeout.tv_nsec = std::min(2 * timeout.tv_nsec, kLongestSleepNs);
+        if (slept_ns < kLookAroundNs) continue;
+        slept_ns = 0;
         for (int rank = 0; rank < size_; ++rank) {
             const std::int32_t pid = state_->pids[rank].load();
             if (pid > 0 && is_gone(pid)) {

@@ -117,20 +117,20 @@ Status open_file(const Offer& offer, Descriptor& file) {
     return Status();
 }
 
-// Pages for a part of the file, huge ones where whole ones fit and the system gives them: asked for before there are
-// small ones, it need not copy. (Where shared memory gets none by itself, MADV_COLLAPSE still makes them.)
+// Pages for a part of the file, huge ones where whole ones fit and the system gives them: by itself, or, where shared
+// memory gets none by itself, by MADV_COLLAPSE, which needs small ones there to begin with. Advice: what fails costs
+// speed and nothing else.
 Status touch_first(char* part, index_t bytes) {
-    const index_t huge_bytes = bytes / kWindowAlignment * kWindowAlignment;
-    if (huge_bytes > 0) {
-        (void)madvise(part, static_cast<size_t>(huge_bytes), MADV_HUGEPAGE);
-        (void)madvise(part, static_cast<size_t>(huge_bytes), kCollapse);
-    }
-    return populate(part, round_up_to(bytes, kPage));
+    const auto huge_bytes = static_cast<size_t>(bytes / kWindowAlignment * kWindowAlignment);
+    if (huge_bytes > 0) (void)madvise(part, huge_bytes, MADV_HUGEPAGE);
+    SPANFFT_TRY(populate(part, round_up_to(bytes, kPage)));
+    if (huge_bytes > 0) (void)madvise(part, huge_bytes, kCollapse);
+    return Status();
 }
 
 class NodeWindow final : public SharedWindow {
   public:
-    Status make(Comm& comm, index_t bytes) {
+    Status make(Comm& comm, index_t bytes, std::function<void()> progress) {
         std::vector<index_t> all(static_cast<size_t>(comm.size()));
         SPANFFT_TRY(comm.allgather(&bytes, sizeof bytes, all.data()));
         index_t total = round_up_to(static_cast<index_t>(sizeof(NodeBarrierState)), kWindowAlignment);
@@ -143,7 +143,7 @@ class NodeWindow final : public SharedWindow {
         for (const index_t offset : offsets) parts_.push_back(mapping_.start() + offset);
         SPANFFT_ASSIGN(const bool spin, has_core_for_each(comm));
         auto* state = reinterpret_cast<NodeBarrierState*>(mapping_.start());  // zeroed, as new files in memory are
-        barrier_ = NodeBarrier(state, comm.rank(), comm.size(), spin);
+        barrier_ = NodeBarrier(state, comm.rank(), comm.size(), spin, std::move(progress));
         return comm.barrier();
     }
     void* part(int rank) const override { return parts_[static_cast<size_t>(rank)]; }
@@ -179,9 +179,9 @@ class NodeWindow final : public SharedWindow {
 
 }  // namespace
 
-Result<std::unique_ptr<SharedWindow>> make_node_window(Comm& comm, index_t bytes) {
+Result<std::unique_ptr<SharedWindow>> make_node_window(Comm& comm, index_t bytes, std::function<void()> progress) {
     auto window = std::make_unique<NodeWindow>();
-    SPANFFT_TRY(window->make(comm, bytes));
+    SPANFFT_TRY(window->make(comm, bytes, std::move(progress)));
     return std::unique_ptr<SharedWindow>(std::move(window));
 }
 
@@ -226,6 +226,7 @@ std::string describe_windows() {
     Status status = make_file(kWindowAlignment, file, offer);
     if (status.ok()) status = open_file(offer, again);
     if (status.ok()) status = mapping.map(again.get(), kWindowAlignment);
+    if (status.ok()) status = populate(mapping.start(), kWindowAlignment);
     if (!status.ok()) return cat("MPI's (none of our own: ", status.message(), ")");
     const bool huge = madvise(mapping.start(), static_cast<size_t>(kWindowAlignment), kCollapse) == 0;
     return cat("memory of our own (memfd), pages of ", huge ? "2 MiB" : "4 KiB");

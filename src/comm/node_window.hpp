@@ -9,6 +9,7 @@
 // the pages that are touched and no more.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,8 +21,8 @@ namespace spanfft {
 constexpr index_t kWindowAlignment = index_t{2} << 20;
 
 // Collective over comm, whose ranks are processes of one node. Code::unsupported, on all ranks, where it can't be done
-// here, with the reason: another sort of window may work.
-Result<std::unique_ptr<SharedWindow>> make_node_window(Comm& comm, index_t bytes);
+// here, with the reason: another sort of window may work. progress: as NodeBarrier has it.
+Result<std::unique_ptr<SharedWindow>> make_node_window(Comm& comm, index_t bytes, std::function<void()> progress = {});
 
 // SPANFFT_WINDOWS: "own", "mpi" or "none" leave one way to make windows, or none; empty: own ones, else MPI's.
 std::string windows_asked_for();

@@ -101,7 +101,7 @@ TEST(Windows, LeaveNoDescriptorAndNoFile) {
     EXPECT_EQ(entries("/proc/self/fd"), descriptors);
 }
 
-// Ranks free in different orders, as Python's collector does: no rank may wait for another there.
+// Ranks free in different orders: no rank may wait for another there, as it would in MPI_Win_free.
 TEST(Windows, OfOurOwnAreFreedByEachRankWhenItLikes) {
     const auto comm = world();
     auto first = make_node_window(*comm, 100), second = make_node_window(*comm, 200);
@@ -169,7 +169,9 @@ TEST(Windows, ThatCantBeMadeLeaveAPlanThatWorks) {
     EXPECT_EQ(spanfft_execute(plan, in.data(), out.data()), SPANFFT_OK) << spanfft_last_error();
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) EXPECT_DOUBLE_EQ(out[0], 24.0 * 20 * 18);
+    if (rank == 0) {
+        EXPECT_DOUBLE_EQ(out[0], 24.0 * 20 * 18);
+    }
     spanfft_plan_free(plan);
     EXPECT_EQ(spanfft_plan_parse("c2c 24x20x18 exchange=shared", comm, &plan), SPANFFT_UNSUPPORTED);
     EXPECT_NE(std::strstr(spanfft_last_error(), "SPANFFT_WINDOWS=none"), nullptr) << spanfft_last_error();

@@ -111,7 +111,7 @@ class MpiComm final : public Comm {
         SPANFFT_ASSIGN(const std::vector<int> node, nodes());
         if (*std::max_element(node.begin(), node.end()) > 0)
             return error(Code::unsupported, "the ranks are on several nodes and can't share memory");
-        auto own = make_node_window(*this, bytes);
+        auto own = make_node_window(*this, bytes, progress_of(comm_));
         if (own.ok() || own.status().code() != Code::unsupported) return own;
         auto mpi = make_mpi_window(*this, comm_, bytes);
         const std::string reason = cat("no shared memory of our own (", own.status().message(), ")");

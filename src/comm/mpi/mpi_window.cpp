@@ -80,7 +80,7 @@ class MpiWindow final : public SharedWindow {
         SPANFFT_MPI_TRY(MPI_Barrier(mpi));
         SPANFFT_MPI_TRY(MPI_Win_sync(window_));
         SPANFFT_ASSIGN(const bool spin, has_core_for_each(comm));
-        barrier_ = NodeBarrier(state_, rank, size, spin);
+        barrier_ = NodeBarrier(state_, rank, size, spin, progress_of(mpi));
         SPANFFT_MPI_TRY(MPI_Barrier(mpi));
         return Status();
     }
@@ -121,6 +121,13 @@ class MpiWindow final : public SharedWindow {
 };
 
 }  // namespace
+
+std::function<void()> progress_of(MPI_Comm mpi) {
+    return [mpi] {
+        int found = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi, &found, MPI_STATUS_IGNORE);
+    };
+}
 
 Result<std::unique_ptr<SharedWindow>> make_mpi_window(Comm& comm, MPI_Comm mpi, index_t bytes) {
     auto window = std::make_unique<MpiWindow>();

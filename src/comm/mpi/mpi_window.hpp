@@ -3,9 +3,14 @@
 
 #include <mpi.h>
 
+#include <functional>
+
 #include "comm/comm.hpp"
 
 namespace spanfft {
+
+// For NodeBarrier: lets MPI move its messages on.
+std::function<void()> progress_of(MPI_Comm mpi);
 
 // Collective over comm, which is `mpi` and whose ranks are all on one node. Code::unsupported, on all ranks, where
 // there is no room.
