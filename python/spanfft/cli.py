@@ -85,10 +85,10 @@ class _Parser(argparse.ArgumentParser):
         parser.error(f"{option} is no option{did_you_mean(option, known)}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     codes = (__doc__ or "").split("\n\n")[1]
     formatter = argparse.RawDescriptionHelpFormatter
-    parser: _Parser = _Parser(prog="spanfft", description="Fourier transforms that span cores, nodes and disks.",
+    parser = _Parser(prog="spanfft", description="Fourier transforms that span cores, nodes and disks.",
                      epilog=codes, formatter_class=formatter, allow_abbrev=False)  # fmt: skip
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")

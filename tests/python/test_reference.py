@@ -77,7 +77,10 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
     np.save("in.npy", np.ones((8, 4), "complex64"))
     Path("rows.csv").write_text("np,time\n1,10\n2,6\n4,4\n8,3.1\n")
     transform = printed("transform", "in.npy", "out.npy")
-    trace = printed("bench", "c2c 8x8", "--repeats", "1", "--trace", "trace.json")["rows"], printed("trace", "trace.json")
+    trace = (
+        printed("bench", "c2c 8x8", "--repeats", "1", "--trace", "trace.json")["rows"],
+        printed("trace", "trace.json"),
+    )
     tune = printed("tune", "c2c 8x8", "--cap", "0.1", "--list")
     info = printed("info")
     report = transform["ranks"][0]
