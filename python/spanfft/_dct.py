@@ -270,7 +270,7 @@ def _document(lengths: str) -> Callable[[_Function], _Function]:
 
 _one = _document("n, axis\n        Length to crop or pad to, and the axis.")
 _many = _document(
-    "s, axes\n        Lengths to crop or pad to, and the axes, or one of each; s alone means the last axes. Default: all."
+    "s, axes\n        Lengths to crop or pad to, and the axes, or one of each; s alone means the last. Default: all."
 )
 
 

@@ -109,7 +109,7 @@ def _parser() -> _Parser:
     t.add_argument("--backward", action="store_true", help="the inverse transform")
     t.add_argument("--axes", type=axes, metavar="A,B", help="axes to transform; default: all")
     t.add_argument("--norm", choices=("backward", "ortho", "forward"), default="backward",
-                   help="which direction carries 1/N; ortho makes DCT and DST orthogonal (default: backward)")  # fmt: skip
+                   help="which direction carries 1/N; ortho makes DCT, DST orthogonal (default: backward)")  # fmt: skip
     t.add_argument("--order", choices=("natural", "exchanged"), default="natural", help="exchanged: leave a long c2c "
                    "as its last sweep finds it, and say how that is (default: natural)")  # fmt: skip
     t.add_argument("--memory", type=amount, metavar="M", help="what each process may use, such as 256MiB; default: "

@@ -333,7 +333,10 @@ def limited(kib, script, folder, **changes):
                           capture_output=True, timeout=TIMEOUT, preexec_fn=limit)  # fmt: skip
 
 
-RUN = "import spanfft.cli; raise SystemExit(spanfft.cli.main(['transform', 'in.npy', 'o.npy', '--explain', '--threads', '1']))"
+RUN = (
+    "import spanfft.cli\n"
+    "raise SystemExit(spanfft.cli.main(['transform', 'in.npy', 'o.npy', '--explain', '--threads', '1']))"
+)
 
 
 @pytest.mark.parametrize("mib", [200, 300, 400, 700])

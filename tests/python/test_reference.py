@@ -86,7 +86,8 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
     report = transform["ranks"][0]
     found = {
         "transform": transform, "report": report, "step": report["steps"][0], "counts": report["predicted"],
-        "plan": printed("plan", "c2c 8x8"), "permute": printed("permute", "in.npy", "out.npy", "--kind", "bit-reversal"),
+        "plan": printed("plan", "c2c 8x8"),
+        "permute": printed("permute", "in.npy", "out.npy", "--kind", "bit-reversal"),
         "bench": trace[0][0], "trace": trace[1], "trace-rank": trace[1]["ranks"][0], "fit": printed("fit", "rows.csv"),
         "probe": printed("probe", "--quick", "--no-store"), "tune": tune, "tuned": tune["tuned"][0],
         "stored": tune["stored"][0], "info": info, "mpi": info["mpi"], "engine": info["engines"][0],

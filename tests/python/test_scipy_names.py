@@ -83,7 +83,7 @@ def test_lengths_and_axes(name):
             {"norm": "ortho"}, {"norm": "forward"}, {"norm": "wrong"}, {"s": 7} if not two else {"axes": (0, 1)},
         ]:  # fmt: skip
             same_outcome(name, x, **options)
-    with pytest.raises(ValueError, match="unique|twice"):
+    with pytest.raises(ValueError, match=r"unique|twice"):
         getattr(scipy.fft, name)(x, axes=(0, 0))
     if name not in COMPLEX:  # numpy transforms such an axis twice, and its names do as numpy does
         same_outcome(name, x, axes=(0, 0))

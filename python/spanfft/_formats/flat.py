@@ -14,7 +14,32 @@ __all__ = ["check_suffix", "open_source", "open_target"]
 
 _WRITTEN = ("npy", "h5", "hdf5", "zarr", "fft", "dat")
 _OTHERS = frozenset(
-    "asc csv fit fits hdf json mat nc nii npz parquet pickle pkl png sav tif tiff tsv txt wav xls xlsx yaml zip".split()
+    (
+        "asc",
+        "csv",
+        "fit",
+        "fits",
+        "hdf",
+        "json",
+        "mat",
+        "nc",
+        "nii",
+        "npz",
+        "parquet",
+        "pickle",
+        "pkl",
+        "png",
+        "sav",
+        "tif",
+        "tiff",
+        "tsv",
+        "txt",
+        "wav",
+        "xls",
+        "xlsx",
+        "yaml",
+        "zip",
+    )  # fmt: skip
 )
 """Of formats that we don't write, and that nobody calls a raw file by."""
 _COMPRESSED = ("bz2", "gz", "xz", "zst")
