@@ -10,7 +10,18 @@ from typing import SupportsIndex
 
 from ._errors import InvalidArgument, InvalidType
 
-__all__ = ["COUNT_END", "SIZE_END", "check_callable", "count", "did_you_mean", "file_name", "number", "text", "whole", "wholes"]
+__all__ = [
+    "COUNT_END",
+    "SIZE_END",
+    "check_callable",
+    "count",
+    "did_you_mean",
+    "file_name",
+    "number",
+    "text",
+    "whole",
+    "wholes",
+]
 
 COUNT_END, SIZE_END = 1 << 31, 1 << 62  # what the library's integers hold
 

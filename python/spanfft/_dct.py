@@ -136,7 +136,8 @@ def _transform(
     kind = _type_code(family, type_)
     arrays.norm_code(norm)
     if no_axes(array, s, axes):
-        return array.copy()  # as scipy has it, of the array's own type
+        same: AnyArray = array.copy()  # as scipy has it, of the array's own type
+        return same
     lengths, picked = _pick(array, s, axes)
     array = resize(array, dict(zip(picked, lengths, strict=True)))
     if len(merge_axes(array.shape, picked)[0]) > core.max_ndim:
@@ -269,7 +270,7 @@ def _document(lengths: str) -> Callable[[_Function], _Function]:
 
 _one = _document("n, axis\n        Length to crop or pad to, and the axis.")
 _many = _document(
-    "s, axes\n        Lengths to crop or pad to, and the axes, or one of each; s alone means the last axes. Default: all."
+    "s, axes\n        Lengths to crop or pad to, and the axes, or one of each; s alone means the last. Default: all."
 )
 
 

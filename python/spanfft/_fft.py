@@ -1,6 +1,7 @@
-"""numpy.fft's functions, and the four of scipy.fft that it lacks, for arrays in this process and for arrays divided over MPI ranks (``comm=``).
+"""numpy.fft's functions, for arrays in this process and for arrays divided over MPI ranks (``comm=``).
 
-Without ``comm`` names, arguments, results and errors are numpy's (of hfft2, hfftn, ihfft2 and ihfftn scipy's). With ``comm`` each function is collective:
+Without ``comm`` names, arguments, results and errors are numpy's, and scipy.fft's of the four functions that numpy
+lacks (hfft2, hfftn, ihfft2, ihfftn). With ``comm`` each function is collective:
 ``a`` is this rank's box of a global array whose axis 0 is divided in balanced blocks over all ranks (the first
 ones hold one more), or, with ``grid=(p0, p1, ...)``, whose axis i is divided in p_i blocks, ranks counted
 row-major. The result is this rank's box of the spectrum, divided in the same way. All ranks get the same error.

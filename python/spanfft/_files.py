@@ -116,7 +116,9 @@ def describe(
         with open(name, "rb", opener=_open_at_once) as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
-                raise InvalidArgument(f"{name} is a pipe or a device, which can't be read at any place; copy it to a file")
+                raise InvalidArgument(
+                    f"{name} is a pipe or a device, which can't be read at any place; copy it to a file"
+                )
             size = about.st_size
             if dtype is None:
                 start = file.read(len(_MAGIC) + 2)

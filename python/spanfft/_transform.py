@@ -411,7 +411,7 @@ def transform(
             None if offset is None else whole(offset, "offset"),
             text(dataset, "dataset"),
             None if chunks is None else wholes(chunks, "chunks"),
-            text(compression, "compression"),
+            text(compression, "compression") if compression else compression,
         )
         task = _prepare(
             input, output, in_place, kind, backward, axes, norm, options, real_length, grid, output_dtype, power

@@ -85,10 +85,10 @@ class _Parser(argparse.ArgumentParser):
         parser.error(f"{option} is no option{did_you_mean(option, known)}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     codes = (__doc__ or "").split("\n\n")[1]
     formatter = argparse.RawDescriptionHelpFormatter
-    parser: _Parser = _Parser(prog="spanfft", description="Fourier transforms that span cores, nodes and disks.",
+    parser = _Parser(prog="spanfft", description="Fourier transforms that span cores, nodes and disks.",
                      epilog=codes, formatter_class=formatter, allow_abbrev=False)  # fmt: skip
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     t.add_argument("--backward", action="store_true", help="the inverse transform")
     t.add_argument("--axes", type=axes, metavar="A,B", help="axes to transform; default: all")
     t.add_argument("--norm", choices=("backward", "ortho", "forward"), default="backward",
-                   help="which direction carries 1/N; ortho makes DCT and DST orthogonal (default: backward)")  # fmt: skip
+                   help="which direction carries 1/N; ortho makes DCT, DST orthogonal (default: backward)")  # fmt: skip
     t.add_argument("--order", choices=("natural", "exchanged"), default="natural", help="exchanged: leave a long c2c "
                    "as its last sweep finds it, and say how that is (default: natural)")  # fmt: skip
     t.add_argument("--memory", type=amount, metavar="M", help="what each process may use, such as 256MiB; default: "

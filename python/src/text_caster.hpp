@@ -1,7 +1,8 @@
 // std::string as Python's str and back, byte for byte, in place of nanobind/stl/string.h, which takes UTF-8 alone.
 //
 // Method: as Python has names of files (os.fsencode): what is no text in the file system's encoding becomes lone
-// surrogates, and these the same bytes again. All texts go this way, as any of them may hold a name: a sentence, a plan.
+// surrogates, and these the same bytes again. All texts go this way, as any of them may hold a name: a sentence, a
+// plan.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -15,8 +15,10 @@ Status start_thread(pthread_t& thread, void* (*body)(void*), void* argument, siz
 #endif
     const int failure = pthread_create(&thread, &attributes, body, argument);
     pthread_attr_destroy(&attributes);
-    return failure ? error_errno(Code::out_of_memory, failure, "could not start a thread; give fewer threads= or ranks, or raise the limit (ulimit -u)")
-                   : Status();
+    return failure
+               ? error_errno(Code::out_of_memory, failure,
+                             "could not start a thread; give fewer threads= or ranks, or raise the limit (ulimit -u)")
+               : Status();
 }
 
 int available_cores() {

@@ -504,9 +504,10 @@ Status check_address_space(const Library& library, bool& limited) {
         munmap(room, needed);
         return {};
     }
-    return error(Code::out_of_memory, "engine '", library.spec.engine, "' is passed over: it ends the process where its ",
-                 "libraries don't fit, and less than ", needed >> 20, " MiB of address space are left; raise the limit (ulimit -v), or set ", library.spec.path_variable,
-                 "=none");
+    return error(Code::out_of_memory, "engine '", library.spec.engine,
+                 "' is passed over: it ends the process where its ", "libraries don't fit, and less than ",
+                 needed >> 20, " MiB of address space are left; raise the limit (ulimit -v), or set ",
+                 library.spec.path_variable, "=none");
 }
 
 void load_kernels(const Library& library) {

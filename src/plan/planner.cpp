@@ -111,9 +111,8 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     if (problem.memory_bytes > 0 && problem.batch > 1) return plan(problem.as_one_array());
     if (!problem.engine.empty() && !find_engine(problem.engine)) {
         const std::string absence = engine_absence(problem.engine);
-        return error(Code::engine_error, "engine '", problem.engine,
-                     "' was not found on this machine", absence.empty() ? "" : " (" + absence + ")", "; found: ",
-                     engine_names(),
+        return error(Code::engine_error, "engine '", problem.engine, "' was not found on this machine",
+                     absence.empty() ? "" : " (" + absence + ")", "; found: ", engine_names(),
                      did_you_mean(problem.engine, engine_names()));
     }
     if (!problem.exchange.empty() && !find_exchange(problem.exchange).strategy) {

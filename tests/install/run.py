@@ -70,7 +70,10 @@ def check_pkg_config(options: argparse.Namespace, work: Path) -> None:
     (work / "spanfft").symlink_to(options.prefix)
     unwanted = ("LD_LIBRARY_PATH", "LD_RUN_PATH", "PKG_CONFIG_PATH")
     env = {name: value for name, value in os.environ.items() if name not in unwanted}
-    tools = [Path(options.mpiexec).resolve().parent, *([Path(env["MPICC"]).parent] if "/" in env.get("MPICC", "") else [])]
+    tools = [
+        Path(options.mpiexec).resolve().parent,
+        *([Path(env["MPICC"]).parent] if "/" in env.get("MPICC", "") else []),
+    ]
     env.update(HOME=str(work), PATH=os.pathsep.join([*map(str, tools), env["PATH"]]))
     script = "\n".join(line.removeprefix("$ ") for line in lines if line.startswith("$ "))
     if "one_process" not in script or "mpicc" not in script:

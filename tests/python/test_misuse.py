@@ -170,7 +170,7 @@ def test_closed_and_full_streams_end_with_a_code_and_a_sentence(line, code, fold
 def test_a_closed_stream_does_not_become_an_output_file(folder):
     """A descriptor below 3 that is free would be given to the next file, into which any message could then go."""
     script = "import os, sys, spanfft.cli; spanfft.cli.main(['--version']); print(os.open('x', os.O_CREAT | os.O_RDWR))"
-    line = f"{sys.executable} -c \"{script}\" 2>&- <&-"
+    line = f'{sys.executable} -c "{script}" 2>&- <&-'
     done = shell(line, folder)
     assert int(done.stdout.split()[-1]) > 2
 
@@ -283,7 +283,9 @@ def test_arguments_of_transform_are_refused_by_name(options, words, folder):
     assert os.listdir(folder) == ["in.npy"]
 
 
-@pytest.mark.parametrize("names", [(5, "o.npy"), (None, "o.npy"), (np.ones(3), "o.npy"), ("in\0.npy", "o.npy"), ("i", 5)])
+@pytest.mark.parametrize(
+    "names", [(5, "o.npy"), (None, "o.npy"), (np.ones(3), "o.npy"), ("in\0.npy", "o.npy"), ("i", 5)]
+)
 def test_what_is_no_name_of_a_file_is_refused_by_name(names, folder, monkeypatch):
     monkeypatch.chdir(folder)
     os.rename("in.npy", "i")
@@ -331,7 +333,10 @@ def limited(kib, script, folder, **changes):
                           capture_output=True, timeout=TIMEOUT, preexec_fn=limit)  # fmt: skip
 
 
-RUN = "import spanfft.cli; raise SystemExit(spanfft.cli.main(['transform', 'in.npy', 'o.npy', '--explain', '--threads', '1']))"
+RUN = (
+    "import spanfft.cli\n"
+    "raise SystemExit(spanfft.cli.main(['transform', 'in.npy', 'o.npy', '--explain', '--threads', '1']))"
+)
 
 
 @pytest.mark.parametrize("mib", [200, 300, 400, 700])

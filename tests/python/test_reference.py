@@ -77,13 +77,17 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
     np.save("in.npy", np.ones((8, 4), "complex64"))
     Path("rows.csv").write_text("np,time\n1,10\n2,6\n4,4\n8,3.1\n")
     transform = printed("transform", "in.npy", "out.npy")
-    trace = printed("bench", "c2c 8x8", "--repeats", "1", "--trace", "trace.json")["rows"], printed("trace", "trace.json")
+    trace = (
+        printed("bench", "c2c 8x8", "--repeats", "1", "--trace", "trace.json")["rows"],
+        printed("trace", "trace.json"),
+    )
     tune = printed("tune", "c2c 8x8", "--cap", "0.1", "--list")
     info = printed("info")
     report = transform["ranks"][0]
     found = {
         "transform": transform, "report": report, "step": report["steps"][0], "counts": report["predicted"],
-        "plan": printed("plan", "c2c 8x8"), "permute": printed("permute", "in.npy", "out.npy", "--kind", "bit-reversal"),
+        "plan": printed("plan", "c2c 8x8"),
+        "permute": printed("permute", "in.npy", "out.npy", "--kind", "bit-reversal"),
         "bench": trace[0][0], "trace": trace[1], "trace-rank": trace[1]["ranks"][0], "fit": printed("fit", "rows.csv"),
         "probe": printed("probe", "--quick", "--no-store"), "tune": tune, "tuned": tune["tuned"][0],
         "stored": tune["stored"][0], "info": info, "mpi": info["mpi"], "engine": info["engines"][0],

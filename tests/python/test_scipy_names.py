@@ -83,7 +83,7 @@ def test_lengths_and_axes(name):
             {"norm": "ortho"}, {"norm": "forward"}, {"norm": "wrong"}, {"s": 7} if not two else {"axes": (0, 1)},
         ]:  # fmt: skip
             same_outcome(name, x, **options)
-    with pytest.raises(ValueError, match="unique|twice"):
+    with pytest.raises(ValueError, match=r"unique|twice"):
         getattr(scipy.fft, name)(x, axes=(0, 0))
     if name not in COMPLEX:  # numpy transforms such an axis twice, and its names do as numpy does
         same_outcome(name, x, axes=(0, 0))
@@ -142,7 +142,17 @@ def test_any_lengths_and_axes(data):
 def test_fast_lengths_are_scipys(real):
     for name in ("next_fast_len", "prev_fast_len"):
         ours, theirs = getattr(spanfft, name), getattr(scipy.fft, name)
-        targets = [*range(3000), 4097, 65537, 10**6 + 3, 2**31 - 1, 2**31 + 1, 10**12 + 39, 2**53 + 1, (2**63 - 1) // 11]
+        targets = [
+            *range(3000),
+            4097,
+            65537,
+            10**6 + 3,
+            2**31 - 1,
+            2**31 + 1,
+            10**12 + 39,
+            2**53 + 1,
+            (2**63 - 1) // 11,
+        ]
         for target in targets:
             assert ours(target, real) == theirs(target, real), (name, target)
         assert ours(np.int64(17), real=real) == theirs(17, real)

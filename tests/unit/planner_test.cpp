@@ -32,6 +32,13 @@ TEST(Planner, RefusalsSayWhyAndWhatToDo) {
         {"c2c 8x8 ranks=2 exchange=pigeons", Code::invalid_argument, {"'pigeons'", "alltoallv, alltoallw"}},
         {"c2c 8x8 engine=abacus", Code::engine_error, {"'abacus'", "not found", "ducc0"}},
         {"c2c 8x8 ranks=2 engine=abacus", Code::engine_error, {"'abacus'"}},
+        {"c2c 8x8 engine=ducc", Code::engine_error, {"'ducc'", "did you mean 'ducc0'?"}},
+        {"c2c 8x8 ranks=2 exchange=overlp:4", Code::invalid_argument, {"did you mean 'overlap'?"}},
+        {"c2c 4096 memory=64KiB method=two_pas", Code::invalid_argument, {"did you mean 'two_pass'?"}},
+        {"c2c 4096 memory=64KiB method=two_pass:4", Code::invalid_argument, {"two_pass:4", "write method=two_pass"}},
+        {"c2c 4096 memory=64KiB method=superlevels:what", Code::invalid_argument, {"'what'"}},
+        // Four chunks of 253 KiB, which the array of 256 KiB says nothing of, and requests beside them.
+        {"c2c 16x1024 memory=1 io=uring input_chunk=16x1011", Code::out_of_memory, {"the smallest memory= that any"}},
     };
     for (const auto& refusal : table) {
         const auto answer = plan(refusal.text);

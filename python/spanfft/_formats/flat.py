@@ -13,8 +13,9 @@ from .base import Options, Source, Target, existing_folder
 __all__ = ["check_suffix", "open_source", "open_target"]
 
 _WRITTEN = ("npy", "h5", "hdf5", "zarr", "fft", "dat")
-_OTHERS = frozenset(
-    "asc csv fit fits hdf json mat nc nii npz parquet pickle pkl png sav tif tiff tsv txt wav xls xlsx yaml zip".split()
+_OTHERS = (
+    *("asc", "csv", "fit", "fits", "hdf", "json", "mat", "nc", "nii", "npz", "parquet", "pickle", "pkl", "png"),
+    *("sav", "tif", "tiff", "tsv", "txt", "wav", "xls", "xlsx", "yaml", "zip"),
 )
 """Of formats that we don't write, and that nobody calls a raw file by."""
 _COMPRESSED = ("bz2", "gz", "xz", "zst")
