@@ -23,12 +23,15 @@ struct Field {
     const char* name;
     std::function<void(Machine&, double)> set;
     std::function<double(const Machine&)> get;
+    double most = 1e18;
 };
+constexpr double kMostCounted = 1e9;  // of ranks, cores, requests: an int
 
 template <class Number>
 Field field(const char* name, Number Machine::* member) {
     return {name, [member](Machine& m, double value) { m.*member = static_cast<Number>(value); },
-            [member](const Machine& m) { return static_cast<double>(m.*member); }};
+            [member](const Machine& m) { return static_cast<double>(m.*member); },
+            std::is_integral_v<Number> ? kMostCounted : 1e18};
 }
 
 const std::vector<Field>& fields() {
@@ -36,7 +39,7 @@ const std::vector<Field>& fields() {
         field("measured_ranks", &Machine::measured_ranks),
         field("cores", &Machine::cores),
         {"ranks_per_node", [](Machine& m, double value) { m.topology.ranks_per_node = static_cast<int>(value); },
-         [](const Machine& m) { return m.topology.ranks_per_node; }},
+         [](const Machine& m) { return m.topology.ranks_per_node; }, kMostCounted},
         field("memory_bytes_per_second", &Machine::memory_bytes_per_second),
         field("shared_memory_bytes_per_second", &Machine::shared_memory_bytes_per_second),
         field("disk_read_bytes_per_second", &Machine::disk_read_bytes_per_second),
@@ -121,7 +124,7 @@ bool parse_line(const std::string& line, Machine& machine, std::vector<std::stri
         for (const Field& each : fields()) {
             double value = 0;
             if (name != each.name) continue;
-            if (!(words >> value) || !(value >= 0) || value > 1e18) return false;
+            if (!(words >> value) || !(value >= 0) || value > each.most) return false;
             each.set(machine, value);
         }
     }

@@ -1,11 +1,13 @@
 """A function in a forked child, with limits, so that what crashes, hangs or is killed is an answer like any other.
 
-The process that forks never calls spanfft itself: its engines' threads would not be there in the child.
+The process that forks never plans nor transforms: its engines' threads would not be there in the child. It only opens
+their libraries, which takes longer than most cases.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pickle
 import resource
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import spanfft
+from spanfft import _native
 
 
 @dataclass
@@ -26,6 +29,11 @@ class Answer:
     kind: str = ""  # the exception's name
     text: str = ""
     seconds: float = 0
+
+
+@functools.cache
+def _open_engines() -> int:
+    return len(_native.core.engines())
 
 
 def _limit(what: int, value: int | None) -> None:
@@ -57,6 +65,7 @@ def call(
     kill_with: int = signal.SIGKILL,
 ) -> Answer:
     """`kill_after`: it is sent a signal by then, and may end as it likes."""
+    _open_engines()
     begun = time.monotonic()
     ours, theirs = os.pipe()
     pid = os.fork()

@@ -38,12 +38,12 @@ def changed_lines(rng, text: bytes) -> bytes:
 def journal(case: Case, rng) -> None:
     folder = Path(tempfile.mkdtemp(prefix="spanfft-soak-"))
     try:
-        problem = files.draw(rng, folder, 120_000)
+        problem = files.draw(rng, folder, least=0.93)
         if problem.in_place:  # half overwritten and without its journal it is lost, as documented
             del problem.options["in_place"]
             problem.output = str(folder / "out.npy")
         case.text = problem.text()
-        share = float(rng.uniform(0.3, 1))
+        share = float(rng.uniform(0.4, 1))
         answer = child.call(lambda: problem.transform(progress=kills.dying(share)))
         found = kills.kept(problem, "journal")
         if answer.how != "killed" or not found:

@@ -150,12 +150,13 @@ def fused(rng, options: dict, problem: FileProblem, x: np.ndarray, axes: list[in
     return v
 
 
-def draw(rng, folder: Path, most_elems: int = 250_000) -> FileProblem:
+def draw(rng, folder: Path, most_elems: int = 250_000, least: float = 0.75) -> FileProblem:
+    """`least`: the power of `most_elems` from which sizes are drawn."""
     problem = FileProblem(folder)
     options = problem.options
     ndim = int(rng.choice([1, 1, 2, 3, 4]))
     kind, axes = random_kind(rng, ndim)
-    shape = big_shape(rng, ndim, int(most_elems ** rng.uniform(0.75, 1)))
+    shape = big_shape(rng, ndim, int(most_elems ** rng.uniform(least, 1)))
     shape = tuple(max(n, 2) for n in shape)
     is_complex = kind == "c2c"
     types = (np.complex64, np.complex128, np.clongdouble) if is_complex else (np.float32, np.float64, np.longdouble)
@@ -254,6 +255,7 @@ def must(problem: FileProblem, case: Case, answer: child.Answer, refusals=("Unsu
         if os.path.exists(problem.output) and not problem.in_place:
             raise Failed("wrong", f"an output after: {answer.text}")
         case.count("refused")
+        case.text += f"; refused: {answer.text}"
         return False
     raise Failed(answer.how if answer.how in ("hung", "crashed") else "wrong", f"{answer.kind} {answer.text}")
 

@@ -31,7 +31,7 @@ def stopping(share: float):
 def interrupt(rng, problem: files.FileProblem, case: Case) -> child.Answer:
     """One run that does not come to its end, or does."""
     how = one_of(rng, ["share", "share", "delay", "stop"])
-    share, delay = float(rng.random()), float(rng.uniform(0, 0.4))
+    share, delay = float(rng.uniform(0.05, 1)), float(rng.uniform(0, 0.4))
     if how == "delay":
         answer = child.call(lambda: problem.transform(), kill_after=delay)
     else:
@@ -98,7 +98,7 @@ def run(case: Case) -> None:
     rng = case.random
     folder = Path(tempfile.mkdtemp(prefix="spanfft-soak-"))
     try:
-        problem = files.draw(rng, folder)
+        problem = files.draw(rng, folder, least=0.93)
         case.text = problem.text()
         case.count("problems")
         damaged = False

@@ -85,7 +85,7 @@ def planned(text: str, machine: str | None) -> dict:
 def run(case: Case) -> None:
     rng = case.random
     text = sensible(rng)
-    if chance(rng, 0.6):
+    if chance(rng, 0.4):
         text = mutated(rng, text)
     machine = machine_text(rng) if chance(rng, 0.2) else None
     case.text = repr(text) + (f" on {machine!r}" if machine else "")

@@ -213,9 +213,10 @@ TEST(MachineFile, LeavesOutWhatIsBuiltInAndSkipsWhatIsNew) {
     ASSERT_TRUE(machine.ok());
     EXPECT_EQ(machine.value().memory_bytes_per_second, 1e9);
     EXPECT_EQ(machine.value().disk_queue_depth, Machine().disk_queue_depth);
-    for (const char* text : {"", "spanfft-tuning 1\n", "spanfft-machine 1\ncores -3\n",
-                             "spanfft-machine 1\nexchange alltoallv near point 0 1\n",
-                             "spanfft-machine 1\nexchange alltoallv sideways latency_seconds 1\n"}) {
+    for (const char* text :
+         {"", "spanfft-tuning 1\n", "spanfft-machine 1\ncores -3\n", "spanfft-machine 1\ncores 4e13\n",
+          "spanfft-machine 1\nexchange alltoallv near point 0 1\n",
+          "spanfft-machine 1\nexchange alltoallv sideways latency_seconds 1\n"}) {
         const auto wrong = parse_machine(text, Machine());
         EXPECT_FALSE(wrong.ok()) << text;
         EXPECT_EQ(wrong.status().code(), Code::corrupt_data);
