@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import os
+import stat
 import struct
 import sys
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 
 from ._errors import CorruptData, InvalidArgument, InvalidType, IOFailure
 
-__all__ = ["ELEMENTS", "ArrayFile", "Element", "describe", "npy_header"]
+__all__ = ["ELEMENTS", "ArrayFile", "Element", "check_is_file", "describe", "npy_header"]
 
 _MAGIC = b"\x93NUMPY"
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -85,6 +86,17 @@ class ArrayFile:
         return math.prod(self.shape) * self.element.size_bytes
 
 
+def check_is_file(path: str) -> None:
+    """Refuses what would never answer, such as a FIFO, or is no array, before it is opened; what is not there may pass."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        what = "a FIFO" if stat.S_ISFIFO(mode) else "a device or a socket"
+        raise IOFailure(f"{path} is {what}, and an array has to be in a regular file: copy it into one")
+
+
 def describe(
     path: str | os.PathLike[str],
     dtype: object = None,
@@ -110,6 +122,7 @@ def describe(
         It holds something that can't be transformed as it is. The message has the remedy.
     """
     name = os.fspath(path)
+    check_is_file(name)
     try:
         with open(name, "rb") as file:
             size = os.fstat(file.fileno()).st_size
