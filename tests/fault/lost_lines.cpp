@@ -52,14 +52,14 @@ class LostLines : public JournalledFiles {
     }
 };
 
-// Truncations at several moments: all of the route that was found wrong, one in four of the others.
+// All truncations at three moments of the route that was found wrong; of the others one in four, at one moment.
 TEST_F(LostLines, NeverGiveAWrongResult) {
     int right = 0, refused = 0;
     for (const JournalRoute& route : routes()) {
         const std::string whole = expected(route);
         for (const bool checksums : {false, true}) {
             const bool all = route.what == std::string("in place, all truncations");
-            for (const double share : {0.55, 0.75, 0.95}) {
+            for (const double share : all ? std::vector<double>{0.55, 0.75, 0.95} : std::vector<double>{0.75}) {
                 for (int lines = 1; lines < 40; lines += all ? 1 : 4) {
                     TemporaryFolder folder;
                     make_input(route, folder.path());
@@ -87,8 +87,8 @@ TEST_F(LostLines, NeverGiveAWrongResult) {
             }
         }
     }
-    EXPECT_GT(right + refused, 100);
-    EXPECT_GT(refused, 50);
+    EXPECT_GT(right + refused, 60);
+    EXPECT_GT(refused, 40);
     RecordProperty("right", right);
     RecordProperty("refused", refused);
 }
