@@ -87,7 +87,7 @@ class ArrayFile:
 
 
 def check_is_file(path: str) -> None:
-    """Refuses what would never answer, such as a FIFO, or is no array, before it is opened; what is not there may pass."""
+    """Refuses what would never answer, such as a FIFO, before it is opened. What is not there passes."""
     try:
         mode = os.stat(path).st_mode
     except OSError:

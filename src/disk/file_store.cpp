@@ -42,7 +42,8 @@ index_t direct_alignment(int descriptor, index_t& address_alignment) {
     return kSlackBytes;  // a wrong guess costs an EINVAL and the buffered path, nothing else
 }
 
-// Opens without waiting for a FIFO's other end, for which there is no other way to ask; io_uring would take it for more.
+// Opens without waiting for a FIFO's other end, for which there is no other way to ask; io_uring would take it for
+// more.
 int open_unwaiting(const std::string& path, int flags) {
     const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor >= 0) (void)fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);

@@ -1,4 +1,5 @@
-// KeptMark: what a kept file says itself of the moment that it is of, for a journal is believed only of data of its own.
+// KeptMark: what a kept file says itself of the moment that it is of, for a journal is believed only of data of its
+// own.
 //
 // Method: a journal's lines of progress are numbered, its *generation*. Behind its array each kept file has a mark with
 // the run that made it and two numbers: `written` is n when all is written that line n speaks of, before it is flushed

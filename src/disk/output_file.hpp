@@ -5,8 +5,8 @@
 // whatever happens. A lock dies with its process: whoever starts next in a folder removes partial files that
 // nobody holds. Between creating a file and locking it another start may take it for a dead run's: after locking,
 // the creator looks whether its name still leads to its file, and begins again if not.
-// A run with a journal gives both names that a later one can find (KeptFiles), with marks of the moment that they are of
-// (kept_mark.hpp), and leaves them there when it fails. Until it has its name only its user can read an output, and
+// A run with a journal gives both names that a later one can find (KeptFiles), with marks of the moment that they are
+// of (kept_mark.hpp), and leaves them there when it fails. Until it has its name only its user can read an output, and
 // scratch always.
 // Invariant: at every instant the output's name leads to what was there before, or to the whole new file, which nobody
 // can read who could not read the old one, or the input where there was none.
@@ -62,9 +62,9 @@ Status no_lock(int errno_value, const std::string& what);
 
 struct OutputRequest {
     std::string path;
-    std::string input_path;       // refused when it is the same file; may be empty
+    std::string input_path;      // refused when it is the same file; may be empty
     std::string permissions_of;  // a new output is readable to nobody whom this is not; empty: the input
-    std::string header;      // written in front of the payload
+    std::string header;          // written in front of the payload
     index_t payload_bytes = 0;
     // A disk each, ideally; over several, scratch is striped (striped_store.hpp). Empty: the output's folder.
     std::vector<std::string> scratch_folders;

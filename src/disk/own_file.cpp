@@ -59,9 +59,7 @@ OwnFile& OwnFile::operator=(OwnFile&& other) noexcept {
     return *this;
 }
 
-Result<OwnFile> open_own_file(const std::string& path, bool write) {
-    return open_own(path, write ? O_RDWR : O_RDONLY);
-}
+Result<OwnFile> open_own_file(const std::string& path, bool write) { return open_own(path, write ? O_RDWR : O_RDONLY); }
 
 Result<OwnFile> open_or_make_own_file(const std::string& path) { return open_own(path, O_RDWR | O_CREAT); }
 

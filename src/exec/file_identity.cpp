@@ -126,7 +126,8 @@ bool has_attributes(const std::string& path) {
 }
 
 Status set_overwrite_mark(int descriptor, const OverwriteMark& mark, const std::string& path) {
-    const std::string text = cat(hex_of(mark.run), "\n", path_in_line(mark.journal), "\n", mark.problem.substr(0, 1000));
+    const std::string text =
+        cat(hex_of(mark.run), "\n", path_in_line(mark.journal), "\n", mark.problem.substr(0, 1000));
     if (fsetxattr(descriptor, kAttribute, text.data(), text.size(), 0) != 0) return {};
     if (fsync(descriptor) == 0) return {};
     return error_errno(Code::io_error, errno, "could not flush " + path);

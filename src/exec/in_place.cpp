@@ -47,9 +47,7 @@ Status check_in_place(const Plan& plan, bool journal) {
 
 std::string in_place_journal(const std::string& path) { return hidden_beside(whole_path(path), ".spanfft-in-place"); }
 
-std::string in_place_line(index_t offset_bytes, index_t bytes) {
-    return cat("in-place ", offset_bytes, " ", bytes);
-}
+std::string in_place_line(index_t offset_bytes, index_t bytes) { return cat("in-place ", offset_bytes, " ", bytes); }
 
 namespace {
 
@@ -95,7 +93,8 @@ OverwriteMark mark_of(const std::vector<std::string>& lines) {
 }
 
 Status perhaps_half_overwritten(const std::string& path, const std::vector<std::string>& lines) {
-    return error(Code::corrupt_data, path, " may be half overwritten, or a copy of a file that is, by a run in place: '",
+    return error(Code::corrupt_data, path,
+                 " may be half overwritten, or a copy of a file that is, by a run in place: '",
                  journal_value(lines, "problem"), "', whose journal is in its folder (of ",
                  path_from_line(journal_value(lines, "journal")),
                  "); go on with the original, or if this is another array, take that journal away");
@@ -132,16 +131,18 @@ Status check_whose_overwriting(const std::string& path, const std::vector<std::s
     const auto mark = overwrite_mark(path);
     if (mark && (mark->run == 0 || mark->run != run_of(lines))) return half_overwritten(path, *mark);
     if (mark && state == InPlaceState::untouched) {
-        return error(Code::corrupt_data, path, " is half overwritten, but the journal ", mark->journal,
-                     " does not say so: it has lost lines, or is of an earlier moment; put back the one that belongs to ",
-                     "the file, and the same command goes on", kWayBack);
+        return error(
+            Code::corrupt_data, path, " is half overwritten, but the journal ", mark->journal,
+            " does not say so: it has lost lines, or is of an earlier moment; put back the one that belongs to ",
+            "the file, and the same command goes on", kWayBack);
     }
     if (mark) return {};
     struct stat info;
     const bool attributes = has_attributes(path);
     const std::string now = stat(path.c_str(), &info) == 0 ? cat("input ", info.st_size, " - ", info.st_ino) : "";
     for (const auto& each : journals) {
-        const bool mine = run_of(each) == run_of(lines) && same_input_file("input " + journal_value(each, "input"), now);
+        const bool mine =
+            run_of(each) == run_of(lines) && same_input_file("input " + journal_value(each, "input"), now);
         if (attributes || !mine) SPANFFT_TRY(judge(path, each));
     }
     return {};

@@ -4,9 +4,9 @@
 // is on the disk does the last one write over the input; where one sweep does it all, the whole output is copied over
 // the input in the end. Either way a run that is stopped while the input is half overwritten can go on from its journal
 // alone. The journal lies beside the file, under a name that the file's alone gives, so that whoever opens the file
-// next can look whether it is half overwritten; and the file itself has a mark meanwhile (file_identity.hpp), by which it
-// is known under other names.
-// Invariant: nothing is written to the input before the journal says that all it becomes is on the disk.
+// next can look whether it is half overwritten; and the file itself has a mark meanwhile (file_identity.hpp), by which
+// it is known under other names. Invariant: nothing is written to the input before the journal says that all it becomes
+// is on the disk.
 #pragma once
 
 #include <string>

@@ -43,8 +43,7 @@ std::string in_a_line(const std::string& text) {
 Result<std::string> identity_of(const JournalledRun::Request& request) {
     if (request.input_identity.empty())
         return input_line(request.input_path, request.input_offset_bytes, request.input_bytes);
-    return cat("input function ", in_a_line(request.input_identity), " ",
-               path_in_line(whole_path(request.input_path)));
+    return cat("input function ", in_a_line(request.input_identity), " ", path_in_line(whole_path(request.input_path)));
 }
 
 // Whether a line tells of progress: these are counted, and what is kept has their number.
@@ -122,6 +121,11 @@ Status differs(const std::string& found, const std::string& wanted, const std::s
                      found.substr(found.find(' ') + 1), "', not '", wanted.substr(wanted.find(' ') + 1),
                      "'; ask for that one to go on with it", ways);
     }
+    if (word == "spanfft-journal") {
+        return error(Code::invalid_argument,
+                     "an unfinished run between these files is of another version of spanfft: '", found, "', now '",
+                     wanted, "'; go on with that version", ways);
+    }
     if (word == "journal") {
         return error(Code::invalid_argument, "an unfinished run of this file was in another folder: '", found,
                      "', now '", wanted, "'; move it back to go on with it", ways);
@@ -188,9 +192,9 @@ Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t inp
     request.input_path = input_path;
     request.input_offset_bytes = input_offset_bytes;
     SPANFFT_ASSIGN(request.output_path, request.in_place ? output_path : behind_links(output_path));
-    const std::string journal = kept_names(input_path, input_offset_bytes, request.output_path, scratch_folders,
-                                           request.in_place, false)
-                                    .journal;
+    const std::string journal =
+        kept_names(input_path, input_offset_bytes, request.output_path, scratch_folders, request.in_place, false)
+            .journal;
     SPANFFT_ASSIGN(const std::vector<std::string> lines, Journal::peek(journal));
     request.behind.emplace();  // where it is, an output behind a function has its file beside the journal
     const KeptFiles behind = kept_by(lines, request);
@@ -519,7 +523,8 @@ std::vector<std::string> moved_away(const std::string& folder) {
             if (other.compare(0, stem.size(), stem) == 0 && lstat((folder + "/" + other).c_str(), &info) == 0)
                 bytes += static_cast<index_t>(info.st_size);
         }
-        sentences.push_back(cat("left behind: ", folder, "/", stem, ".spanfft-* (", bytes_string(static_cast<double>(bytes)),
+        sentences.push_back(cat("left behind: ", folder, "/", stem, ".spanfft-* (",
+                                bytes_string(static_cast<double>(bytes)),
                                 ") are left of a run that was stopped when they were in ", folder_of(then),
                                 ": move them back there to go on with it, or delete them"));
     }

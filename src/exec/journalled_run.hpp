@@ -98,7 +98,7 @@ class JournalledRun : public LineSink {
 
     Request request_;  // with the names of what is kept
     bool overwrites_ = false;
-    bool restored_ = false;  // the half overwritten input was replaced by a copy of what it had been
+    bool restored_ = false;       // the half overwritten input was replaced by a copy of what it had been
     std::vector<Place> targets_;  // of the sweeps
     uint64_t run_ = 0;            // in marks
     index_t generation_ = 0;      // lines of progress in the journal

@@ -16,9 +16,8 @@ namespace {
 class LostLines : public JournalledFiles {
   protected:
     static Progress stop_at(double share) {
-        return [=](index_t done, index_t total) {
-            return static_cast<double>(done) < share * static_cast<double>(total);
-        };
+        return
+            [=](index_t done, index_t total) { return static_cast<double>(done) < share * static_cast<double>(total); };
     }
     static std::string journal_in(const TemporaryFolder& folder) {
         for (const std::string& name : folder.names()) {
@@ -47,7 +46,8 @@ class LostLines : public JournalledFiles {
         std::vector<JournalRoute> picked;
         for (const size_t i : {0, 2, 8, 9, 12, 16, 18, 20}) picked.push_back(journal_routes()[i]);
         // Of the issue that found them: two thirds of these came out wrong.
-        picked.push_back({"c2c 128x1200 forward float memory=160KiB threads=1", solve_axis_passes, "in place, all truncations"});
+        picked.push_back(
+            {"c2c 128x1200 forward float memory=160KiB threads=1", solve_axis_passes, "in place, all truncations"});
         return picked;
     }
 };
@@ -78,8 +78,8 @@ TEST_F(LostLines, NeverGiveAWrongResult) {
                         EXPECT_EQ(status.code(), Code::corrupt_data) << what << ": " << status.message();
                         EXPECT_NE(access(folder.file("out").c_str(), F_OK), 0);
                         ++refused;
-                        const Status anew = transform(route, folder.path(), JournalMode::restart, nullptr, {}, {},
-                                                      false, checksums);
+                        const Status anew =
+                            transform(route, folder.path(), JournalMode::restart, nullptr, {}, {}, false, checksums);
                         ASSERT_TRUE(anew.ok()) << what << ": " << anew.message();
                         EXPECT_TRUE(read_file(folder.file("out")) == whole) << what;
                     }
@@ -128,8 +128,8 @@ TEST_F(LostLines, DataOlderThanTheJournalNeverGivesAWrongResult) {
 // A file half overwritten whose journal has lost lines is neither read, nor transformed again, nor thrown away.
 TEST_F(LostLines, NeverMakeAHalfOverwrittenFileLookWhole) {
     int refused = 0;
-    for (const JournalRoute& route : {journal_routes()[0], journal_routes()[8], journal_routes()[9],
-                                      journal_routes()[16], journal_routes()[18]}) {
+    for (const JournalRoute& route :
+         {journal_routes()[0], journal_routes()[8], journal_routes()[9], journal_routes()[16], journal_routes()[18]}) {
         const std::string whole = expected(route).substr(static_cast<size_t>(kHeaderBytes));
         for (const bool checksums : {false, true}) {
             for (int lines = 1; lines < 40; lines += 2) {
@@ -175,8 +175,8 @@ TEST_F(LostLines, ForgedOnesTakeNoOtherFilesAway) {
     std::string forged;
     for (const std::string& line :
          {std::string("spanfft-journal 4 0.1.0"), "kept " + folder.path() + "/./victim.spanfft-kept-x",
-          "scratch " + folder.path() + "/../" + folder.path() + "/victim.spanfft-kept-x", std::string("panels 0 1 0 0 "),
-          std::string("publish now")})
+          "scratch " + folder.path() + "/../" + folder.path() + "/victim.spanfft-kept-x",
+          std::string("panels 0 1 0 0 "), std::string("publish now")})
         forged += journal_line(line);
     for (const JournalMode mode : {JournalMode::automatic, JournalMode::restart}) {
         write_file(journal, forged);

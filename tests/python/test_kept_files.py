@@ -32,9 +32,7 @@ def stop_after(share: float):
 
 def leave_unfinished(folder: Path, share: float = 0.8, **options: object) -> None:
     with pytest.raises(spanfft.Interrupted, match="goes on from there"):
-        spanfft.transform(
-            folder / "in.npy", folder / "out.npy", memory=MEMORY, progress=stop_after(share), **options
-        )
+        spanfft.transform(folder / "in.npy", folder / "out.npy", memory=MEMORY, progress=stop_after(share), **options)
 
 
 def leave_half_overwritten(folder: Path) -> bytes:
