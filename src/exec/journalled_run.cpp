@@ -266,7 +266,7 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
         SPANFFT_TRY(check_whose_overwriting(request_.input_path, found));
         state_ = spanfft::in_place_state(found);
     }
-    const bool same_file = same_input_file("input " + journal_value(found, "input"), lines[kInputLine]);
+    const bool same_file = request_.in_place && is_overwritten_by(request_.input_path, found);
     if (restart && state_ == InPlaceState::overwriting && same_file) {
         return error(Code::invalid_argument, request_.input_path,
                      " is half overwritten by an unfinished run in place: '", journal_value(found, "problem"),
@@ -357,7 +357,7 @@ Status JournalledRun::check_marks() const {
         if (!mark && request_.output.published && path == request_.output.kept->output) continue;  // it was cut off
         if (!mark || mark->run != run_) {
             return error(Code::corrupt_data, path, " is not what the run of the journal ", journal_->path(),
-                         " has kept; one of them is a copy from elsewhere", ways);
+                         " has kept: its mark is damaged, or one of them is a copy from elsewhere", ways);
         }
         if (mark->settled > generation_) {
             return error(Code::corrupt_data, "the journal ", journal_->path(), " is older than ", path, ": it has ",
