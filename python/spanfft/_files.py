@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from ._arguments import did_you_mean, file_name, wholes
 from ._errors import CorruptData, InvalidArgument, InvalidType, IOFailure
 
-__all__ = ["ELEMENTS", "ArrayFile", "Element", "describe", "npy_header"]
+__all__ = ["ELEMENTS", "ArrayFile", "Element", "check_is_file", "describe", "npy_header"]
 
 _MAGIC = b"\x93NUMPY"
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -87,6 +87,17 @@ class ArrayFile:
         return math.prod(self.shape) * self.element.size_bytes
 
 
+def check_is_file(path: str) -> None:
+    """Refuses what would never answer, such as a FIFO, before it is opened. What is not there passes."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        what = "a FIFO" if stat.S_ISFIFO(mode) else "a device or a socket"
+        raise IOFailure(f"{path} is {what}, and an array has to be in a regular file: copy it into one")
+
+
 def describe(
     path: str | os.PathLike[str],
     dtype: object = None,
@@ -112,14 +123,10 @@ def describe(
         It holds something that can't be transformed as it is. The message has the remedy.
     """
     name = file_name(path, "the input")
+    check_is_file(name)
     try:
-        with open(name, "rb", opener=_open_at_once) as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise InvalidArgument(
-                    f"{name} is a pipe or a device, which can't be read at any place; copy it to a file"
-                )
-            size = about.st_size
+        with open(name, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
             if dtype is None:
                 start = file.read(len(_MAGIC) + 2)
                 found = _npy(name, start, file.read, size)
@@ -134,11 +141,6 @@ def describe(
         raise InvalidArgument(f"{name} is a .npy file, which says itself what it holds; leave out --shape and --offset")
     _check_length(found, size)
     return found
-
-
-def _open_at_once(name: str, flags: int) -> int:
-    """A pipe that nobody writes to is waited for otherwise."""
-    return os.open(name, flags | os.O_NONBLOCK)
 
 
 def _check_length(file: ArrayFile, size: int) -> None:

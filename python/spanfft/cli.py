@@ -335,6 +335,10 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
     reports = [result.report] if comm is None else comm.gather(result.report)
     if rank != 0 or reports is None:
         return
+    if not options.quiet and not options.json:
+        for note in result.report["notes"]:
+            if note.startswith("left behind: "):
+                print(f"spanfft: {note}", file=sys.stderr)
     if options.json:
         _print_json(_transform_json(result, reports))
     elif not options.quiet and not options.dry_run:

@@ -42,25 +42,40 @@ index_t direct_alignment(int descriptor, index_t& address_alignment) {
     return kSlackBytes;  // a wrong guess costs an EINVAL and the buffered path, nothing else
 }
 
+// Opens without waiting for a FIFO's other end, for which there is no other way to ask; io_uring would take it for
+// more.
+int open_unwaiting(const std::string& path, int flags) {
+    const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor >= 0) (void)fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+    return descriptor;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FileStore>> FileStore::open_input(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = open_unwaiting(path, O_RDONLY);
     if (descriptor < 0) return error_errno(Code::io_error, errno, "could not open " + path);
     struct stat info;
     if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
-        const int failure = S_ISREG(info.st_mode) ? errno : EINVAL;
         ::close(descriptor);
-        return error_errno(Code::io_error, failure, path + " is not a regular file");
+        return error(Code::io_error, path, " is not a regular file, which an input has to be; copy it into one");
     }
     auto store = adopt(descriptor, path, static_cast<index_t>(info.st_size));
     // Panels are read in strides that the kernel would take for random; reading ahead would only read twice.
     if (store.ok()) (void)posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
+    if (store.ok()) store.value()->modified_ = info.st_mtim;
     return store;
 }
 
+bool FileStore::unchanged() const {
+    struct stat now;
+    return fstat(buffered_, &now) != 0 ||
+           (now.st_mtim.tv_sec == modified_.tv_sec && now.st_mtim.tv_nsec == modified_.tv_nsec &&
+            static_cast<index_t>(now.st_size) == size_bytes_);
+}
+
 Result<std::unique_ptr<FileStore>> FileStore::open_output(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    const int descriptor = open_unwaiting(path, O_RDWR | O_NOFOLLOW);
     struct stat info;
     if (descriptor < 0 || fstat(descriptor, &info) != 0) {
         const int failure = errno;
@@ -76,7 +91,7 @@ Result<std::unique_ptr<FileStore>> FileStore::adopt(int descriptor, const std::s
     store->buffered_ = descriptor;
     store->size_bytes_ = size_bytes;
     const int access = fcntl(descriptor, F_GETFL) & O_ACCMODE;
-    const int direct = ::open(path.c_str(), access | O_DIRECT | O_CLOEXEC | O_NOFOLLOW * (access == O_RDWR));
+    const int direct = open_unwaiting(path, access | O_DIRECT | O_NOFOLLOW * (access == O_RDWR));
     if (direct < 0) return store;  // tmpfs before Linux 6.6, some network file systems
     struct stat mine, theirs;
     const bool same = fstat(descriptor, &mine) == 0 && fstat(direct, &theirs) == 0 && mine.st_ino == theirs.st_ino &&

@@ -10,6 +10,7 @@
 // end is Code::corrupt_data, never zeros.
 #pragma once
 
+#include <ctime>
 #include <memory>
 
 #include "disk/store.hpp"
@@ -41,6 +42,7 @@ class FileStore : public Store {
     index_t size_bytes() const override { return size_bytes_; }
     std::string describe() const override;
     int descriptor() const { return buffered_; }
+    bool unchanged() const;  // an input's size and time of modification, since it was opened
     int direct_descriptor() const { return direct_; }
     bool direct() const { return direct_ >= 0; }
     FileStore* file() override { return this; }
@@ -66,6 +68,7 @@ class FileStore : public Store {
     std::string path_;
     int buffered_ = -1, direct_ = -1;
     index_t size_bytes_ = 0;
+    timespec modified_{};  // of an input
     index_t address_alignment_ = kSlackBytes, offset_alignment_ = kSlackBytes;
     std::atomic<index_t> cached_bytes_{0};
 };

@@ -12,6 +12,7 @@
 
 #include "disk/checksum.hpp"
 #include "disk/output_file.hpp"
+#include "disk/own_file.hpp"
 
 namespace spanfft {
 
@@ -75,22 +76,22 @@ std::string journal_value(const std::vector<std::string>& lines, const std::stri
 }
 
 Result<std::vector<std::string>> Journal::peek(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (descriptor < 0 && errno == ENOENT) return std::vector<std::string>();
-    if (descriptor < 0) return error_errno(Code::io_error, errno, "could not open the journal " + path);
-    const auto text = read_all(descriptor, path);
-    ::close(descriptor);
-    if (!text.ok()) return text.status();
+    struct stat info;
+    if (lstat(path.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) return std::vector<std::string>();
+    const auto file = open_own_file(path, false);
+    if (!file.ok()) return error(file.status().code(), "the journal: ", file.status().message());
+    SPANFFT_ASSIGN(const std::string text, read_all(file.value().descriptor(), path));
     index_t whole = 0;
-    return parse_journal(text.value(), path, whole);
+    return parse_journal(text, path, whole);
 }
 
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& path, bool discard) {
     for (int attempt = 0; attempt < 100; ++attempt) {
         std::unique_ptr<Journal> journal(new Journal());
         journal->path_ = path;
-        journal->descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (journal->descriptor_ < 0) return error_errno(Code::io_error, errno, "could not open the journal " + path);
+        auto file = open_or_make_own_file(path);
+        if (!file.ok()) return error(file.status().code(), "the journal: ", file.status().message());
+        journal->descriptor_ = file.value().release();
         const int failed = flock(journal->descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
         if (failed == EWOULDBLOCK) {
             const auto lines = peek(path);

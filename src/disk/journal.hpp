@@ -2,8 +2,9 @@
 //
 // Method: lines of text, each followed by " #" and its checksum in hex. A line is appended and flushed before the next,
 // so a killed run or a power cut can spoil only the last one, which is ignored and cut off. Of lines that are appended
-// together to an empty journal the first is written when the others are on the disk; until then it says nothing. The file is locked with
-// flock while a run holds it: the lock dies with its process. A line "run PID TIME" says whose it is.
+// together to an empty journal the first is written when the others are on the disk; until then it says nothing. The
+// file is locked with flock while a run holds it: the lock dies with its process. A line "run PID TIME" says whose it
+// is. Nobody but its user can read it, and another user's is never believed (own_file.hpp).
 // Invariant: a spoiled line that others follow is an error (Code::corrupt_data), never skipped.
 #pragma once
 

@@ -15,6 +15,7 @@
 #include <random>
 #include <vector>
 
+#include "disk/own_file.hpp"
 #include "disk/striped_store.hpp"
 
 namespace spanfft {
@@ -27,6 +28,18 @@ constexpr size_t kNameBytes = 255;  // what file systems allow
 
 bool ends_with(const std::string& text, const std::string& suffix) {
     return text.size() >= suffix.size() && text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+// umask() can't tell without changing it, for an instant in which other threads may make files.
+mode_t current_umask() {
+    std::FILE* const status = std::fopen("/proc/self/status", "re");
+    unsigned mask = 077;
+    std::array<char, 256> line{};
+    bool found = false;
+    while (status && !found && std::fgets(line.data(), static_cast<int>(line.size()), status))
+        found = std::sscanf(line.data(), "Umask: %o", &mask) == 1;
+    if (status) (void)std::fclose(status);
+    return found ? static_cast<mode_t>(mask) : 077;
 }
 
 std::string name_of(const std::string& path) {
@@ -62,7 +75,7 @@ Result<LockedFile> create_locked(const std::string& folder, const std::string& s
         const std::string tail = "." + random_letters() + suffix;
         LockedFile file;
         file.path = folder + "/." + stem.substr(0, kNameBytes - 1 - tail.size()) + tail;
-        file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (file.descriptor < 0 && errno == EEXIST) continue;
         if (file.descriptor < 0) return error_errno(Code::io_error, errno, "could not create a file in " + folder);
         const int failed = flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
@@ -198,23 +211,28 @@ std::vector<Demand> scratch_demands(const std::vector<std::string>& folders, con
     return demands;
 }
 
-// A new file of this name, instead of what it led to, or the one that is there.
-// whole_bytes: what publish() shortens it to, behind which there is nothing of value any more when it has.
-Result<std::unique_ptr<FileStore>> kept_file(const std::string& path, index_t whole_bytes, index_t bytes, bool reopen) {
-    if (reopen) {
-        struct stat info;
-        const bool shortened = stat(path.c_str(), &info) == 0 && info.st_size == whole_bytes && whole_bytes < bytes;
-        if (shortened && truncate(path.c_str(), bytes) != 0)
-            return error_errno(Code::io_error, errno, "could not write " + path);
-        SPANFFT_ASSIGN(auto store, FileStore::open_output(path));
-        if (store->size_bytes() == bytes) return store;
-        return error(Code::corrupt_data, path, " has ", store->size_bytes(), " bytes, but the run that left it made ",
-                     bytes, "; begin anew with restart");
+// The one that is there. whole_bytes: what publish() shortens it to, behind which there is nothing of value any more
+// when it has; < 0: it has not.
+Result<std::unique_ptr<FileStore>> reopen_kept(const std::string& path, index_t whole_bytes, index_t bytes) {
+    SPANFFT_ASSIGN(OwnFile file, open_own_file(path, true));
+    if (file.bytes() == whole_bytes && ftruncate(file.descriptor(), marked_bytes(bytes)) != 0)
+        return error_errno(Code::io_error, errno, "could not write " + path);
+    if (file.bytes() != whole_bytes && file.bytes() != marked_bytes(bytes)) {
+        return error(Code::corrupt_data, path, " has ", file.bytes(), " bytes, but the run that left it made ",
+                     marked_bytes(bytes));
     }
-    (void)unlink(path.c_str());
-    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    return FileStore::adopt(file.release(), path, bytes);
+}
+
+// A new file of this name, instead of what it led to, or the one that is there; with a mark behind.
+Result<std::unique_ptr<FileStore>> kept_file(const std::string& path, const OutputRequest& request, index_t whole_bytes,
+                                             index_t bytes) {
+    if (request.reopen) return reopen_kept(path, whole_bytes, bytes);
+    unlink_own(path);
+    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (descriptor < 0) return error_errno(Code::io_error, errno, "could not create " + path);
-    const Status reserved = reserve(descriptor, bytes, path);
+    Status reserved = reserve(descriptor, marked_bytes(bytes), path);
+    if (reserved.ok()) reserved = write_mark(descriptor, mark_offset(bytes), {request.run, 0, 0}, path);
     if (!reserved.ok()) {
         ::close(descriptor);
         (void)unlink(path.c_str());
@@ -245,13 +263,13 @@ std::array<Part, 3> parts_of(const OutputRequest& request, const std::vector<std
     return parts;
 }
 
-Result<std::unique_ptr<Store>> create_part(const Part& part, bool reopen) {
+Result<std::unique_ptr<Store>> create_part(const Part& part, const OutputRequest& request) {
     std::vector<std::unique_ptr<Store>> disks;
     for (size_t i = 0; i < part.demands.size(); ++i) {
         const Demand& demand = part.demands[i];
         SPANFFT_ASSIGN(std::unique_ptr<Store> disk, part.kept.empty()
                                                         ? create_scratch_file(demand.folder, part.stem, demand.bytes)
-                                                        : kept_file(part.kept[i], demand.bytes, demand.bytes, reopen));
+                                                        : kept_file(part.kept[i], request, -1, demand.bytes));
         disks.push_back(std::move(disk));
     }
     if (disks.empty()) return std::unique_ptr<Store>();
@@ -302,10 +320,41 @@ std::string folder_of(const std::string& path) {
     return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+Result<std::string> behind_links(const std::string& path) {
+    constexpr int kMostLinks = 40;  // as the kernel has it
+    std::string at = path;
+    for (int i = 0; i < kMostLinks; ++i) {
+        struct stat link, folder;
+        if (lstat(at.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return at;
+        // As Linux itself does with fs.protected_symlinks.
+        const bool shared = stat(folder_of(at).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) != 0 &&
+                            (folder.st_mode & S_IWOTH) != 0 && folder.st_uid != link.st_uid;
+        if (shared && link.st_uid != geteuid()) {
+            return error(Code::io_error, at, " is a link of another user (number ", link.st_uid,
+                         ") in a folder that everyone can write, and is not followed; give another output");
+        }
+        std::array<char, 4097> target{};
+        const ssize_t bytes = readlink(at.c_str(), target.data(), target.size() - 1);
+        if (bytes < 0) return error_errno(Code::io_error, errno, "could not read the link " + at);
+        const std::string text(target.data(), static_cast<size_t>(bytes));
+        at = text[0] == '/' ? text : folder_of(at) + "/" + text;
+    }
+    return error(Code::io_error, path, " leads to more than ", kMostLinks, " links, one after the other");
+}
+
 bool same_file(const std::string& a, const std::string& b) {
     struct stat first, second;
     return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 && first.st_ino == second.st_ino &&
            first.st_dev == second.st_dev;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    DIR* const entries = opendir(folder.c_str());
+    if (!entries) return names;
+    while (const dirent* entry = readdir(entries)) names.emplace_back(entry->d_name);
+    closedir(entries);
+    return names;
 }
 
 int remove_stale_files(const std::string& folder) {
@@ -370,6 +419,7 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
     if (!request.reopen) SPANFFT_TRY(check_space(demands, request.what));
 
     output->path_ = request.path;
+    output->permissions_of_ = request.permissions_of.empty() ? request.input_path : request.permissions_of;
     output->payload_offset_bytes_ = header_bytes;
     output->whole_bytes_ = whole_bytes;
     if (request.kept) {
@@ -379,7 +429,8 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
             if (part.bytes > 0)
                 output->kept_scratch_.insert(output->kept_scratch_.end(), part.kept.begin(), part.kept.end());
         }
-        SPANFFT_ASSIGN(output->store_, kept_file(output->partial_path_, whole_bytes, bytes, request.reopen));
+        SPANFFT_ASSIGN(output->store_,
+                       kept_file(output->partial_path_, request, request.published ? whole_bytes : -1, bytes));
     } else {
         SPANFFT_ASSIGN(const LockedFile file, create_locked(folder, name, kPartialSuffix));
         output->partial_path_ = file.path;  // from here on the destructor removes it
@@ -387,9 +438,15 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
         SPANFFT_TRY(reserve(file.descriptor, bytes, request.path));
         SPANFFT_ASSIGN(output->store_, FileStore::open_output(file.path));
     }
-    SPANFFT_ASSIGN(output->scratch_, create_part(parts[0], request.reopen));
-    SPANFFT_ASSIGN(output->staged_input_, create_part(parts[1], request.reopen));
-    SPANFFT_ASSIGN(output->staged_output_, create_part(parts[2], request.reopen));
+    SPANFFT_ASSIGN(output->scratch_, create_part(parts[0], request));
+    SPANFFT_ASSIGN(output->staged_input_, create_part(parts[1], request));
+    SPANFFT_ASSIGN(output->staged_output_, create_part(parts[2], request));
+    if (request.kept) {
+        output->add_marked(*output->store_, {output->partial_path_});
+        if (output->scratch_) output->add_marked(*output->scratch_, parts[0].kept);
+        if (output->staged_input_) output->add_marked(*output->staged_input_, parts[1].kept);
+        if (output->staged_output_) output->add_marked(*output->staged_output_, parts[2].kept);
+    }
     output->keep_ = false;
     if (request.reopen) return output;
     for (index_t done = 0; done < header_bytes;) {
@@ -421,10 +478,63 @@ OutputFile::~OutputFile() {
     if (lock_ >= 0) ::close(lock_);
 }
 
+void OutputFile::add_marked(Store& store, const std::vector<std::string>& paths) {
+    for (int i = 0; i < store.disks(); ++i) {
+        FileStore* const file = store.disk(i).file();
+        marked_.push_back({paths[static_cast<size_t>(i)], file->descriptor(), mark_offset(file->size_bytes())});
+    }
+}
+
+Status OutputFile::mark(const KeptMark& mark) {
+    for (const Marked& file : marked_) SPANFFT_TRY(write_mark(file.descriptor, file.offset_bytes, mark, file.path));
+    return {};
+}
+
+std::vector<std::string> OutputFile::kept_paths() const {
+    std::vector<std::string> paths;
+    for (const Marked& file : marked_) paths.push_back(file.path);
+    return paths;
+}
+
+std::string OutputFile::missing() const {
+    for (const Marked& file : marked_) {
+        if (!leads_to(file.path, file.descriptor)) return file.path;
+    }
+    return "";
+}
+
+namespace {
+
+// Of a new output: what the umask and the input say; else what the one before had. A group's rights are kept where the
+// file can be given that group.
+Status give_mode(int descriptor, const std::string& path, const std::string& input_path) {
+    struct stat before, input, now;
+    if (fstat(descriptor, &now) != 0) return error_errno(Code::io_error, errno, "could not examine " + path);
+    mode_t mode = 0666;
+    if (stat(path.c_str(), &before) == 0) {
+        mode = before.st_mode & 0777;
+        if (before.st_gid != now.st_gid && fchown(descriptor, static_cast<uid_t>(-1), before.st_gid) != 0)
+            mode &= static_cast<mode_t>(~0070);
+    } else {
+        const mode_t mask = current_umask();
+        mode &= ~mask;
+        const bool known = !input_path.empty() && stat(input_path.c_str(), &input) == 0;
+        if (known && (input.st_mode & 0040) == 0) mode &= static_cast<mode_t>(~0060);
+        if (known && (input.st_mode & 0004) == 0) mode &= static_cast<mode_t>(~0006);
+    }
+    // The file is this user's, so only a file system that has no such rights of its own (vfat) refuses.
+    if (fchmod(descriptor, mode) == 0 || errno == EPERM || errno == ENOTSUP) return {};
+    return error_errno(Code::io_error, errno, "could not set who may read " + path);
+}
+
+}  // namespace
+
 Status OutputFile::publish() {
-    if (store_->size_bytes() > whole_bytes_ && ftruncate(store_->descriptor(), whole_bytes_) != 0) {
+    const bool longer = !marked_.empty() || store_->size_bytes() > whole_bytes_;
+    if (longer && ftruncate(store_->descriptor(), whole_bytes_) != 0) {
         return error_errno(Code::io_error, errno, cat("could not shorten ", partial_path_, " to ", whole_bytes_));
     }
+    SPANFFT_TRY(give_mode(store_->descriptor(), path_, permissions_of_));
     SPANFFT_TRY(store_->sync());
     if (rename(partial_path_.c_str(), path_.c_str()) != 0) {
         return error_errno(Code::io_error, errno, "could not give the finished output its name " + path_);

@@ -5,8 +5,11 @@
 // whatever happens. A lock dies with its process: whoever starts next in a folder removes partial files that
 // nobody holds. Between creating a file and locking it another start may take it for a dead run's: after locking,
 // the creator looks whether its name still leads to its file, and begins again if not.
-// A run with a journal gives both names that a later one can find (KeptFiles) and leaves them there when it fails.
-// Invariant: at every instant the output's name leads to what was there before, or to the whole new file.
+// A run with a journal gives both names that a later one can find (KeptFiles), with marks of the moment that they are
+// of (kept_mark.hpp), and leaves them there when it fails. Until it has its name only its user can read an output, and
+// scratch always.
+// Invariant: at every instant the output's name leads to what was there before, or to the whole new file, which nobody
+// can read who could not read the old one, or the input where there was none.
 #pragma once
 
 #include <memory>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "disk/file_store.hpp"
+#include "disk/kept_mark.hpp"
 
 namespace spanfft {
 
@@ -24,12 +28,18 @@ int remove_stale_files(const std::string& folder);
 // Whether two paths lead to the same existing file.
 bool same_file(const std::string& a, const std::string& b);
 
+std::vector<std::string> names_in(const std::string& folder);  // none where it can't be read
+
 // Whether a name still leads to the file that is open.
 bool leads_to(const std::string& path, int descriptor);
 
 Status sync_folder(const std::string& folder);  // names in it survive a power cut
 
 std::string folder_of(const std::string& path);  // "." when path names none
+
+// Where an output of this name goes: a symbolic link's target, whether it is there or not, else the path itself. A link
+// that somebody else has put into a folder that everyone can write is refused.
+Result<std::string> behind_links(const std::string& path);
 
 // A hidden name beside a file, of its own name and `tail`, cut where a name can't be so long.
 std::string hidden_beside(const std::string& path, const std::string& tail);
@@ -52,8 +62,9 @@ Status no_lock(int errno_value, const std::string& what);
 
 struct OutputRequest {
     std::string path;
-    std::string input_path;  // refused when it is the same file; may be empty
-    std::string header;      // written in front of the payload
+    std::string input_path;      // refused when it is the same file; may be empty
+    std::string permissions_of;  // a new output is readable to nobody whom this is not; empty: the input
+    std::string header;          // written in front of the payload
     index_t payload_bytes = 0;
     // A disk each, ideally; over several, scratch is striped (striped_store.hpp). Empty: the output's folder.
     std::vector<std::string> scratch_folders;
@@ -65,7 +76,9 @@ struct OutputRequest {
     index_t staged_input_bytes = 0, staged_output_bytes = 0;
     index_t extra_bytes = 0;  // behind the payload, until the output is published
     std::optional<KeptFiles> kept = {};
+    uint64_t run = 0;                 // in the marks of kept files
     bool reopen = false;              // kept files of a run that did not end
+    bool published = false;           // nearly: the output may have been shortened to what it is when it is whole
     const char* what = "the output";  // for messages
 };
 
@@ -80,6 +93,9 @@ class OutputFile {
     static Result<std::unique_ptr<OutputFile>> create(const OutputRequest& request);
     ~OutputFile();  // removes the partial file unless publish() succeeded, and kept scratch
     void keep(bool whether = true) { keep_ = whether; }  // nothing is removed: a later run reopens it
+    Status mark(const KeptMark& mark);                   // all kept files
+    std::string missing() const;                         // a kept file whose name is gone, or ""
+    std::vector<std::string> kept_paths() const;
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
@@ -105,6 +121,14 @@ class OutputFile {
     bool published_ = false, keep_ = false;
     std::vector<std::string> kept_scratch_;  // paths of all of them
     index_t whole_bytes_ = 0;
+    std::string permissions_of_;  // a new output has at most
+    struct Marked {
+        std::string path;
+        int descriptor = -1;
+        index_t offset_bytes = 0;
+    };
+    std::vector<Marked> marked_;
+    void add_marked(Store& store, const std::vector<std::string>& paths);
 };
 
 }  // namespace spanfft

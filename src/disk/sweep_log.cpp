@@ -41,7 +41,8 @@ void SweepLog::serve() {
         if (!busy_) return;
         const index_t panels = asked_;
         lock.unlock();
-        Status status = sweep_.target->sync();
+        Status status = sink_.before_flush();
+        if (status.ok()) status = sweep_.target->sync();
         if (status.ok()) status = sink_.append(line_);
         lock.lock();
         busy_ = false;

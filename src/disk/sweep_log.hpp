@@ -22,10 +22,12 @@
 
 namespace spanfft {
 
-// Where lines go; append() returns when the line would survive a power cut.
+// Where lines go; append() returns when the line would survive a power cut. before_flush(): all is written that the
+// next line speaks of, and is about to be flushed.
 class LineSink {
   public:
     virtual ~LineSink() = default;
+    virtual Status before_flush() { return {}; }
     virtual Status append(const std::string& line) = 0;
 };
 

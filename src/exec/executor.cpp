@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "comm/counted_comm.hpp"
 #include "comm/rank_cpus.hpp"
@@ -246,7 +247,13 @@ Result<std::unique_ptr<BlockWork>> Executor::make_work(const FileRequest& reques
     return work;
 }
 
-Status Executor::transform_file(const FileRequest& request) {
+Status Executor::transform_file(const FileRequest& asked_for) {
+    FileRequest request = asked_for;
+    if (!request.in_place && !request.write_box) {
+        auto target = behind_links(request.output_path);
+        SPANFFT_TRY(agree(*comm_, target.status()));
+        request.output_path = std::move(target).value();
+    }
     RunContext context = make_context();
     const TraceScope scope(context.trace, "transform_file", TraceCategory::run);
     Status status;
@@ -339,6 +346,7 @@ Status Executor::run_with_file(const FileRequest& request, BlockWork& work, RunC
     std::optional<PassRun> passes;
     if (!examine_passes(*plan_).sweeps.empty()) passes.emplace(*plan_, context, request.checksums, nullptr);
     SPANFFT_TRY(run_steps(context, true, passes ? &*passes : nullptr));
+    SPANFFT_TRY(agree(*comm_, stores.check_input_unchanged()));
     const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
     SPANFFT_TRY(agree(*comm_, shared ? shared->sync() : Status()));
     Status published = output ? stores.finish(*output) : Status();
@@ -380,11 +388,23 @@ JournalledRun::Request Executor::journal_request(const FileRequest& request) con
     return journalled;
 }
 
+// What runs have left that no run will find, where this one looks.
+void Executor::note_moved_away(const FileRequest& request) {
+    std::vector<std::string> folders = request.scratch_folders;
+    if (!request.write_box) folders.push_back(folder_of(request.output_path));
+    std::set<std::string> seen;
+    for (const std::string& folder : folders) {
+        if (!seen.insert(whole_path(folder)).second) continue;
+        for (std::string& sentence : moved_away(folder)) run_notes_.push_back(std::move(sentence));
+    }
+}
+
 // One process; the input is open.
 Status Executor::run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores) {
     const bool panels = why_no_journal(request).empty();
     const PassLayout layout = examine_passes(*plan_, request.in_place && panels);
     JournalledRun::Request journalled = journal_request(request);
+    note_moved_away(request);
     journalled.output = request.in_place ? stores.in_place_request(layout) : stores.output_request();
     SPANFFT_ASSIGN(const auto run, JournalledRun::open(*plan_, layout, journalled));
     if (request.in_place) {
@@ -417,12 +437,13 @@ Status Executor::run_in_journal(BlockWork& work, RunContext& context, RunStores&
     std::optional<PassRun> passes;
     Status status;
     if (!examine_passes(*plan_).sweeps.empty()) {
-        passes.emplace(*plan_, context, checksums, panels ? &run.journal() : nullptr);
+        passes.emplace(*plan_, context, checksums, panels ? &run : nullptr);
         if (panels) status = passes->resume(run.progress());  // first: what is done is known whatever fails then
         if (status.ok()) status = passes->started();
         if (status.ok() && panels) resumed_bytes_ = context.done_bytes = passes->skipped_bytes(*plan_);
     }
     if (status.ok()) status = run_steps(context, true, passes ? &*passes : nullptr);
+    if (status.ok() && !run.input()) status = stores.check_input_unchanged();
     return status.ok() ? status : run.give_up(status, panels ? passes->durable_panels() : 0);
 }
 

@@ -91,6 +91,7 @@ class Executor {
     Status run_steps(RunContext& context, bool agree_each, const PassRun* passes);
     Result<std::unique_ptr<BlockWork>> make_work(const FileRequest& request) const;
     Status run_on_stores(const FileRequest& request, BlockWork& work, RunContext& context);
+    void note_moved_away(const FileRequest& request);
     std::string why_no_journal(const FileRequest& request) const;
     JournalledRun::Request journal_request(const FileRequest& request) const;
     Status run_with_file(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores);

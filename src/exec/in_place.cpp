@@ -4,7 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
+
+#include "disk/checksum.hpp"
 
 namespace spanfft {
 
@@ -44,44 +45,116 @@ Status check_in_place(const Plan& plan, bool journal) {
                  way_out);
 }
 
-std::string whole_path(const std::string& path) {
-    char* const real = realpath(path.c_str(), nullptr);
-    if (!real) return path;
-    const std::string text = real;
-    std::free(real);
-    return text;
-}
-
 std::string in_place_journal(const std::string& path) { return hidden_beside(whole_path(path), ".spanfft-in-place"); }
+
+std::string in_place_line(index_t offset_bytes, index_t bytes) { return cat("in-place ", offset_bytes, " ", bytes); }
 
 namespace {
 
-// Word `index` of a line: "input SIZE TIME INODE SAMPLES PATH".
-std::string word(const std::string& line, int index) {
-    TextReader in(line);
-    std::string text;
-    for (int i = 0; i <= index; ++i) in >> text;
-    return text;
+// What ends sentences about files that must not be thrown away.
+const std::string kWayBack = "; a copy of the array as it was, under a name of its own, can be used";
+
+uint64_t run_of(const std::vector<std::string>& lines) {
+    uint64_t run = 0;
+    return parse_hex(journal_value(lines, "marks"), run) ? run : 0;
+}
+
+Status half_overwritten(const std::string& path, const OverwriteMark& mark) {
+    const bool here = mark.journal == in_place_journal(path);
+    return error(Code::corrupt_data, path, " is half overwritten by a run in place that did not end: '", mark.problem,
+                 here ? "'; the same command in place goes on from there (its journal is "
+                      : "'; it had another name or folder then: give it that back, and the same command in place goes "
+                        "on from there (its journal is ",
+                 mark.journal, "), and nothing else makes the file whole", kWayBack);
+}
+
+// Lines of journals that may be about this file: its own, and on file systems without attributes (or where they were
+// lost) those of this folder that speak of it under another name.
+Result<std::vector<std::vector<std::string>>> journals_about(const std::string& path) {
+    std::vector<std::vector<std::string>> found;
+    SPANFFT_ASSIGN(std::vector<std::string> own, Journal::peek(in_place_journal(path)));
+    found.push_back(std::move(own));
+    struct stat info;
+    if (stat(path.c_str(), &info) != 0) return found;
+    const std::string folder = folder_of(whole_path(path)), suffix = ".spanfft-in-place";
+    const std::string now = cat("input ", info.st_size, " - ", info.st_ino);
+    for (const std::string& name : names_in(folder)) {
+        if (name.size() <= suffix.size() || name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
+            continue;
+        auto lines = Journal::peek(folder + "/" + name);
+        if (lines.ok() && same_input_file("input " + journal_value(lines.value(), "input"), now))
+            found.push_back(std::move(lines).value());
+    }
+    return found;
+}
+
+OverwriteMark mark_of(const std::vector<std::string>& lines) {
+    return {run_of(lines), path_from_line(journal_value(lines, "journal")), journal_value(lines, "problem")};
+}
+
+Status perhaps_half_overwritten(const std::string& path, const std::vector<std::string>& lines) {
+    return error(Code::corrupt_data, path,
+                 " may be half overwritten, or a copy of a file that is, by a run in place: '",
+                 journal_value(lines, "problem"), "', whose journal is in its folder (of ",
+                 path_from_line(journal_value(lines, "journal")),
+                 "); go on with the original, or if this is another array, take that journal away");
+}
+
+// Without a mark, by the lines of a journal that may be about the file.
+Status judge(const std::string& path, const std::vector<std::string>& lines) {
+    if (in_place_state(lines) != InPlaceState::overwriting) return {};
+    TextReader in(journal_value(lines, "in-place"));
+    index_t offset_bytes = 0, bytes = 0;
+    in >> offset_bytes >> bytes;
+    SPANFFT_ASSIGN(const std::string now, input_line(path, offset_bytes, bytes));
+    const std::string then = "input " + journal_value(lines, "input");
+    // With attributes it would have its mark: the inode is another file's now, or nothing was written yet.
+    if (same_input_file(then, now) && !has_attributes(path)) return half_overwritten(path, mark_of(lines));
+    return same_size(then, now) && !same_samples(then, now) ? perhaps_half_overwritten(path, lines) : Status();
 }
 
 }  // namespace
 
-bool same_input_file(const std::string& found, const std::string& now) {
-    return word(found, 1) == word(now, 1) && word(found, 3) == word(now, 3);
+Status check_not_half_overwritten(const std::string& path) {
+    SPANFFT_ASSIGN(const auto journals, journals_about(path));
+    if (const auto mark = overwrite_mark(path)) {
+        const bool ended = in_place_state(journals[0]) == InPlaceState::finished && run_of(journals[0]) == mark->run;
+        return ended ? Status() : half_overwritten(path, *mark);
+    }
+    for (const auto& lines : journals) SPANFFT_TRY(judge(path, lines));
+    return {};
 }
 
-bool same_samples(const std::string& found, const std::string& now) { return word(found, 4) == word(now, 4); }
-
-Status check_not_half_overwritten(const std::string& path) {
-    const std::string journal = in_place_journal(path);
-    SPANFFT_ASSIGN(const std::vector<std::string> lines, Journal::peek(journal));
+bool is_overwritten_by(const std::string& path, const std::vector<std::string>& lines) {
     struct stat info;
-    if (in_place_state(lines) != InPlaceState::overwriting || stat(path.c_str(), &info) != 0) return {};
-    if (!same_input_file("input " + journal_value(lines, "input"), cat("input ", info.st_size, " - ", info.st_ino)))
-        return {};  // another file has taken its name
-    return error(Code::corrupt_data, path, " is half overwritten by a run in place that did not end: '",
-                 journal_value(lines, "problem"), "'; the same command in place goes on from there (its journal is ",
-                 journal, "), and nothing else makes the file whole");
+    const std::string now = stat(path.c_str(), &info) == 0 ? cat("input ", info.st_size, " - ", info.st_ino) : "";
+    const bool same_file = same_input_file("input " + journal_value(lines, "input"), now);
+    const auto mark = overwrite_mark(path);
+    if (!mark) return same_file;
+    return mark->run != 0 && mark->run == run_of(lines) && (same_file || mark->journal == in_place_journal(path));
+}
+
+Status check_whose_overwriting(const std::string& path, const std::vector<std::string>& lines) {
+    SPANFFT_ASSIGN(const auto journals, journals_about(path));
+    const InPlaceState state = in_place_state(lines);
+    const auto mark = overwrite_mark(path);
+    if (mark && !is_overwritten_by(path, lines)) return half_overwritten(path, *mark);
+    if (mark && state == InPlaceState::untouched) {
+        return error(
+            Code::corrupt_data, path, " is half overwritten, but the journal ", mark->journal,
+            " does not say so: it has lost lines, or is of an earlier moment; put back the one that belongs to ",
+            "the file, and the same command goes on", kWayBack);
+    }
+    if (mark) return {};
+    struct stat info;
+    const bool attributes = has_attributes(path);
+    const std::string now = stat(path.c_str(), &info) == 0 ? cat("input ", info.st_size, " - ", info.st_ino) : "";
+    for (const auto& each : journals) {
+        const bool mine =
+            run_of(each) == run_of(lines) && same_input_file("input " + journal_value(each, "input"), now);
+        if (attributes || !mine) SPANFFT_TRY(judge(path, each));
+    }
+    return {};
 }
 
 Status copy_over(const CopyPlace& from, const CopyPlace& to, index_t bytes, char* memory, index_t memory_bytes,

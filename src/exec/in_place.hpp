@@ -4,8 +4,9 @@
 // is on the disk does the last one write over the input; where one sweep does it all, the whole output is copied over
 // the input in the end. Either way a run that is stopped while the input is half overwritten can go on from its journal
 // alone. The journal lies beside the file, under a name that the file's alone gives, so that whoever opens the file
-// next can look whether it is half overwritten.
-// Invariant: nothing is written to the input before the journal says that all it becomes is on the disk.
+// next can look whether it is half overwritten; and the file itself has a mark meanwhile (file_identity.hpp), by which
+// it is known under other names. Invariant: nothing is written to the input before the journal says that all it becomes
+// is on the disk.
 #pragma once
 
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "disk/journal.hpp"
 #include "disk/output_file.hpp"
+#include "exec/file_identity.hpp"
 #include "plan/plan.hpp"
 
 namespace spanfft {
@@ -31,17 +33,21 @@ std::string overwrites_line(int pass, index_t panels);
 // type.
 Status check_in_place(const Plan& plan, bool journal);
 
-// The file itself, whatever links lead to it.
-std::string whole_path(const std::string& path);
 std::string in_place_journal(const std::string& path);
 
-// Whether the journal's line of its input is about the file that `now` is the line of, though it be overwritten.
-bool same_input_file(const std::string& found, const std::string& now);
-// Whether both lines have the same checksum of samples: then what was overwritten has been put back.
-bool same_samples(const std::string& found, const std::string& now);
+// The journal's line that says which bytes of the file are overwritten.
+std::string in_place_line(index_t offset_bytes, index_t bytes);
 
-// An error where an unfinished run has half overwritten this file.
+// An error where an unfinished run has half overwritten this file, or one that it may be a copy of.
 Status check_not_half_overwritten(const std::string& path);
+
+// Whether it is the run of these lines that overwrites the file: by its inode, or by a mark that names the journal in
+// its place (of a file that went to another file system and back).
+bool is_overwritten_by(const std::string& path, const std::vector<std::string>& lines);
+
+// The same before a transform in place begins or goes on with what `lines` of the file's journal say: an error unless
+// it is their run that has half overwritten the file.
+Status check_whose_overwriting(const std::string& path, const std::vector<std::string>& lines);
 
 struct CopyPlace {
     Store* store = nullptr;

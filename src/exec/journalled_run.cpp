@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
+#include <random>
 
 #include "disk/checksum.hpp"
+#include "disk/own_file.hpp"
 #include "plan/user_files.hpp"
 
 namespace spanfft {
@@ -37,63 +40,50 @@ std::string in_a_line(const std::string& text) {
     return cat(hex_of(checksum(text.data(), static_cast<index_t>(text.size()))), " ", shown);
 }
 
-// Size, times and inode of the input, and a checksum of 64 of its blocks, the first and the last among them.
 Result<std::string> identity_of(const JournalledRun::Request& request) {
-    if (!request.input_identity.empty())
-        return cat("input function ", in_a_line(request.input_identity), " ", whole_path(request.input_path));
-    constexpr index_t kSamples = 64, kSampleBytes = 4096;
-    const int descriptor = ::open(request.input_path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat info;
-    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
-        const int why = errno;
-        if (descriptor >= 0) ::close(descriptor);
-        return error_errno(Code::io_error, why, "could not open " + request.input_path);
-    }
-    std::string samples;
-    const index_t last = std::max<index_t>(0, request.input_bytes - kSampleBytes);
-    for (index_t i = 0; i < kSamples; ++i) {
-        std::string block(static_cast<size_t>(kSampleBytes), '\0');
-        const index_t at = request.input_offset_bytes + last / (kSamples - 1) * i + (i + 1 == kSamples ? last % 63 : 0);
-        const ssize_t got = pread(descriptor, block.data(), block.size(), static_cast<off_t>(at));
-        if (got < 0) {
-            const int why = errno;
-            ::close(descriptor);
-            return error_errno(Code::io_error, why, "could not read " + request.input_path);
-        }
-        samples += hex_of(checksum(block.data(), got));
-    }
-    ::close(descriptor);
-    return cat("input ", info.st_size, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, " ", info.st_ino, " ",
-               hex_of(checksum(samples.data(), static_cast<index_t>(samples.size()))), " ",
-               whole_path(request.input_path));
+    if (request.input_identity.empty())
+        return input_line(request.input_path, request.input_offset_bytes, request.input_bytes);
+    return cat("input function ", in_a_line(request.input_identity), " ", path_in_line(whole_path(request.input_path)));
 }
 
-constexpr const char* kKept = "kept ";
-
-const std::string kKeptOutput = ".spanfft-kept-output";
-
-// Scratch and output, from the root, and what chunked arrays are copied into or out of.
-std::vector<std::string> paths_of(const KeptFiles& kept, bool staged_input, bool staged_output) {
-    std::vector<std::string> paths = kept.scratch;
-    if (staged_input) paths.insert(paths.end(), kept.staged_input.begin(), kept.staged_input.end());
-    if (staged_output) paths.insert(paths.end(), kept.staged_output.begin(), kept.staged_output.end());
-    paths.push_back(kept.output);
-    for (std::string& path : paths) path = cat(whole_path(folder_of(path)), "/", path.substr(path.rfind('/') + 1));
-    return paths;
+// Whether a line tells of progress: these are counted, and what is kept has their number.
+bool is_progress(const std::string& line) {
+    const std::string word = line.substr(0, line.find(' '));
+    return word == "panels" || word == "publish" || word == "finished" || word == "restored";
 }
 
-std::vector<std::string> kept_paths(const OutputRequest& request) {
-    return paths_of(*request.kept, request.staged_input_bytes > 0, request.staged_output_bytes > 0);
+index_t generation_of(const std::vector<std::string>& lines) {
+    return std::count_if(lines.begin(), lines.end(), is_progress);
+}
+
+// The rests of all lines "KEY REST".
+std::vector<std::string> values_of(const std::vector<std::string>& lines, const std::string& key) {
+    std::vector<std::string> values;
+    for (const std::string& line : lines) {
+        if (line.compare(0, key.size() + 1, key + " ") == 0) values.push_back(line.substr(key.size() + 1));
+    }
+    return values;
+}
+
+uint64_t new_run() {
+    std::random_device source;
+    const uint64_t run = (uint64_t{source()} << 32) ^ source() ^ static_cast<uint64_t>(getpid());
+    return run == 0 ? 1 : run;
 }
 
 constexpr size_t kProblemLine = 1, kInputLine = 2, kCallbacksLine = 5;
+
+// A path from the root, whether or not there is such a file.
+std::string in_its_folder(const std::string& path) {
+    return cat(whole_path(folder_of(path)), "/", path.substr(path.rfind('/') + 1));
+}
 
 Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout& layout,
                                              const JournalledRun::Request& request) {
     SPANFFT_ASSIGN(const std::string input, identity_of(request));
     const std::string& header = request.output.header;
     std::vector<std::string> lines = {
-        "spanfft-journal 3 " SPANFFT_VERSION,
+        "spanfft-journal 4 " SPANFFT_VERSION,
         "problem " + plan.problem.print(),
         input,
         "engines " + request.engines,
@@ -103,12 +93,11 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout&
         "callbacks " + (request.callbacks.empty() ? "none" : in_a_line(request.callbacks)),
         cat("packed ", request.packed_input ? "input" : "-", " ", request.packed_output ? "output" : "-"),
     };
-    std::string folders;
-    for (const std::string& folder : request.output.scratch_folders) folders += " " + whole_path(folder);
-    lines.push_back("scratch" + folders);
-    // So that whoever throws the run away finds them, whatever folders it has been given itself.
-    for (const std::string& path : kept_paths(request.output)) lines.push_back(kKept + path);
-    if (request.in_place) lines.push_back(cat("in-place from byte ", request.input_offset_bytes));
+    lines.push_back("journal " + path_in_line(in_its_folder(request.output.kept->journal)));
+    // So that whoever throws the run away finds what is there, whatever folders it has been given itself.
+    for (const std::string& folder : request.output.scratch_folders)
+        lines.push_back("scratch " + path_in_line(whole_path(folder)));
+    if (request.in_place) lines.push_back(in_place_line(request.input_offset_bytes, request.input_bytes));
     if (layout.overwrites_input) {
         const size_t before = layout.sweeps.size() - 2;
         lines.push_back(overwrites_line(static_cast<int>(before), layout.sweeps[before].panels));
@@ -131,6 +120,15 @@ Status differs(const std::string& found, const std::string& wanted, const std::s
                      "an unfinished run between these files was for another problem or budget: '",
                      found.substr(found.find(' ') + 1), "', not '", wanted.substr(wanted.find(' ') + 1),
                      "'; ask for that one to go on with it", ways);
+    }
+    if (word == "spanfft-journal") {
+        return error(Code::invalid_argument,
+                     "an unfinished run between these files is of another version of spanfft: '", found, "', now '",
+                     wanted, "'; go on with that version", ways);
+    }
+    if (word == "journal") {
+        return error(Code::invalid_argument, "an unfinished run of this file was in another folder: '", found,
+                     "', now '", wanted, "'; move it back to go on with it", ways);
     }
     const char* const what = word == "callbacks"                    ? "had other callbacks"
                              : word == "output" || word == "packed" ? "was to store its output otherwise"
@@ -159,21 +157,29 @@ KeptFiles kept_names(const std::string& input, index_t offset, const std::string
     return kept;
 }
 
-// Whether the output's partial file is there that a journal speaks of.
-bool has_output(const std::vector<std::string>& lines) {
-    return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
-        const std::string word = kKept;
-        const bool is_output = line.compare(0, word.size(), word) == 0 && line.size() > kKeptOutput.size() &&
-                               line.compare(line.size() - kKeptOutput.size(), kKeptOutput.size(), kKeptOutput) == 0;
-        return is_output && file_exists(line.substr(word.size()));
-    });
+// The names of what the run kept that a journal speaks of, in the folders that it names.
+KeptFiles kept_by(const std::vector<std::string>& lines, const JournalledRun::Request& request) {
+    std::vector<std::string> folders;
+    for (const std::string& folder : values_of(lines, "scratch")) folders.push_back(path_from_line(folder));
+    index_t offset = request.input_offset_bytes;
+    TextReader in(journal_value(lines, "in-place"));
+    if (index_t told = 0; in >> told) offset = told;
+    return kept_names(request.input_path, offset, request.output_path, folders, request.in_place,
+                      request.behind.has_value());
+}
+
+void unlink_all(const KeptFiles& kept) {
+    for (const auto* paths : {&kept.scratch, &kept.staged_input, &kept.staged_output}) {
+        for (const std::string& path : *paths) unlink_own(path);
+    }
+    unlink_own(kept.output);
 }
 
 // A run that was killed before its first panel was done, or after its output had its name, is none.
-bool has_begun(const std::vector<std::string>& lines, InPlaceState state) {
+bool has_begun(const std::vector<std::string>& lines, InPlaceState state, const KeptFiles& kept) {
     if (state != InPlaceState::untouched) return true;
     return !journal_value(lines, "panels").empty() && journal_value(lines, "finished").empty() &&
-           !(journal_value(lines, "publish") == "now" && !has_output(lines));
+           !(journal_value(lines, "publish") == "now" && !file_exists(kept.output));
 }
 
 }  // namespace
@@ -181,26 +187,42 @@ bool has_begun(const std::vector<std::string>& lines, InPlaceState state) {
 Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t input_offset_bytes,
                                       const std::string& output_path, const std::vector<std::string>& scratch_folders) {
     UnfinishedRun run;
-    const bool in_place = same_file(input_path, output_path);
-    const KeptFiles kept = kept_names(input_path, input_offset_bytes, output_path, scratch_folders, in_place, false);
-    SPANFFT_ASSIGN(const std::vector<std::string> lines, Journal::peek(kept.journal));
-    const InPlaceState state = in_place ? in_place_state(lines) : InPlaceState::untouched;
-    if (!has_begun(lines, state) || (state != InPlaceState::finished && !has_output(lines))) return run;
+    JournalledRun::Request request;
+    request.in_place = same_file(input_path, output_path);
+    request.input_path = input_path;
+    request.input_offset_bytes = input_offset_bytes;
+    SPANFFT_ASSIGN(request.output_path, request.in_place ? output_path : behind_links(output_path));
+    const std::string journal =
+        kept_names(input_path, input_offset_bytes, request.output_path, scratch_folders, request.in_place, false)
+            .journal;
+    SPANFFT_ASSIGN(const std::vector<std::string> lines, Journal::peek(journal));
+    request.behind.emplace();  // where it is, an output behind a function has its file beside the journal
+    const KeptFiles behind = kept_by(lines, request);
+    request.behind.reset();
+    const KeptFiles kept = kept_by(lines, request);
+    const InPlaceState state = request.in_place ? in_place_state(lines) : InPlaceState::untouched;
+    const bool is_there = file_exists(kept.output) || file_exists(behind.output);
+    if (!has_begun(lines, state, file_exists(kept.output) ? kept : behind)) return run;
+    if (state != InPlaceState::finished && !is_there) return run;
     run.problem = journal_value(lines, "problem");
-    run.journal = kept.journal;
+    run.journal = journal;
     return run;
+}
+
+JournalledRun::JournalledRun(const Request& request, const PassLayout& layout)
+    : request_(request), overwrites_(layout.overwrites_input) {
+    for (const SweepShape& sweep : layout.sweeps) targets_.push_back(sweep.target);
+    last_sweep_ = targets_.empty() ? 0 : targets_.size() - 1;
 }
 
 Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, const PassLayout& layout,
                                                            const Request& request) {
-    std::unique_ptr<JournalledRun> run(new JournalledRun(request));
+    std::unique_ptr<JournalledRun> run(new JournalledRun(request, layout));
     OutputRequest& output = run->request_.output;
     output.kept = kept_names(request.input_path, request.input_offset_bytes, request.output_path,
                              output.scratch_folders, request.in_place, request.behind.has_value());
     (output.staged_output_bytes > 0 ? output.staged_output_bytes : output.extra_bytes) += layout.output_extra_bytes;
     if (output.scratch_bytes > 0) output.scratch_bytes += layout.scratch_extra_bytes;
-    run->overwrites_ = layout.overwrites_input;
-    run->last_sweep_ = layout.sweeps.empty() ? 0 : layout.sweeps.size() - 1;
     const std::string& journal = output.kept->journal;
     if (request.mode == JournalMode::resume && !file_exists(journal)) {
         return error(Code::invalid_argument, "there is no unfinished run from ", request.input_path, " to ",
@@ -220,7 +242,9 @@ Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, con
     if (earlier.ok()) run->earlier_ = earlier.value();
     // In place a journal may be all that makes a file whole, so it is looked into before it is thrown away.
     SPANFFT_ASSIGN(run->journal_, Journal::open(journal, request.mode == JournalMode::restart && !request.in_place));
-    SPANFFT_ASSIGN(output.reopen, run->goes_on(lines));
+    const auto goes_on = run->goes_on(lines);
+    if (!goes_on.ok() && run->journal_->lines().empty()) run->journal_->remove();  // it was made here
+    SPANFFT_ASSIGN(output.reopen, goes_on);
     if (run->state_ == InPlaceState::finished) return run;
     if (!output.reopen && request.mode == JournalMode::resume) {
         return error(Code::invalid_argument, "the unfinished run from ", request.input_path, " to ",
@@ -238,8 +262,11 @@ Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, con
 Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
     const std::vector<std::string>& found = journal_->lines();
     const bool restart = request_.mode == JournalMode::restart;
-    if (request_.in_place) state_ = spanfft::in_place_state(found);
-    const bool same_file = same_input_file("input " + journal_value(found, "input"), lines[kInputLine]);
+    if (request_.in_place) {
+        SPANFFT_TRY(check_whose_overwriting(request_.input_path, found));
+        state_ = spanfft::in_place_state(found);
+    }
+    const bool same_file = request_.in_place && is_overwritten_by(request_.input_path, found);
     if (restart && state_ == InPlaceState::overwriting && same_file) {
         return error(Code::invalid_argument, request_.input_path,
                      " is half overwritten by an unfinished run in place: '", journal_value(found, "problem"),
@@ -252,7 +279,7 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
         return false;
     }
     if (state_ == InPlaceState::finished) return true;
-    if (!has_begun(found, state_)) return false;
+    if (!has_begun(found, state_, kept_by(found, request_))) return false;
     const bool half = state_ == InPlaceState::overwriting && same_file;
     const std::string ways = half
                                  ? "; the file is half overwritten, and only the same command makes it whole"
@@ -262,6 +289,10 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
             return differs(found[i], lines[i], request_.input_path, ways);
     }
     progress_ = found;
+    generation_ = generation_of(found);
+    (void)parse_hex(journal_value(found, "marks"), run_);
+    request_.output.run = run_;
+    request_.output.published = !request_.in_place && !journal_value(found, "publish").empty();
     // The file is as it was before the last sweep, so that all of it must be written.
     restored_ = half && overwrites_ && same_samples("input " + journal_value(found, "input"), lines[kInputLine]);
     return true;
@@ -283,11 +314,88 @@ Status JournalledRun::reopen() {
     }
     output_ = std::move(reopened).value();
     output_->keep();
+    SPANFFT_TRY(check_marks());
+    if (state_ == InPlaceState::overwriting) SPANFFT_TRY(mark_input());
+    SPANFFT_TRY(output_->mark({run_, generation_, generation_}));
     if (restored_) {
         progress_.push_back(cat("restored ", last_sweep_));
-        SPANFFT_TRY(journal_->append(progress_.back()));
+        SPANFFT_TRY(note(progress_.back()));
     }
     return journal_->append(whose_run());
+}
+
+// Those that a sweep writes to, of what is kept.
+std::vector<std::string> JournalledRun::files_of(size_t sweep) const {
+    const OutputRequest& output = request_.output;
+    const Place target = sweep < targets_.size() ? targets_[sweep] : Place::array;
+    if (target == Place::array || (overwrites_ && sweep == last_sweep_)) return {};
+    if (target == Place::scratch) return output.kept->scratch;
+    if (target == Place::input) return output.kept->staged_input;
+    return output.staged_output_bytes > 0 ? output.kept->staged_output : std::vector<std::string>{output.kept->output};
+}
+
+// Before anything is written to what is kept: whether it is of the journal's run, and of its moment.
+Status JournalledRun::check_marks() const {
+    std::map<std::string, index_t> written;  // a file, and the last line about it
+    index_t line_number = 0;
+    for (const std::string& path : output_->kept_paths()) written[path] = 0;
+    for (const std::string& line : progress_) {
+        if (!is_progress(line)) continue;
+        ++line_number;
+        TextReader in(line);
+        std::string word;
+        size_t sweep = 0;
+        if (!(in >> word >> sweep) || word != "panels") continue;
+        for (const std::string& path : files_of(sweep)) written[path] = line_number;
+    }
+    const std::string ways =
+        state_ == InPlaceState::overwriting
+            ? cat("; ", request_.input_path, " is half overwritten: put all of them back as they were at one moment")
+            : "; restart begins anew";
+    for (const auto& [path, line] : written) {
+        SPANFFT_ASSIGN(const auto mark, read_mark(path));
+        if (!mark && request_.output.published && path == request_.output.kept->output) continue;  // it was cut off
+        if (!mark || mark->run != run_) {
+            return error(Code::corrupt_data, path, " is not what the run of the journal ", journal_->path(),
+                         " has kept: its mark is damaged, or one of them is a copy from elsewhere", ways);
+        }
+        if (mark->settled > generation_) {
+            return error(Code::corrupt_data, "the journal ", journal_->path(), " is older than ", path, ": it has ",
+                         generation_, " lines of progress, and the data that of ", mark->settled,
+                         "; it has lost lines, or is a copy of an earlier moment", ways);
+        }
+        if (mark->written < line) {
+            return error(Code::corrupt_data, path, " is older than the journal ", journal_->path(),
+                         ", which speaks of ", line, " lines of progress, and the data of ", mark->written,
+                         "; it is a copy of an earlier moment", ways);
+        }
+    }
+    return {};
+}
+
+Status JournalledRun::before_flush() { return output_->mark({run_, generation_ + 1, generation_}); }
+
+Status JournalledRun::append(const std::string& line) {
+    SPANFFT_TRY(journal_->append(line));
+    ++generation_;
+    SPANFFT_TRY(output_->mark({run_, generation_, generation_}));
+    if (!request_.in_place || state_ == InPlaceState::overwriting) return {};
+    earlier_.push_back(line);
+    if (spanfft::in_place_state(earlier_) != InPlaceState::overwriting) return {};
+    // The next write may be to the input.
+    state_ = InPlaceState::overwriting;
+    return mark_input();
+}
+
+Status JournalledRun::mark_input() {
+    return set_overwrite_mark(input_->descriptor(), {run_, journal_->path(), journal_value(earlier_, "problem")},
+                              request_.input_path);
+}
+
+// Of progress that no sweep makes.
+Status JournalledRun::note(const std::string& line) {
+    SPANFFT_TRY(before_flush());
+    return append(line);
 }
 
 Status JournalledRun::begin(const std::vector<std::string>& lines) {
@@ -296,13 +404,16 @@ Status JournalledRun::begin(const std::vector<std::string>& lines) {
     SPANFFT_TRY(journal_->clear());  // it must not speak of files that are gone
     unlink_kept();                   // an earlier run's, whose room this one may need
     Status noted = journal_->append(mine);
+    run_ = request_.output.run = new_run();
     if (noted.ok()) {
         auto made = OutputFile::create(request_.output);
         noted = made.status();
         if (noted.ok()) output_ = std::move(made).value();
     }
     std::vector<std::string> all = lines;
+    all.push_back("marks " + hex_of(run_));
     all.push_back(mine);
+    earlier_ = all;
     if (noted.ok()) noted = journal_->clear();
     if (noted.ok()) noted = journal_->append_all(all);
     if (noted.ok()) noted = sync_folder(folder_of(request_.output.kept->journal));
@@ -314,22 +425,10 @@ Status JournalledRun::begin(const std::vector<std::string>& lines) {
     return noted;
 }
 
-namespace {
-
-void unlink_kept_of(const std::vector<std::string>& lines) {
-    const std::string word = kKept;
-    for (const std::string& line : lines) {
-        const bool names_one = line.compare(0, word.size(), word) == 0 && line.find(".spanfft-kept-") != line.npos;
-        if (names_one) (void)unlink(line.substr(word.size()).c_str());
-    }
-}
-
-}  // namespace
-
 // What the journal speaks of, and what this run may have made.
 void JournalledRun::unlink_kept() {
-    unlink_kept_of(earlier_);
-    for (const std::string& path : kept_paths(request_.output)) (void)unlink(path.c_str());
+    unlink_all(kept_by(earlier_, request_));
+    unlink_all(*request_.output.kept);
 }
 
 // The journal after what it speaks of; then the files are closed, as it takes a while to free large ones, in which a
@@ -346,13 +445,14 @@ Status JournalledRun::overwrite(char* memory, index_t memory_bytes, RunContext& 
     if (!overwrites_) {
         if (state_ == InPlaceState::untouched) {
             SPANFFT_TRY(output_->store().sync());
-            SPANFFT_TRY(journal_->append("publish now"));
+            SPANFFT_TRY(note("publish now"));
         }
         SPANFFT_TRY(copy_over({&output_->store(), output_->payload_offset_bytes()},
                               {input_.get(), request_.input_offset_bytes}, request_.input_bytes, memory, memory_bytes,
                               context));
     }
-    return journal_->append("finished now");
+    SPANFFT_TRY(clear_overwrite_mark(input_->descriptor(), request_.input_path));
+    return note("finished now");
 }
 
 // What a later run finds in the journal is what it need not do again: pack a spectrum, whose last number is cut off
@@ -360,11 +460,11 @@ Status JournalledRun::overwrite(char* memory, index_t memory_bytes, RunContext& 
 Status JournalledRun::give_name(const std::function<Status()>& finish) {
     if (request_.behind) {
         SPANFFT_TRY(request_.behind->finish());
-        return journal_->append("finished now");
+        return note("finished now");
     }
     if (journal_value(progress_, "publish").empty()) {
         SPANFFT_TRY(finish());
-        SPANFFT_TRY(journal_->append("publish now"));
+        SPANFFT_TRY(note("publish now"));
     }
     return output_->publish();
 }
@@ -396,12 +496,42 @@ Status JournalledRun::give_up(const Status& why, index_t durable_panels) {
             hopeless ? "; what was done so far is thrown away" : "; nothing was done yet, and nothing is left");
     }
     output_->keep();
+    const std::string missing = output_->missing();
     output_.reset();
+    if (!missing.empty()) {
+        return error(why.code(), why.message(), "; ", missing, ", which holds what is done, is gone from its place: ",
+                     "with it back the same command goes on from there, without it restart begins anew");
+    }
     const std::string done = durable_panels == kAllPanels ? "all panels are done and"
                              : durable_panels == 1        ? "the panel that is done is"
                                                           : cat("the ", durable_panels, " panels that are done are");
     return error(why.code(), why.message(), "; ", done,
                  " kept: the same command goes on from there, restart begins anew");
+}
+
+std::vector<std::string> moved_away(const std::string& folder) {
+    const std::string suffix = ".spanfft-journal", here = whole_path(folder);
+    const std::vector<std::string> names = names_in(folder);
+    std::vector<std::string> sentences;
+    for (const std::string& name : names) {
+        if (name.size() <= suffix.size() || name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
+            continue;
+        const auto lines = Journal::peek(folder + "/" + name);
+        const std::string then = lines.ok() ? path_from_line(journal_value(lines.value(), "journal")) : "";
+        if (then.empty() || folder_of(then) == here) continue;
+        const std::string stem = name.substr(0, name.size() - suffix.size());
+        index_t bytes = 0;
+        for (const std::string& other : names) {
+            struct stat info;
+            if (other.compare(0, stem.size(), stem) == 0 && lstat((folder + "/" + other).c_str(), &info) == 0)
+                bytes += static_cast<index_t>(info.st_size);
+        }
+        sentences.push_back(cat("left behind: ", folder, "/", stem, ".spanfft-* (",
+                                bytes_string(static_cast<double>(bytes)),
+                                ") are left of a run that was stopped when they were in ", folder_of(then),
+                                ": move them back there to go on with it, or delete them"));
+    }
+    return sentences;
 }
 
 Status pass_over_unfinished(const JournalledRun::Request& request, const std::string& why_no_journal) {
@@ -413,15 +543,16 @@ Status pass_over_unfinished(const JournalledRun::Request& request, const std::st
     const bool restart = request.mode == JournalMode::restart;
     if (!restart && !found.ok()) return found.status();
     const std::vector<std::string> lines = found.ok() ? found.value() : std::vector<std::string>();
-    if (!restart && has_begun(lines, InPlaceState::untouched) && has_output(lines)) {
+    const KeptFiles earlier = kept_by(lines, request);
+    if (!restart && has_begun(lines, InPlaceState::untouched, earlier) && file_exists(earlier.output)) {
         return error(Code::invalid_argument, "there is an unfinished run between these files ('",
                      journal_value(lines, "problem"), "'), and this one can't go on with it: ", why_no_journal,
                      "; restart throws the unfinished run away (its journal is ", path, ")");
     }
     // One that did nothing, or all, may have been killed before it took its files away; one at work has the lock.
     SPANFFT_ASSIGN(const auto journal, Journal::open(path, true));
-    unlink_kept_of(lines);
-    for (const std::string& each : paths_of(kept, true, true)) (void)unlink(each.c_str());
+    unlink_all(earlier);
+    unlink_all(kept);
     journal->remove();
     return {};
 }

@@ -2,13 +2,15 @@
 //
 // Method: the journal (disk/journal.hpp) lies in the first scratch folder, under a name that depends on input and
 // output alone, so that a run with another problem meets what an older one left. Its first lines say what is done to
-// what: version, problem, engines, steps, the input (size, times, inode, checksums of samples; behind a function, what
-// the caller says of it), header or what the caller says of the output, callbacks, packing, scratch. A start with the
-// same lines goes on; any other is told which line differs. Panels follow (disk/sweep_log.hpp). In place (in_place.hpp)
+// what: version, problem, engines, steps, the input (file_identity.hpp; behind a function, what the caller says of it),
+// header or what the caller says of the output, callbacks, packing, folders. A start with the same lines goes on; any
+// other is told which line differs. Panels follow (disk/sweep_log.hpp). What is kept has marks of the journal's
+// generation (disk/kept_mark.hpp), so that neither is believed beside one of another moment. In place (in_place.hpp)
 // nothing is published: the output is whole when it has overwritten the input, and what a run kept is as necessary as
 // the file itself meanwhile. An output behind a function is its caller's to publish, before anything goes that it is
 // made of; what a killed run had written of it is written again.
 // Invariant: scratch and partial output are named and kept exactly as long as the journal says that panels are done.
+// Their names are computed, never read: a journal says in which folders they are, and no more.
 #pragma once
 
 #include <functional>
@@ -35,12 +37,15 @@ struct UnfinishedRun {
     std::string problem;  // with the means that it was planned for; empty: there is none
     std::string journal;  // path
 };
+// What runs have left in this folder that was moved since, so that no later run finds it: a sentence on each.
+std::vector<std::string> moved_away(const std::string& folder);
+
 // Whether a run from this input to this output (the same file: in place) was left unfinished. Without a lock: it may be
 // running.
 Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t input_offset_bytes,
                                       const std::string& output_path, const std::vector<std::string>& scratch_folders);
 
-class JournalledRun {
+class JournalledRun : public LineSink {
   public:
     struct Request {
         JournalMode mode = JournalMode::automatic;
@@ -63,7 +68,9 @@ class JournalledRun {
     static Result<std::unique_ptr<JournalledRun>> open(const Plan& plan, const PassLayout& layout,
                                                        const Request& request);
 
-    Journal& journal() { return *journal_; }
+    // Lines of progress, in step with the marks of what is kept.
+    Status before_flush() override;
+    Status append(const std::string& line) override;
     std::unique_ptr<OutputFile>& output() { return output_; }
     const std::vector<std::string>& progress() const { return progress_; }  // lines to resume from; empty: a new run
     // In place: the input, to be overwritten; how far that is.
@@ -76,9 +83,13 @@ class JournalledRun {
     Status give_up(const Status& why, index_t durable_panels);
 
   private:
-    explicit JournalledRun(const Request& request) : request_(request) {}
+    JournalledRun(const Request& request, const PassLayout& layout);
     Result<bool> goes_on(const std::vector<std::string>& lines);
     Status reopen();
+    Status check_marks() const;
+    std::vector<std::string> files_of(size_t sweep) const;
+    Status note(const std::string& line);
+    Status mark_input();
     Status begin(const std::vector<std::string>& lines);
     void unlink_kept();
     Status overwrite(char* memory, index_t memory_bytes, RunContext& context);
@@ -87,7 +98,10 @@ class JournalledRun {
 
     Request request_;  // with the names of what is kept
     bool overwrites_ = false;
-    bool restored_ = false;  // the half overwritten input was replaced by a copy of what it had been
+    bool restored_ = false;       // the half overwritten input was replaced by a copy of what it had been
+    std::vector<Place> targets_;  // of the sweeps
+    uint64_t run_ = 0;            // in marks
+    index_t generation_ = 0;      // lines of progress in the journal
     size_t last_sweep_ = 0;
     std::unique_ptr<Journal> journal_;
     std::unique_ptr<OutputFile> output_;

@@ -145,7 +145,7 @@ Result<PdmCounts> permute_file(const PermutePlan& plan, const PermuteFiles& file
     SPANFFT_ASSIGN(const auto input, FileStore::open_input(files.input_path));
     SPANFFT_TRY(check_input(*input, files, bytes));
     OutputRequest wanted;
-    wanted.path = files.output_path;
+    SPANFFT_ASSIGN(wanted.path, behind_links(files.output_path));
     wanted.input_path = files.input_path;
     wanted.header = files.header;
     wanted.payload_bytes = bytes;

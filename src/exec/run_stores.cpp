@@ -107,6 +107,13 @@ Status RunStores::open_input(RunContext& context) {
     return packed_input_->load();
 }
 
+Status RunStores::check_input_unchanged() const {
+    if (!input_file_ || input_file_->unchanged()) return {};
+    return error(Code::corrupt_data, request_.input_path,
+                 " has changed while it was read, so the output would be of neither its old nor its new content; "
+                 "transform it again when nobody writes to it");
+}
+
 OutputRequest RunStores::in_place_request(const PassLayout& layout) const {
     OutputRequest copy = output_request();
     const std::string file = whole_path(request_.input_path);
@@ -120,9 +127,15 @@ OutputRequest RunStores::in_place_request(const PassLayout& layout) const {
 }
 
 OutputRequest RunStores::output_request() const {
-    OutputRequest output{request_.output_path,      request_.input_path,      request_.header,
-                         plan_.output_file_bytes,   request_.scratch_folders, plan_.scratch_bytes,
-                         plan_.scratch_block_bytes, plan_.problem.disks};
+    OutputRequest output;
+    output.path = request_.output_path;
+    output.input_path = output.permissions_of = request_.input_path;
+    output.header = request_.header;
+    output.payload_bytes = plan_.output_file_bytes;
+    output.scratch_folders = request_.scratch_folders;
+    output.scratch_bytes = plan_.scratch_bytes;
+    output.scratch_block_bytes = plan_.scratch_block_bytes;
+    output.scratch_disks = plan_.problem.disks;
     output.staged_input_bytes = plan_.staged_input_bytes;
     output.staged_output_bytes = plan_.staged_output_bytes;
     if (request_.read_box) output.input_path.clear();

@@ -40,6 +40,8 @@ class RunStores {
   public:
     RunStores(const FileRequest& request, const Plan& plan) : request_(request), plan_(plan) {}
     Status open_input(RunContext& context);  // and checks its length
+    // After all was read: an error where the file's size or time of modification is not what it was when it was opened.
+    Status check_input_unchanged() const;
     bool needs_file() const { return !request_.write_box || plan_.all_scratch_bytes() > 0; }
     // What OutputFile is to make, on rank 0: the output, or an empty file that has scratch alone.
     OutputRequest output_request() const;

@@ -14,6 +14,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -167,6 +168,36 @@ def hidden_name(path: str) -> str:
     folder, name = os.path.split(os.path.abspath(path))
     tail = f".{secrets.token_hex(4)}{PARTIAL_SUFFIX}"
     return os.path.join(folder, f".{name[: 254 - len(tail)]}{tail}")
+
+
+def behind_links(path: str) -> str:
+    """Where an output of this name goes: a link stays, and what it leads to is replaced."""
+    return os.path.realpath(path) if os.path.islink(path) else path
+
+
+def give_mode(hidden: str, target: str, source: str) -> None:
+    """Who may read a finished output: those who could read what had its name before; of a new one, those whom the
+    umask and the input's mode allow. As the library has it of files that it makes.
+    """
+    group, others = stat.S_IRWXG, stat.S_IRWXO
+    if os.path.exists(target):
+        mode = os.stat(target).st_mode & 0o777
+        if os.stat(target).st_gid != os.stat(hidden).st_gid:
+            mode &= ~group
+    else:
+        mode = (0o777 if os.path.isdir(hidden) else 0o666) & ~_umask()
+        like = os.stat(source).st_mode
+        mode &= ~(0 if like & stat.S_IRGRP else group) & ~(0 if like & stat.S_IROTH else others)
+    os.chmod(hidden, mode)
+
+
+def _umask() -> int:
+    """Without changing it, which other threads would see."""
+    try:
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1], 8) for line in status if line.startswith("Umask:"))
+    except (OSError, StopIteration):
+        return 0o077
 
 
 def lock(path: str) -> int:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from .._errors import CorruptData, InvalidArgument, IOFailure, Unsupported
-from .._files import Element
+from .._files import Element, check_is_file
 from . import base
 from .base import Options, Source, Target
 
@@ -90,6 +90,7 @@ def open_source(name: str, options: Options) -> Source:
         )
     path, dataset = _parts(name, options)
     h5py = _h5py(name)
+    check_is_file(path)
     if not os.path.exists(path):
         raise IOFailure(f"{path} can't be read: No such file or directory")
     if not h5py.is_hdf5(path):
@@ -190,9 +191,10 @@ class _ChunkedTarget(Target):
 
     def __init__(
         self, name: str, path: str, dataset: str, element: Element, shape: Sequence[int], chunk: tuple[int, ...],
-        compression: tuple[str | None, int | None],
+        compression: tuple[str | None, int | None], like: str,
     ) -> None:  # fmt: skip
-        super().__init__(name, path)
+        super().__init__(name, base.behind_links(path))
+        self._like = like
         self.chunk = chunk
         self.write = self._write
         self.identity = f"hdf5 {dataset}, compression {compression}"
@@ -208,8 +210,9 @@ class _ChunkedTarget(Target):
         with base.told(self.name, "written"):
             base.remove_stale(base.existing_folder(self.path))
             hidden = base.hidden_name(self.path)
-            self._file = h5py.File(hidden, "w-")
+            os.close(os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             self._hidden = hidden
+            self._file = h5py.File(hidden, "w")
             # Whoever cleans up after dead runs goes by the lock, which HDF5 can be told not to take.
             self._lock = base.lock_unless_held(hidden)
             self._array = self._file.create_dataset(
@@ -230,6 +233,7 @@ class _ChunkedTarget(Target):
             file.close()
             if self._lock < 0:
                 self._lock = base.lock(self._hidden)
+            base.give_mode(self._hidden, self.path, self._like)
             base.flush(self._hidden)
             os.replace(self._hidden, self.path)
             self._hidden = ""
@@ -277,4 +281,4 @@ def open_target(name: str, element: Element, shape: Sequence[int], source: Sourc
         chunks = base.default_chunks(shape, element.size_bytes)
     else:
         chunks = base.checked_chunks(label, options.chunks, shape)
-    return _ChunkedTarget(label, path, dataset, element, shape, chunks, compression or (None, None))
+    return _ChunkedTarget(label, path, dataset, element, shape, chunks, compression or (None, None), source.path)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from .._errors import CorruptData, InvalidArgument, IOFailure
-from .._files import ELEMENTS, Element, describe
+from .._files import ELEMENTS, Element, check_is_file, describe
 from .base import Options, Source, Target, replace_file
 from .flat import open_target as open_flat_target
 
@@ -26,6 +26,7 @@ def _inf_of(name: str) -> str:
 
 
 def _samples(inf: str) -> int:
+    check_is_file(inf)
     try:
         with open(inf, encoding="latin1") as file:
             found = _BINS.search(file.read())

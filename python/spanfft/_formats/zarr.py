@@ -110,9 +110,10 @@ class _ZarrTarget(Target):
 
     def __init__(
         self, name: str, element: Element, shape: Sequence[int], chunk: tuple[int, ...],
-        compression: tuple[str, int | None] | None,
+        compression: tuple[str, int | None] | None, like: str,
     ) -> None:  # fmt: skip
-        super().__init__(name, name)
+        super().__init__(name, base.behind_links(name))
+        self._like = like
         self.chunk = chunk
         self._compression = compression
         self.write = self._write
@@ -127,7 +128,7 @@ class _ZarrTarget(Target):
         with base.told(self.name, "written"):
             base.remove_stale(base.existing_folder(self.path))
             hidden = base.hidden_name(self.path)
-            os.mkdir(hidden)
+            os.mkdir(hidden, 0o700)
             self._hidden = hidden
             self._lock = base.lock(hidden)
             self._array = zarr.create_array(
@@ -146,6 +147,7 @@ class _ZarrTarget(Target):
 
     def publish(self) -> None:
         with base.told(self.name, "written"):
+            base.give_mode(self._hidden, self.path, self._like)
             base.flush(self._hidden)
             _exchange(self._hidden, self.path)
             base.flush_folder(base.existing_folder(self.path))
@@ -202,8 +204,9 @@ def open_target(name: str, element: Element, shape: Sequence[int], source: Sourc
     """An array in the input's chunks, if it has any, else in chunks of 16 MiB."""
     _zarr(name)
     name = name.rstrip("/")
-    base.existing_folder(name)
-    if os.path.lexists(name):
+    place = base.behind_links(name)
+    base.existing_folder(place)
+    if os.path.lexists(place):
         if not os.path.isdir(name):
             raise InvalidArgument(f"{name} is a file; a Zarr array is a folder: give another name")
         marked = [mark for mark in _MARKS if os.path.exists(os.path.join(name, mark))]
@@ -219,7 +222,7 @@ def open_target(name: str, element: Element, shape: Sequence[int], source: Sourc
     else:
         chunk = base.default_chunks(shape, element.size_bytes)
     compression = base.parsed_compression(name, options.compression, _COMPRESSIONS)
-    return _ZarrTarget(name, element, shape, tuple(chunk), compression)
+    return _ZarrTarget(name, element, shape, tuple(chunk), compression, source.path)
 
 
 def _is_group(name: str) -> bool:
