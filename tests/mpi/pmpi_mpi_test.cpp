@@ -2,8 +2,8 @@
 // against those, and a forced strategy against the functions that it is made of.
 #include <gtest/gtest.h>
 #include <mpi.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "exchange/exchange.hpp"
@@ -89,7 +89,8 @@ bool expect_seen_by_mpi(const std::string& problem, const std::string& exchange)
     const std::vector<std::string>* functions = functions_of(strategy);
     EXPECT_NE(functions, nullptr) << "which functions carry it?";
     if (!functions) return false;
-    for (int time = 0; time < 2; ++time) {
+    const int times = world_size() > 3 ? 1 : 2;  // ranks that share two cores take turns: slowly
+    for (int time = 0; time < times; ++time) {
         const WireCounts seen = plan.watch(problem.find("in_place") != std::string::npos);
         const spanfft_counts counted = plan.counted();
         EXPECT_EQ(counted.messages, seen.messages);
@@ -119,8 +120,7 @@ TEST(MpiProfile, MessagesBytesAndCallsOfEveryExchangeAreThoseThatMpiSees) {
     int planned = 0;
     for (const std::string& exchange : watched_texts()) {
         bool any = false;
-        for (const char* problem : {"c2c 9x7x6", "r2c 6x8x5 backward", "r2c 7x6x5 output=exchanged", "c2c 2x3x4 in_place",
-                                    "c2c 8x9 output=exchanged backward"})
+        for (const char* problem : {"c2c 9x7x6", "r2c 7x6x5 backward output=exchanged", "c2c 2x3x4 in_place"})
             any |= expect_seen_by_mpi(problem, exchange);
         planned += any;
     }
