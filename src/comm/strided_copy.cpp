@@ -16,7 +16,8 @@ void copy_fixed(char* to, index_t to_stride, const char* from, index_t from_stri
     for (index_t i = 0; i < count; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, Bytes);
 }
 
-index_t copy_runs(char* to, index_t to_stride, const char* from, index_t from_stride, index_t count, index_t run_bytes) {
+index_t copy_runs(char* to, index_t to_stride, const char* from, index_t from_stride, index_t count,
+                  index_t run_bytes) {
     switch (run_bytes) {
         case 4:
             copy_fixed<4>(to, to_stride, from, from_stride, count);

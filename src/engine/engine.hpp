@@ -58,8 +58,8 @@ class LocalFft {
 
 // What an engine was given to do, counted as it is given.
 struct LocalWork {
-    double flops = 0;           // 5 n log2 n for each line of complex data, half that for real, unused lanes too
-    index_t memory_bytes = 0;   // of the points that it reads and those that it writes, each once
+    double flops = 0;          // 5 n log2 n for each line of complex data, half that for real, unused lanes too
+    index_t memory_bytes = 0;  // of the points that it reads and those that it writes, each once
     index_t executions = 0;
 };
 LocalWork operator-(const LocalWork& after, const LocalWork& before);

@@ -198,8 +198,7 @@ double spec_flops(const LocalSpec& spec) {
 }
 
 LocalWork operator-(const LocalWork& after, const LocalWork& before) {
-    return {after.flops - before.flops, after.memory_bytes - before.memory_bytes,
-            after.executions - before.executions};
+    return {after.flops - before.flops, after.memory_bytes - before.memory_bytes, after.executions - before.executions};
 }
 
 LocalWork work_of(const LocalSpec& spec) {

@@ -59,8 +59,7 @@ class SharedExchange final : public Exchange {
         return window_->barrier();
     }
     Status finish(int) override {
-        for (const Move& move : moves_)
-            copied(copy_strided(move.there, window_->part(move.rank), move.here, target_));
+        for (const Move& move : moves_) copied(copy_strided(move.there, window_->part(move.rank), move.here, target_));
         return window_->barrier();
     }
 

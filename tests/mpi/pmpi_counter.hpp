@@ -13,9 +13,9 @@
 namespace spanfft::test {
 
 struct WireCounts {
-    int64_t messages = 0;  // not empty, to other ranks
-    int64_t bytes = 0;     // in them
-    int64_t calls = 0;     // that send or receive data: a collective is one
+    int64_t messages = 0;                        // not empty, to other ranks
+    int64_t bytes = 0;                           // in them
+    int64_t calls = 0;                           // that send or receive data: a collective is one
     std::map<std::string, int64_t> by_function;  // calls, of these and of all others that are watched
 };
 

@@ -66,8 +66,8 @@ const std::vector<std::string>* functions_of(const std::string& strategy) {
         blocking{"MPI_Alltoallv"}, ordered{"MPI_Send", "MPI_Recv"}, replaced{"MPI_Sendrecv_replace"},
         pairs{"MPI_Isend", "MPI_Irecv"}, persistent{"MPI_Start"};
     static const std::map<std::string, const std::vector<std::string>*> known{
-        {"alltoallw", &alltoallw}, {"alltoallv", &later},   {"oneplane", &blocking},   {"standard", &ordered},
-        {"replace", &replaced},    {"overlap", &pairs},     {"blockvector", &later},   {"phased", &pairs},
+        {"alltoallw", &alltoallw}, {"alltoallv", &later},    {"oneplane", &blocking},     {"standard", &ordered},
+        {"replace", &replaced},    {"overlap", &pairs},      {"blockvector", &later},     {"phased", &pairs},
         {"shared", &none},         {"hierarchical", &pairs}, {"persistent", &persistent}, {"compressed", &later}};
     const auto found = known.find(strategy);
     return found == known.end() ? nullptr : found->second;

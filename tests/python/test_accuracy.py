@@ -147,7 +147,9 @@ def check_sampled(x: np.ndarray, result: np.ndarray, rng: np.random.Generator, c
     """Few bins stray from the root mean square over all: three standard deviations of 2 count real numbers are room."""
     bins = np.unique(np.concatenate([[0, 1, len(x) // 2, len(x) - 1], rng.integers(0, len(x), count - 4)]))
     exact = sums_by_definition(x, bins)
-    typical = np.linalg.norm(x.astype(np.complex128)) * np.sqrt(len(bins))  # as the spectrum of n points has by Parseval
+    typical = np.linalg.norm(x.astype(np.complex128)) * np.sqrt(
+        len(bins)
+    )  # as the spectrum of n points has by Parseval
     error = float(np.linalg.norm((result[bins] - exact).astype(np.complex128)) / typical)
     assert error <= error_limit((len(x),), x.dtype) * (1 + 3 / np.sqrt(4 * len(bins)))
 

@@ -22,8 +22,8 @@ std::vector<WideComplex> direct_sum(Kernel kernel, index_t n, const std::vector<
 WideComplex direct_output(Kernel kernel, index_t n, const std::vector<WideComplex>& in, index_t k);
 
 // Some outputs of a long transform, by the definition in long double: the factors of 512 terms after each other are
-// powers of one, from an exact one on (8 to 10 ns a term, and an error of some 1e-18 of the norm, where a table of exact
-// factors would take 64 bytes a point).
+// powers of one, from an exact one on (8 to 10 ns a term, and an error of some 1e-18 of the norm, where a table of
+// exact factors would take 64 bytes a point).
 std::vector<WideComplex> long_outputs(Kernel kernel, index_t n, const std::vector<WideComplex>& in,
                                       const std::vector<index_t>& bins);
 

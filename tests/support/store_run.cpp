@@ -157,8 +157,7 @@ Values engine_transform(const Problem& problem, const Values& input) {
         problem, spec.kernel, input,
         from_bytes(std::string(reinterpret_cast<const char*>(out.data()), out.size() * sizeof(long double)), made));
     for (auto& x : out) x *= problem.scale();
-    return from_bytes(std::string(reinterpret_cast<const char*>(out.data()), out.size() * sizeof(long double)),
-                      made);
+    return from_bytes(std::string(reinterpret_cast<const char*>(out.data()), out.size() * sizeof(long double)), made);
 }
 
 }  // namespace

@@ -223,9 +223,13 @@ index_t sweep(const Work<T>& work) {
 }
 
 // Everything is compiled into each of these, for each instruction set and number of points.
-#define SPANFFT_SWEEP(points)                                                                                     \
-    SPANFFT_CLONES __attribute__((flatten)) index_t sweep_##points(const Work<float>& work) { return sweep<points>(work); } \
-    SPANFFT_CLONES __attribute__((flatten)) index_t sweep_##points(const Work<double>& work) { return sweep<points>(work); }
+#define SPANFFT_SWEEP(points)                                                                  \
+    SPANFFT_CLONES __attribute__((flatten)) index_t sweep_##points(const Work<float>& work) {  \
+        return sweep<points>(work);                                                            \
+    }                                                                                          \
+    SPANFFT_CLONES __attribute__((flatten)) index_t sweep_##points(const Work<double>& work) { \
+        return sweep<points>(work);                                                            \
+    }
 SPANFFT_SWEEP(2)
 SPANFFT_SWEEP(3)
 SPANFFT_SWEEP(4)

@@ -158,8 +158,8 @@ EndScales end_scales(Kernel kernel) {
 // Multiplies a local C-order array: the planes that `ends` names along `axis` by end_factor, the others by factor. One
 // multiplication a number: where two factors meet, their product was rounded once, not each of them. Returns the bytes
 // that it read and wrote.
-index_t scale_planes(const Extents& shape, const ElemType& elem, int axis, const EndScales& ends, long double end_factor,
-                  long double factor, void* data) {
+index_t scale_planes(const Extents& shape, const ElemType& elem, int axis, const EndScales& ends,
+                     long double end_factor, long double factor, void* data) {
     const index_t outer = product(shape, 0, axis), n = shape[static_cast<size_t>(axis)];
     const index_t reals =
         product(shape, axis + 1, static_cast<int>(shape.size())) * (elem.complex ? 2 : 1);  // of a plane
