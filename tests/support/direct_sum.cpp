@@ -116,7 +116,7 @@ WideComplex exact_factor(const Angles& at, index_t j, index_t k) {
 }
 
 WideComplex long_sum(const Angles& at, const std::vector<WideComplex>& in, index_t k) {
-    constexpr index_t kAnchored = 512;
+    constexpr index_t kAnchored = 64;  // the rounding of the step adds up: 64 * 5e-20
     const auto step = exact_factor({at.denominator, at.a, 0, at.c, at.d}, 1, k);
     const auto step_re = static_cast<long double>(step.re), step_im = static_cast<long double>(step.im);
     WideComplex total;

@@ -21,9 +21,9 @@ constexpr index_t kShort = 16;
 std::vector<WideComplex> direct_sum(Kernel kernel, index_t n, const std::vector<WideComplex>& in);
 WideComplex direct_output(Kernel kernel, index_t n, const std::vector<WideComplex>& in, index_t k);
 
-// Some outputs of a long transform, by the definition in long double: the factors of 512 terms after each other are
-// powers of one, from an exact one on (8 to 10 ns a term, and an error of some 1e-18 of the norm, where a table of
-// exact factors would take 64 bytes a point).
+// Some outputs of a long transform, by the definition in long double: the factors of 64 terms after each other are
+// powers of one, from an exact one on, which is off by a few 1e-18 of the norm (a table of exact factors would take 64
+// bytes a point).
 std::vector<WideComplex> long_outputs(Kernel kernel, index_t n, const std::vector<WideComplex>& in,
                                       const std::vector<index_t>& bins);
 
