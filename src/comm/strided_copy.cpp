@@ -16,21 +16,27 @@ void copy_fixed(char* to, index_t to_stride, const char* from, index_t from_stri
     for (index_t i = 0; i < count; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, Bytes);
 }
 
-void copy_runs(char* to, index_t to_stride, const char* from, index_t from_stride, index_t count, index_t run_bytes) {
+index_t copy_runs(char* to, index_t to_stride, const char* from, index_t from_stride, index_t count,
+                  index_t run_bytes) {
     switch (run_bytes) {
         case 4:
-            return copy_fixed<4>(to, to_stride, from, from_stride, count);
+            copy_fixed<4>(to, to_stride, from, from_stride, count);
+            break;
         case 8:
-            return copy_fixed<8>(to, to_stride, from, from_stride, count);
+            copy_fixed<8>(to, to_stride, from, from_stride, count);
+            break;
         case 16:
-            return copy_fixed<16>(to, to_stride, from, from_stride, count);
+            copy_fixed<16>(to, to_stride, from, from_stride, count);
+            break;
         case 32:
-            return copy_fixed<32>(to, to_stride, from, from_stride, count);
+            copy_fixed<32>(to, to_stride, from, from_stride, count);
+            break;
         default:
             for (index_t i = 0; i < count; ++i) {
                 std::memcpy(to + i * to_stride, from + i * from_stride, static_cast<size_t>(run_bytes));
             }
     }
+    return count * run_bytes;
 }
 
 // The loops of a copy, both sides walked together, innermost first. Of a fixed size, as copies are made while a plan
@@ -58,7 +64,7 @@ class Loops {
         loops_[size_++] = {count, from_stride, to_stride};
     }
 
-    void copy(const char* from, char* to) const { copy_level(size_, from, to); }
+    index_t copy(const char* from, char* to) const { return copy_level(size_, from, to); }
 
     StridedPart as_part(index_t offset_bytes) const {
         StridedPart part{offset_bytes, {}, run_bytes_};
@@ -70,18 +76,20 @@ class Loops {
     struct Loop {
         index_t count, from_stride, to_stride;
     };
-    void copy_level(size_t level, const char* from, char* to) const {
+    index_t copy_level(size_t level, const char* from, char* to) const {
         if (level == 0) {
             std::memcpy(to, from, static_cast<size_t>(run_bytes_));
-            return;
+            return run_bytes_;
         }
         const Loop& loop = loops_[level - 1];
         if (level == 1) return copy_runs(to, loop.to_stride, from, loop.from_stride, loop.count, run_bytes_);
+        index_t copied_bytes = 0;
         for (index_t i = 0; i < loop.count; ++i) {
-            copy_level(level - 1, from, to);
+            copied_bytes += copy_level(level - 1, from, to);
             from += loop.from_stride;
             to += loop.to_stride;
         }
+        return copied_bytes;
     }
 
     std::array<Loop, kMaxStridedDims> loops_;
@@ -130,23 +138,23 @@ Loops loops_of(const StridedPart& source, const StridedPart& target) {
 
 }  // namespace
 
-void copy_strided(const StridedPart& source_part, const void* source, const StridedPart& target_part, void* target) {
+index_t copy_strided(const StridedPart& source_part, const void* source, const StridedPart& target_part, void* target) {
     assert(source_part.bytes() == target_part.bytes());
-    if (source_part.bytes() == 0) return;
-    loops_of(source_part, target_part)
+    if (source_part.bytes() == 0) return 0;
+    return loops_of(source_part, target_part)
         .copy(static_cast<const char*>(source) + source_part.offset_bytes,
               static_cast<char*>(target) + target_part.offset_bytes);
 }
 
-void gather_strided(const StridedPart& source_part, const void* source, void* run) {
-    if (source_part.bytes() == 0) return;
-    loops_beside_a_run(source_part, true)
+index_t gather_strided(const StridedPart& source_part, const void* source, void* run) {
+    if (source_part.bytes() == 0) return 0;
+    return loops_beside_a_run(source_part, true)
         .copy(static_cast<const char*>(source) + source_part.offset_bytes, static_cast<char*>(run));
 }
 
-void scatter_strided(const void* run, const StridedPart& target_part, void* target) {
-    if (target_part.bytes() == 0) return;
-    loops_beside_a_run(target_part, false)
+index_t scatter_strided(const void* run, const StridedPart& target_part, void* target) {
+    if (target_part.bytes() == 0) return 0;
+    return loops_beside_a_run(target_part, false)
         .copy(static_cast<const char*>(run), static_cast<char*>(target) + target_part.offset_bytes);
 }
 

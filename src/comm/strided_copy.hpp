@@ -8,13 +8,15 @@ namespace spanfft {
 // The most dims of a part: a batch, and two for each axis of a problem (the cyclic layout cuts axes in two).
 constexpr size_t kMaxStridedDims = 2 * kMaxNdim + 1;
 
+// These return how many bytes they copied, counted by their loops.
+//
 // Allocates nothing. Copies source's part to target's part element by element in loop order. Both have the same dims'
 // counts, or one of them is contiguous (a single dim): then the other's order is the order of the bytes.
-void copy_strided(const StridedPart& source_part, const void* source, const StridedPart& target_part, void* target);
+index_t copy_strided(const StridedPart& source_part, const void* source, const StridedPart& target_part, void* target);
 
 // The same with a contiguous run of bytes, from or to its first one.
-void gather_strided(const StridedPart& source_part, const void* source, void* run);
-void scatter_strided(const void* run, const StridedPart& target_part, void* target);
+index_t gather_strided(const StridedPart& source_part, const void* source, void* run);
+index_t scatter_strided(const void* run, const StridedPart& target_part, void* target);
 
 // The part with neighbouring dims joined where they are contiguous, and the innermost contiguous run in elem_bytes:
 // {[4 x 800 B], [10 x 16 B]} of 16 B elements is {[4 x 800 B]} of 160 B runs.

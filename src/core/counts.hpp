@@ -1,7 +1,8 @@
 // Counts: what a step costs, in things that can be counted. The same struct carries the prediction and the
 // measurement, so that explain can print one beside the other and a test can hold them equal.
 //
-// Invariant: everything but seconds and flops is exact: predicted == counted, for each rank.
+// Invariant: everything but seconds is exact: predicted == counted, for each rank (flops but for their last digits, as
+// a sum of floating-point numbers).
 #pragma once
 
 #include "core/extents.hpp"

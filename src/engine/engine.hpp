@@ -6,6 +6,7 @@
 // Invariant: an engine never answers for a length at which it misses the accuracy rule (see trust.hpp).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,9 +56,21 @@ class LocalFft {
     virtual void execute(const void* in, void* out) const = 0;
 };
 
+// What an engine was given to do, counted as it is given.
+struct LocalWork {
+    double flops = 0;          // 5 n log2 n for each line of complex data, half that for real, unused lanes too
+    index_t memory_bytes = 0;  // of the points that it reads and those that it writes, each once
+    index_t executions = 0;
+};
+LocalWork operator-(const LocalWork& after, const LocalWork& before);
+LocalWork work_of(const LocalSpec& spec);  // of one execution
+
 class Engine {
   public:
     virtual ~Engine() = default;
+    // How often plans that plan_local made with this engine were executed, in this process.
+    index_t executions() const { return executions_.load(std::memory_order_relaxed); }
+    void count_execution() const { executions_.fetch_add(1, std::memory_order_relaxed); }
     virtual std::string name() const = 0;     // "fftw", "mkl", "ducc0": what users force and explain prints
     virtual std::string version() const = 0;  // as the library reports it
     virtual std::string path() const = 0;     // of the shared object, or "built in"
@@ -70,6 +83,32 @@ class Engine {
     // Code::engine_error with the reason when the engine declines this spec. The registry has checked the
     // spec (check_spec) before it asks.
     virtual Result<std::unique_ptr<LocalFft>> plan(const LocalSpec& spec) const = 0;
+
+  private:
+    mutable std::atomic<index_t> executions_{0};
+};
+
+// An engine's plan that counts what it is given. One thread at a time, as for the plan itself, so nothing is atomic but
+// the engine's own counter.
+class CountedFft final : public LocalFft {
+  public:
+    CountedFft(std::unique_ptr<LocalFft> inner, const Engine& engine, const LocalWork& each)
+        : inner_(std::move(inner)), engine_(engine), each_(each) {}
+    void execute(const void* in, void* out) const override {
+        inner_->execute(in, out);
+        engine_.count_execution();
+        ++executions_;
+    }
+    // So far.
+    LocalWork done() const {
+        return {static_cast<double>(executions_) * each_.flops, executions_ * each_.memory_bytes, executions_};
+    }
+
+  private:
+    std::unique_ptr<LocalFft> inner_;
+    const Engine& engine_;  // lives as long as the process
+    const LocalWork each_;
+    mutable index_t executions_ = 0;
 };
 
 // The engines found on this machine, FFTW, MKL, ducc0 as far as they are here. Thread-safe; found once.
@@ -85,7 +124,7 @@ std::string engine_names();                              // "mkl, fftw, ducc0" f
 // that can do it and are trusted there. `chosen` gets the engine's name, `passed_over` a sentence for each
 // engine that was declined on trust. A forced engine that misses the accuracy rule is an error, not a choice.
 struct EngineChoice {
-    std::unique_ptr<LocalFft> fft;
+    std::unique_ptr<CountedFft> fft;
     std::string engine;
     bool scaled = true;  // false: spec.scale is left to the caller
     std::vector<std::string> passed_over;

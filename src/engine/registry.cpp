@@ -105,7 +105,8 @@ Result<EngineChoice> plan_on(const Engine& engine, const LocalSpec& spec) {
     choice.scaled = scales(engine, spec);
     LocalSpec planned = spec;
     if (!choice.scaled) planned.scale = 1;
-    SPANFFT_ASSIGN(choice.fft, engine.plan(planned));
+    SPANFFT_ASSIGN(auto fft, engine.plan(planned));
+    choice.fft = std::make_unique<CountedFft>(std::move(fft), engine, work_of(planned));
     return choice;
 }
 

@@ -197,6 +197,22 @@ double spec_flops(const LocalSpec& spec) {
     return (is_c2c(spec.kernel) ? 5.0 : 2.5) * static_cast<double>(spec_elems(spec)) * levels;
 }
 
+LocalWork operator-(const LocalWork& after, const LocalWork& before) {
+    return {after.flops - before.flops, after.memory_bytes - before.memory_bytes, after.executions - before.executions};
+}
+
+LocalWork work_of(const LocalSpec& spec) {
+    if (is_empty(spec) || spec.transform.empty()) return {};
+    index_t in = batch_count(spec), out = in;
+    for (size_t axis = 0; axis < spec.transform.size(); ++axis) {
+        in *= input_points(spec, axis);
+        out *= output_points(spec, axis);
+    }
+    return {spec_flops(spec),
+            in * static_cast<index_t>(input_type(spec).bytes()) + out * static_cast<index_t>(output_type(spec).bytes()),
+            1};
+}
+
 Span input_span(const LocalSpec& spec) { return span_of(spec, input_points, &LoopDim::in_stride); }
 Span output_span(const LocalSpec& spec) { return span_of(spec, output_points, &LoopDim::out_stride); }
 

@@ -15,7 +15,6 @@ class AlltoallwExchange final : public Exchange {
     int chunks() const override { return 1; }
     Status start(int, const void* source, void* target) override { return transfer_->start(source, target); }
     Status finish(int) override { return transfer_->finish(); }
-    index_t memory_bytes() const override { return 0; }
 
   private:
     std::unique_ptr<Transfer> transfer_;

@@ -26,7 +26,6 @@ bool in_pairs(Carrier carrier) {
 
 struct Sides {
     PackedSide send, receive;
-    index_t kept_bytes = 0;
 };
 
 void put_at(PackedSide& side, size_t part, index_t offset) {
@@ -55,7 +54,6 @@ Sides sides_of(const ExchangeSpec& spec, int rank, const Chunking& chunking, Car
     sides.receive = make_side(chunk_to_receive(chunking, spec, rank, chunk), spec.to.patch(rank), spec.elem_bytes, rank,
                               packing, receive_at);
     if (carrier == Carrier::pairs_replace) share_places(sides, send_at);
-    sides.kept_bytes = kept_bytes(sides.send, sent, rank);
     return sides;
 }
 
@@ -70,12 +68,6 @@ std::vector<PairParts> pairs_of(const Sides& sides, Carrier carrier, int me) {
     return pairs;
 }
 
-index_t copied_bytes(const Sides& sides) {
-    const index_t packed = sides.send.packed ? wire_bytes(sides.send) : 0;
-    const index_t unpacked = sides.receive.packed ? wire_bytes(sides.receive) : 0;
-    return 2 * (packed + unpacked + sides.kept_bytes);
-}
-
 class ChunkedExchange final : public Exchange {
   public:
     ChunkedExchange(const ExchangeBinding& binding, const Chunking& chunking, Carrier carrier)
@@ -87,7 +79,6 @@ class ChunkedExchange final : public Exchange {
             const index_t sent = chunks_.back().send.buffer_bytes, received = chunks_.back().receive.buffer_bytes;
             send_bytes_ = own_buffers ? send_bytes_ + sent : std::max(send_bytes_, sent);
             receive_bytes_ = own_buffers ? receive_bytes_ + received : std::max(receive_bytes_, received);
-            memory_bytes_ += copied_bytes(chunks_.back());
         }
     }
     // What one rank alone may fail at.
@@ -115,7 +106,6 @@ class ChunkedExchange final : public Exchange {
     }
 
     int chunks() const override { return static_cast<int>(chunks_.size()); }
-    index_t memory_bytes() const override { return memory_bytes_; }
 
     Status start(int chunk, const void* source, void* target) override {
         const auto i = static_cast<size_t>(chunk);
@@ -124,7 +114,7 @@ class ChunkedExchange final : public Exchange {
             source_ = source;
             target_ = target;
         }
-        pack(sides.send, source, send_buffer_.data());
+        copied(pack(sides.send, source, send_buffer_.data()));
         Status status;
         if (thread_) {
             thread_->submit(chunk);
@@ -132,9 +122,9 @@ class ChunkedExchange final : public Exchange {
             status = begin(i);
         } else {
             status = carry(i);
-            unpack(sides.receive, received(), target);
+            copied(unpack(sides.receive, received(), target));
         }
-        copy_strided(sides.send.parts[self_], source, sides.receive.parts[self_], target);  // while messages travel
+        copied(copy_strided(sides.send.parts[self_], source, sides.receive.parts[self_], target));  // meanwhile
         return status;
     }
 
@@ -142,7 +132,7 @@ class ChunkedExchange final : public Exchange {
         if (!returns_at_once(carrier_)) return Status();
         const auto i = static_cast<size_t>(chunk);
         const Status status = thread_ ? wait_for_thread(chunk) : transfers_[i]->finish();
-        unpack(chunks_[i].receive, received(), target_);
+        copied(unpack(chunks_[i].receive, received(), target_));
         return status;
     }
 
@@ -184,7 +174,7 @@ class ChunkedExchange final : public Exchange {
     size_t self_;  // position of this rank in the group
     std::shared_ptr<TraceSwitch> trace_;
     std::vector<Sides> chunks_;
-    index_t send_bytes_ = 0, receive_bytes_ = 0, memory_bytes_ = 0;
+    index_t send_bytes_ = 0, receive_bytes_ = 0;
     Buffer send_buffer_, receive_buffer_;
     const void* source_ = nullptr;
     void* target_ = nullptr;

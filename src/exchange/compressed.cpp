@@ -70,7 +70,7 @@ struct CodedPart {
 struct CodedSide {
     std::vector<CodedPart> parts;  // by member of the group
     std::vector<BytesPart> wire;   // in the buffer; the own rank's is empty
-    index_t raw_bytes = 0, coded_bytes = 0;
+    index_t coded_bytes = 0;
     StridedPart kept;  // of the own rank, in the array
 };
 
@@ -82,7 +82,6 @@ CodedSide coded_side(const std::vector<Piece>& pieces, const Patch& mine, const 
         if (piece.peer == rank) {
             side.kept = part.whole;
         } else if (part.whole.bytes() > 0) {
-            side.raw_bytes += part.whole.bytes();
             part.reals = part.whole.bytes() / static_cast<index_t>(real_bytes(spec.precision));
         }
         side.wire.push_back({side.coded_bytes, coded_bytes(coding, part.reals)});
@@ -116,36 +115,44 @@ class Coder {
           real_bytes_(static_cast<index_t>(real_bytes(precision))),
           stage_(static_cast<char*>(stage)) {}
 
-    void code(const CodedPart& part, const void* array, char* coded) const {
-        if (part.slabs.empty())
-            return encode(coding_, precision_, part.reals, static_cast<const char*>(array) + part.whole.offset_bytes,
-                          coded);
-        index_t held = 0, left = part.reals;
+    // Both return the bytes of the array and those of the code that they went through.
+    index_t code(const CodedPart& part, const void* array, char* coded) const {
+        if (part.slabs.empty()) {
+            encode(coding_, precision_, part.reals, static_cast<const char*>(array) + part.whole.offset_bytes, coded);
+            return part.reals * real_bytes_ + coded_bytes(coding_, part.reals);
+        }
+        index_t held = 0, left = part.reals, moved_bytes = 0;
         for (const StridedPart& slab : part.slabs) {
-            gather_strided(slab, array, stage_ + held * real_bytes_);
+            moved_bytes += gather_strided(slab, array, stage_ + held * real_bytes_);
             held += slab.bytes() / real_bytes_;
             const index_t ready = held == left ? held : held / kBlockReals * kBlockReals;
             encode(coding_, precision_, ready, stage_, coded);
             coded += coded_bytes(coding_, ready);
+            moved_bytes += coded_bytes(coding_, ready);
             held -= ready;
             left -= ready;
             keep_rest(ready, held);
         }
+        return moved_bytes;
     }
-    void uncode(const CodedPart& part, const char* coded, void* array) const {
-        if (part.slabs.empty())
-            return decode(coding_, precision_, part.reals, coded, static_cast<char*>(array) + part.whole.offset_bytes);
-        index_t held = 0, left = part.reals;
+    index_t uncode(const CodedPart& part, const char* coded, void* array) const {
+        if (part.slabs.empty()) {
+            decode(coding_, precision_, part.reals, coded, static_cast<char*>(array) + part.whole.offset_bytes);
+            return part.reals * real_bytes_ + coded_bytes(coding_, part.reals);
+        }
+        index_t held = 0, left = part.reals, moved_bytes = 0;
         for (const StridedPart& slab : part.slabs) {
             const index_t needed = slab.bytes() / real_bytes_;
             const index_t more = std::min(left, round_up(std::max<index_t>(0, needed - held), kBlockReals));
             decode(coding_, precision_, more, coded, stage_ + held * real_bytes_);
             coded += coded_bytes(coding_, more);
+            moved_bytes += coded_bytes(coding_, more);
             left -= more;
             held += more - needed;
-            scatter_strided(stage_, slab, array);
+            moved_bytes += scatter_strided(stage_, slab, array);
             keep_rest(needed, held);
         }
+        return moved_bytes;
     }
 
   private:
@@ -177,22 +184,20 @@ class CompressedExchange final : public Exchange {
         target_ = target;
         for (size_t i = 0; i < send_.parts.size(); ++i) {
             if (send_.parts[i].reals > 0)
-                coder_.code(send_.parts[i], source, send_buffer_.as<char>() + send_.wire[i].offset_bytes);
+                moved(coder_.code(send_.parts[i], source, send_buffer_.as<char>() + send_.wire[i].offset_bytes));
         }
         SPANFFT_TRY(transfer_->start(send_buffer_.data(), receive_buffer_.data()));
-        copy_strided(send_.kept, source, receive_.kept, target);
+        copied(copy_strided(send_.kept, source, receive_.kept, target));
         return Status();
     }
     Status finish(int) override {
         SPANFFT_TRY(transfer_->finish());
         for (size_t i = 0; i < receive_.parts.size(); ++i) {
             if (receive_.parts[i].reals > 0)
-                coder_.uncode(receive_.parts[i], receive_buffer_.as<char>() + receive_.wire[i].offset_bytes, target_);
+                moved(coder_.uncode(receive_.parts[i], receive_buffer_.as<char>() + receive_.wire[i].offset_bytes,
+                                    target_));
         }
         return Status();
-    }
-    index_t memory_bytes() const override {
-        return send_.raw_bytes + send_.coded_bytes + receive_.raw_bytes + receive_.coded_bytes + 2 * send_.kept.bytes();
     }
 
   private:

@@ -36,9 +36,17 @@ class Exchange {
     virtual int chunks() const = 0;
     virtual Status start(int chunk, const void* source, void* target) = 0;
     virtual Status finish(int chunk) = 0;
-    virtual index_t memory_bytes() const = 0;  // what one run moves through memory by copies of our own
+    // What all runs so far moved through memory by copies of our own, read and written: counted by the copies.
+    index_t moved_bytes() const { return moved_bytes_; }
     // Start and finish of each chunk, recorded as "pack" and "unpack"; transfers inside record themselves.
     Status run(const void* source, void* target, Trace* trace = nullptr);
+
+  protected:
+    void copied(index_t bytes) { moved_bytes_ += 2 * bytes; }
+    void moved(index_t bytes) { moved_bytes_ += bytes; }  // read or written
+
+  private:
+    index_t moved_bytes_ = 0;
 };
 
 // What a strategy is bound to. Collective over comm, which holds exactly exchange_group(spec, rank) in that order;

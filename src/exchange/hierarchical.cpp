@@ -158,12 +158,6 @@ void add_lane(std::vector<Lane>& lanes, int owner, StridedPart array, index_t of
     if (bytes > 0) lanes.push_back({owner, std::move(array), {offset_bytes, {{bytes, 1}}, 1}});
 }
 
-index_t lane_bytes(const std::vector<Lane>& lanes) {
-    index_t bytes = 0;
-    for (const Lane& lane : lanes) bytes += lane.array.bytes();
-    return bytes;
-}
-
 class HierarchicalExchange final : public Exchange {
   public:
     static Result<std::unique_ptr<Exchange>> make(const ExchangeBinding& binding) {
@@ -179,11 +173,12 @@ class HierarchicalExchange final : public Exchange {
     int chunks() const override { return 1; }
     Status start(int, const void* source, void* target) override {
         target_ = target;
-        for (const Lane& lane : outgoing_) copy_strided(lane.array, source, lane.window, window_->part(lane.owner));
+        for (const Lane& lane : outgoing_)
+            copied(copy_strided(lane.array, source, lane.window, window_->part(lane.owner)));
         // After a failure too: ranks of this node wait at the barriers, those of others for the messages.
         const Status together = window_->barrier();
         const Status sent = messages_->start(own_part_, own_part_);
-        copy_strided(self_source_, source, self_target_, target);
+        copied(copy_strided(self_source_, source, self_target_, target));
         read(near_);
         return together.ok() ? sent : together;
     }
@@ -193,14 +188,12 @@ class HierarchicalExchange final : public Exchange {
         read(far_);
         return received.ok() ? together : received;
     }
-    index_t memory_bytes() const override {
-        return 2 * (lane_bytes(outgoing_) + lane_bytes(near_) + lane_bytes(far_) + self_source_.bytes());
-    }
 
   private:
     HierarchicalExchange() = default;
-    void read(const std::vector<Lane>& lanes) const {
-        for (const Lane& lane : lanes) copy_strided(lane.window, window_->part(lane.owner), lane.array, target_);
+    void read(const std::vector<Lane>& lanes) {
+        for (const Lane& lane : lanes)
+            copied(copy_strided(lane.window, window_->part(lane.owner), lane.array, target_));
     }
     // Agreed on by the whole group: a team that failed must not leave the others in the next call.
     Status make_window(const ExchangeBinding& binding, const Teams& teams, index_t bytes) {

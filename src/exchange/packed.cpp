@@ -33,20 +33,16 @@ Status PackedExchange::allocate(Comm& comm) {
 
 Status PackedExchange::start(int, const void* source, void* target) {
     target_ = target;
-    pack(send_, source, send_buffer_.data());
+    copied(pack(send_, source, send_buffer_.data()));
     SPANFFT_TRY(begin(send_.packed ? send_buffer_.data() : source, receive_.packed ? receive_buffer_.data() : target));
-    copy_strided(send_.parts[self_], source, receive_.parts[self_], target);  // while messages travel
+    copied(copy_strided(send_.parts[self_], source, receive_.parts[self_], target));  // while messages travel
     return Status();
 }
 
 Status PackedExchange::finish(int) {
     SPANFFT_TRY(complete());
-    unpack(receive_, receive_buffer_.data(), target_);
+    copied(unpack(receive_, receive_buffer_.data(), target_));
     return Status();
-}
-
-index_t PackedExchange::memory_bytes() const {
-    return 2 * (send_.buffer_bytes + receive_.buffer_bytes + send_.parts[self_].bytes());
 }
 
 Result<std::unique_ptr<Exchange>> PackedCollective::make(const ExchangeBinding& binding, Packing packing,

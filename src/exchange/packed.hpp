@@ -15,7 +15,6 @@ class PackedExchange : public Exchange {
     int chunks() const final { return 1; }
     Status start(int chunk, const void* source, void* target) final;
     Status finish(int chunk) final;
-    index_t memory_bytes() const final;
 
   protected:
     PackedExchange(const ExchangeBinding& binding, Packing packing);

@@ -68,31 +68,22 @@ PartSums sum_parts(const ExchangeSpec& spec, int rank, Packing packing) {
     return sum_parts(spec, rank, packing, spec.from.patch(rank), [&](int peer) { return spec.from.patch(peer); }, -1);
 }
 
-void pack(const PackedSide& side, const void* array, void* buffer) {
-    if (!side.packed) return;
+index_t pack(const PackedSide& side, const void* array, void* buffer) {
+    index_t copied_bytes = 0;
+    if (!side.packed) return copied_bytes;
     for (size_t i = 0; i < side.parts.size(); ++i) {
-        if (side.wire[i].bytes) copy_strided(side.parts[i], array, side.packed_parts[i], buffer);
+        if (side.wire[i].bytes) copied_bytes += copy_strided(side.parts[i], array, side.packed_parts[i], buffer);
     }
+    return copied_bytes;
 }
 
-void unpack(const PackedSide& side, const void* buffer, void* array) {
-    if (!side.packed) return;
+index_t unpack(const PackedSide& side, const void* buffer, void* array) {
+    index_t copied_bytes = 0;
+    if (!side.packed) return copied_bytes;
     for (size_t i = 0; i < side.parts.size(); ++i) {
-        if (side.wire[i].bytes) copy_strided(side.packed_parts[i], buffer, side.parts[i], array);
+        if (side.wire[i].bytes) copied_bytes += copy_strided(side.packed_parts[i], buffer, side.parts[i], array);
     }
-}
-
-index_t kept_bytes(const PackedSide& side, const std::vector<Piece>& pieces, int rank) {
-    for (size_t i = 0; i < pieces.size(); ++i) {
-        if (pieces[i].peer == rank) return side.parts[i].bytes();
-    }
-    return 0;
-}
-
-index_t wire_bytes(const PackedSide& side) {
-    index_t bytes = 0;
-    for (const auto& part : side.wire) bytes += part.bytes;
-    return bytes;
+    return copied_bytes;
 }
 
 }  // namespace spanfft

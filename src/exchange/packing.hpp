@@ -25,8 +25,9 @@ struct PackedSide {
 PackedSide make_side(const std::vector<Piece>& pieces, const Patch& mine, index_t elem_bytes, int rank,
                      Packing packing = Packing::where_needed, index_t first_byte = 0);
 
-void pack(const PackedSide& side, const void* array, void* buffer);    // nothing unless side.packed
-void unpack(const PackedSide& side, const void* buffer, void* array);  // likewise
+// Nothing unless side.packed; both return how many bytes they copied.
+index_t pack(const PackedSide& side, const void* array, void* buffer);
+index_t unpack(const PackedSide& side, const void* buffer, void* array);
 
 // What make_side would make of both sides, in sums and from kinds of peers alone: for predictions.
 struct SideSums {
@@ -47,9 +48,5 @@ struct PartSums {
 PartSums sum_parts(const ExchangeSpec& spec, int rank, Packing packing);
 PartSums sum_parts(const ExchangeSpec& spec, int rank, Packing packing, const Patch& sent,
                    const std::function<Patch(int)>& sent_by, int apart);
-
-// The bytes of the part that stays, and of all that travels.
-index_t kept_bytes(const PackedSide& side, const std::vector<Piece>& pieces, int rank);
-index_t wire_bytes(const PackedSide& side);
 
 }  // namespace spanfft

@@ -25,7 +25,6 @@ class SharedExchange final : public Exchange {
         const ExchangeSpec& spec = binding.spec;
         auto exchange = std::unique_ptr<SharedExchange>(new SharedExchange);
         exchange->source_bytes_ = source_bytes(spec, binding.rank);
-        exchange->target_bytes_ = target_bytes(spec, binding.rank);
         exchange->window_ = binding.window;
         if (!binding.window) {
             SPANFFT_ASSIGN(exchange->own_window_, binding.comm.make_window(exchange->source_bytes_));
@@ -52,19 +51,17 @@ class SharedExchange final : public Exchange {
     int chunks() const override { return 1; }
     Status start(int, const void* source, void* target) override {
         void* home = window_->part(me_);
-        copied_bytes_ = 0;
         if (source != home && source_bytes_ > 0) {
             std::memcpy(home, source, static_cast<size_t>(source_bytes_));
-            copied_bytes_ = source_bytes_;
+            copied(source_bytes_);
         }
         target_ = target;
         return window_->barrier();
     }
     Status finish(int) override {
-        for (const Move& move : moves_) copy_strided(move.there, window_->part(move.rank), move.here, target_);
+        for (const Move& move : moves_) copied(copy_strided(move.there, window_->part(move.rank), move.here, target_));
         return window_->barrier();
     }
-    index_t memory_bytes() const override { return 2 * (copied_bytes_ + target_bytes_); }
 
   private:
     struct Move {
@@ -76,7 +73,7 @@ class SharedExchange final : public Exchange {
     SharedWindow* window_ = nullptr;
     int me_ = 0;
     std::vector<Move> moves_;
-    index_t source_bytes_ = 0, target_bytes_ = 0, copied_bytes_ = 0;
+    index_t source_bytes_ = 0;
     void* target_ = nullptr;
 };
 

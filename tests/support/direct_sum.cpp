@@ -106,6 +106,39 @@ Angles angles_of(Kernel kernel, index_t n) {
     }
 }
 
+__extension__ typedef __int128 Wide128;
+
+// e^(i pi (a j + b)(c k + d) / denominator), the product reduced in integers.
+WideComplex exact_factor(const Angles& at, index_t j, index_t k) {
+    const index_t whole = 2 * at.denominator;
+    return turn(static_cast<index_t>(static_cast<Wide128>(at.a * j + at.b) * (at.c * k + at.d) % whole),
+                at.denominator);
+}
+
+WideComplex long_sum(const Angles& at, const std::vector<WideComplex>& in, index_t k) {
+    constexpr index_t kAnchored = 64;  // the rounding of the step adds up: 64 * 5e-20
+    const auto step = exact_factor({at.denominator, at.a, 0, at.c, at.d}, 1, k);
+    const auto step_re = static_cast<long double>(step.re), step_im = static_cast<long double>(step.im);
+    WideComplex total;
+    for (index_t first = 0; first < std::ssize(in); first += kAnchored) {
+        const WideComplex anchor = exact_factor(at, first, k);
+        auto re = static_cast<long double>(anchor.re), im = static_cast<long double>(anchor.im);
+        long double sum_re = 0, sum_im = 0;
+        for (index_t j = first; j < std::min(first + kAnchored, static_cast<index_t>(std::ssize(in))); ++j) {
+            const WideComplex& x = in[static_cast<size_t>(j)];
+            const auto x_re = static_cast<long double>(x.re), x_im = static_cast<long double>(x.im);
+            sum_re += x_re * re - x_im * im;
+            sum_im += x_re * im + x_im * re;
+            const long double next = re * step_re - im * step_im;
+            im = re * step_im + im * step_re;
+            re = next;
+        }
+        total.re += static_cast<Wide>(sum_re);
+        total.im += static_cast<Wide>(sum_im);
+    }
+    return total;
+}
+
 std::vector<WideComplex> all_outputs(Kernel kernel, index_t n, const std::vector<WideComplex>& in) {
     const index_t outputs = kernel == Kernel::r2c ? n / 2 + 1 : n;
     std::vector<WideComplex> out;
@@ -160,6 +193,20 @@ WideComplex direct_output(Kernel kernel, index_t n, const std::vector<WideComple
         default:
             return real_output(kernel, in, k, real_sum(kernel, n, in, k));
     }
+}
+
+std::vector<WideComplex> long_outputs(Kernel kernel, index_t n, const std::vector<WideComplex>& in,
+                                      const std::vector<index_t>& bins) {
+    const Angles angles = angles_of(kernel, n);
+    const std::vector<WideComplex> line = kernel == Kernel::c2r ? unfolded(n, in) : in;
+    std::vector<WideComplex> out;
+    for (const index_t k : bins) {
+        WideComplex value = long_sum(angles, line, k);
+        if (kernel == Kernel::c2r) value.im = 0;
+        if (is_r2r(kernel)) value = real_output(kernel, in, k, value);
+        out.push_back(value);
+    }
+    return out;
 }
 
 std::vector<WideComplex> direct_sum(Kernel kernel, index_t n, const std::vector<WideComplex>& in) {

@@ -21,6 +21,12 @@ constexpr index_t kShort = 16;
 std::vector<WideComplex> direct_sum(Kernel kernel, index_t n, const std::vector<WideComplex>& in);
 WideComplex direct_output(Kernel kernel, index_t n, const std::vector<WideComplex>& in, index_t k);
 
+// Some outputs of a long transform, by the definition in long double: the factors of 64 terms after each other are
+// powers of one, from an exact one on, which is off by a few 1e-18 of the norm (a table of exact factors would take 64
+// bytes a point).
+std::vector<WideComplex> long_outputs(Kernel kernel, index_t n, const std::vector<WideComplex>& in,
+                                      const std::vector<index_t>& bins);
+
 // Several axes in C order, shape[i] points each (the real length on the halved axis, which is the last).
 std::vector<WideComplex> direct_sum_nd(Kernel kernel, const std::vector<index_t>& shape,
                                        const std::vector<WideComplex>& in);

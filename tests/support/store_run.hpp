@@ -39,7 +39,8 @@ StoreRun run_on_stores(const std::string& problem, SolverFunction solve, index_t
 void expect_as_predicted(const StoreRun& run);
 
 // The transform by the definition (support/direct_sum.hpp), axis by axis, with the norm. O(N * sum of lengths), so a
-// 1-D one above 8000 points goes to an engine in long double instead.
+// 1-D one above 8000 points goes to an engine in long double instead, which is held against the definition at 16
+// outputs there (reports through gtest).
 Values direct_transform(const Problem& problem, const Values& input);
 
 // ||a - b|| / ||b|| in units of eps sqrt(log2 N), N the product of the axes' logical lengths.

@@ -60,6 +60,20 @@ TEST(DirectSum, LongLinesToo) {
     EXPECT_LE(relative_error(some, definition), std::numeric_limits<long double>::epsilon() / 100);
 }
 
+// By powers of a factor and by a table of factors, for every kind.
+TEST(DirectSum, SomeOutputsOfALongSumAreThoseOfTheDefinition) {
+    Random random(64);
+    SCOPED_TRACE(cat("seed ", random.seed()));
+    for (const Kernel kernel : kKernels) {
+        const index_t n = 3001;
+        const auto in = noise(kernel, n, random);
+        const std::vector<index_t> bins{0, 1, 700, n / 2};
+        std::vector<WideComplex> definition;
+        for (const index_t k : bins) definition.push_back(direct_output(kernel, n, in, k));
+        EXPECT_LE(relative_error(long_outputs(kernel, n, in, bins), definition), 1e-17) << kernel_name(kernel);
+    }
+}
+
 // Of 1, 2, 3, by the formulas of FFTW's manual, section 4.8, worked out by hand.
 TEST(DirectSum, TheDefinitionGivesWhatTheFormulasGive) {
     const double r2 = std::sqrt(2.0), r3 = std::sqrt(3.0), r6 = std::sqrt(6.0);

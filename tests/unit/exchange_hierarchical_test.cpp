@@ -59,7 +59,7 @@ void expect_moved(const ExchangeSpec& spec, int ranks_per_node) {
         EXPECT_EQ(counts->calls, 3 * predicted.calls) << "rank " << rank;
         EXPECT_EQ(world.sent_by(rank).messages, 3 * predicted.messages) << "rank " << rank;
         EXPECT_EQ(world.sent_by(rank).bytes, 3 * predicted.sent_bytes) << "rank " << rank;
-        EXPECT_EQ(exchange.value()->memory_bytes(), predicted.memory_bytes) << "rank " << rank;
+        EXPECT_EQ(exchange.value()->moved_bytes(), 3 * predicted.memory_bytes) << "rank " << rank;
     });
     EXPECT_EQ(world.open_comms(), 0);
 }

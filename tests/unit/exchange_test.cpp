@@ -107,7 +107,7 @@ void expect_moved_so(const ExchangeStrategy& strategy, const ExchangeSpec& spec)
         EXPECT_EQ(counts->calls, 2 * wanted_counts.calls) << "rank " << rank;
         EXPECT_EQ(world.sent_by(rank).messages, 2 * wanted_counts.messages) << "rank " << rank;
         EXPECT_EQ(world.sent_by(rank).bytes, 2 * wanted_counts.sent_bytes) << "rank " << rank;
-        EXPECT_EQ(exchange.value()->memory_bytes(), wanted_counts.memory_bytes) << "rank " << rank;
+        EXPECT_EQ(exchange.value()->moved_bytes(), 2 * wanted_counts.memory_bytes) << "rank " << rank;
     });
     EXPECT_EQ(world.open_comms(), 0);
 }

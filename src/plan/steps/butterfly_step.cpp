@@ -2,6 +2,7 @@
 #include "plan/steps/butterfly_step.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cmath>
 
@@ -42,11 +43,11 @@ Shape shape_of(const ButterflySpec& spec, int rank) {
     return result;
 }
 
-Counts counts_of(const Shape& shape, index_t elem_bytes) {
+// Of so many elements, p at a time: read once, written once.
+Counts counts_of(index_t elems, index_t p, index_t elem_bytes) {
     Counts counts;
-    const auto elems = static_cast<double>(shape.elems());
-    counts.flops = elems * (6 + 5 * std::log2(static_cast<double>(shape.p)));
-    counts.memory_bytes = 2 * shape.elems() * elem_bytes;
+    counts.flops = static_cast<double>(elems) * (6 + 5 * std::log2(static_cast<double>(p)));
+    counts.memory_bytes = 2 * elems * elem_bytes;
     return counts;
 }
 
@@ -198,15 +199,16 @@ void store(const Work<T>& work, const Tile<T>& tile, Pair<T>* to, int lanes) {
     }
 }
 
+// Returns how many elements it loaded and stored.
 template <int Points, class T>
-void sweep(const Work<T>& work) {
+index_t sweep(const Work<T>& work) {
     const Circle<T> circle(work.shape.p);
     Tile<T> tile = {};
     constexpr int kLanes = Tile<T>::kLanes;
     const index_t run = work.shape.run();
     const int p = static_cast<int>(work.shape.p);
     const index_t tiles_a_run = work.tiles_a_run();
-    index_t turned_for = -1;
+    index_t turned_for = -1, done = 0;
     for (index_t i = work.begin; i < work.end; ++i) {
         const index_t at = i % tiles_a_run * kLanes, place = i / tiles_a_run * p * run + at;
         const bool full = run - at >= kLanes;
@@ -215,13 +217,19 @@ void sweep(const Work<T>& work) {
         full ? load(work, tile, work.from + place, kLanes) : load(work, tile, work.from + place, lanes);
         tile.template transform<Points>(p, circle, work.backward);
         full ? store(work, tile, work.to + place, kLanes) : store(work, tile, work.to + place, lanes);
+        done += static_cast<index_t>(p) * lanes;
     }
+    return done;
 }
 
 // Everything is compiled into each of these, for each instruction set and number of points.
-#define SPANFFT_SWEEP(points)                                                                                     \
-    SPANFFT_CLONES __attribute__((flatten)) void sweep_##points(const Work<float>& work) { sweep<points>(work); } \
-    SPANFFT_CLONES __attribute__((flatten)) void sweep_##points(const Work<double>& work) { sweep<points>(work); }
+#define SPANFFT_SWEEP(points)                                                                  \
+    SPANFFT_CLONES __attribute__((flatten)) index_t sweep_##points(const Work<float>& work) {  \
+        return sweep<points>(work);                                                            \
+    }                                                                                          \
+    SPANFFT_CLONES __attribute__((flatten)) index_t sweep_##points(const Work<double>& work) { \
+        return sweep<points>(work);                                                            \
+    }
 SPANFFT_SWEEP(2)
 SPANFFT_SWEEP(3)
 SPANFFT_SWEEP(4)
@@ -233,7 +241,7 @@ SPANFFT_SWEEP(0)
 #undef SPANFFT_SWEEP
 
 template <class T>
-void run_sweep(const Work<T>& work) {
+index_t run_sweep(const Work<T>& work) {
     switch (work.shape.p) {
         case 2:
             return sweep_2(work);
@@ -253,7 +261,7 @@ void run_sweep(const Work<T>& work) {
             return sweep_0(work);
     }
 }
-void run_sweep(const Work<long double>& work) { sweep<0>(work); }
+index_t run_sweep(const Work<long double>& work) { return sweep<0>(work); }
 
 template <class T>
 void fill_factors(const Shape& shape, bool backward, long double scale, Pair<T>* to) {
@@ -292,6 +300,7 @@ class ButterflyTask final : public Task {
         if (shape_.elems() == 0) return Status();
         const TraceScope scope(context.trace, "butterfly", TraceCategory::compute,
                                2 * shape_.elems() * static_cast<index_t>(spec_.state.elem.bytes()));
+        std::atomic<index_t> done{0};  // elements; once a thread
         with_real(spec_.state.elem.precision, [&](auto real) {
             using T = decltype(real);
             Work<T> work{shape_,
@@ -301,15 +310,18 @@ class ButterflyTask final : public Task {
                          static_cast<const Pair<T>*>(context.at(spec_.source)),
                          static_cast<Pair<T>*>(context.at(spec_.target))};
             work.end = work.tiles();
-            if (!team_) return run_sweep(work);
+            if (!team_) {
+                done = run_sweep(work);
+                return;
+            }
             team_->run([&](int member) {
                 Work<T> share = work;
                 share.begin = work.end * member / team_->size();
                 share.end = work.end * (member + 1) / team_->size();
-                run_sweep(share);
+                done += run_sweep(share);
             });
         });
-        counts_ = counts_of(shape_, static_cast<index_t>(spec_.state.elem.bytes()));
+        counts_ = counts_of(done, shape_.p, static_cast<index_t>(spec_.state.elem.bytes()));
         return Status();
     }
     Counts counted() const override { return counts_; }
@@ -341,7 +353,7 @@ class ButterflyStep final : public Step {
     Counts predict(int rank) const override {
         const Shape shape = shape_of(spec_, rank);
         if (shape.elems() == 0) return Counts();
-        Counts counts = counts_of(shape, static_cast<index_t>(spec_.state.elem.bytes()));
+        Counts counts = counts_of(shape.elems(), shape.p, static_cast<index_t>(spec_.state.elem.bytes()));
         counts.seconds = static_cast<double>(counts.memory_bytes) / 2 / memory_bytes_per_second_;  // of one thread
         return counts;
     }

@@ -14,12 +14,13 @@ class ExchangeTask final : public Task {
         : exchange_(std::move(exchange)), source_(source), target_(target), wire_(std::move(wire)) {}
     Status run(RunContext& context) override {
         const Counts before = *wire_;
+        const index_t moved_bytes = exchange_->moved_bytes();
         const Status status = exchange_->run(context.at(source_), context.at(target_), context.trace);
         counts_ = Counts();
         counts_.messages = wire_->messages - before.messages;
         counts_.sent_bytes = wire_->sent_bytes - before.sent_bytes;
         counts_.calls = wire_->calls - before.calls;
-        counts_.memory_bytes = exchange_->memory_bytes();
+        counts_.memory_bytes = exchange_->moved_bytes() - moved_bytes;
         return status;
     }
     Counts counted() const override { return counts_; }

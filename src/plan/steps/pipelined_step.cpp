@@ -34,6 +34,7 @@ class PipelinedTask final : public Task {
     // After a failure too, to the end: the other ranks are in the chunks that are left.
     Status run(RunContext& context) override {
         const Counts before = *bound_.wire;
+        const index_t moved_bytes = bound_.exchange->moved_bytes();
         counts_ = Counts();
         Status first;
         const auto enter_chunk = [&](size_t i) {
@@ -42,9 +43,8 @@ class PipelinedTask final : public Task {
         for (size_t i = 0; i < chunks_.size(); ++i) {
             enter_chunk(i);
             if (chunks_[i].transform) {
-                chunks_[i].transform->run(context.at(source_), context.at(middle_), chunks_[i].first_row,
-                                          context.trace);
-                counts_ += chunks_[i].transform->counts();
+                counts_ += chunks_[i].transform->run(context.at(source_), context.at(middle_), chunks_[i].first_row,
+                                                     context.trace);
             }
             const TraceScope scope(context.trace, "pack", TraceCategory::communication);
             keep_first(first, bound_.exchange->start(static_cast<int>(i), context.at(middle_), context.at(target_)));
@@ -57,7 +57,7 @@ class PipelinedTask final : public Task {
         counts_.messages = bound_.wire->messages - before.messages;
         counts_.sent_bytes = bound_.wire->sent_bytes - before.sent_bytes;
         counts_.calls = bound_.wire->calls - before.calls;
-        counts_.memory_bytes += bound_.exchange->memory_bytes();
+        counts_.memory_bytes += bound_.exchange->moved_bytes() - moved_bytes;
         return first;
     }
     Counts counted() const override { return counts_; }

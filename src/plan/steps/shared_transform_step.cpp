@@ -142,17 +142,34 @@ std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
     return regions;
 }
 
-double line_flops(const SharedTransformSpec& spec) {
-    const index_t points = spec.share.shape()[static_cast<size_t>(spec.axis)];
-    return transform_flops(tile_lines({spec.kernel, spec.elem, points, 1, false}));
+// The lines of a rank's regions, side by side in tiles.
+TileSpec tile_of(const SharedTransformSpec& spec, const std::vector<Region>& regions) {
+    index_t most_lanes = 0;
+    for (const Region& region : regions) most_lanes = std::max(most_lanes, region.counts.back());
+    TileSpec tile;
+    tile.kernel = spec.kernel;
+    tile.elem = spec.elem;
+    tile.measure = spec.measure;
+    tile.points = spec.share.shape()[static_cast<size_t>(spec.axis)];
+    tile.lanes = most_lanes ? tile_lanes(tile.points, static_cast<index_t>(spec.elem.bytes()), most_lanes) : 0;
+    return tile;
 }
 
-// What transforming so many lines costs, in time aside.
-Counts line_counts(const SharedTransformSpec& spec, double flops_a_line, index_t lines) {
-    const index_t points = spec.share.shape()[static_cast<size_t>(spec.axis)];
+// What transforming a rank's lines costs, in time aside: the engine is given whole tiles, the unused lanes of a last
+// one too; only lines that there are go through memory.
+Counts predicted_counts(const SharedTransformSpec& spec, int rank) {
+    const std::vector<Region> regions = regions_of(spec, rank);
+    const TileSpec tile = tile_of(spec, regions);
     Counts counts;
-    counts.memory_bytes = 2 * lines * points * static_cast<index_t>(spec.elem.bytes());
-    counts.flops = static_cast<double>(lines) * flops_a_line;
+    index_t lines = 0, tiles = 0;
+    for (const Region& region : regions) {
+        if (region.lines() == 0) continue;
+        lines += region.lines();
+        tiles += region.lines() / region.counts.back() * ceil_div(region.counts.back(), tile.lanes);
+    }
+    if (lines == 0) return counts;
+    counts.flops = static_cast<double>(tiles) * transform_flops(tile_lines(tile));
+    counts.memory_bytes = 2 * lines * tile.points * static_cast<index_t>(spec.elem.bytes());
     return counts;
 }
 
@@ -160,14 +177,8 @@ class SharedTransformTask final : public Task {
   public:
     static Result<std::unique_ptr<Task>> make(const SharedTransformSpec& spec, Binding& binding) {
         auto task = std::unique_ptr<SharedTransformTask>(new SharedTransformTask(spec, binding));
-        index_t most_lanes = 0;
-        for (const Region& region : task->regions_) most_lanes = std::max(most_lanes, region.counts.back());
-        if (most_lanes == 0) return std::unique_ptr<Task>(std::move(task));
-        task->tile_.kernel = spec.kernel;
-        task->tile_.elem = spec.elem;
-        task->tile_.measure = spec.measure;
-        task->tile_.points = spec.share.shape()[static_cast<size_t>(spec.axis)];
-        task->tile_.lanes = tile_lanes(task->tile_.points, task->elem_bytes_, most_lanes);
+        task->tile_ = tile_of(spec, task->regions_);
+        if (task->tile_.lanes == 0) return std::unique_ptr<Task>(std::move(task));
         task->pitch_bytes_ = tile_pitch_bytes(task->tile_);
         if (spec.threads > 1) task->team_ = std::make_unique<ThreadTeam>(spec.threads);
         for (int i = 0; i < (task->team_ ? task->team_->size() : 1); ++i) {
@@ -175,6 +186,7 @@ class SharedTransformTask final : public Task {
             SPANFFT_ASSIGN(tile.memory, tile_memory(task->tile_));
             SPANFFT_ASSIGN(EngineChoice choice, plan_local(tile_lines(task->tile_), spec.engine));
             binding.engine_ran(choice.engine);
+            task->members_.push_back({choice.fft.get(), 0});
             tile.fft = std::move(choice.fft);
             task->tiles_.push_back(std::move(tile));
         }
@@ -184,15 +196,14 @@ class SharedTransformTask final : public Task {
     Status run(RunContext& context) override {
         counts_ = Counts();
         Status first = barrier();  // after a failure too: the others come to the second one
-        index_t lines = 0;
+        const Counts before = done();
         {
             const TraceScope scope(context.trace, "transform", TraceCategory::compute);
-            for (const Region& region : regions_) {
-                run_region(region, context);
-                lines += region.lines();
-            }
+            for (const Region& region : regions_) run_region(region, context);
         }
-        if (lines > 0) counts_ = line_counts(spec_, flops_a_line_, lines);
+        counts_ = done();
+        counts_.flops -= before.flops;
+        counts_.memory_bytes -= before.memory_bytes;
         keep_first(first, barrier());
         return first;
     }
@@ -203,10 +214,19 @@ class SharedTransformTask final : public Task {
         : spec_(spec),
           regions_(regions_of(spec, binding.comm.rank())),
           elem_bytes_(static_cast<index_t>(spec.elem.bytes())),
-          flops_a_line_(line_flops(spec)),
           from_window_(spec.from.shared ? binding.window(spec.from.slot) : nullptr),
           to_window_(spec.to.shared ? binding.window(spec.to.slot) : nullptr),
           stream_(!spec.to.shared) {}
+
+    // By all threads, in all runs.
+    Counts done() const {
+        Counts counts;
+        for (const Member& member : members_) {
+            counts.flops += member.fft->done().flops;
+            counts.memory_bytes += member.moved_bytes;
+        }
+        return counts;
+    }
 
     Status barrier() { return (from_window_ ? from_window_ : to_window_)->barrier(); }
 
@@ -228,16 +248,19 @@ class SharedTransformTask final : public Task {
         const index_t first = b % lane_blocks * tile_.lanes;
         const index_t width = std::min(tile_.lanes, region.counts.back() - first);
         const Tile& tile = tiles_[static_cast<size_t>(member)];
+        index_t& moved_bytes = members_[static_cast<size_t>(member)].moved_bytes;
         char* row = tile.rows();
         for (const Piece1d& piece : region.from) {
             row = move_piece<true>(region, piece, b / lane_blocks, first, width, row,
                                    base(piece, from_window_, spec_.from.slot, context));
+            moved_bytes += piece.points * width * elem_bytes_;
         }
         tile.transform();
         row = tile.rows();
         for (const Piece1d& piece : region.to) {
             row = move_piece<false>(region, piece, b / lane_blocks, first, width, row,
                                     base(piece, to_window_, spec_.to.slot, context));
+            moved_bytes += piece.points * width * elem_bytes_;
         }
         if (stream_) stream_fence();
     }
@@ -278,15 +301,19 @@ class SharedTransformTask final : public Task {
         return row;
     }
 
+    struct alignas(64) Member {  // what one thread did: its lines in cache lines of their own
+        const CountedFft* fft = nullptr;
+        index_t moved_bytes = 0;
+    };
     SharedTransformSpec spec_;
     std::vector<Region> regions_;
     index_t elem_bytes_ = 0, pitch_bytes_ = 0;
-    double flops_a_line_ = 0;
     SharedWindow *from_window_, *to_window_;
     // Out of the window: the tile's lines were read elsewhere, so the target is not in the cache.
     bool stream_;
     TileSpec tile_;
     std::vector<Tile> tiles_;
+    std::vector<Member> members_;  // by thread, as tiles_
     std::unique_ptr<ThreadTeam> team_;
     Counts counts_;
 };
@@ -311,7 +338,7 @@ class SharedTransformStep final : public Step {
         const index_t points = spec_.share.shape()[static_cast<size_t>(spec_.axis)];
         const index_t lines = points ? spec_.share.local_elems(rank) / points : 0;
         if (lines == 0) return Counts();
-        Counts counts = line_counts(spec_, line_flops(spec_), lines);
+        Counts counts = predicted_counts(spec_, rank);
         const index_t most = spec_.share.local_elems(0);
         counts.seconds = most ? seconds_of_rank0_ * static_cast<double>(lines * points) / static_cast<double>(most) : 0;
         return counts;

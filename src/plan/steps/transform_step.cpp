@@ -105,15 +105,17 @@ namespace {
 
 // out[i] *= factor over a contiguous array of reals.
 template <class Real>
-void scale_reals(void* data, index_t count, long double factor) {
+index_t scale_reals(void* data, index_t count, long double factor) {
     auto* x = static_cast<Real*>(data);
     const auto f = static_cast<Real>(factor);
-    for (index_t i = 0; i < count; ++i) x[i] *= f;
+    index_t i = 0;
+    for (; i < count; ++i) x[i] *= f;
+    return 2 * i * static_cast<index_t>(sizeof(Real));
 }
 
 }  // namespace
 
-void scale_reals(Precision precision, void* data, index_t count, long double factor) {
+index_t scale_reals(Precision precision, void* data, index_t count, long double factor) {
     switch (precision) {
         case Precision::single:
             return scale_reals<float>(data, count, factor);
@@ -122,6 +124,7 @@ void scale_reals(Precision precision, void* data, index_t count, long double fac
         case Precision::extended:
             return scale_reals<long double>(data, count, factor);
     }
+    return 0;
 }
 
 namespace {
@@ -153,25 +156,28 @@ EndScales end_scales(Kernel kernel) {
 }
 
 // Multiplies a local C-order array: the planes that `ends` names along `axis` by end_factor, the others by factor. One
-// multiplication a number: where two factors meet, their product was rounded once, not each of them.
-void scale_planes(const Extents& shape, const ElemType& elem, int axis, const EndScales& ends, long double end_factor,
-                  long double factor, void* data) {
+// multiplication a number: where two factors meet, their product was rounded once, not each of them. Returns the bytes
+// that it read and wrote.
+index_t scale_planes(const Extents& shape, const ElemType& elem, int axis, const EndScales& ends,
+                     long double end_factor, long double factor, void* data) {
     const index_t outer = product(shape, 0, axis), n = shape[static_cast<size_t>(axis)];
     const index_t reals =
         product(shape, axis + 1, static_cast<int>(shape.size())) * (elem.complex ? 2 : 1);  // of a plane
     const auto plane_bytes = reals * static_cast<index_t>(real_bytes(elem.precision));
     const auto multiply = [&](index_t first, index_t end, index_t block, long double by) {
-        if (by == 1 || first >= end) return;
-        scale_reals(elem.precision, static_cast<char*>(data) + (block * n + first) * plane_bytes, (end - first) * reals,
-                    by);
+        if (by == 1 || first >= end) return index_t{0};
+        return scale_reals(elem.precision, static_cast<char*>(data) + (block * n + first) * plane_bytes,
+                           (end - first) * reals, by);
     };
+    index_t swept_bytes = 0;
     for (index_t block = 0; block < outer; ++block) {
         // A single point can be first and last: DCT-I has two at least, the others have one end.
         const index_t from = ends.first ? 1 : 0, to = ends.last ? n - 1 : n;
-        if (ends.first) multiply(0, 1, block, end_factor);
-        multiply(from, to, block, factor);
-        if (ends.last) multiply(n - 1, n, block, end_factor);
+        if (ends.first) swept_bytes += multiply(0, 1, block, end_factor);
+        swept_bytes += multiply(from, to, block, factor);
+        if (ends.last) swept_bytes += multiply(n - 1, n, block, end_factor);
     }
+    return swept_bytes;
 }
 
 // Whether the engine that is expected for `local` multiplies by the scale while it writes.
@@ -180,6 +186,29 @@ Result<bool> engine_scales(const TransformSpec& spec, LocalSpec local) {
     local.scale = spec.scale;
     SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(local, spec.engine));
     return forecast.scaled;
+}
+
+// DCT/DST with the ends scaled before the transform, in the output, where it is then transformed in place.
+bool scales_before(const TransformSpec& spec) {
+    return spec.orthogonal && !spec.axes.empty() && end_scales(spec.kernel).before != 1;
+}
+
+// What the sweeps around the engine read and write: with `scaled` the normalisation, which the engine leaves to them,
+// and for orthogonal DCT/DST the copy of the input and the end planes, before and after.
+index_t swept_bytes(const TransformSpec& spec, int rank, bool scaled) {
+    const index_t in_bytes = spec.from.local_bytes(rank), out_bytes = spec.to.local_bytes(rank);
+    const EndScales ends = spec.orthogonal && !spec.axes.empty() ? end_scales(spec.kernel) : EndScales();
+    index_t end_bytes = 0;
+    if (ends.first || ends.last) {
+        const index_t planes = spec.to.layout.patch(rank)[static_cast<size_t>(spec.axes[0])].count;
+        end_bytes = out_bytes / planes * ((ends.first ? 1 : 0) + (ends.last ? 1 : 0));
+    }
+    index_t bytes = 0;
+    if (scales_before(spec)) bytes += (spec.in_place() ? 0 : in_bytes + out_bytes) + 2 * end_bytes;
+    const long double rest = scaled ? spec.scale : 1, end = ends.after * rest;
+    if (rest != 1) bytes += 2 * (out_bytes - end_bytes);
+    if (end != 1) bytes += 2 * end_bytes;
+    return bytes;
 }
 
 }  // namespace
@@ -212,12 +241,8 @@ Result<RowsTransform> RowsTransform::make(const TransformSpec& spec, int rank, c
         return made;
     }
     const LocalSpec local = rows_spec(spec, rank, rows);
-    made.counts_.flops = transform_flops(local);
-    const index_t in_outer = product(in_shape, 0, static_cast<int>(axis));  // another, if that axis is halved
-    made.counts_.memory_bytes = in_outer * made.in_block_bytes_ + made.outer_ * made.out_block_bytes_;
     made.scale_ = spec.scale;
     if (!spec.axes.empty()) SPANFFT_TRY(made.plan(local));
-    if (made.scale_ != 1) made.counts_.memory_bytes += made.scaled_bytes();
     return made;
 }
 
@@ -226,7 +251,7 @@ Status RowsTransform::plan(const LocalSpec& local) {
     SPANFFT_ASSIGN(const bool scaled, engine_scales(spec_, local));
     if (scaled) planned.scale = spec_.scale;
     // The points before the transform are scaled in the output, which is then transformed in place.
-    if (spec_.orthogonal && end_scales(spec_.kernel).before != 1) planned.in_place = true;
+    if (scales_before(spec_)) planned.in_place = true;
     SPANFFT_ASSIGN(EngineChoice choice, plan_local(planned, spec_.engine));
     if (scaled && choice.scaled) scale_ = 1;
     engine_ = choice.engine;
@@ -235,53 +260,64 @@ Status RowsTransform::plan(const LocalSpec& local) {
 }
 
 // Both arrays have one shape here.
-void RowsTransform::copy_rows(const char* in, char* out) const {
-    if (in == out) return;
+index_t RowsTransform::copy_rows(const char* in, char* out) const {
+    index_t copied_bytes = 0;
+    if (in == out) return copied_bytes;
     for (index_t i = 0; i < outer_; ++i) {
         std::memcpy(out + i * out_outer_bytes_, in + i * in_outer_bytes_, static_cast<size_t>(in_block_bytes_));
+        copied_bytes += in_block_bytes_;
     }
+    return 2 * copied_bytes;
 }
 
 // Before the transform: its ends. After it: its ends, and everything by the normalisation.
-void RowsTransform::scale_rows(char* out, bool before) const {
+index_t RowsTransform::scale_rows(char* out, bool before) const {
     const EndScales ends = spec_.orthogonal ? end_scales(spec_.kernel) : EndScales();
     const long double end = before ? ends.before : ends.after, rest = before ? 1 : scale_;
-    if (end == 1 && rest == 1) return;
+    index_t swept_bytes = 0;
+    if (end == 1 && rest == 1) return swept_bytes;
     const ElemType& elem = spec_.to.elem;
     const index_t reals = out_block_bytes_ / static_cast<index_t>(real_bytes(elem.precision));
     for (index_t i = 0; i < outer_; ++i) {
         char* block = out + i * out_outer_bytes_;
         const int axis = static_cast<int>(spec_.to.layout.ndim()) - static_cast<int>(block_shape_.size());
         if (end == 1) {
-            scale_reals(elem.precision, block, reals, rest);
+            swept_bytes += scale_reals(elem.precision, block, reals, rest);
         } else if (spec_.axes[0] >= axis) {
-            scale_planes(block_shape_, elem, spec_.axes[0] - axis, ends, end * rest, rest, block);
+            swept_bytes += scale_planes(block_shape_, elem, spec_.axes[0] - axis, ends, end * rest, rest, block);
         } else {  // the whole block is of one plane
             const index_t plane = i / planes_inner_ % planes_;
             const bool is_end = (ends.first && plane == 0) || (ends.last && plane == planes_ - 1);
             const long double by = is_end ? end * rest : rest;
-            if (by != 1) scale_reals(elem.precision, block, reals, by);
+            if (by != 1) swept_bytes += scale_reals(elem.precision, block, reals, by);
         }
     }
+    return swept_bytes;
 }
 
-void RowsTransform::run(const void* in, void* out, index_t first_row, Trace* trace) const {
-    if (outer_ == 0) return;
-    const TraceScope scope(trace, fft_ ? "transform" : "copy", TraceCategory::compute,
-                           counts_.memory_bytes - (scale_ != 1 ? scaled_bytes() : 0));
+Counts RowsTransform::run(const void* in, void* out, index_t first_row, Trace* trace) const {
+    Counts counts;
+    if (outer_ == 0) return counts;
+    TraceScope scope(trace, fft_ ? "transform" : "copy", TraceCategory::compute);
     const char* from = static_cast<const char*>(in) + first_row * in_row_bytes_;
     char* to = static_cast<char*>(out) + first_row * out_row_bytes_;
-    if (spec_.orthogonal && end_scales(spec_.kernel).before != 1) {
-        copy_rows(from, to);  // a foreign input may not be touched
-        scale_rows(to, true);
+    if (scales_before(spec_)) {
+        counts.memory_bytes += copy_rows(from, to);  // a foreign input may not be touched
+        counts.memory_bytes += scale_rows(to, true);
         from = to;
     }
     if (fft_) {
+        const LocalWork before = fft_->done();
         fft_->execute(from, to);
+        const LocalWork work = fft_->done() - before;
+        counts.flops = work.flops;
+        counts.memory_bytes += work.memory_bytes;
     } else {
-        copy_rows(from, to);
+        counts.memory_bytes += copy_rows(from, to);
     }
-    scale_rows(to, false);
+    counts.memory_bytes += scale_rows(to, false);
+    scope.moved(counts.memory_bytes);
+    return counts;
 }
 
 namespace {
@@ -291,14 +327,15 @@ class TransformTask final : public Task {
     TransformTask(RowsTransform all, Slot source, Slot target)
         : all_(std::move(all)), source_(source), target_(target) {}
     Status run(RunContext& context) override {
-        all_.run(context.at(source_), context.at(target_), 0, context.trace);
+        counts_ = all_.run(context.at(source_), context.at(target_), 0, context.trace);
         return Status();
     }
-    Counts counted() const override { return all_.counts(); }
+    Counts counted() const override { return counts_; }
 
   private:
     RowsTransform all_;
     Slot source_, target_;
+    Counts counts_;
 };
 
 class TransformStep final : public Step {
@@ -322,7 +359,10 @@ class TransformStep final : public Step {
         const index_t in_bytes = spec_.from.local_bytes(rank), out_bytes = spec_.to.local_bytes(rank);
         if (out_bytes == 0) return counts;
         counts.flops = transform_flops(local_spec(spec_, rank));
-        counts.memory_bytes = in_bytes + out_bytes + (has_scale_sweep(rank) ? 2 * out_bytes : 0);
+        counts.memory_bytes = swept_bytes(spec_, rank, has_scale_sweep(rank));
+        // The engine's own, or the copy that stands for it.
+        if (!spec_.axes.empty() || !spec_.in_place())
+            counts.memory_bytes += (scales_before(spec_) ? out_bytes : in_bytes) + out_bytes;
         const index_t most = spec_.to.local_bytes(0);
         counts.seconds = most ? seconds_of_rank0_ * static_cast<double>(out_bytes) / static_cast<double>(most) : 0;
         return counts;

@@ -45,22 +45,21 @@ class RowsTransform {
   public:
     static Result<RowsTransform> make(const TransformSpec& spec, int rank, const TransformRows& rows);
     // in and out are the whole local arrays.
-    void run(const void* in, void* out, index_t first_row, Trace* trace) const;
-    const Counts& counts() const { return counts_; }       // of one run; no seconds
+    // Returns what was done: by the engine, as it was given, and by our own copies and sweeps; no seconds.
+    Counts run(const void* in, void* out, index_t first_row, Trace* trace) const;
     const std::string& engine() const { return engine_; }  // "" where none was needed
 
   private:
     RowsTransform() = default;
     Status plan(const LocalSpec& local);
-    index_t scaled_bytes() const { return 2 * outer_ * out_block_bytes_; }
-    void copy_rows(const char* in, char* out) const;
-    void scale_rows(char* out, bool before) const;
+    // These return the bytes that they read and wrote.
+    index_t copy_rows(const char* in, char* out) const;
+    index_t scale_rows(char* out, bool before) const;
 
     TransformSpec spec_;
-    std::unique_ptr<LocalFft> fft_;
+    std::unique_ptr<CountedFft> fft_;
     long double scale_ = 1;  // that the engine leaves to do
     std::string engine_;
-    Counts counts_;
     // Outer loops of the arrays before the axis of the rows; in each a contiguous block of rows * inner elements.
     index_t outer_ = 1, in_block_bytes_ = 0, out_block_bytes_ = 0;
     index_t in_row_bytes_ = 0, out_row_bytes_ = 0;      // from one row to the next
@@ -69,7 +68,8 @@ class RowsTransform {
     index_t planes_ = 1, planes_inner_ = 1;             // the transformed axis, where it is one of the outer loops
 };
 
-void scale_reals(Precision precision, void* data, index_t count, long double factor);  // data[i] *= factor
+// data[i] *= factor; returns the bytes that it read and wrote.
+index_t scale_reals(Precision precision, void* data, index_t count, long double factor);
 
 // 5 n log2 n for a complex axis, half of it for real data; for all of the local array.
 double transform_flops(const LocalSpec& spec);

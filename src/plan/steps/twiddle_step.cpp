@@ -65,7 +65,8 @@ class Sweep {
         const Level& last = levels_.back();
         for (index_t k = 0; k < std::min(kTwiddleChunk, last.points); ++k) fine_[k] = rounded(root(last, k));
     }
-    void run(void* data) const { walk(0, static_cast<Pair<T>*>(data), {scale_, 0}); }
+    // Returns how many elements it multiplied.
+    index_t run(void* data) const { return walk(0, static_cast<Pair<T>*>(data), {scale_, 0}); }
 
   private:
     static Pair<T> rounded(const Pair<long double>& x) { return {static_cast<T>(x.re), static_cast<T>(x.im)}; }
@@ -76,24 +77,28 @@ class Sweep {
         return {r.re, sign_ * r.im};
     }
 
-    void walk(size_t depth, Pair<T>* x, const Pair<long double>& factor) const {
+    index_t walk(size_t depth, Pair<T>* x, const Pair<long double>& factor) const {
         const Level& level = levels_[depth];
         const bool last = depth + 1 == levels_.size();
+        index_t done = 0;
         for (index_t block = 0; block < level.outer; ++block, x += level.points * level.inner) {
             if (last) {
-                line(level, x, factor);
+                done += line(level, x, factor);
                 continue;
             }
             for (index_t k = 0; k < level.points; ++k)
-                walk(depth + 1, x + k * level.inner, multiply(factor, root(level, k)));
+                done += walk(depth + 1, x + k * level.inner, multiply(factor, root(level, k)));
         }
+        return done;
     }
 
-    void line(const Level& level, Pair<T>* x, const Pair<long double>& factor) const {
+    index_t line(const Level& level, Pair<T>* x, const Pair<long double>& factor) const {
+        index_t done = 0;
         for (index_t first = 0; first < level.points; first += kTwiddleChunk) {
             const Pair<T> chunk = rounded(multiply(factor, root(level, first)));
             const index_t count = std::min(kTwiddleChunk, level.points - first);
             Pair<T>* at = x + first * level.inner;
+            done += count * level.inner;
             if (level.inner == 1) {
                 for (index_t k = 0; k < count; ++k) at[k] = multiply(at[k], multiply(chunk, fine_[k]));
                 continue;
@@ -103,6 +108,7 @@ class Sweep {
                 for (index_t i = 0; i < level.inner; ++i) at[i] = multiply(at[i], w);
             }
         }
+        return done;
     }
 
     const std::vector<Level>& levels_;
@@ -111,10 +117,12 @@ class Sweep {
 };
 
 template <class T>
-void scale_all(void* data, index_t elems, long double scale) {
+index_t scale_all(void* data, index_t elems, long double scale) {
     auto* x = static_cast<T*>(data);
     const auto by = static_cast<T>(scale);
-    for (index_t i = 0; i < 2 * elems; ++i) x[i] *= by;
+    index_t i = 0;
+    for (; i < 2 * elems; ++i) x[i] *= by;
+    return i / 2;
 }
 
 class TwiddleTask final : public Task {
@@ -145,13 +153,11 @@ class TwiddleTask final : public Task {
   private:
     template <class T>
     void sweep(void* data) {
-        if (levels_.empty()) {
-            scale_all<T>(data, elems_, spec_.scale);
-        } else {
-            Sweep<T>(levels_, spec_.direction == Direction::backward, spec_.scale).run(data);
-        }
-        counts_.flops = static_cast<double>(elems_) * (levels_.empty() ? 2 : 6);
-        counts_.memory_bytes = 2 * elems_ * static_cast<index_t>(sizeof(Pair<T>));
+        const index_t done = levels_.empty()
+                                 ? scale_all<T>(data, elems_, spec_.scale)
+                                 : Sweep<T>(levels_, spec_.direction == Direction::backward, spec_.scale).run(data);
+        counts_.flops = static_cast<double>(done) * (levels_.empty() ? 2 : 6);
+        counts_.memory_bytes = 2 * done * static_cast<index_t>(sizeof(Pair<T>));
     }
 
     TwiddleSpec spec_;
