@@ -228,6 +228,10 @@ SPANFFT_API int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft
 SPANFFT_API int spanfft_plan_imagine(const char* text, spanfft_plan** plan);
 /* The same for a machine that is described by a text (as spanfft_probe gives, or written by hand). */
 SPANFFT_API int spanfft_plan_imagine_on(const char* text, const char* machine, spanfft_plan** plan);
+/* The same with so many ranks on each node (0: as the machine's text says, else 128), in order of their numbers.
+ * machine == NULL: this machine, as spanfft_plan_imagine takes it. */
+SPANFFT_API int spanfft_plan_imagine_nodes(const char* text, const char* machine, int ranks_per_node,
+                                           spanfft_plan** plan);
 /* Collective for plans on ranks. NULL is allowed. */
 SPANFFT_API void spanfft_plan_free(spanfft_plan* plan);
 

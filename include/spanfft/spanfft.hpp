@@ -314,10 +314,10 @@ class Plan {
         detail::check(spanfft_plan_parse(text.c_str(), comm.get(), &made));
         return Plan(made);
     }
-    // For as many ranks as the text says, to be explained and not executed.
-    static Plan imagine(const std::string& text) {
+    // For as many ranks as the text says, so many on a node (0: 128), to be explained and not executed.
+    static Plan imagine(const std::string& text, int ranks_per_node = 0) {
         spanfft_plan* made = nullptr;
-        detail::check(spanfft_plan_imagine(text.c_str(), &made));
+        detail::check(spanfft_plan_imagine_nodes(text.c_str(), nullptr, ranks_per_node, &made));
         return Plan(made);
     }
 

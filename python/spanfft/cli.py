@@ -167,6 +167,8 @@ def _parser() -> _Parser:
     )  # fmt: skip
     p.add_argument("problem", nargs="+", metavar="PROBLEM")
     p.add_argument("--ranks", type=count, metavar="P", help="plan for P ranks")
+    p.add_argument("--ranks-per-node", type=count, metavar="R",
+                   help="ranks on each node, in order of their numbers; default: as --machine says, else 128")
     p.add_argument("--memory", type=amount, metavar="M", help="plan for a file, with this budget for each process")
     p.add_argument(
         "--machine", metavar="FILE", help="plan for the machine that FILE describes, as probe --output writes"
@@ -394,7 +396,10 @@ def _plan(options: argparse.Namespace, comm: Comm | None) -> None:
             if name == "ranks" and value < 1:
                 raise InvalidArgument(f"--ranks is {value}; it must be at least 1")
             words = [word for word in words if not word.startswith(f"{name}=")] + [f"{name}={value}"]
-    plan = core.imagine(" ".join(words), None if options.machine is None else _read(options.machine))
+    if options.ranks_per_node is not None and options.ranks_per_node < 1:
+        raise InvalidArgument(f"--ranks-per-node is {options.ranks_per_node}; it must be at least 1")
+    machine = None if options.machine is None else _read(options.machine)
+    plan = core.imagine(" ".join(words), machine, options.ranks_per_node or 0)
     busiest, totals = _over_ranks(plan)
     if options.json:
         _print_json({**report_of(plan, busiest), "all_ranks": totals})

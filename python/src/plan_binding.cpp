@@ -386,12 +386,11 @@ PyPlan* parse_plan(const std::string& text, uintptr_t comm) {
     return new PyPlan(plan, comm != 0);
 }
 
-PyPlan* imagine_plan(const std::string& text, const std::optional<std::string>& machine) {
+PyPlan* imagine_plan(const std::string& text, const std::optional<std::string>& machine, int ranks_per_node) {
     spanfft_plan* plan = nullptr;
     {
         nb::gil_scoped_release no_gil;
-        check(machine ? spanfft_plan_imagine_on(text.c_str(), machine->c_str(), &plan)
-                      : spanfft_plan_imagine(text.c_str(), &plan));
+        check(spanfft_plan_imagine_nodes(text.c_str(), machine ? machine->c_str() : nullptr, ranks_per_node, &plan));
     }
     return new PyPlan(plan, false);
 }
@@ -448,7 +447,8 @@ void bind_plans(nb::module_& m) {
           "output_chunk"_a = Extents{}, "scale"_a = 1.0, "window"_a.none() = nb::none(), "store"_a.none() = nb::none(),
           "power"_a = false, "comm"_a = 0);
     m.def("parse", &parse_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0);
-    m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a, "machine"_a.none() = nb::none());
+    m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a, "machine"_a.none() = nb::none(),
+          "ranks_per_node"_a = 0);
 }
 
 }  // namespace spanfft::python

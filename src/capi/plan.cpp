@@ -136,6 +136,26 @@ Result<std::vector<std::string>> folder_names(int count, const char* const* fold
     return names;
 }
 
+// machine may be NULL: this one, as far as it is known. ranks_per_node 0: as the machine has them.
+Status imagine(const char* text, const char* machine, int ranks_per_node, spanfft_plan** out) {
+    if (!out) return error(Code::invalid_argument, "plan is NULL; pass where the plan shall go");
+    SPANFFT_ASSIGN(const Problem problem, parse(text, 1));
+    if (ranks_per_node < 0)
+        return error(Code::invalid_argument, "ranks per node are ", ranks_per_node, "; give at least 1, or 0 for those "
+                     "of the machine");
+    Knowledge knowledge;
+    if (machine) {
+        SPANFFT_ASSIGN(knowledge.machine, parse_machine(machine, this_machine()));
+        if (ranks_per_node > 0) knowledge.machine.topology.ranks_per_node = ranks_per_node;
+    } else {
+        knowledge = imagined_knowledge(problem, ranks_per_node);
+    }
+    SPANFFT_ASSIGN(auto planned, plan_knowing(knowledge, problem));
+    if (problem.ranks > 1) planned->notes.push_back(nodes_note(knowledge.machine.topology, problem.ranks));
+    *out = new_handle(std::move(planned), nullptr);
+    return Status();
+}
+
 int size_of(const spanfft_comm* comm) { return comm ? comm->comm->size() : 1; }
 
 }  // namespace
@@ -174,25 +194,18 @@ int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft_plan** plan
 }
 
 int spanfft_plan_imagine(const char* text, spanfft_plan** plan) {
-    return report([&]() -> Status {
-        if (!plan) return error(Code::invalid_argument, "plan is NULL; pass where the plan shall go");
-        SPANFFT_ASSIGN(const Problem problem, parse(text, 1));
-        SPANFFT_ASSIGN(auto planned, plan_knowing(imagined_knowledge(problem), problem));
-        *plan = new_handle(std::move(planned), nullptr);
-        return Status();
-    });
+    return spanfft_plan_imagine_nodes(text, nullptr, 0, plan);
 }
 
 int spanfft_plan_imagine_on(const char* text, const char* machine, spanfft_plan** plan) {
     return report([&]() -> Status {
-        if (!plan || !machine) return error(Code::invalid_argument, "the machine's text or the plan is NULL");
-        SPANFFT_ASSIGN(const Problem problem, parse(text, 1));
-        Knowledge knowledge;
-        SPANFFT_ASSIGN(knowledge.machine, parse_machine(machine, this_machine()));
-        SPANFFT_ASSIGN(auto planned, plan_knowing(knowledge, problem));
-        *plan = new_handle(std::move(planned), nullptr);
-        return Status();
+        if (!machine) return error(Code::invalid_argument, "the machine's text or the plan is NULL");
+        return imagine(text, machine, 0, plan);
     });
+}
+
+int spanfft_plan_imagine_nodes(const char* text, const char* machine, int ranks_per_node, spanfft_plan** plan) {
+    return report([&] { return imagine(text, machine, ranks_per_node, plan); });
 }
 
 int spanfft_execute(spanfft_plan* plan, const void* in, void* out) {

@@ -1,7 +1,10 @@
 // The arithmetic of panels and blocks; see panels.hpp.
 #include "disk/panels.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <initializer_list>
+#include <vector>
 
 namespace spanfft {
 
@@ -98,24 +101,63 @@ index_t ColumnPanels::walked_requests(index_t panel_index) const {
     return group_runs(*this, group(panel_index, 0)).count();
 }
 
+namespace {
+
+// Indices below `count` at which something may change, each with its neighbours, rising, with `count` at the end.
+std::vector<index_t> changes(index_t count, std::initializer_list<index_t> places) {
+    std::vector<index_t> all{0, count};
+    for (index_t place : places) {
+        for (index_t at = place - 2; at <= place + 2; ++at) {
+            if (at > 0 && at < count) all.push_back(at);
+        }
+    }
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+}
+
+// The sum of each(p) over the panels of a matrix, of which there may be 10^11. All panels are alike but those at the
+// ends of sections and rows, where the last row ends, and where columns meet their mirror images; so each is asked
+// there, and once for every stretch in between.
+template <class Each>
+index_t sum_over_panels(const ColumnPanels& panels, Each each) {
+    const index_t in_section = panels.panels_per_section(), sections = panels.panels_per_matrix() / in_section;
+    const index_t pitch = panels.section > 0 ? panels.section_pitch : panels.row_elems, row = panels.row_elems,
+                  cut = panels.last_row_elems;
+    const std::vector<index_t> outer =
+        changes(sections, {0, sections, cut / pitch, (row - cut) / pitch, row / 2 / pitch});
+    index_t total = 0;
+    for (size_t o = 0; o + 1 < outer.size(); ++o) {
+        const index_t before = outer[o] * pitch;
+        const auto panel_at = [&](index_t column) { return column / panels.panel; };
+        const std::vector<index_t> inner =
+            changes(in_section, {0, in_section, panel_at(cut - before), panel_at(row - cut - before),
+                                 panel_at(pitch / 2), panel_at(row / 2 - before)});
+        index_t of_section = 0;
+        for (size_t i = 0; i + 1 < inner.size(); ++i)
+            of_section += (inner[i + 1] - inner[i]) * each(outer[o] * in_section + inner[i]);
+        total += (outer[o + 1] - outer[o]) * of_section;
+    }
+    return total;
+}
+
+}  // namespace
+
 index_t ColumnPanels::payload_bytes() const {
     index_t elems = outer * matrix_elems();
     if (twin_elems > 0) elems += (twin_once ? 1 : outer) * matrix_elems();
     if (mirrors_all) {  // some are read twice
-        elems = 0;
-        for (index_t p = 0; p < panels_per_matrix(); ++p)
-            elems += group_runs(*this, group(p, 0)).elems() + group_runs(*this, group(p, 1)).elems();
-        elems *= outer;
+        elems = outer * sum_over_panels(*this, [&](index_t p) {
+                    return group_runs(*this, group(p, 0)).elems() + group_runs(*this, group(p, 1)).elems();
+                });
     }
     return elems * elem_bytes;
 }
 
 index_t ColumnPanels::total_requests() const {
-    index_t total = 0;
-    for (index_t p = 0; p < panels_per_matrix(); ++p) total += requests(p);
+    const index_t total = sum_over_panels(*this, [&](index_t p) { return requests(p); });
     if (!twin_once) return outer * total;
-    for (index_t p = 0; p < panels_per_matrix(); ++p) total += (outer - 1) * group_runs(*this, group(p, 0)).count();
-    return total;
+    return total + (outer - 1) * sum_over_panels(*this, [&](index_t p) { return walked_requests(p); });
 }
 
 Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes, index_t memory_offset_bytes,

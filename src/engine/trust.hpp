@@ -4,9 +4,11 @@
 // 13 and 1.5 eps sqrt(log2 N) elsewhere. At lengths with larger prime factors an engine is first put to two tests
 // against long-double values: three impulses, whose whole response is compared (a fault in a few outputs shows),
 // and dense noise, of which a few outputs are summed exactly (a fault in a few inputs shows). Both cost O(n).
-// At lengths with a factor 7, 11 or 13 up to 2^18 all outputs are compared with ducc0's in long double.
-// Why: MKL 2026.2 with AVX-512 is wrong by 1e-12 at 7 * 104729 and its like.
-// Invariant: an answer is computed once for each (engine, precision, kernel, length) and kept; thread-safe.
+// At lengths with a factor 7, 11 or 13 up to 2^18 all outputs are compared with ducc0's in long double; so they are at
+// those with larger ones where there are several lines, or strided ones, which libraries do by other code.
+// Why: MKL 2026.2 with AVX-512 is wrong by 1e-12 at 7 * 104729 and its like; strided, it misses the rule at 47.
+// Invariant: an answer is computed once for each (engine, precision, kernel, length, sort of lines) and kept;
+// thread-safe. No check takes more memory than the CheckAllowance of its thread.
 #pragma once
 
 #include <string>
@@ -35,6 +37,25 @@ struct TrustCheck {
 
 // Runs the check, without the cache: one transform of length n of this kernel, contiguous.
 TrustCheck check_length(const Engine& engine, Kernel kernel, Precision precision, index_t n, int threads);
+
+// About what an engine needs beyond its arrays at a length with a prime factor above kTrustedPrime, where it convolves:
+// tables and scratch of twice the factor; 0 elsewhere. FFTW and ducc0 took 7 to 8 complex numbers a point.
+index_t convolution_bytes(Kernel kernel, Precision precision, index_t n);
+// The most memory that a check of one length takes.
+index_t check_bytes(Kernel kernel, Precision precision, index_t n);
+
+// While one lives, checks on its thread that would take more memory are not made: an engine is passed over there, but
+// for ducc0, the reference of all others. For transforms of files, whose budget is the process's, planning included.
+class CheckAllowance {
+  public:
+    explicit CheckAllowance(index_t bytes);  // 0: no limit
+    ~CheckAllowance();
+    CheckAllowance(const CheckAllowance&) = delete;
+    CheckAllowance& operator=(const CheckAllowance&) = delete;
+
+  private:
+    index_t before_;
+};
 
 // Empty when the engine may be used for the spec, else the sentence that says why not. The axes of a transform
 // along several are checked one by one; lengths above longest are left unchecked (a forecast must not allocate and

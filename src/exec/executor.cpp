@@ -11,6 +11,7 @@
 #include "comm/rank_cpus.hpp"
 #include "disk/io_backend.hpp"
 #include "disk/output_file.hpp"
+#include "engine/trust.hpp"
 #include "exec/run_stores.hpp"
 #include "plan/passes/pass_step.hpp"
 
@@ -42,6 +43,7 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
     std::optional<TeamCpus> team_cpus;
     SPANFFT_TRY(executor->place_teams(team_cpus));
     executor->binding_.io = executor->plan_->problem.io;
+    const CheckAllowance allowance(executor->plan_->problem.memory_bytes);
     for (const auto& step : executor->plan_->steps) {
         auto task = step->bind(executor->binding_);
         SPANFFT_TRY(agree(*executor->comm_, task.status()));

@@ -55,13 +55,19 @@ Result<Knowledge> gather_knowledge(Comm& comm, const Problem& problem) {
     return knowledge;
 }
 
-Knowledge imagined_knowledge(const Problem& problem) {
+Knowledge imagined_knowledge(const Problem& problem, int ranks_per_node) {
     Knowledge knowledge;
     knowledge.machine = this_machine();
-    knowledge.machine.topology.ranks_per_node = kImaginedRanksPerNode;
+    knowledge.machine.topology.ranks_per_node = ranks_per_node > 0 ? ranks_per_node : kImaginedRanksPerNode;
     knowledge.key = {machine_identity(), "", problem.ranks, knowledge.machine.topology.nodes(problem.ranks)};
     take_in(knowledge, known_here(knowledge.key, problem));
     return knowledge;
+}
+
+std::string nodes_note(const Topology& topology, int ranks) {
+    const int nodes = topology.nodes(ranks), each = topology.most_ranks_on_a_node(ranks);
+    return cat("nodes imagined: ", nodes, nodes == 1 ? " node of " : " nodes of up to ", each,
+               " ranks; --ranks-per-node says otherwise");
 }
 
 Result<std::unique_ptr<Plan>> plan_knowing(const Knowledge& knowledge, const Problem& problem) {

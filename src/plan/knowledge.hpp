@@ -21,8 +21,10 @@ struct Knowledge {
 
 // Collective. For a problem that all ranks have alike.
 Result<Knowledge> gather_knowledge(Comm& comm, const Problem& problem);
-// For ranks that are not there: figures of any MPI library.
-Knowledge imagined_knowledge(const Problem& problem);
+// For ranks that are not there: figures of any MPI library. ranks_per_node 0: 128.
+Knowledge imagined_knowledge(const Problem& problem, int ranks_per_node = 0);
+// Says which nodes were assumed.
+std::string nodes_note(const Topology& topology, int ranks);
 
 // The tuned choice where there is one, else the planner's; notes say which figures and which record were used.
 Result<std::unique_ptr<Plan>> plan_knowing(const Knowledge& knowledge, const Problem& problem);

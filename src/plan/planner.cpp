@@ -2,10 +2,12 @@
 #include "plan/planner.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "core/nearest.hpp"
 #include "engine/engine.hpp"
+#include "engine/trust.hpp"
 #include "exchange/exchange.hpp"
 #include "plan/passes/pass_run.hpp"
 #include "plan/passes/staging.hpp"
@@ -84,12 +86,14 @@ bool Planner::possible(const Problem& problem) const {
 Status Planner::with_smallest_memory(const Problem& problem, const Status& refusal) const {
     if (refusal.code() != Code::out_of_memory || problem.memory_bytes == 0) return refusal;
     Problem tried = problem;
+    Planner planner = *this;
+    planner.searches_ = true;
     const auto works = [&](index_t bytes) {
         tried.memory_bytes = bytes;
-        return possible(tried);
+        return planner.possible(tried);
     };
-    const index_t most =
-        std::max<index_t>(4 * product(problem.shape) * 16, index_t{1} << 20) + 2 * callback_bytes(problem);
+    const index_t most = std::max(checked_mul(product(problem.shape), 64).value_or(INT64_MAX / 4), index_t{1} << 20) +
+                         2 * callback_bytes(problem);
     index_t low = problem.memory_bytes, high = 2 * low;
     while (high < most && !works(high)) low = high, high *= 2;
     if (high >= most && !works(high)) return refusal;
@@ -103,6 +107,9 @@ Status Planner::with_smallest_memory(const Problem& problem, const Status& refus
 
 Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     SPANFFT_TRY(problem.check());
+    // A child's plan is made under its parent's budget.
+    std::optional<CheckAllowance> allowance;
+    if (problem.memory_bytes > 0) allowance.emplace(problem.memory_bytes);
     if (problem.memory_bytes > 0 && problem.output == SpectrumOrder::exchanged && !problem.forward()) {
         return error(Code::invalid_argument,
                      "output=exchanged leaves the spectrum in a file as it comes out of a forward transform; backward "

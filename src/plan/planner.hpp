@@ -37,6 +37,10 @@ class Planner {
     // For a solver's child problems too: the caller owns the plan and may take its steps.
     Result<std::unique_ptr<Plan>> plan(const Problem& problem) const;
 
+    // While the planner looks for the smallest budget that works: a solver that declines says nothing of what it needs,
+    // and one that can answers with any plan, the first that it finds.
+    bool searches() const { return searches_; }
+
     // What a solver compared for a problem (by its text), for whoever asks next: a planner serves one planning.
     std::map<std::string, std::vector<Alternative>>& remembered() const { return remembered_; }
 
@@ -46,6 +50,7 @@ class Planner {
     Status with_smallest_memory(const Problem& problem, const Status& refusal) const;
 
     Machine machine_;
+    bool searches_ = false;
     mutable std::map<std::string, std::vector<Alternative>> remembered_;
 };
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <optional>
 
+#include "engine/trust.hpp"
 #include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
@@ -32,7 +33,8 @@ struct Job {
     int halved_axis = -1;
     bool real_complex = true, spectrum_complex = true;
     int threads = 1;
-    index_t budget_bytes = 0;
+    index_t budget_bytes = 0;  // less the reserve and what engines take
+    index_t engine_bytes = 0;  // at large prime factors: tables for all threads, scratch for each
     int ndim() const { return static_cast<int>(real_shape.size()); }
     index_t elem(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
 };
@@ -72,7 +74,13 @@ Job examine_axes(const Problem& problem, const Planner& planner) {
     job.real_complex = problem.real_is_complex();
     job.spectrum_complex = problem.spectrum_is_complex();
     job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
-    job.budget_bytes = problem.memory_bytes - disk_reserve_bytes(problem.memory_bytes);
+    for (size_t i = 0; i < problem.axes.size(); ++i) {
+        const index_t n = problem.shape[static_cast<size_t>(problem.axes[i])];
+        const index_t bytes =
+            convolution_bytes(kernel_of(problem.kinds[i], problem.direction), problem.precision, n);
+        job.engine_bytes = std::max(job.engine_bytes, bytes / 2 * (1 + job.threads));
+    }
+    job.budget_bytes = problem.memory_bytes - disk_reserve_bytes(problem.memory_bytes) - job.engine_bytes;
     return job;
 }
 
@@ -299,10 +307,10 @@ Status decline(Job job) {
         return error(Code::unsupported, "axis_passes needs a whole axis of ", problem.shape[0], " points in memory");
     index_t low = problem.memory_bytes, high = std::max(low * 2, index_t{4096});
     const auto fits = [&](index_t bytes) {
-        job.budget_bytes = bytes - disk_reserve_bytes(bytes);
+        job.budget_bytes = bytes - disk_reserve_bytes(bytes) - job.engine_bytes;
         return best_route(job).has_value();
     };
-    while (!fits(high) && high < 16 * whole) low = high, high *= 2;
+    while (!fits(high) && high / 16 < whole) low = high, high *= 2;
     if (!fits(high)) {
         return error(
             Code::unsupported,
@@ -336,6 +344,7 @@ Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Pl
     }
     const Job job = examine_axes(problem, planner);
     auto route = best_route(job);
+    if (!route && planner.searches()) return too_little_memory();
     if (!route) return decline(job);
 
     auto plan = std::make_unique<Plan>();

@@ -153,6 +153,8 @@ void each_length(const Chirp& chirp, Each each) {
 std::optional<Route> best_route(const LongAxis& job, const Chirp& chirp, const Machine& machine) {
     std::optional<Route> best;
     each_length(chirp, [&](index_t m1, index_t m2) {
+        if (best && job.searches) return;
+        if (!outline(job, chirp, m1, m2, 1).fits(job.budget_bytes)) return;
         std::optional<Route> route;
         // Narrower tiles only where memory is that tight.
         for (index_t lanes = lanes_for(job, m1); lanes >= 1 && !route; lanes /= 2)
@@ -199,6 +201,7 @@ Result<std::unique_ptr<Plan>> solve_chirp_passes(const Problem& problem, const P
     const Chirp chirp = make_chirp(kernel, job.n);
     auto route = best_route(job, chirp, planner.machine());
     if (!route) {
+        if (job.searches) return too_little_memory();
         const index_t needed = smallest_memory(job, chirp);
         return error(Code::out_of_memory, "length ", job.n, " can't be convolved with a chirp in ",
                      bytes_string(static_cast<double>(problem.memory_bytes)), "; chirp_passes needs at least ",

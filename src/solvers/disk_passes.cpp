@@ -29,6 +29,7 @@ Result<LongAxis> examine_long_axis(const Problem& problem, const Planner& planne
     job.forward = problem.forward();
     job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
     job.budget_bytes = problem.memory_bytes - disk_reserve_bytes(problem.memory_bytes);
+    job.searches = planner.searches();
     return job;
 }
 
@@ -224,6 +225,19 @@ std::vector<index_t> divisors(index_t n) {
     }
     std::sort(all.begin(), all.end());
     return all;
+}
+
+std::vector<index_t> first_factors(index_t n) {
+    constexpr size_t kNear = 48, kOthers = 48;
+    std::vector<index_t> all = divisors(n);
+    all.erase(std::remove_if(all.begin(), all.end(), [&](index_t d) { return d == 1 || d == n; }), all.end());
+    if (all.size() <= kNear + kOthers) return all;
+    const size_t from = (all.size() - kNear) / 2, step = ceil_div(static_cast<index_t>(all.size() - kNear), kOthers);
+    std::vector<index_t> some;
+    for (size_t i = 0; i < all.size(); ++i) {
+        if ((i >= from && i < from + kNear) || i % step == 0) some.push_back(all[i]);
+    }
+    return some;
 }
 
 }  // namespace spanfft

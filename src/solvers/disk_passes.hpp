@@ -30,6 +30,7 @@ struct LongAxis {
     Problem problem;
     int threads = 1;
     index_t budget_bytes = 0;  // less the reserve
+    bool searches = false;     // Planner::searches
     index_t half() const { return n / 2 + 1; }
     index_t elem(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
 };
@@ -100,9 +101,16 @@ index_t largest_that(index_t most, Fits fits) {
     return low;
 }
 
+// The refusal of a solver while the planner searches: nobody reads it.
+inline Status too_little_memory() { return error(Code::out_of_memory, "too little memory"); }
+
 // The smallest memory= with which `fits` (given the budget less the reserve) says yes, to the byte.
 index_t smallest_budget(index_t enough_bytes, const std::function<bool(index_t budget_bytes)>& fits);
 
 std::vector<index_t> divisors(index_t n);  // rising
+
+// Proper divisors of n, rising, as first factors of n = n1*n2: all of them, or of very many those around the root and
+// some of the others, so that what is tried for each stays within a second.
+std::vector<index_t> first_factors(index_t n);
 
 }  // namespace spanfft

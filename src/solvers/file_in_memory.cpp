@@ -2,18 +2,43 @@
 // the array is transformed in memory by a child plan, each rank writes its box: one sweep over the disk.
 #include <algorithm>
 
+#include "engine/trust.hpp"
 #include "plan/passes/staging.hpp"
 #include "plan/steps/box_io_step.hpp"
+#include "plan/steps/transform_step.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {
 
+namespace {
+
+// What engines take for themselves where an axis has a large prime factor: a convolution of twice its length.
+index_t prime_engine_bytes(const Problem& problem) {
+    index_t most = 0;
+    for (size_t i = 0; i < problem.axes.size(); ++i) {
+        const Kernel kernel = kernel_of(problem.kinds[i], problem.direction);
+        const index_t n = problem.shape[static_cast<size_t>(problem.axes[i])];
+        most = std::max(most, convolution_bytes(kernel, problem.precision, n));
+    }
+    return most;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner) {
     if (problem.memory_bytes == 0) return error(Code::unsupported, "file_in_memory is for files; give memory=");
-    const index_t elems = product(problem.shape), bytes = elems * static_cast<index_t>(problem.input_elem().bytes());
-    if (bytes / problem.ranks > problem.memory_bytes) {  // before any planning: the child could be large
-        return error(Code::unsupported, "file_in_memory needs more than ",
-                     bytes_string(static_cast<double>(bytes) / problem.ranks), " a process, the budget is ",
+    const auto bytes_of = [](const Extents& shape, const ElemType& elem) {
+        return static_cast<double>(product(shape)) * static_cast<double>(elem.bytes());
+    };
+    // Both arrays are held, and more comes on top.
+    const double in_bytes = bytes_of(problem.input_shape(), problem.input_elem()),
+                 out_bytes = bytes_of(problem.output_shape(), problem.output_elem()),
+                 arrays_bytes = problem.in_place ? std::max(in_bytes, out_bytes) : in_bytes + out_bytes;
+    const index_t engine_bytes = prime_engine_bytes(problem);
+    const double least = arrays_bytes / problem.ranks + static_cast<double>(engine_bytes);
+    if (least > static_cast<double>(problem.memory_bytes)) {  // before any planning: the child could be large
+        return error(Code::unsupported, "file_in_memory needs more than ", bytes_string(least),
+                     " a process, the budget is ",
                      bytes_string(static_cast<double>(problem.memory_bytes)),
                      problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
     }
@@ -31,6 +56,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     const double child_seconds = plan->predicted_seconds();
     index_t needed = 0;  // of the rank that needs the most: who divides which axis changes from step to step
     for (int rank = 0; rank < problem.ranks; ++rank) needed = std::max(needed, plan->peak_memory_bytes(rank));
+    needed += engine_bytes;
     if (needed > problem.memory_bytes) {
         return error(Code::unsupported, "file_in_memory needs ", bytes_string(static_cast<double>(needed)),
                      " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),

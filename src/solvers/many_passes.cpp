@@ -13,6 +13,7 @@
 #include <cmath>
 #include <optional>
 
+#include "engine/trust.hpp"
 #include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
@@ -196,8 +197,11 @@ std::optional<Route> fit_tiles(const LongAxis& job, const Machine& machine, cons
     return std::nullopt;
 }
 
-// All ways to go on from so_far with `count` factors of rest, each within `spread` times the root of what is left.
-void add_factors(index_t rest, int count, double spread, Factors& so_far, std::vector<Factors>& all) {
+// All ways to go on from so_far with `count` factors of rest, each within `spread` times the root of what is left; at
+// most kMostWays. `sizes`: divisors of the whole length.
+constexpr size_t kMostWays = 4096;
+void add_factors(const std::vector<index_t>& sizes, index_t rest, int count, double spread, Factors& so_far,
+                 std::vector<Factors>& all) {
     if (count == 1) {
         so_far.push_back(rest);
         all.push_back(so_far);
@@ -205,11 +209,12 @@ void add_factors(index_t rest, int count, double spread, Factors& so_far, std::v
         return;
     }
     const double even = std::pow(static_cast<double>(rest), 1.0 / count);
-    for (index_t f : divisors(rest)) {
+    for (index_t f : sizes) {
         const auto size = static_cast<double>(f);
-        if (f == 1 || f == rest || size * spread < even || size > even * spread) continue;
+        if (size > even * spread || all.size() >= kMostWays) break;
+        if (f == 1 || f >= rest || rest % f != 0 || size * spread < even) continue;
         so_far.push_back(f);
-        add_factors(rest / f, count - 1, spread, so_far, all);
+        add_factors(sizes, rest / f, count - 1, spread, so_far, all);
         so_far.pop_back();
     }
 }
@@ -217,11 +222,14 @@ void add_factors(index_t rest, int count, double spread, Factors& so_far, std::v
 // Ways to write n as so many factors: those with the smallest largest ones, whatever the budget.
 std::vector<Factors> ways_to_split(index_t n, int count) {
     constexpr size_t kWays = 16;
+    const std::vector<index_t> sizes = divisors(n);
     std::vector<Factors> all;
-    Factors so_far;
     // Near the root first: a length of a thousand divisors has millions of ways.
-    for (double spread : {4.0, static_cast<double>(n)}) {
-        if (all.empty()) add_factors(n, count, spread, so_far, all);
+    for (double spread : {1.25, 4.0, static_cast<double>(n)}) {
+        if (spread == 4.0 ? all.size() >= kWays : !all.empty()) break;
+        all.clear();
+        Factors so_far;
+        add_factors(sizes, n, count, spread, so_far, all);
     }
     const auto longest = [](const Factors& factors) { return *std::max_element(factors.begin(), factors.end()); };
     std::stable_sort(all.begin(), all.end(),
@@ -239,6 +247,7 @@ std::optional<Route> best_route(const LongAxis& job, const Machine& machine) {
         for (const Factors& factors : ways_to_split(job.n, count)) {
             auto route = fit_tiles(job, machine, factors);
             if (!route) continue;
+            if (job.searches) return route;
             std::vector<const PassSpec*> passes;
             for (const PassSpec& pass : route->passes) passes.push_back(&pass);
             route->seconds = seconds_of_choice(passes, machine);
@@ -263,13 +272,20 @@ void finish(const LongAxis& job, Route& route) {
     }
 }
 
+// What engines take at large prime factors: tables for all threads, scratch for each.
+index_t engine_bytes(const LongAxis& job) {
+    return convolution_bytes(Kernel::c2c_forward, job.problem.precision, job.n) / 2 * (1 + job.threads);
+}
+
 Status decline(LongAxis job) {
+    if (job.searches) return too_little_memory();
+    job.searches = true;  // any way will do
     if (prime_factors(job.n).size() < 3) {
         return error(Code::unsupported, "many_passes needs three factors, and length ", job.n, " has ",
                      prime_factors(job.n).size());
     }
     const index_t needed = smallest_budget(job.problem.memory_bytes, [&](index_t bytes) {
-        job.budget_bytes = bytes;
+        job.budget_bytes = bytes - engine_bytes(job);
         return best_route(job, Machine()).has_value();
     });
     return error(Code::out_of_memory, "length ", job.n, " can't be done in ", kMostSweeps, " sweeps in ",
@@ -280,7 +296,8 @@ Status decline(LongAxis job) {
 }  // namespace
 
 Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Planner& planner) {
-    SPANFFT_ASSIGN(const LongAxis job, examine_long_axis(problem, planner, "many_passes"));
+    SPANFFT_ASSIGN(LongAxis job, examine_long_axis(problem, planner, "many_passes"));
+    job.budget_bytes -= engine_bytes(job);
     if (is_r2r(problem.kinds[0])) {
         return error(Code::unsupported, "many_passes knows c2c, r2c and c2r, not ", axis_kind_name(problem.kinds[0]));
     }

@@ -57,13 +57,13 @@ Split outline(const Job& job, index_t n1) {
 
 std::optional<Split> best_split(const Job& job, const Machine& machine) {
     std::optional<Split> best;
-    for (index_t n1 : divisors(job.n)) {
-        if (n1 == 1 || n1 == job.n) continue;
+    for (index_t n1 : first_factors(job.n)) {
         Split split = outline(job, n1);
         const index_t room = job.budget_bytes - split.first.own_bytes() - split.second.own_bytes();
         if (!widen_by_sections(split.first, room) || !widen_columns(split.second, room, machine)) continue;
         split.seconds = seconds_of_choice({&split.first, &split.second}, machine);
         if (!best || split.seconds < best->seconds) best = std::move(split);
+        if (job.searches) break;
     }
     return best;
 }
@@ -113,6 +113,7 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     }
     job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
     job.budget_bytes = problem.memory_bytes - disk_reserve_bytes(problem.memory_bytes);
+    job.searches = planner.searches();
     if (job.row == 1)
         return error(Code::unsupported, "row_passes has rows for elements, and axis ", axes[0], " is the last one");
     if (prime_factors(job.n).size() < 2) {
@@ -123,6 +124,8 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
 }
 
 Status decline(Job job) {
+    if (job.searches) return too_little_memory();
+    job.searches = true;  // any split will do
     const index_t needed = smallest_budget(job.problem.memory_bytes, [&](index_t bytes) {
         job.budget_bytes = bytes;
         return best_split(job, Machine()).has_value();

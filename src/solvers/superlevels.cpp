@@ -245,6 +245,7 @@ Result<std::unique_ptr<Plan>> solve_superlevels(const Problem& problem, const Pl
     SPANFFT_ASSIGN(const Job job, examine(problem, planner));
     auto route = best_route(job, planner.machine());
     if (!route) {
+        if (planner.searches()) return too_little_memory();
         const index_t needed = smallest_memory(job, planner.machine());
         const std::string what = cat("superlevels can't do ", index_t{1} << job.n, " points in ",
                                      bytes_string(static_cast<double>(problem.memory_bytes)));

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <optional>
 
+#include "engine/trust.hpp"
 #include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
@@ -32,6 +33,8 @@ constexpr double kReadRequestSeconds = 4e-6, kWriteRequestSeconds = 2e-6;
 // n is the length that is split: for DCT and DST the logical one, N, with the stored points in the chirp.
 struct Job : LongAxis {
     Chirp chirp;
+    index_t engine_bytes = 0;  // at large prime factors: tables for all threads, scratch for each
+    void set_budget(index_t bytes) { budget_bytes = bytes - engine_bytes; }
     index_t inputs() const { return chirp.length > 0 ? chirp.inputs : halves && !forward ? half() : n; }
     index_t outputs() const { return chirp.length > 0 ? chirp.outputs : halves && forward ? half() : n; }
 };
@@ -157,23 +160,29 @@ std::optional<Split> fit_in_place(const Job& job, Split split) {
 
 std::optional<Split> best_in_place(const Job& job) {
     std::optional<Split> best;
-    for (index_t n1 : divisors(job.n)) {
-        if (n1 == 1 || n1 == job.n) continue;
+    for (index_t n1 : first_factors(job.n)) {
         const index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
         for (index_t c = 2 * job.threads * lanes; c <= 512; c *= 2) {
             const auto split = fit_in_place(job, outline(job, n1, job.n / n1, lanes, c, c));
-            if (split && (!best || split->seconds < best->seconds)) best = split;
+            if (!split) break;  // nor does a wider one fit
+            if (!best || split->seconds < best->seconds) best = split;
         }
     }
     return best;
+}
+
+// Whether this factor fits, by the narrowest tiles.
+bool splits_at(const Job& job, index_t n1) {
+    Split split = outline(job, n1, job.n / n1, 1, 1, 1);
+    return widen_both(job, split);
 }
 
 std::optional<Split> best_split(const Job& job) {
     std::optional<Split> best;
     if (!job.halves && job.chirp.length == 0 && !job.problem.stores_other()) best = best_in_place(job);
     if (best) return best;
-    for (index_t n1 : divisors(job.n)) {
-        if (n1 == 1 || n1 == job.n) continue;
+    for (index_t n1 : first_factors(job.n)) {
+        if (!splits_at(job, n1)) continue;
         index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
         for (bool found = false; lanes >= 1 && !found; lanes /= 2) {  // narrower tiles only where memory is that tight
             for (index_t c = lanes; c <= std::max<index_t>(lanes, 512); c *= 2) {
@@ -182,6 +191,7 @@ std::optional<Split> best_split(const Job& job) {
                     if (!split) break;
                     found = true;
                     if (!best || split->seconds < best->seconds) best = split;
+                    if (job.searches) return best;
                 }
             }
         }
@@ -229,29 +239,40 @@ std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, co
 
 std::optional<Split> best_exchanged(const Job& job, const Machine& machine) {
     std::optional<Split> best;
-    for (index_t n1 : divisors(job.n)) {
-        if (n1 == 1 || n1 == job.n) continue;
+    for (index_t n1 : first_factors(job.n)) {
         const auto split = fit_exchanged(job, n1, lanes_for(job, n1), machine);
         if (split && (!best || split->seconds < best->seconds)) best = split;
+        if (best && job.searches) break;
     }
     return best;
 }
 
 // The next longer length without prime factors above 13: it has factors of every size.
 index_t near_length(index_t n) {
-    for (index_t near = n;; ++near) {
-        index_t rest = near;
-        for (index_t p : {2, 3, 5, 7, 11, 13}) {
-            while (rest % p == 0) rest /= p;
+    index_t nearest = 1;
+    while (nearest < n) nearest *= 2;
+    std::vector<index_t> odd{1};  // products of 3, 5, 7, 11, 13: 57,000 at most
+    for (index_t p : {3, 5, 7, 11, 13}) {
+        for (size_t i = 0; i < odd.size(); ++i) {
+            if (odd[i] <= nearest / p) odd.push_back(odd[i] * p);
         }
-        if (rest == 1) return near;
     }
+    for (index_t product : odd) {
+        while (product < n) product *= 2;
+        nearest = std::min(nearest, product);
+    }
+    return nearest;
 }
 
 Result<Job> examine(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const LongAxis axis, examine_long_axis(problem, planner, "two_pass"));
     Job job;
     static_cast<LongAxis&>(job) = axis;
+    const auto count_engines = [&] {
+        job.engine_bytes = convolution_bytes(Kernel::c2c_forward, problem.precision, job.n) / 2 * (1 + job.threads);
+        job.set_budget(axis.budget_bytes);
+    };
+    count_engines();
     if (!is_r2r(problem.kinds[0])) return job;
     if (problem.norm == Norm::ortho) {
         return error(Code::unsupported, "two_pass does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
@@ -263,19 +284,18 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     job.n = job.chirp.length;
     job.halves = job.chirp.a == 0 || (job.chirp.b == 0 && job.chirp.c == 0);
     job.forward = !job.halves || job.chirp.a == 0;
+    count_engines();
     return job;
 }
 
-// Whether some split fits, by the narrowest tiles. (One that goes by way of the output alone fits where this does.)
+// Whether some split fits. (One that goes by way of the output alone fits where this does.)
 bool any_split(const Job& job) {
-    for (index_t n1 : divisors(job.n)) {
-        Split split = outline(job, n1, job.n / n1, 1, 1, 1);
-        if (n1 > 1 && n1 < job.n && widen_both(job, split)) return true;
-    }
-    return false;
+    const std::vector<index_t> factors = first_factors(job.n);
+    return std::any_of(factors.begin(), factors.end(), [&](index_t n1) { return splits_at(job, n1); });
 }
 
 Status decline(Job job, bool exchanges, const Machine& machine) {
+    if (job.searches) return too_little_memory();
     const index_t n = job.n;
     const auto text = [](index_t bytes) { return bytes_string(static_cast<double>(bytes)); };
     const double whole = 2.1 * static_cast<double>(n * job.elem(true));
@@ -286,7 +306,7 @@ Status decline(Job job, bool exchanges, const Machine& machine) {
                      " holds it whole, and length ", near_length(n + 1), " can be split");
     }
     const index_t needed = smallest_budget(job.problem.memory_bytes, [&](index_t bytes) {
-        job.budget_bytes = bytes;
+        job.set_budget(bytes);
         return any_split(job) || (exchanges && best_exchanged(job, machine));
     });
     return error(

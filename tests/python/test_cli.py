@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import resource
 import select
 import signal
 import subprocess
@@ -123,6 +124,37 @@ def test_progress_bar_on_a_terminal(tmp_path, rng):
     assert re.search(rb"\d+%", shown), shown
     assert re.search(rb"<", shown), shown
     assert re.search(rb"B/s", shown), shown
+
+
+def test_a_file_of_2_tb_is_planned_for_at_once(tmp_path):
+    with open(tmp_path / "in.raw", "wb") as file:
+        try:
+            file.truncate(2 << 40)  # of holes
+        except OSError as error:
+            pytest.skip(f"no file of 2 TiB here: {error}")
+    arguments = ["transform", "in.raw", "out.npy", "--dtype", "complex64", "--memory", "16MiB", "--dry-run"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = cli(*arguments, cwd=tmp_path)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "274877906944" in done.stdout + done.stderr
+    assert after.ru_utime - before.ru_utime < 4  # of the interpreter's start, too
+
+
+def test_plan_says_which_nodes_it_imagines_and_takes_others():
+    def messages(*options):
+        done = cli("plan", "c2c 256x256x256", "--ranks", 64, *options)
+        assert (done.returncode, done.stderr) == (0, "")
+        found = re.search(r"all 64 ranks: .*?([0-9]+) messages", done.stdout)
+        return int(found[1]), next(line for line in done.stdout.splitlines() if "nodes imagined" in line)
+
+    count, note = messages()
+    assert "1 node of 64 ranks; --ranks-per-node" in note
+    count_of_eights, note = messages("--ranks-per-node", 8)
+    assert "8 nodes of up to 8 ranks" in note
+    assert count_of_eights > count
+    done = cli("plan", "c2c 8x8", "--ranks-per-node", "0")
+    assert (done.returncode, "--ranks-per-node" in done.stderr) == (2, True)
+    assert "nodes imagined" not in cli("plan", "c2c 8x8").stdout
 
 
 def test_plan():

@@ -16,12 +16,24 @@
 #include "disk/output_file.hpp"
 #include "disk/panels.hpp"
 #include "disk/pipeline.hpp"
+#include "support/random.hpp"
 #include "support/simulated_store.hpp"
 
 namespace spanfft::test {
 namespace {
 
 using DiskRun = spanfft::Run;  // testing::Test has a Run of its own
+
+// Totals are computed without a walk over the panels, of which there may be 10^11; here they are few enough for one.
+void expect_totals(const ColumnPanels& panels) {
+    index_t requests = 0, elems = 0;
+    for (index_t p = 0; p < panels.panels(); ++p) {
+        requests += panels.requests(p);
+        for (index_t i = 0; i < panels.requests(p); ++i) elems += panels.run(p, i, 0, nullptr).bytes;
+    }
+    EXPECT_EQ(panels.total_requests(), requests);
+    EXPECT_EQ(panels.payload_bytes(), elems);
+}
 
 // Every element of every matrix is in exactly one run of one panel; runs lie apart in the slot, slack included.
 void expect_tiles(const ColumnPanels& panels, index_t offset) {
@@ -58,6 +70,43 @@ void expect_tiles(const ColumnPanels& panels, index_t offset) {
     EXPECT_EQ(seen.begin()->first, offset);
     EXPECT_EQ(seen.rbegin()->first, offset + (elems - 1) * panels.elem_bytes);
     for (const auto& [byte, count] : seen) EXPECT_EQ(count, 1) << "byte " << byte;
+}
+
+TEST(Panels, TotalsAreTheSumsOverAllPanels) {
+    Random random(1);
+    for (int round = 0; round < 3000; ++round) {
+        SCOPED_TRACE(testing::Message() << "round " << round);
+        const index_t pitch = random.between(1, 60), sections = random.between(1, 9);
+        ColumnPanels panels;
+        panels.outer = random.between(1, 3);
+        panels.rows = random.between(1, 3);
+        panels.row_elems = pitch * sections;
+        panels.last_row_elems = random.below(2) == 0 ? panels.row_elems : random.between(1, panels.row_elems);
+        panels.elem_bytes = random.below(2) == 0 ? 8 : index_t{300} << 10;  // runs of several requests
+        panels.columns = panels.row_elems;
+        const auto kind = random.below(6);
+        if (kind == 1 || kind == 2) {  // half spectra in sections, as many_passes has them
+            panels.section = pitch / 2 + 1;
+            panels.section_pitch = pitch;
+            panels.columns = sections * panels.section;
+            panels.mirrored = true;
+            panels.mirrors_all = kind == 2;
+        } else if (kind == 3) {
+            panels.mirrored = true;
+            panels.columns = panels.row_elems / 2 + 1;
+        } else if (kind == 4) {
+            panels.reflected = true;
+            panels.columns = ceil_div(panels.row_elems, 2);
+        } else if (kind == 5) {
+            panels.twin_elems = 1000 * panels.row_elems;
+            panels.twin_once = random.below(2) == 0;
+            panels.last_row_elems = panels.row_elems;
+        } else if (random.below(2) == 0) {
+            panels.section = panels.section_pitch = pitch;
+        }
+        panels.panel = random.between(1, panels.section_columns());
+        expect_totals(panels);
+    }
 }
 
 TEST(Panels, TileTheArray) {

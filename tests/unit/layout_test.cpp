@@ -303,6 +303,11 @@ TEST(Extents, ProductsThatDoNotFitAreNothing) {
     EXPECT_EQ(checked_product({}), 1);
     EXPECT_EQ(row_major_strides({2, 3, 4}), (Extents{12, 4, 1}));
     EXPECT_EQ(prime_factors(360), (std::vector<index_t>{2, 2, 2, 3, 3, 5}));
+    EXPECT_EQ(prime_factors(999983 * index_t{999979}), (std::vector<index_t>{999979, 999983}));
+    EXPECT_EQ(prime_factors(INT64_MAX), (std::vector<index_t>{7, 7, 73, 127, 337, 92737, 649657}));
+    EXPECT_EQ(prime_factors(1018081), (std::vector<index_t>{1009, 1009}));
+    EXPECT_EQ(prime_factors(999999999989), (std::vector<index_t>{999999999989}));
+    EXPECT_EQ(prime_factors(9223372036854775783), (std::vector<index_t>{9223372036854775783}));
     EXPECT_EQ(largest_prime_factor(1), 1);
     EXPECT_EQ(shape_string({256, 256, 129}), "256x256x129");
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <set>
 
 #include "support/random.hpp"
@@ -257,6 +258,57 @@ TEST(Planner, NamesTheSmallestBudgetThatWorks) {
         --problem.memory_bytes;
         EXPECT_FALSE(planner.plan(problem).ok()) << text;
     }
+}
+
+// Seconds of this thread, so that a busy machine does not count.
+double thread_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Each took seconds, minutes or for ever: sums over 10^11 panels, searches for the smallest budget in searches for it.
+TEST(Planner, AnswersWithinTwoSecondsWhateverTheProblem) {
+    for (const char* text : {
+             "c2c 274877906944 memory=16MiB",
+             "c2c 134217728000 float memory=16MiB",
+             "c2c 137438953472 forward double memory=1",
+             "c2r 1073741824 backward memory=1",
+             "r2c 1099511627776 float memory=1MiB",
+             "dct1 1099511627776 memory=16777216",
+             "dct3 999999999989 memory=4GB window=hann",
+             "c2c 999999999989 memory=1GB",
+             "dst4 1000000000039 longdouble memory=256MiB",
+             "c2c 963761198400 memory=16MiB",  // 6720 divisors
+             "c2r 963761198400 backward memory=1GB",
+             "c2c 963761198400 memory=4GB output=exchanged",
+             "c2c 9007199254740881 memory=4GB",
+             "c2c 1099511627776x3 axes=0 memory=1MiB",
+             "c2c 65536x65536x64 memory=1MiB",
+             "r2c 64x64x64x64x64x64 memory=1KiB",
+             "c2c 1000003x1000003 memory=64KiB",
+             "c2c 4096x4096 ranks=10000 memory=4KiB",
+             "c2c 68719476736 memory=1MiB method=superlevels:sync,block=64KiB",
+         }) {
+        const double start = thread_seconds();
+        const auto answer = plan(text);
+        EXPECT_LT(thread_seconds() - start, 2) << text;
+        EXPECT_TRUE(answer.ok() || !answer.status().message().empty()) << text;
+        RecordProperty(text, std::to_string(thread_seconds() - start));
+    }
+}
+
+// At lengths with large prime factors engines convolve, and checks of theirs take as much again: a budget that holds
+// the two arrays is not enough.
+TEST(Planner, CountsWhatEnginesTakeAtLargePrimes) {
+    for (const char* text : {"c2c 2564363 float memory=60MiB", "dst4 4000037 longdouble memory=130MiB"}) {
+        const auto answer = plan(text);
+        ASSERT_TRUE(answer.ok()) << answer.status().message();
+        EXPECT_EQ(answer.value()->solver, "chirp_passes") << text;
+    }
+    EXPECT_GT(plan("dct1 4194304 double memory=40MiB").value()->sweeps, 1);
+    EXPECT_TRUE(plan("c2c 2564363 float memory=256MiB method=file_in_memory").ok());
+    EXPECT_EQ(plan("c2c 2564363 float memory=400MiB").value()->sweeps, 1);
 }
 
 }  // namespace
