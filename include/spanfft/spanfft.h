@@ -6,6 +6,10 @@
  * wrong and what to do. The library never prints and never aborts.
  * "Collective" means: every rank of the plan's communicator must call it, in the same order. Collective
  * functions fail together: all ranks get the same code and sentence.
+ * A NULL that is not said to be allowed is SPANFFT_INVALID_ARGUMENT; functions that return no code answer it with
+ * 0, NULL or "", as is said with each.
+ * In a child of fork, plans of its parent that have ranks, files or threads (but ducc0's) refuse to run
+ * (SPANFFT_UNSUPPORTED); the child makes its own.
  * MPI is named only in spanfft_mpi.h; without it a plan runs in one process (comm == NULL).
  */
 #ifndef SPANFFT_H
@@ -266,6 +270,12 @@ SPANFFT_API int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* o
  * Empty boxes may have NULL pointers. An MPI call that fails on one rank in the middle is that rank's error now, and
  * all ranks' at the next execution, which does nothing else. */
 SPANFFT_API int spanfft_execute(spanfft_plan* plan, const void* in, void* out);
+/* Codes from here on are the caller's, for spanfft_execute_unless. */
+enum { SPANFFT_OWN_CODES = 1000 };
+/* The same for callers with checks of their own that may fail on one rank, without a collective call more: with any
+ * code but SPANFFT_OK this rank does not take part, in and out may be NULL, nothing is run, and every rank gets the
+ * code and the sentence (of several the highest code's). Codes of the caller's own go through as they are. */
+SPANFFT_API int spanfft_execute_unless(spanfft_plan* plan, const void* in, void* out, int code, const char* sentence);
 
 /* This rank's box of the input array (ndim axes, without the batch). SPANFFT_UNSUPPORTED for plans with the cyclic
  * layout on several ranks, whose parts are no boxes. */
@@ -276,17 +286,17 @@ SPANFFT_API int spanfft_plan_output_box(const spanfft_plan* plan, spanfft_box* b
 SPANFFT_API int spanfft_plan_input_part(const spanfft_plan* plan, spanfft_part* part);
 /* This rank's part of the output array. */
 SPANFFT_API int spanfft_plan_output_part(const spanfft_plan* plan, spanfft_part* part);
-/* Bytes of this rank's input, batch included. */
+/* Bytes of this rank's input, batch included. plan NULL: 0. */
 SPANFFT_API int64_t spanfft_plan_input_bytes(const spanfft_plan* plan);
-/* Bytes of this rank's output, batch included. */
+/* Bytes of this rank's output, batch included. plan NULL: 0. */
 SPANFFT_API int64_t spanfft_plan_output_bytes(const spanfft_plan* plan);
 /* The array that a plan with own_output writes, spanfft_plan_output_bytes long; pass it to spanfft_execute. It lives as
  * long as the plan, and its contents until the next execution. On one node the ranks write into one another's, which
- * saves a copy of the result. NULL when the plan owns none. */
+ * saves a copy of the result. NULL when the plan owns none or is NULL; a part without elements may be anywhere. */
 SPANFFT_API void* spanfft_plan_output_array(const spanfft_plan* plan);
-/* Global shape of the input without the batch; returns ndim. */
+/* Global shape of the input without the batch (shape may be NULL); returns ndim, 0 for a plan that is NULL. */
 SPANFFT_API int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape);
-/* Global shape of the output without the batch; returns ndim. */
+/* Global shape of the output without the batch; likewise. */
 SPANFFT_API int spanfft_plan_output_shape(const spanfft_plan* plan, int64_t* shape);
 
 /* Called now and then while a file is transformed; 0: stop. */
@@ -369,7 +379,8 @@ SPANFFT_API int spanfft_plan_set_journal(spanfft_plan* plan, int mode, int check
  * For spanfft_plan_parse. count and folders as for spanfft_plan_set_scratch. Free with spanfft_free. */
 SPANFFT_API int spanfft_unfinished_run(const char* input_path, int64_t input_offset_bytes, const char* output_path,
                                        int count, const char* const* folders, char** problem);
-/* Bytes of reads and writes that the last file transform found done by an unfinished one; 0: it began anew. */
+/* Bytes of reads and writes that the last file transform found done by an unfinished one; 0: it began anew, or plan
+ * NULL. */
 SPANFFT_API int64_t spanfft_plan_resumed_bytes(const spanfft_plan* plan);
 /* A block of the array in a file: a contiguous run of it in C order, on its way in or out. */
 typedef struct spanfft_block {
@@ -457,28 +468,30 @@ SPANFFT_API int spanfft_permute_file(const spanfft_permutation* permutation, con
  * Free with spanfft_free. */
 SPANFFT_API int spanfft_plan_explain(const spanfft_plan* plan, char** text);
 SPANFFT_API int spanfft_plan_problem(const spanfft_plan* plan, char** text); /* with the planner's choices filled in */
-/* The name of the method. */
+/* The name of the method; plan NULL: "". */
 SPANFFT_API const char* spanfft_plan_solver(const spanfft_plan* plan);
-/* This rank in the plan's communicator; 0 without one. */
+/* This rank in the plan's communicator; 0 without one, or without a plan. */
 SPANFFT_API int spanfft_plan_rank(const spanfft_plan* plan);
-/* Ranks that the plan is for. */
+/* Ranks that the plan is for; plan NULL: 0. */
 SPANFFT_API int spanfft_plan_ranks(const spanfft_plan* plan);
-SPANFFT_API int spanfft_plan_steps(const spanfft_plan* plan); /* lines in the tree */
+SPANFFT_API int spanfft_plan_steps(const spanfft_plan* plan); /* lines in the tree; NULL: none */
 /* Line `index` of the tree. */
 SPANFFT_API int spanfft_plan_step(const spanfft_plan* plan, int index, spanfft_step* step);
 /* Cost of a line; index -1 is the whole plan. rank -1 is this rank. */
 SPANFFT_API int spanfft_plan_predicted(const spanfft_plan* plan, int index, int rank, spanfft_counts* counts);
 /* What the last run counted on this rank; SPANFFT_INVALID_ARGUMENT before the first. Only top-level lines count. */
 SPANFFT_API int spanfft_plan_counted(const spanfft_plan* plan, int index, spanfft_counts* counts);
-/* Memory at the peak; for arrays in memory the caller's are included. rank -1 is this rank. */
+/* Memory at the peak; for arrays in memory the caller's are included. rank -1 is this rank. 0 for a
+ * rank that the plan has not, or plan NULL. */
 SPANFFT_API int64_t spanfft_plan_peak_memory_bytes(const spanfft_plan* plan, int rank);
-SPANFFT_API int spanfft_plan_sweeps(const spanfft_plan* plan); /* of the disk; 0 for arrays in memory */
-/* Disk space for intermediate data, all ranks together. */
+SPANFFT_API int spanfft_plan_sweeps(const spanfft_plan* plan); /* of the disk; 0 for arrays in memory, or NULL */
+/* Disk space for intermediate data, all ranks together; plan NULL: 0. */
 SPANFFT_API int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan);
-/* Engines that ran, or will run, local transforms of this plan on this rank: "mkl" or "mkl, ducc0". */
+/* Engines that ran, or will run, local transforms of this plan on this rank: "mkl" or "mkl, ducc0"; "" for an
+ * imagined plan or NULL. */
 SPANFFT_API const char* spanfft_plan_engines(const spanfft_plan* plan);
-SPANFFT_API int spanfft_plan_notes(const spanfft_plan* plan); /* engines passed over, runners-up */
-/* Note `index`, a sentence; "" past the last. */
+SPANFFT_API int spanfft_plan_notes(const spanfft_plan* plan); /* engines passed over, runners-up; NULL: none */
+/* Note `index`, a sentence; "" past the last, or plan NULL. */
 SPANFFT_API const char* spanfft_plan_note(const spanfft_plan* plan, int index);
 
 /* Records what the executions that follow do, for up to max_events events (0: 65536; 48 bytes each, allocated now and

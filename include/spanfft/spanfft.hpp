@@ -329,22 +329,17 @@ class Plan {
         using OutElem = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(out))>>;
         const std::string fault = check_part<InElem>("input", std::size(in), input_elems(), input_bytes()) +
                                   check_part<OutElem>("output", std::size(out), output_elems(), output_bytes());
-        // NULL pointers make the library refuse on every rank, so that none waits for this one.
-        const int code = fault.empty() ? spanfft_execute(get(), std::data(in), std::data(out))
-                                       : spanfft_execute(get(), nullptr, nullptr);
-        if (!fault.empty()) throw Error(SPANFFT_INVALID_ARGUMENT, fault);
-        detail::check(code);
+        const int code = fault.empty() ? SPANFFT_OK : SPANFFT_INVALID_ARGUMENT;
+        detail::check(spanfft_execute_unless(get(), std::data(in), std::data(out), code, fault.c_str()));
     }
     // In place: one array, long enough for input and output.
     template <class Array>
     void execute_in_place(Array&& array) const {
         const auto bytes = static_cast<std::int64_t>(std::size(array) * sizeof(*std::data(array)));
         const bool fits = bytes >= input_bytes() && bytes >= output_bytes();
-        const int code = spanfft_execute(get(), fits ? std::data(array) : nullptr, fits ? std::data(array) : nullptr);
-        if (!fits)
-            throw Error(SPANFFT_INVALID_ARGUMENT,
-                        "the array has " + std::to_string(bytes) + " bytes; this rank needs more");
-        detail::check(code);
+        const std::string fault = "the array has " + std::to_string(bytes) + " bytes; this rank needs more";
+        const int code = fits ? SPANFFT_OK : SPANFFT_INVALID_ARGUMENT;
+        detail::check(spanfft_execute_unless(get(), std::data(array), std::data(array), code, fault.c_str()));
     }
 
     // The plan's own output (Problem::own_output), output_elems() long: T is what the plan's output consists of.

@@ -10,7 +10,9 @@
 extern "C" {
 #endif
 
-/* A communicator for spanfft_plan_create. Collective over mpi_comm, which is duplicated: it stays yours.
+/* A communicator for spanfft_plan_create. Collective over mpi_comm, which is duplicated: it stays yours. All plans on
+ * one MPI_Comm share one duplicate, as MPI has few, so they take turns: for threads that run plans at the same time,
+ * MPI_Comm_dup it for each.
  * Needs MPI_Init; MPI_THREAD_SINGLE is enough. Free with spanfft_comm_free (collective) before MPI_Finalize. */
 SPANFFT_API int spanfft_comm_from_mpi(MPI_Comm mpi_comm, spanfft_comm** comm);
 

@@ -18,6 +18,7 @@ __all__ = [
     "aligned_zeros",
     "balanced",
     "kinds_of_axes",
+    "listed",
     "native",
     "norm_code",
     "normalize_axes",
@@ -50,6 +51,7 @@ COMPLEX_DTYPES: tuple[np.dtype[Any], ...] = (
     np.dtype(np.clongdouble),
 )
 _ALIGNMENT = 64
+_MOST = 2**63 - 1
 
 
 def as_array(a: object) -> AnyArray:
@@ -85,11 +87,23 @@ def native(dtype: np.dtype[Any], scalar: complex) -> np.dtype[Any]:
 
 
 def whole(value: SupportsIndex | Any, name: str) -> int:
-    """An integer argument, or an error that names it."""
+    """An integer argument that the C interface can hold, or an error that names it."""
     try:
-        return operator.index(value)
+        number = operator.index(value)
     except TypeError:
         raise InvalidType(f"{name} is {value!r}; it must be an integer") from None
+    if not -_MOST <= number <= _MOST:
+        shown = str(number) if number.bit_length() < 256 else f"an integer of {number.bit_length()} bits"
+        raise InvalidArgument(f"{name} is {shown}; integers can be -2^63 + 1 to 2^63 - 1")
+    return number
+
+
+def listed(value: Any, name: str) -> list[Any]:
+    """The entries of a sequence argument, or an error that names it."""
+    try:
+        return list(value)
+    except TypeError:
+        raise InvalidType(f"{name} is {value!r}; it must be a sequence, such as a tuple") from None
 
 
 def normalize_axis(axis: SupportsIndex, ndim: int) -> int:
@@ -104,10 +118,10 @@ def normalize_axes(axes: SupportsIndex | Iterable[SupportsIndex] | None, ndim: i
     """All axes for None, else each checked."""
     if axes is None:
         return tuple(range(ndim))
-    listed = [axes] if isinstance(axes, SupportsIndex) else list(axes)
-    if not listed:
+    given = [axes] if isinstance(axes, SupportsIndex) else listed(axes, "axes")
+    if not given:
         raise InvalidArgument("axes is empty; name at least one axis to transform")
-    return tuple(normalize_axis(a, ndim) for a in listed)
+    return tuple(normalize_axis(a, ndim) for a in given)
 
 
 def kinds_of_axes(kind: str | Sequence[str], naxes: int) -> list[int]:
@@ -117,7 +131,7 @@ def kinds_of_axes(kind: str | Sequence[str], naxes: int) -> list[int]:
             raise InvalidArgument('kind is "c2r"; use "r2c", whose backward transform it is')
         names = ["c2c"] * (naxes - 1) + ["r2c"] if kind == "r2c" else [kind] * naxes
     else:
-        names = list(kind)
+        names = listed(kind, "kind")
         if len(names) != naxes:
             raise InvalidArgument(f"kind names {len(names)} transforms for {naxes} axes; give one an axis")
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import threading
 import warnings
 from collections import OrderedDict
@@ -20,7 +21,7 @@ import numpy as np
 
 from . import _arrays as arrays
 from ._arrays import BACKWARD, FORWARD, KINDS, AnyArray
-from ._errors import Error, InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported
+from ._errors import Error, InternalError, InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported
 from ._native import core
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ class _Pool:
     _max_bytes = 256 << 20
 
     def __init__(self) -> None:
+        self.forget()
+        # A plan's threads stay with the process that made it, and so does whoever holds the lock.
+        os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
         self._lock = threading.Lock()
         self._idle: OrderedDict[tuple[Call, int], CorePlan] = OrderedDict()
         self._bytes = 0
@@ -230,6 +236,10 @@ def _transform_local(
 # --- ranks ---------------------------------------------------------------------------------------------------------
 
 
+def grid_of(grid: object) -> tuple[int, ...]:
+    return tuple(arrays.whole(p, "grid") for p in arrays.listed(grid, "grid"))
+
+
 def global_shape(
     local_shapes: Sequence[tuple[int, ...]], grid: Sequence[int] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -241,7 +251,7 @@ def global_shape(
         raise InvalidArgument(f"the ranks' arrays have {ndims} axes; all must be boxes of one global array")
     if ndim == 0:
         raise InvalidArgument("a is 0-dimensional; it must have at least one axis")
-    full = (size,) + (1,) * (ndim - 1) if grid is None else tuple(arrays.whole(p, "grid") for p in grid)
+    full = (size,) + (1,) * (ndim - 1) if grid is None else grid_of(grid)
     full += (1,) * (ndim - len(full))
     if len(full) != ndim or math.prod(full) != size or min(full) < 1:
         raise InvalidArgument(f"grid is {full} for {size} ranks and {ndim} axes; its product must be {size}")
@@ -303,7 +313,7 @@ def _transform_ranks(
         dtype = form.input_dtype(array.dtype)
         arrays.precision_of(dtype)
         lengths = None if s is None else _pick_lengths(s, axes)
-        picked = None if grid is None else tuple(arrays.whole(p, "grid") for p in grid)  # type: ignore[attr-defined]
+        picked = None if grid is None else grid_of(grid)
         return _Asked(array.shape, dtype.name, lengths, axes, form.name, arrays.norm_code(norm), picked)
 
     asked = ranks.agree(ask, _Asked.common)
@@ -341,6 +351,7 @@ def execute_ranks(
     ranks: Ranks, plan: CorePlan, array: AnyArray, dtype: np.dtype[Any], result_dtype: np.dtype[Any], out: object
 ) -> AnyArray:
     """Runs a plan on ranks, whose out= arguments may be wrong on some."""
+    ranks.check_open()
     shape = tuple(plan.output_part[1])
     target: AnyArray | None = None
     error: Error | None = None
@@ -358,8 +369,9 @@ def execute_ranks(
         error = e
     except MemoryError as e:
         error = OutOfMemory(str(e))
-    ranks.confirm(error)
-    plan.execute(source, result)
+    except Exception as e:  # nothing may keep this rank from the others
+        error = InternalError(f"{type(e).__name__}: {e}")
+    ranks.execute(plan, source, result, error)
     return _finish(result, target)
 
 
@@ -423,7 +435,7 @@ def _pick_axes(a: AnyArray, s: object, axes: object, one_axis: bool) -> tuple[in
             DeprecationWarning,
             stacklevel=5,
         )
-        given = list(s)  # type: ignore[call-overload]
+        given = arrays.listed(s, "s")
         return arrays.normalize_axes(range(-len(given), 0), a.ndim)
     return arrays.normalize_axes(axes, a.ndim)  # type: ignore[arg-type]
 

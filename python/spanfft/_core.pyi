@@ -41,7 +41,7 @@ class TraceInfo(TypedDict):
     clock_accuracy_ns: int
 
 class Plan:
-    def execute(self, input: object, output: object) -> None: ...
+    def execute(self, input: object, output: object, code: int = 0, message: str = "") -> None: ...
     def transform_file(
         self,
         input_path: str,

@@ -120,8 +120,13 @@ _BY_CODE: dict[int, type[Error]] = {
 
 
 def from_code(code: int, message: str) -> Error:
-    """The exception for a code of the C interface; ``_core`` calls it."""
+    """The exception for a code of the C interface, or of `code_for_ranks`; ``_core`` calls it."""
     return _BY_CODE.get(code, InternalError)(message)
+
+
+def code_for_ranks(error: Error) -> int:
+    """What tells other ranks the exception: the C interface's code, or from 1000 on one that it hands through."""
+    return next((code for code, kind in _OF_PYTHON.items() if isinstance(error, kind)), error.code)
 
 
 def exit_code(code: int) -> int:
@@ -135,3 +140,7 @@ class InvalidType(InvalidArgument, TypeError):
 
 class InvalidAxis(InvalidArgument, IndexError):
     """An axis that the array doesn't have."""
+
+
+_OF_PYTHON: dict[int, type[Error]] = {1000: InvalidType, 1001: InvalidAxis}
+_BY_CODE.update(_OF_PYTHON)

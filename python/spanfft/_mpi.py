@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ._errors import Error, InternalError, InvalidArgument, MPIError, from_code
+from ._errors import Error, InternalError, InvalidArgument, MPIError, code_for_ranks
 from ._native import core
 
 if TYPE_CHECKING:
@@ -52,6 +52,16 @@ def _loaded_mpi_files() -> str:
     return ", ".join(sorted(p for p in paths if os.path.basename(p).startswith(("libmpi", "libmpich")))) or "none"
 
 
+def check_running() -> None:
+    """MPI runs, as mpi4py sees it: hardly any call is allowed before and after."""
+    from mpi4py import MPI
+
+    if not MPI.Is_initialized():
+        raise MPIError("MPI is not initialised; call mpi4py.MPI.Init() (or leave mpi4py.rc.initialize on) first")
+    if MPI.Is_finalized():
+        raise MPIError("MPI is finalised: communicators, and plans on them, can't be used any more")
+
+
 def library() -> Any:
     """The extension module for mpi4py's MPI library.
 
@@ -67,6 +77,7 @@ def library() -> Any:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise MPIError(f"comm= needs mpi4py, which can't be imported ({error}); pip install mpi4py") from error
+    check_running()
     theirs = MPI.Get_library_version().strip("\0 \n").splitlines()[0]
     vendor = MPI.get_vendor()[0]
     name = _EXTENSIONS.get("MPICH" if vendor in _MPICH_ABI else vendor)
@@ -124,7 +135,7 @@ class Ranks:
         Error
             On all ranks the same: the error of the lowest rank that has one, or `MPIError` if the ranks differ.
         """
-        self._check_open()
+        self.check_open()
         found: _T | None = None
         failure: tuple[type[Error], str] | None = None
         error: Exception | None = None
@@ -148,22 +159,25 @@ class Ranks:
                     )
         return results
 
-    def confirm(self, error: Error | None) -> None:
-        """One allreduce before each execution: raises on all ranks if any rank has an error. Collective."""
-        self._check_open()
-        if self._library.worst(self._fortran, 0 if error is None else 1) == 0:
-            return
-        failures = self.comm.allgather(None if error is None else (type(error), str(error)))
-        self._raise_first(failures, error)
-        raise from_code(MPIError.code, "MPI_Allreduce failed")
+    def execute(self, plan: CorePlan, source: object, result: object, error: Error | None) -> None:
+        """Runs a plan unless any rank has an error, which all then raise: the library asks for it where all ranks
+        agree to run anyway, so that it costs no collective of its own. Collective."""
+        if error is None:
+            plan.execute(source, result)
+        else:
+            try:
+                plan.execute(None, None, code_for_ranks(error), str(error))
+            except Error as told:
+                raise told from error
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is set on any rank. Collective."""
-        self._check_open()
+        self.check_open()
         return bool(self._library.worst(self._fortran, int(flag)))
 
-    def _check_open(self) -> None:
-        # All ranks alike: freeing a communicator is collective.
+    def check_open(self) -> None:
+        # All ranks alike: freeing a communicator is collective, and so is MPI's end.
+        check_running()
         if self.closed:
             raise InvalidArgument("the communicator of this plan was freed; keep it as long as its plans")
 
@@ -230,6 +244,7 @@ def ranks_of(comm: Comm) -> Ranks:
     """The `Ranks` of a communicator. Collective at its first use."""
     global _keyval
     library()
+    check_running()
     from mpi4py import MPI
 
     if not isinstance(comm, MPI.Comm) or comm == MPI.COMM_NULL:

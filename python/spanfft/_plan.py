@@ -8,14 +8,15 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _arrays as arrays
 from ._arrays import BACKWARD, FORWARD, AnyArray
-from ._errors import Error, InvalidArgument, InvalidType, OutOfMemory, Unsupported
+from ._calls import grid_of
+from ._errors import Error, InternalError, InvalidArgument, InvalidType, OutOfMemory, Unsupported
 from ._native import core
 from ._report import report_of
 
@@ -35,12 +36,31 @@ _LAYOUTS = {"block": 0, "cyclic": 1}
 _EFFORTS = {"estimate": 0, "measure": 1, "tune": 2}
 _DIRECTIONS = {"forward": FORWARD, "backward": BACKWARD}
 _BoxLists = tuple[list[int], list[int]]
+_MOST_THREADS = 2**31 - 1
 
 
 def _choice(name: str, value: object, table: dict[str, int]) -> int:
     if not isinstance(value, str) or value not in table:
         raise InvalidArgument(f"{name} is {value!r}; it can be {' or '.join(repr(key) for key in table)}")
     return table[value]
+
+
+def _name(name: str, value: object) -> str | None:
+    """A name for the C interface, whose texts are UTF-8 and end at a zero."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InvalidType(f"{name} is {value!r}; it must be a name or None")
+    if not value.isprintable():
+        raise InvalidArgument(f"{name} is {value!r}; a name has printable characters only")
+    return value
+
+
+def _flag(name: str, value: object) -> bool:
+    try:
+        return bool(value)
+    except Exception:
+        raise InvalidType(f"{name} is {value!r}; it must be True or False") from None
 
 
 def _grid_of(plan: CorePlan) -> tuple[int, ...]:
@@ -75,7 +95,10 @@ class Plan:
     With `comm`, arrays are divided over its ranks: each rank passes and gets its box, and making a plan,
     `forward`, `backward`, `free` and (for a direction not planned before) `explain` are collective: all ranks of
     `comm` must call them, in the same order. Everything else concerns this rank alone. When an argument is wrong
-    on one rank, the same error is raised on all; for that, each execution begins with one allreduce of an int.
+    on one rank, the same error is raised on all; for that, each execution begins with one allgather of an int.
+
+    A plan can't be copied or pickled. In a child of fork, one that has ranks or threads (but ducc0's) is refused: make
+    another there.
 
     Parameters
     ----------
@@ -108,7 +131,8 @@ class Plan:
     batch
         Number of arrays in one execution: a first axis of that length in every array here, not divided.
     in_place
-        `forward` and `backward` overwrite their argument and return it. For c2c, dct and dst in natural order.
+        `forward` and `backward` overwrite their argument and return it. For c2c, dct and dst in natural order; with
+        slices of your own, the same in real space and in the spectrum.
     own_output
         `forward` and `backward` return arrays that the plan owns: the same at each call, with the new result, until
         the plan is freed. Ranks of one node then write into one another's part, which saves a copy of the result.
@@ -213,8 +237,8 @@ class Plan:
     ) -> tuple[object, ...]:
         """Everything that can be wrong before the library is asked. Sets the attributes."""
         given: object = shape
-        listed = [given] if isinstance(given, SupportsIndex) else list(shape)
-        self.shape: tuple[int, ...] = tuple(arrays.whole(n, "shape") for n in listed)
+        lengths = [given] if isinstance(given, SupportsIndex) else arrays.listed(shape, "shape")
+        self.shape: tuple[int, ...] = tuple(arrays.whole(n, "shape") for n in lengths)
         """Global shape in real space, without the batch."""
         if not 1 <= len(self.shape) <= core.max_ndim:
             raise InvalidArgument(f"shape {self.shape} has {len(self.shape)} axes; it must have 1 to {core.max_ndim}")
@@ -231,7 +255,7 @@ class Plan:
             dtype = np.complex128 if is_complex else np.float64
         try:
             self.dtype: np.dtype[Any] = np.dtype(dtype)
-        except TypeError:
+        except (TypeError, ValueError, SyntaxError):
             raise InvalidType(f"dtype is {dtype!r}; give an element type such as 'complex128'") from None
         """Element type in real space."""
         self._precision = arrays.precision_of(self.dtype)
@@ -257,21 +281,18 @@ class Plan:
             raise InvalidArgument(f"measure_seconds is {measure_seconds!r}; it must be 0 (the default) to 1000000")
         self._measure_seconds = float(measure_seconds)
         self._threads = arrays.whole(threads, "threads")
-        if self._threads < 0:
-            raise InvalidArgument(f"threads is {threads}; it must be 0 (the planner chooses) or more")
-        self._in_place = bool(in_place)
+        if not 0 <= self._threads <= _MOST_THREADS:
+            raise InvalidArgument(f"threads is {threads}; it must be 0 (the planner chooses) to {_MOST_THREADS}")
+        self._in_place = _flag("in_place", in_place)
         if self._in_place and (halves or self._output):
             raise Unsupported('in_place is for c2c, dct and dst with output="natural"; the arrays differ otherwise')
-        self._own_output = bool(own_output)
+        self._own_output = _flag("own_output", own_output)
         if self._own_output and self._in_place:
             raise InvalidArgument("in_place overwrites your array and own_output fills the plan's; ask for one")
-        for name, value in (("engine", engine), ("exchange", exchange)):
-            if value is not None and not isinstance(value, str):
-                raise InvalidType(f"{name} is {value!r}; it must be a name or None")
-        self._engine, self._exchange = engine, exchange
-        if self._ranks is None and (grid is not None and math.prod(grid) != 1):
-            raise InvalidArgument(f"grid is {tuple(grid)}, but without comm= there is one rank")
-        self._grid: tuple[int, ...] = () if grid is None else tuple(arrays.whole(p, "grid") for p in grid)
+        self._engine, self._exchange = _name("engine", engine), _name("exchange", exchange)
+        self._grid: tuple[int, ...] = () if grid is None else grid_of(grid)
+        if self._ranks is None and math.prod(self._grid) != 1:
+            raise InvalidArgument(f"grid is {self._grid}, but without comm= there is one rank")
         self._real_box = self._box("real_slices", real_slices, self.shape)
         self._spectrum_box = self._box("spectrum_slices", spectrum_slices, self.spectrum_shape)
         return ()
@@ -280,13 +301,17 @@ class Plan:
     def _box(name: str, given: Sequence[slice] | None, shape: tuple[int, ...]) -> _BoxLists | None:
         if given is None:
             return None
-        if len(given) != len(shape):
-            raise InvalidArgument(f"{name} has {len(given)} slices for {len(shape)} axes")
+        pieces = arrays.listed(given, name)
+        if len(pieces) != len(shape):
+            raise InvalidArgument(f"{name} has {len(pieces)} slices for {len(shape)} axes")
         start, count = [], []
-        for piece, n in zip(given, shape, strict=True):
+        for piece, n in zip(pieces, shape, strict=True):
             if not isinstance(piece, slice):
                 raise InvalidType(f"{name} holds {piece!r}; it must hold slices")
-            first, stop, step = piece.indices(n)
+            try:
+                first, stop, step = piece.indices(n)
+            except (TypeError, ValueError):
+                raise InvalidType(f"{name} holds {piece}; a box has integers, and step 1") from None
             if step != 1:
                 raise InvalidArgument(f"{name} holds {piece}; a box has step 1")
             start.append(first)
@@ -301,6 +326,7 @@ class Plan:
                 return plan
             if direction == FORWARD:
                 plan = self._make(direction, self._grid, self._real_box, self._spectrum_box)
+                self._check_in_place(plan)
             else:
                 plan = self._make_backward(self._plans[FORWARD])
             if self._trace_max_events is not None:
@@ -310,6 +336,18 @@ class Plan:
             if self._ranks is not None:
                 self._serials[direction] = self._ranks.next_serial()
             return plan
+
+    def _check_in_place(self, plan: CorePlan) -> None:
+        """One array can't be two parts. Collective where boxes were given, which all ranks do or none."""
+        boxes = self._real_box is not None or self._spectrum_box is not None
+        if self._ranks is None or not self._in_place or not boxes:
+            return
+        if self._ranks.any(plan.input_part != plan.output_part):
+            plan.free()
+            raise InvalidArgument(
+                "in_place needs the same part in real space and in the spectrum, but real_slices and spectrum_slices "
+                "differ on some rank; give both alike, or leave in_place out"
+            )
 
     def _make_backward(self, forward: CorePlan) -> CorePlan:
         """The way back must begin where the forward plan ends, though the planner might choose otherwise for it."""
@@ -399,6 +437,8 @@ class Plan:
         return self._run(BACKWARD, "backward", u, out)
 
     def _run(self, direction: int, name: str, u: AnyArray, out: AnyArray | None) -> AnyArray:
+        if self._ranks is not None:
+            self._ranks.check_open()
         real = (self.input_shape, self.dtype, "real space")
         spectrum = (self.output_shape, self.spectrum_dtype, "the spectrum")
         source_is, target_is = (real, spectrum) if direction == FORWARD else (spectrum, real)
@@ -426,13 +466,17 @@ class Plan:
             error = e
         except MemoryError as e:
             error = OutOfMemory(f"{name}: {e}")
-        if self._ranks is not None:
-            self._ranks.confirm(error)
-        elif error is not None:
+        except Exception as e:  # nothing may keep this rank from the others
+            error = InternalError(f"{name}: {type(e).__name__}: {e}")
+        if error is not None and self._ranks is None:
             raise error
-        if self._own_output:  # plans, so only when all ranks come here
+        plan = self._plan(direction)  # may have to be made, which all ranks do
+        if self._own_output:
             out = result = self._owned(direction, *target_is[:2])
-        self._plan(direction).execute(source, result)
+        if self._ranks is None:
+            plan.execute(source, result)
+        else:
+            self._ranks.execute(plan, source, result, error)
         asked = u if self._in_place else out
         if asked is None or asked is result:
             return result
@@ -517,6 +561,8 @@ class Plan:
 
     def predicted(self, direction: str = "forward", rank: int | None = None) -> Counts:
         """What one execution costs a rank (by default this one), predicted. Collective as `explain` is."""
+        if rank is not None and not 0 <= arrays.whole(rank, "rank") < self.ranks:
+            raise InvalidArgument(f"rank is {rank}; the plan has ranks 0 to {self.ranks - 1}")
         return self._plan(_choice("direction", direction, _DIRECTIONS)).predicted(-1, -1 if rank is None else rank)
 
     def counted(self, direction: str = "forward") -> Counts | None:
@@ -547,6 +593,13 @@ class Plan:
     def ranks(self) -> int:
         """Number of ranks; 1 without a communicator."""
         return 1 if self._ranks is None else self._ranks.size
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        # What copy, deepcopy and pickle call.
+        raise InvalidType(
+            "a Plan can't be copied or pickled: it holds memory, threads and communicators of this process; "
+            "make another one from the same arguments"
+        )
 
     def __repr__(self) -> str:
         return f"<spanfft.Plan {self._plans[FORWARD].problem if FORWARD in self._plans else '(freed)'}>"

@@ -109,13 +109,22 @@ class PyPlan {
         return plan_;
     }
 
-    void execute(nb::handle in, nb::handle out) {
+    // code and message: why this rank can't take part, if so. What is found here is told to the other ranks too.
+    void execute(nb::handle in, nb::handle out, int code, std::string message) {
         spanfft_plan* plan = get();
-        const Buffer source(in, spanfft_plan_input_bytes(plan), false, "the input");
-        const Buffer target(out, spanfft_plan_output_bytes(plan), true, "the output");
+        std::optional<Buffer> source, target;
+        try {
+            if (code == SPANFFT_OK) source.emplace(in, spanfft_plan_input_bytes(plan), false, "the input");
+            if (code == SPANFFT_OK) target.emplace(out, spanfft_plan_output_bytes(plan), true, "the output");
+        } catch (const CodedError& error) {
+            code = error.code, message = error.message;
+        } catch (const nb::python_error& error) {
+            code = SPANFFT_INVALID_ARGUMENT, message = error.what();
+        }
         nb::gil_scoped_release no_gil;
         const std::scoped_lock lock(mutex_);
-        check(spanfft_execute(get(), source.data(), target.data()));
+        check(spanfft_execute_unless(get(), source ? source->data() : nullptr, target ? target->data() : nullptr, code,
+                                     message.c_str()));
     }
 
     void transform_file(const std::string& input, int64_t offset_bytes, const std::string& output, nb::bytes header,
@@ -399,7 +408,7 @@ PyPlan* imagine_plan(const std::string& text, const std::optional<std::string>& 
 
 void bind_plans(nb::module_& m) {
     nb::class_<PyPlan>(m, "Plan")
-        .def("execute", &PyPlan::execute, "input"_a.none(), "output"_a.none())
+        .def("execute", &PyPlan::execute, "input"_a.none(), "output"_a.none(), "code"_a = 0, "message"_a = "")
         .def("transform_file", &PyPlan::transform_file, "input_path"_a, "input_offset_bytes"_a, "output_path"_a,
              "header"_a, "scratch"_a, "progress"_a.none(), nb::kw_only(), "read"_a.none() = nb::none(),
              "write"_a.none() = nb::none(), "packed_input"_a = false, "packed_output"_a = false,

@@ -1,6 +1,8 @@
 // What the opaque handles of the C interface hold, and how a Status leaves through it.
 #pragma once
 
+#include <unistd.h>
+
 #include <exception>
 #include <memory>
 #include <string>
@@ -26,6 +28,15 @@ struct spanfft_plan {
     spanfft::BlockCallbacks callbacks;  // of the file transforms that follow
     std::vector<spanfft::PlanLine> lines;
     std::vector<std::string> descriptions;  // of lines
+    pid_t made_by = getpid();
+
+    // Its threads (those of I/O too), and MPI, stayed with the process that made it: a child of fork has neither. Only
+    // ducc0 starts its own again there.
+    bool left_behind() const {
+        const spanfft::Problem& p = plan->problem;
+        const bool threads = p.threads > 1 && executor && executor->engines() != "ducc0";
+        return executor && made_by != getpid() && (threads || p.ranks > 1 || p.memory_bytes > 0);
+    }
 };
 
 namespace spanfft {
@@ -33,6 +44,9 @@ namespace spanfft {
 // Keeps the sentence for spanfft_last_error and returns the code.
 SPANFFT_API int report_status(const Status& status);
 SPANFFT_API spanfft_comm* wrap_comm(std::unique_ptr<Comm> comm);
+
+// Ok for a plan that was made to be run, and can be in this process.
+Status check_runs(const spanfft_plan* plan);
 
 // Runs a body that returns a Status; what it throws (bad_alloc, above all) becomes one too: nothing leaves C.
 template <class Body>

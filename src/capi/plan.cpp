@@ -167,6 +167,18 @@ int report_status(const Status& status) {
     return static_cast<int>(status.code());
 }
 
+Status check_runs(const spanfft_plan* plan) {
+    if (!plan || !plan->executor)
+        return error(Code::invalid_argument, "the plan is NULL or only imagined; make it with spanfft_plan_create");
+    if (plan->left_behind()) {
+        return error(Code::unsupported, "the plan was made in process ", plan->made_by, ", whose ",
+                     plan->plan->problem.ranks > 1 ? "MPI" : "threads", " did not come along to process ", getpid(),
+                     " (fork); make a plan in this process, use threads=1, or start processes without fork "
+                     "(multiprocessing's \"spawn\")");
+    }
+    return Status();
+}
+
 spanfft_comm* wrap_comm(std::unique_ptr<Comm> comm) { return new spanfft_comm{std::move(comm)}; }
 
 }  // namespace spanfft
@@ -175,7 +187,10 @@ const char* spanfft_last_error(void) { return last_error.c_str(); }
 const char* spanfft_version(void) { return SPANFFT_VERSION; }
 void spanfft_free(void* memory) { std::free(memory); }
 void spanfft_comm_free(spanfft_comm* comm) { delete comm; }
-void spanfft_plan_free(spanfft_plan* plan) { delete plan; }
+// In a child of fork a plan that has threads is left to the end of the process: they are not there to be joined.
+void spanfft_plan_free(spanfft_plan* plan) {
+    if (plan && !plan->left_behind()) delete plan;
+}
 
 int spanfft_plan_create(const spanfft_problem* problem, spanfft_comm* comm, spanfft_plan** plan) {
     return report([&] {
@@ -209,19 +224,26 @@ int spanfft_plan_imagine_nodes(const char* text, const char* machine, int ranks_
 }
 
 int spanfft_execute(spanfft_plan* plan, const void* in, void* out) {
+    return spanfft_execute_unless(plan, in, out, SPANFFT_OK, nullptr);
+}
+
+int spanfft_execute_unless(spanfft_plan* plan, const void* in, void* out, int code, const char* sentence) {
     return report([&]() -> Status {
-        if (!plan) return error(Code::invalid_argument, "the plan is NULL");
-        if (!plan->executor)
-            return error(Code::invalid_argument,
-                         "an imagined plan can't be executed; make it with spanfft_plan_create");
-        return plan->executor->execute(in, out);
+        SPANFFT_TRY(check_runs(plan));
+        Status ready;
+        if (code < SPANFFT_OK) {
+            ready = error(Code::invalid_argument, "the code is ", code,
+                          "; use a SPANFFT_ code, or one of your own from ", SPANFFT_OWN_CODES);
+        } else if (code != SPANFFT_OK) {
+            ready = Status(static_cast<Code>(code), sentence ? sentence : "the caller could not take part");
+        }
+        return plan->executor->execute(in, out, ready);
     });
 }
 
 int spanfft_plan_trace_start(spanfft_plan* plan, int64_t max_events) {
     return report([&]() -> Status {
-        if (!plan || !plan->executor)
-            return error(Code::invalid_argument, "the plan is NULL or only imagined; make it with spanfft_plan_create");
+        SPANFFT_TRY(check_runs(plan));
         return plan->executor->start_trace(max_events);
     });
 }

@@ -102,16 +102,20 @@ int spanfft_plan_input_part(const spanfft_plan* plan, spanfft_part* part) {
 int spanfft_plan_output_part(const spanfft_plan* plan, spanfft_part* part) {
     return report([&] { return give_part(plan, plan ? plan->plan->output : ArrayState(), part); });
 }
-int64_t spanfft_plan_input_bytes(const spanfft_plan* plan) { return plan->plan->input.local_bytes(plan->rank); }
-int64_t spanfft_plan_output_bytes(const spanfft_plan* plan) { return plan->plan->output.local_bytes(plan->rank); }
+int64_t spanfft_plan_input_bytes(const spanfft_plan* plan) {
+    return plan ? plan->plan->input.local_bytes(plan->rank) : 0;
+}
+int64_t spanfft_plan_output_bytes(const spanfft_plan* plan) {
+    return plan ? plan->plan->output.local_bytes(plan->rank) : 0;
+}
 void* spanfft_plan_output_array(const spanfft_plan* plan) {
     return plan && plan->executor ? plan->executor->own_output() : nullptr;
 }
 int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape) {
-    return copy_shape(plan->plan->problem.input_shape(), shape);
+    return plan ? copy_shape(plan->plan->problem.input_shape(), shape) : 0;
 }
 int spanfft_plan_output_shape(const spanfft_plan* plan, int64_t* shape) {
-    return copy_shape(plan->plan->problem.output_shape(), shape);
+    return plan ? copy_shape(plan->plan->problem.output_shape(), shape) : 0;
 }
 
 int spanfft_plan_explain(const spanfft_plan* plan, char** text) {
@@ -133,10 +137,10 @@ int spanfft_plan_problem(const spanfft_plan* plan, char** text) {
     });
 }
 
-const char* spanfft_plan_solver(const spanfft_plan* plan) { return plan->plan->solver.c_str(); }
-int spanfft_plan_rank(const spanfft_plan* plan) { return plan->rank; }
-int spanfft_plan_ranks(const spanfft_plan* plan) { return plan->plan->problem.ranks; }
-int spanfft_plan_steps(const spanfft_plan* plan) { return static_cast<int>(plan->lines.size()); }
+const char* spanfft_plan_solver(const spanfft_plan* plan) { return plan ? plan->plan->solver.c_str() : ""; }
+int spanfft_plan_rank(const spanfft_plan* plan) { return plan ? plan->rank : 0; }
+int spanfft_plan_ranks(const spanfft_plan* plan) { return plan ? plan->plan->problem.ranks : 0; }
+int spanfft_plan_steps(const spanfft_plan* plan) { return plan ? static_cast<int>(plan->lines.size()) : 0; }
 
 int spanfft_plan_step(const spanfft_plan* plan, int index, spanfft_step* step) {
     return report([&]() -> Status {
@@ -206,20 +210,22 @@ int spanfft_plan_trace_event(const spanfft_plan* plan, int64_t index, spanfft_tr
 }
 
 int64_t spanfft_plan_peak_memory_bytes(const spanfft_plan* plan, int rank) {
+    if (!plan || rank >= plan->plan->problem.ranks) return 0;
     return plan->plan->peak_memory_bytes(rank < 0 ? plan->rank : rank);
 }
-int spanfft_plan_sweeps(const spanfft_plan* plan) { return plan->plan->sweeps; }
-int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan) { return plan->plan->all_scratch_bytes(); }
+int spanfft_plan_sweeps(const spanfft_plan* plan) { return plan ? plan->plan->sweeps : 0; }
+int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan) { return plan ? plan->plan->all_scratch_bytes() : 0; }
 const char* spanfft_plan_engines(const spanfft_plan* plan) {
-    return plan->executor ? plan->executor->engines().c_str() : "";
+    return plan && plan->executor ? plan->executor->engines().c_str() : "";
 }
 int spanfft_plan_notes(const spanfft_plan* plan) {
+    if (!plan) return 0;
     const size_t of_run = plan->executor ? plan->executor->run_notes().size() : 0;
     return static_cast<int>(plan->plan->notes.size() + of_run);
 }
 const char* spanfft_plan_note(const spanfft_plan* plan, int index) {
-    const auto& notes = plan->plan->notes;
     if (index < 0 || index >= spanfft_plan_notes(plan)) return "";
+    const auto& notes = plan->plan->notes;
     const auto at = static_cast<size_t>(index);
     return at < notes.size() ? notes[at].c_str() : plan->executor->run_notes()[at - notes.size()].c_str();
 }

@@ -47,8 +47,7 @@ std::function<Status()> finish_of(const spanfft_store& store, const char* which)
 // What is set on the plan, and who is told.
 Result<FileRequest> request_of(const spanfft_plan* plan, const char* scratch_folder, spanfft_progress progress,
                                void* user) {
-    if (!plan || !plan->executor)
-        return error(Code::invalid_argument, "the plan is NULL or only imagined; make it with spanfft_plan_create");
+    SPANFFT_TRY(check_runs(plan));
     FileRequest request;
     request.scratch_folders = plan->scratch_folders;
     if (request.scratch_folders.empty() && scratch_folder && *scratch_folder) {

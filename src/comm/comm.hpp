@@ -80,7 +80,12 @@ class Comm {
 
     // Collective. Ranks with one color form a new communicator, ordered by key.
     virtual Result<std::unique_ptr<Comm>> split(int color, int key) = 0;
+    // Another handle of the same ranks. Where communicators are few (MPI), both are one: whoever uses either takes
+    // turns with the other.
     virtual Result<std::unique_ptr<Comm>> duplicate() = 0;
+    // As split, for the ranks of a list (rising, this one among them), each of which gives the same list. May be the
+    // communicator of an earlier call: MPI libraries have only a few thousand, and plans mostly use the same few.
+    virtual Result<std::unique_ptr<Comm>> group(const std::vector<int>& ranks) { return split(ranks.front(), rank()); }
     virtual Status barrier() = 0;
     // Collective. all gets size() * bytes bytes, in rank order.
     virtual Status allgather(const void* mine, size_t bytes, void* all) = 0;

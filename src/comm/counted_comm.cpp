@@ -78,6 +78,7 @@ class CountedComm final : public Comm {
     std::string library() const override { return inner_->library(); }
     Result<std::unique_ptr<Comm>> split(int color, int key) override { return wrap(inner_->split(color, key)); }
     Result<std::unique_ptr<Comm>> duplicate() override { return wrap(inner_->duplicate()); }
+    Result<std::unique_ptr<Comm>> group(const std::vector<int>& ranks) override { return wrap(inner_->group(ranks)); }
     Status barrier() override {
         const TraceScope scope(recording(trace_), "barrier", TraceCategory::wait);
         return inner_->barrier();

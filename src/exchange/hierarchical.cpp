@@ -197,7 +197,7 @@ class HierarchicalExchange final : public Exchange {
     }
     // Agreed on by the whole group: a team that failed must not leave the others in the next call.
     Status make_window(const ExchangeBinding& binding, const Teams& teams, index_t bytes) {
-        auto node = binding.comm.split(teams.mine(), teams.place());
+        auto node = binding.comm.group(teams.own().places);
         SPANFFT_TRY(agree(binding.comm, node.status()));
         node_ = std::move(node).value();
         auto window = node_->make_window(bytes);

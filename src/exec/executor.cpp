@@ -110,7 +110,7 @@ Status Executor::check_pointers(const void* in, void* out) const {
         return error(Code::invalid_argument, "the output is NULL but this rank's box has ", out_bytes, " bytes");
     const auto* a = static_cast<const char*>(in);
     const auto* b = static_cast<const char*>(out);
-    if (plan_->problem.own_output && out != own_output()) {
+    if (plan_->problem.own_output && out_bytes && out != own_output()) {
         return error(Code::invalid_argument,
                      "the plan owns its output (own_output), but another array was given for it; pass the plan's");
     }
@@ -192,15 +192,17 @@ Status Executor::start_trace(index_t max_events) {
     return Status();
 }
 
-Status Executor::execute(const void* in, void* out) {
+Status Executor::execute(const void* in, void* out, const Status& ready) {
     RunContext context = make_context();
     const TraceScope scope(context.trace, "execute", TraceCategory::run);
     Status status;
     if (plan_->problem.memory_bytes > 0) {
         status = error(Code::invalid_argument,
                        "this plan was made with memory= for files; use transform_file, or plan without memory=");
+    } else if (!failed_run_.ok()) {
+        status = failed_run_;
     } else {
-        status = failed_run_.ok() ? check_pointers(in, out) : failed_run_;
+        status = ready.ok() ? check_pointers(in, out) : ready;
     }
     failed_run_ = Status();
     SPANFFT_TRY(agree_traced(context, status));

@@ -49,8 +49,8 @@ class Executor {
     // Collective over comm, which the executor keeps.
     static Result<std::unique_ptr<Executor>> make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm);
 
-    // Collective. Arrays in memory: this rank's parts.
-    Status execute(const void* in, void* out);
+    // Collective. Arrays in memory: this rank's parts. `ready`: why this rank can't take part, if so; then none does.
+    Status execute(const void* in, void* out, const Status& ready = {});
     // Collective. Arrays in files or behind functions: reads, transforms, writes; a file appears when it is whole.
     Status transform_file(const FileRequest& request);
 

@@ -56,6 +56,21 @@ void note_journal(Plan& plan) {
                                        : std::string("the disk needs no more for it")));
 }
 
+// One process exchanges nothing, so no solver looks at the parameter there.
+Status check_exchange(const Problem& problem) {
+    if (problem.exchange.empty()) return {};
+    const ExchangeChoice choice = find_exchange(problem.exchange);
+    if (!choice.strategy) {
+        return error(Code::invalid_argument, "exchange '", problem.exchange, "' is not known; use one of ",
+                     exchange_names(), did_you_mean(problem.exchange, exchange_names()));
+    }
+    if (problem.ranks > 1 || choice.parameter.empty()) return {};
+    ExchangeSpec spec{Layout(problem.shape, {}), Layout(problem.shape, {}), 0, problem.precision, choice.parameter};
+    const Status status = choice.strategy->check(spec);
+    if (status.code() != Code::invalid_argument) return {};
+    return error(Code::invalid_argument, "exchange ", problem.exchange, ": ", status.message());
+}
+
 }  // namespace
 
 // A solver's plan, with the sweeps that chunked arrays need before and after it.
@@ -122,10 +137,7 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
                      absence.empty() ? "" : " (" + absence + ")", "; found: ", engine_names(),
                      did_you_mean(problem.engine, engine_names()));
     }
-    if (!problem.exchange.empty() && !find_exchange(problem.exchange).strategy) {
-        return error(Code::invalid_argument, "exchange '", problem.exchange, "' is not known; use one of ",
-                     exchange_names(), did_you_mean(problem.exchange, exchange_names()));
-    }
+    SPANFFT_TRY(check_exchange(problem));
     SPANFFT_TRY(check_method(problem.method));
     const std::string method = problem.method.substr(0, problem.method.find(':'));
     std::unique_ptr<Plan> best;
@@ -142,7 +154,8 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
         auto answer = ask(solver, problem);
         if (!answer.ok()) {
             if (answer.status().code() != Code::unsupported && refusal.ok()) refusal = answer.status();
-            declined.push_back(answer.status().message());
+            const std::string reason = answer.status().message();  // solvers that ask one another say the same
+            if (std::find(declined.begin(), declined.end(), reason) == declined.end()) declined.push_back(reason);
             continue;
         }
         auto plan = std::move(answer).value();

@@ -23,7 +23,7 @@ Result<GroupComm> Binding::group(const std::vector<int>& ranks) {
     for (size_t i = 0; i < groups_.size(); ++i) {
         if (groups_[i].first == ranks) return GroupComm{groups_[i].second.get(), group_counts_[i]};
     }
-    SPANFFT_ASSIGN(auto made, comm.split(ranks.front(), comm.rank()));
+    SPANFFT_ASSIGN(auto made, comm.group(ranks));
     auto counts = std::make_shared<Counts>();
     groups_.emplace_back(ranks, make_counted_comm(std::move(made), counts, trace));
     group_counts_.push_back(counts);

@@ -49,8 +49,7 @@ class Binding {
   public:
     explicit Binding(Comm& whole) : comm(whole) {}
     Comm& comm;
-    // Collective over comm. The communicator of these ranks (rising, this one among them), made once for each list:
-    // MPI libraries have only a few thousand, and the steps of a plan mostly use the same few.
+    // Collective over comm. The communicator of these ranks (rising, this one among them), one for each list.
     Result<GroupComm> group(const std::vector<int>& ranks);
     // Reported by transforms, for plan queries: "mkl, ducc0".
     void engine_ran(const std::string& name);

@@ -310,6 +310,53 @@ TEST(CapiOnRanks, ANullPointerOfOneRankIsAnErrorOnAll) {
                SPANFFT_INVALID_ARGUMENT, {"rank 1", "output is NULL"});
 }
 
+// The first of several that can't take part is named; codes of the caller's own go through as they are.
+TEST(CapiOnRanks, WhatTheCallerFoundWrongIsEveryRanksErrorAndTheNextExecutionRuns) {
+    for (const int code : {static_cast<int>(SPANFFT_IO_ERROR), SPANFFT_OWN_CODES + 7}) {
+        std::vector<std::string> seen(3);
+        const auto told = on_ranks(3, [&](int rank, spanfft_comm* comm) {
+            const spanfft_problem problem = cube(6);
+            spanfft_plan* plan = nullptr;
+            EXPECT_EQ(spanfft_plan_create(&problem, comm, &plan), SPANFFT_OK);
+            std::vector<double> in(2 * 6 * 6 * 6, 1.0), out(in.size());
+            const bool odd = rank == 1;
+            const int got = spanfft_execute_unless(plan, odd ? nullptr : in.data(), odd ? nullptr : out.data(),
+                                                   odd ? code : SPANFFT_OK, odd ? "the shelf is empty" : nullptr);
+            seen[static_cast<size_t>(rank)] = spanfft_last_error();
+            EXPECT_EQ(spanfft_execute(plan, in.data(), out.data()), SPANFFT_OK) << spanfft_last_error();
+            spanfft_plan_free(plan);
+            return got;
+        });
+        for (const Told& t : told) EXPECT_EQ(t.code, code);
+        for (const std::string& sentence : seen) EXPECT_EQ(sentence, "rank 1: the shelf is empty");
+    }
+}
+
+TEST(CapiOnRanks, AnExecutionHasOneSmallCollective) {
+    ThreadWorld world(3);
+    world.run([&](int rank, Comm& comm) {
+        const std::unique_ptr<spanfft_comm> handle(wrap_comm(comm.duplicate().value()));
+        spanfft_problem problem = cube(6);
+        problem.exchange = "alltoallv";
+        spanfft_plan* plan = nullptr;
+        EXPECT_EQ(spanfft_plan_create(&problem, handle.get(), &plan), SPANFFT_OK);
+        std::vector<double> in(2 * 6 * 6 * 6, 1.0), out(in.size());
+        const auto calls = [&] {
+            std::vector<index_t> counts;
+            for (const auto call : {CommCall::allgather, CommCall::broadcast, CommCall::barrier, CommCall::split})
+                counts.push_back(world.calls(rank, call));
+            return counts;
+        };
+        std::vector<index_t> wanted = calls();
+        for (int time = 0; time < 5; ++time) {
+            EXPECT_EQ(spanfft_execute(plan, in.data(), out.data()), SPANFFT_OK);
+            ++wanted[0];
+            EXPECT_EQ(calls(), wanted);
+        }
+        spanfft_plan_free(plan);
+    });
+}
+
 TEST(Capi, AShortStructIsNotReadBeyondItsEnd) {
     // As long as its size field says and no longer: AddressSanitizer would see a read behind it.
     for (const size_t size : {sizeof(size_t), size_t{40}, offsetof(spanfft_problem, memory_bytes)}) {

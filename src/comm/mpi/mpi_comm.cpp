@@ -1,11 +1,18 @@
 // Comm over MPI: small agreements here, bulk data in mpi_transfer.cpp, shared windows in mpi_window.cpp; with
 // datatype.cpp the only sources that call MPI.
 //
+// Method: communicators are few (MPICH has about 2,000), plans may be many. So a user's communicator is duplicated once
+// for all plans on it, and so is each group of its ranks: whoever holds a MpiComm holds a share of its MPI
+// communicator, which the last one frees. The copy is found again as an attribute of the user's communicator.
+// Everything here is collective, so ranks come to the last one together; whether all of them still have a communicator
+// is asked, not concluded, before one is used again.
 // Invariant: errors return, never abort: the duplicated communicator has MPI_ERRORS_RETURN.
 #include "comm/mpi/mpi_comm.hpp"
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <memory>
 
 #include "comm/mpi/mpi_transfer.hpp"
 #include "comm/mpi/mpi_window.hpp"
@@ -15,20 +22,49 @@ namespace spanfft {
 
 namespace {
 
-class MpiComm final : public Comm {
-  public:
-    // Takes ownership of `comm`.
-    static Result<std::unique_ptr<Comm>> adopt(MPI_Comm comm, std::shared_ptr<std::string> window_note = nullptr) {
-        SPANFFT_MPI_TRY(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-        if (!window_note) window_note = std::make_shared<std::string>();
-        return std::unique_ptr<Comm>(new MpiComm(comm, std::move(window_note)));
-    }
-    MpiComm(const MpiComm&) = delete;
-    MpiComm& operator=(const MpiComm&) = delete;
-    ~MpiComm() override {
+// An MPI communicator of ours, and those of groups of its ranks that are in use.
+struct SharedMpiComm {
+    explicit SharedMpiComm(MPI_Comm made) : comm(made) {}
+    SharedMpiComm(const SharedMpiComm&) = delete;
+    SharedMpiComm& operator=(const SharedMpiComm&) = delete;
+    ~SharedMpiComm() {
         int finalized = 0;
         MPI_Finalized(&finalized);
-        if (!finalized) MPI_Comm_free(&comm_);
+        if (!finalized) MPI_Comm_free(&comm);
+    }
+    MPI_Comm comm;
+    std::map<std::vector<int>, std::weak_ptr<SharedMpiComm>> groups;
+};
+using SharedComm = std::shared_ptr<SharedMpiComm>;
+
+// Collective over comm. What this rank has already, if all ranks have.
+Result<SharedComm> if_all_have(MPI_Comm comm, const std::weak_ptr<SharedMpiComm>& kept) {
+    SharedComm mine = kept.lock();
+    int has = mine != nullptr, all_have = 0;
+    SPANFFT_MPI_TRY(MPI_Allreduce(&has, &all_have, 1, MPI_INT, MPI_MIN, comm));
+    return all_have ? mine : nullptr;
+}
+
+// Takes ownership of `comm`.
+Result<SharedComm> share(MPI_Comm comm) {
+    auto shared = std::make_shared<SharedMpiComm>(comm);
+    SPANFFT_MPI_TRY(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    return shared;
+}
+
+class MpiComm final : public Comm {
+  public:
+    explicit MpiComm(SharedComm shared, std::shared_ptr<std::string> window_note = nullptr)
+        : shared_(std::move(shared)),
+          comm_(shared_->comm),
+          window_note_(window_note ? std::move(window_note) : std::make_shared<std::string>()) {
+        MPI_Comm_rank(comm_, &rank_);
+        MPI_Comm_size(comm_, &size_);
+    }
+    // Takes ownership of `comm`.
+    static Result<std::unique_ptr<Comm>> adopt(MPI_Comm comm, std::shared_ptr<std::string> window_note) {
+        SPANFFT_ASSIGN(SharedComm shared, share(comm));
+        return std::unique_ptr<Comm>(new MpiComm(std::move(shared), std::move(window_note)));
     }
     int rank() const override { return rank_; }
     int size() const override { return size_; }
@@ -54,10 +90,17 @@ class MpiComm final : public Comm {
         SPANFFT_MPI_TRY(MPI_Comm_split(comm_, color, key, &made));
         return adopt(made, window_note_);
     }
-    Result<std::unique_ptr<Comm>> duplicate() override {
-        MPI_Comm made = MPI_COMM_NULL;
-        SPANFFT_MPI_TRY(MPI_Comm_dup(comm_, &made));
-        return adopt(made);
+    Result<std::unique_ptr<Comm>> duplicate() override { return std::unique_ptr<Comm>(new MpiComm(shared_)); }
+    Result<std::unique_ptr<Comm>> group(const std::vector<int>& ranks) override {
+        auto& kept = shared_->groups[ranks];
+        SPANFFT_ASSIGN(SharedComm found, if_all_have(comm_, kept));
+        if (!found) {
+            MPI_Comm made = MPI_COMM_NULL;
+            SPANFFT_MPI_TRY(MPI_Comm_split(comm_, ranks.front(), rank_, &made));
+            SPANFFT_ASSIGN(found, share(made));
+            kept = found;
+        }
+        return std::unique_ptr<Comm>(new MpiComm(std::move(found), window_note_));
     }
     Status barrier() override {
         SPANFFT_MPI_TRY(MPI_Barrier(comm_));
@@ -126,11 +169,6 @@ class MpiComm final : public Comm {
     std::string window_note() const override { return *window_note_; }
 
   private:
-    MpiComm(MPI_Comm comm, std::shared_ptr<std::string> window_note)
-        : comm_(comm), window_note_(std::move(window_note)) {
-        MPI_Comm_rank(comm_, &rank_);
-        MPI_Comm_size(comm_, &size_);
-    }
     // All ranks must call the same collective, so one rank's large part decides for all.
     Result<bool> all_fit_int(const std::vector<BytesPart>& send, const std::vector<BytesPart>& receive) {
         const char large = !fits_int(send) || !fits_int(receive);
@@ -164,11 +202,33 @@ class MpiComm final : public Comm {
         return found;
     }
 
+    SharedComm shared_;
     MPI_Comm comm_;
-    std::shared_ptr<std::string> window_note_;  // of this communicator and all that were split from it
+    std::shared_ptr<std::string> window_note_;  // of this handle and all that were split from it
     int rank_ = 0, size_ = 1;
     std::vector<int> nodes_;
 };
+
+// Where a user's communicator keeps our copy of it: an attribute that goes with it and is not copied to duplicates.
+using KeptCopy = std::weak_ptr<SharedMpiComm>;
+
+int forget_copy(MPI_Comm, int, void* kept, void*) {
+    delete static_cast<KeptCopy*>(kept);
+    return MPI_SUCCESS;
+}
+
+Result<KeptCopy*> kept_copy_of(MPI_Comm comm) {
+    static int keyval = MPI_KEYVAL_INVALID;
+    if (keyval == MPI_KEYVAL_INVALID)
+        SPANFFT_MPI_TRY(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_copy, &keyval, nullptr));
+    void* value = nullptr;
+    int found = 0;
+    SPANFFT_MPI_TRY(MPI_Comm_get_attr(comm, keyval, static_cast<void*>(&value), &found));
+    if (found) return static_cast<KeptCopy*>(value);
+    auto kept = std::make_unique<KeptCopy>();
+    SPANFFT_MPI_TRY(MPI_Comm_set_attr(comm, keyval, kept.get()));
+    return kept.release();
+}
 
 }  // namespace
 
@@ -176,7 +236,8 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm comm) {
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
-    if (!initialized || finalized) return error(Code::mpi_error, "MPI is not running; call MPI_Init first");
+    if (!initialized) return error(Code::mpi_error, "MPI is not initialised; call MPI_Init first");
+    if (finalized) return error(Code::mpi_error, "MPI is finalised; make and use communicators before MPI_Finalize");
     if (comm == MPI_COMM_NULL)
         return error(Code::invalid_argument, "the communicator is MPI_COMM_NULL; only its members may pass it");
     int is_inter = 0;
@@ -184,9 +245,15 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm comm) {
     if (is_inter)
         return error(Code::invalid_argument,
                      "the communicator is an intercommunicator; merge it first (MPI_Intercomm_merge)");
-    MPI_Comm copy = MPI_COMM_NULL;
-    SPANFFT_MPI_TRY(MPI_Comm_dup(comm, &copy));
-    return MpiComm::adopt(copy);
+    SPANFFT_ASSIGN(KeptCopy* const kept, kept_copy_of(comm));
+    SPANFFT_ASSIGN(SharedComm found, if_all_have(comm, *kept));
+    if (!found) {
+        MPI_Comm copy = MPI_COMM_NULL;
+        SPANFFT_MPI_TRY(MPI_Comm_dup(comm, &copy));
+        SPANFFT_ASSIGN(found, share(copy));
+        *kept = found;
+    }
+    return std::unique_ptr<Comm>(new MpiComm(std::move(found)));
 }
 
 }  // namespace spanfft

@@ -9,7 +9,7 @@
 
 namespace spanfft {
 
-// Collective over comm, which is duplicated.
+// Collective over comm, which is duplicated, once for all that are made of it.
 Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm comm);
 
 }  // namespace spanfft

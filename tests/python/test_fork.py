@@ -1,0 +1,96 @@
+"""Plans in a child of fork, which has none of its parent's threads: a plan that needs them says so; nothing hangs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from conftest import cli_environment
+from spanfft._native import core
+
+ENGINES = [engine["name"] for engine in core.engines()]
+LIMIT_SECONDS = 30
+
+# The child ends with what it found; a parent that waited in vain would be killed with it.
+PROGRAM = """
+import gc, os, signal, sys
+import numpy as np, spanfft
+engine = sys.argv[1]
+x = np.random.default_rng(1).standard_normal((96, 64, 32)) + 0j
+exact = np.fft.fftn(x)
+many = spanfft.Plan(x.shape, engine=engine, threads=2)
+alone = spanfft.Plan(x.shape, engine=engine, threads=1)
+assert "threads=2" in many.problem
+first = many.forward(x)
+spanfft.fftn(x)
+
+def in_child():
+    try:
+        if not np.allclose(many.forward(x), exact):
+            return "threads are wrong"
+        if many.engines != "ducc0":  # which starts threads again in a child
+            return "the plan with threads ran"
+    except spanfft.Unsupported as error:
+        if "fork" not in str(error) or str(os.getppid()) not in str(error):
+            return f"said {error}"
+    if not np.array_equal(alone.forward(x), first) and not np.allclose(alone.forward(x), exact):
+        return "one thread is wrong"
+    if not np.allclose(spanfft.fftn(x), exact):
+        return "the function is wrong"
+    if not np.allclose(spanfft.Plan(x.shape, engine=engine, threads=2).forward(x), exact):
+        return "a plan made in the child is wrong"
+    many.free()
+    alone.free()
+    return "good"
+
+pid = os.fork()
+if pid == 0:
+    signal.alarm(20)
+    try:
+        said = in_child()
+    except BaseException as error:
+        said = repr(error)
+    print(said, flush=True)
+    os._exit(0)
+status = os.waitpid(pid, 0)[1]
+if status:
+    print("the child ended with", status)
+assert np.array_equal(many.forward(x), first)
+"""
+
+
+def run(program: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
+        capture_output=True, text=True, timeout=LIMIT_SECONDS, env=cli_environment(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_child_of_fork_is_told_that_threads_stayed_behind_and_makes_its_own(engine):
+    assert run(PROGRAM, engine) == "good"
+
+
+POOL = """
+import multiprocessing, sys
+import numpy as np, spanfft
+x = np.random.default_rng(1).standard_normal((96, 64, 32)) + 0j
+plan = spanfft.Plan(x.shape, threads=2)
+plan.forward(x)
+
+def work(i):
+    mine = spanfft.Plan(x.shape, threads=2)
+    exact = np.fft.fftn(x)
+    return bool(np.allclose(mine.forward(x * i), exact * i)), bool(np.allclose(spanfft.fftn(x), exact))
+
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(pool.map(work, range(4)) == [(True, True)] * 4)
+"""
+
+
+def test_workers_of_multiprocessing_transform():
+    assert run(POOL) == "True"
