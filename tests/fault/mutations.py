@@ -40,7 +40,6 @@ MUTATIONS = [
     Mutation("no flush of folders", OUTPUT, "fsync(descriptor) != 0 && errno != EINVAL ? errno : 0", "0"),
     Mutation("no flush of a journal's lines", JOURNAL, "    return flush();\n}\n\nStatus Journal::flush()", "    return {};\n}\n\nStatus Journal::flush()"),
     Mutation("no flush of an emptied journal", JOURNAL, '"could not empty " + path_);\n    return flush();', '"could not empty " + path_);\n    return {};'),
-    Mutation("no flush of a journal thrown away", JOURNAL, "if (discard) SPANFFT_TRY(journal->flush());", ""),
     Mutation("a journal's first lines at once", JOURNAL, "lines.size() > 1 && end_bytes_ == 0 ?", "lines.empty() ?"),
     Mutation("kept files are not flushed when made", OUTPUT, "if (request.kept) SPANFFT_TRY(output->flush_kept());", ""),
     Mutation("no flush of the journal's folder", RUN, "if (noted.ok()) noted = sync_folder(folder_of(request_.output.kept->journal));", ""),
