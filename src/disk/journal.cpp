@@ -110,7 +110,6 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& path, bool dis
         }
         if (ftruncate(journal->descriptor_, journal->end_bytes_) != 0)  // a spoiled end
             return error_errno(Code::io_error, errno, "could not write the journal " + path);
-        if (discard) SPANFFT_TRY(journal->flush());  // before what it speaks of goes
         return journal;
     }
     return error(Code::io_error, "could not lock the journal ", path, ": its name keeps changing");

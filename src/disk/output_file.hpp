@@ -110,7 +110,8 @@ class OutputFile {
 
   private:
     OutputFile() = default;
-    // Sizes and header of kept files: a journal that says that panels are done speaks of files that can be gone on with.
+    // Sizes and header of kept files: a journal that says that panels are done speaks of files that can be gone on
+    // with.
     Status flush_kept();
     std::string path_, partial_path_;
     index_t payload_offset_bytes_ = 0;

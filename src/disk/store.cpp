@@ -61,6 +61,7 @@ std::string Store::describe_range(index_t begin, index_t end) {
         if (!next_piece({begin, nullptr, end - begin}, index, from, piece)) continue;
         Store& below = disk(index);
         text += (text.empty() ? "" : ", ") + (&below == this ? describe() : below.describe());
+        if (piece.offset_bytes != begin) text += cat(" (there from byte ", piece.offset_bytes, ")");
     }
     return text;
 }

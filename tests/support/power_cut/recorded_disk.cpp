@@ -30,11 +30,12 @@ void put(std::string& content, size_t at, const std::string& bytes, size_t from,
     content.replace(at, count, bytes, from, count);
 }
 
-// A coin for each unit of the file that the bytes lie in.
-void put_torn(std::string& content, size_t at, const std::string& bytes, std::mt19937_64& random) {
+// Those units of the file that the bytes lie in that arrive.
+template <class Arrives>
+void put_torn(std::string& content, size_t at, const std::string& bytes, const Arrives& arrives) {
     for (size_t from = 0; from < bytes.size();) {
         const size_t count = std::min(bytes.size() - from, kSector - (at + from) % kSector);
-        if (random() % 2 == 0) put(content, at + from, bytes, from, count);
+        if (arrives((at + from) / kSector)) put(content, at + from, bytes, from, count);
         from += count;
     }
 }
@@ -47,14 +48,15 @@ uint64_t mix(uint64_t hash, const std::string& text) {
 }  // namespace
 
 const char* fate_name(Fate fate) {
-    static const char* const names[kFates] = {"nothing unflushed", "everything",   "names without data",
-                                              "data without names", "random", "random, names in order"};
+    static const char* const names[kFates] = {"nothing unflushed",     "everything",         "names without data",
+                                              "data without names",    "every other sector", "random",
+                                              "random, names in order"};
     return names[static_cast<int>(fate)];
 }
 
 RecordedDisk::RecordedDisk(const std::string& root, const std::function<void(struct stat&)>& show)
     : root_(root), show_(show) {
-    struct stat info {};
+    struct stat info{};
     (void)::lstat(root.c_str(), &info);
     scan(root, add(info, true));
 }
@@ -75,7 +77,7 @@ int64_t RecordedDisk::add(const struct stat& info, bool folder) {
 
 void RecordedDisk::scan(const std::string& path, int64_t id) {
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
-        struct stat info {};
+        struct stat info{};
         if (::lstat(entry.path().c_str(), &info) != 0) continue;
         const bool known = knows(info);  // a second link
         const int64_t child = known ? id_of(info) : add(info, S_ISDIR(info.st_mode));
@@ -226,8 +228,8 @@ RecordedDisk::State RecordedDisk::state_after(int64_t operation, Fate fate, unsi
         const Operation& each = operations_[static_cast<size_t>(i)];
         const bool name = each.kind <= Kind::exchange;
         const bool safe = each.flushed >= 0 && each.flushed <= operation;
-        bool kept = safe || fate == Fate::all || fate == (name ? Fate::names : Fate::data);
-        bool torn = false;
+        bool kept = safe || fate == Fate::all || fate == (name ? Fate::names : Fate::data) || fate == Fate::sectors;
+        bool torn = fate == Fate::sectors && !safe;
         if (!safe && fate == Fate::names_first && name) {
             names_arrive = names_arrive && &each != first_lost;
             kept = names_arrive;
@@ -257,7 +259,8 @@ RecordedDisk::State RecordedDisk::state_after(int64_t operation, Fate fate, unsi
                 break;
             case Kind::write:
                 if (torn)
-                    put_torn(node.content, static_cast<size_t>(each.at), each.bytes, random);
+                    put_torn(node.content, static_cast<size_t>(each.at), each.bytes,
+                             [&](size_t unit) { return fate == Fate::sectors ? unit % 2 == 0 : random() % 2 == 0; });
                 else
                     put(node.content, static_cast<size_t>(each.at), each.bytes, 0, each.bytes.size());
                 break;
@@ -304,12 +307,13 @@ void RecordedDisk::build_folder(const State& state, int64_t id, const std::strin
             std::filesystem::create_directory(child_path);
             build_folder(state, child, child_path, first_path, shown);
         } else {
-            std::ofstream(child_path, std::ios::binary).write(node.content.data(), std::streamsize(node.content.size()));
+            std::ofstream(child_path, std::ios::binary)
+                .write(node.content.data(), std::streamsize(node.content.size()));
         }
         std::filesystem::permissions(child_path, std::filesystem::perms(file.shown.st_mode & 07777));
         const struct timespec times[2] = {file.shown.st_atim, file.shown.st_mtim};
         if (node.untouched) (void)utimensat(AT_FDCWD, child_path.c_str(), times, AT_SYMLINK_NOFOLLOW);
-        struct stat info {};
+        struct stat info{};
         if (::lstat(child_path.c_str(), &info) != 0) continue;
         shown[{info.st_dev, info.st_ino}] = {file.shown.st_ino, node.untouched, file.shown.st_ctim};
     }
@@ -319,7 +323,7 @@ std::map<std::pair<dev_t, ino_t>, ShownFile> RecordedDisk::build(const State& st
     for (const auto& entry : std::filesystem::directory_iterator(root_)) std::filesystem::remove_all(entry.path());
     std::map<std::pair<dev_t, ino_t>, ShownFile> shown;
     std::map<int64_t, std::string> first_path;
-    struct stat root {};
+    struct stat root{};
     if (::lstat(root_.c_str(), &root) == 0)
         shown[{root.st_dev, root.st_ino}] = {files_.at(kRoot).shown.st_ino, false, {}};
     build_folder(state, kRoot, root_, first_path, shown);

@@ -25,16 +25,17 @@ enum class Fate {
     all,          // everything arrived, as if the process had been killed
     names,        // names, and no data: a new name leads to old bytes
     data,         // data, and no names
+    sectors,      // names, and of what was written every other 512 bytes of the file
     random,       // by a coin each, torn too; a seed's coins lean to either side
     names_first,  // data by a coin; names in the order in which they were given, up to a random one
 };
-constexpr int kFates = 6;
+constexpr int kFates = 7;
 const char* fate_name(Fate fate);
 
 struct ShownFile {  // what stat is to say of a file that a state was built with
     ino_t inode = 0;
     bool untouched = false;
-    struct timespec changed {};
+    struct timespec changed{};
 };
 
 class RecordedDisk {
@@ -58,7 +59,7 @@ class RecordedDisk {
     bool knows(const struct stat& info) const { return ids_.count({info.st_dev, info.st_ino}) > 0; }
 
     int64_t operations() const { return static_cast<int64_t>(operations_.size()); }
-    std::string describe(int64_t operation) const;  // 1 is the first
+    std::string describe(int64_t operation) const;           // 1 is the first
     const std::string& trouble() const { return trouble_; }  // what the model does not have; empty: nothing
 
     struct State {
@@ -91,7 +92,7 @@ class RecordedDisk {
         std::string content;                   // at first
         std::map<std::string, int64_t> names;  // at first
         std::map<std::string, int64_t> now;
-        struct stat shown {};
+        struct stat shown{};
     };
     int64_t add(const struct stat& info, bool folder);
     void scan(const std::string& path, int64_t id);
