@@ -51,12 +51,15 @@ def explained(tmp_path, n: int, **variables: str) -> str:
 
 def test_the_default_plan_shares_memory_that_dev_shm_has_no_room_for(tmp_path):
     text = explained(tmp_path, 216)  # 77 MiB
-    assert "exchange=shared" in text and "windows are MPI's" not in text and "without shared memory" not in text
+    assert "exchange=shared" in text
+    assert "windows are MPI's" not in text
+    assert "without shared memory" not in text
 
 
 def test_where_only_mpi_has_windows_the_plan_does_without_and_says_why(tmp_path):
     text = explained(tmp_path, 216, SPANFFT_WINDOWS="mpi")
-    assert "planned without shared memory" in text and "/dev/shm has room for" in text
+    assert "planned without shared memory" in text
+    assert "/dev/shm has room for" in text
 
 
 def test_windows_by_mpi_that_fit_are_used_and_noted(tmp_path):
