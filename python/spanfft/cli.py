@@ -167,8 +167,12 @@ def _parser() -> _Parser:
     )  # fmt: skip
     p.add_argument("problem", nargs="+", metavar="PROBLEM")
     p.add_argument("--ranks", type=count, metavar="P", help="plan for P ranks")
-    p.add_argument("--ranks-per-node", type=count, metavar="R",
-                   help="ranks on each node, in order of their numbers; default: as --machine says, else 128")
+    p.add_argument(
+        "--ranks-per-node",
+        type=count,
+        metavar="R",
+        help="ranks on each node, in order of their numbers; default: as --machine says, else 128",
+    )
     p.add_argument("--memory", type=amount, metavar="M", help="plan for a file, with this budget for each process")
     p.add_argument(
         "--machine", metavar="FILE", help="plan for the machine that FILE describes, as probe --output writes"

@@ -141,7 +141,8 @@ Status imagine(const char* text, const char* machine, int ranks_per_node, spanff
     if (!out) return error(Code::invalid_argument, "plan is NULL; pass where the plan shall go");
     SPANFFT_ASSIGN(const Problem problem, parse(text, 1));
     if (ranks_per_node < 0)
-        return error(Code::invalid_argument, "ranks per node are ", ranks_per_node, "; give at least 1, or 0 for those "
+        return error(Code::invalid_argument, "ranks per node are ", ranks_per_node,
+                     "; give at least 1, or 0 for those "
                      "of the machine");
     Knowledge knowledge;
     if (machine) {

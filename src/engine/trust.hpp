@@ -39,7 +39,8 @@ struct TrustCheck {
 TrustCheck check_length(const Engine& engine, Kernel kernel, Precision precision, index_t n, int threads);
 
 // About what an engine needs beyond its arrays at a length with a prime factor above kTrustedPrime, where it convolves:
-// tables and scratch of twice the factor; 0 elsewhere. FFTW and ducc0 took 7 to 8 complex numbers a point.
+// tables and scratch of twice the factor, 8 complex numbers for each unit of it; 0 elsewhere, and below 1 MiB. An
+// estimate, within which the peaks of tests/python/test_peak_memory.py stay.
 index_t convolution_bytes(Kernel kernel, Precision precision, index_t n);
 // The most memory that a check of one length takes.
 index_t check_bytes(Kernel kernel, Precision precision, index_t n);

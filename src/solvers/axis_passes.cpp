@@ -76,8 +76,7 @@ Job examine_axes(const Problem& problem, const Planner& planner) {
     job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
     for (size_t i = 0; i < problem.axes.size(); ++i) {
         const index_t n = problem.shape[static_cast<size_t>(problem.axes[i])];
-        const index_t bytes =
-            convolution_bytes(kernel_of(problem.kinds[i], problem.direction), problem.precision, n);
+        const index_t bytes = convolution_bytes(kernel_of(problem.kinds[i], problem.direction), problem.precision, n);
         job.engine_bytes = std::max(job.engine_bytes, bytes / 2 * (1 + job.threads));
     }
     job.budget_bytes = problem.memory_bytes - disk_reserve_bytes(problem.memory_bytes) - job.engine_bytes;

@@ -38,8 +38,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     const double least = arrays_bytes / problem.ranks + static_cast<double>(engine_bytes);
     if (least > static_cast<double>(problem.memory_bytes)) {  // before any planning: the child could be large
         return error(Code::unsupported, "file_in_memory needs more than ", bytes_string(least),
-                     " a process, the budget is ",
-                     bytes_string(static_cast<double>(problem.memory_bytes)),
+                     " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),
                      problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
     }
     Problem child_problem = problem;
