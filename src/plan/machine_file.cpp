@@ -79,8 +79,8 @@ bool parse_exchange(TextReader& words, Machine& machine, std::vector<std::string
     if (what == "point") {
         if (!(words >> rate) || !(rate >= 0) || !(value > 0)) return false;
         wire.curve.push_back({value, rate});
-        std::sort(wire.curve.begin(), wire.curve.end(),
-                  [](const RatePoint& a, const RatePoint& b) { return a.message_bytes < b.message_bytes; });
+        std::stable_sort(wire.curve.begin(), wire.curve.end(),
+                         [](const RatePoint& a, const RatePoint& b) { return a.message_bytes < b.message_bytes; });
     }
     return true;
 }

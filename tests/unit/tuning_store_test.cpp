@@ -223,6 +223,16 @@ TEST(MachineFile, LeavesOutWhatIsBuiltInAndSkipsWhatIsNew) {
     }
 }
 
+TEST(MachineFile, KeepsPointsOfOneSizeInTheirOrder) {
+    std::string text = "spanfft-machine 1\n";
+    for (int i = 0; i < 40; ++i) text += cat("exchange alltoallv near point ", 1024 - i % 2, " ", 1 + i, "\n");
+    const auto machine = parse_machine(text, Machine());
+    ASSERT_TRUE(machine.ok()) << machine.status().message();
+    const auto again = parse_machine(print_machine(machine.value()), Machine());
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ(print_machine(again.value()), print_machine(machine.value()));
+}
+
 TEST(MachineFile, NodesMakeGridsThatExchangeInsideThem) {
     // Far messages are slow here: of 16 ranks in fours, the grid dimension of 4 that is exchanged most lies in a node.
     Machine machine = parse_machine(
