@@ -133,13 +133,19 @@ Status set_overwrite_mark(int descriptor, const OverwriteMark& mark, const std::
     return error_errno(Code::io_error, errno, "could not flush " + path);
 }
 
-Status clear_overwrite_mark(int descriptor, const std::string& path) {
+Status clear_overwrite_mark(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0) return error_errno(Code::io_error, errno, "could not open " + path);
+    Status status;
     if (fremovexattr(descriptor, kAttribute) != 0) {
-        if (errno == ENODATA || errno == ENOTSUP) return {};
-        return error_errno(Code::io_error, errno, "could not take the mark of a half overwritten file from " + path);
+        if (errno != ENODATA && errno != ENOTSUP)
+            status =
+                error_errno(Code::io_error, errno, "could not take the mark of a half overwritten file from " + path);
+    } else if (fsync(descriptor) != 0) {
+        status = error_errno(Code::io_error, errno, "could not flush " + path);
     }
-    if (fsync(descriptor) == 0) return {};
-    return error_errno(Code::io_error, errno, "could not flush " + path);
+    ::close(descriptor);
+    return status;
 }
 
 }  // namespace spanfft

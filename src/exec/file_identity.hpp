@@ -42,6 +42,6 @@ std::optional<OverwriteMark> overwrite_mark(const std::string& path);
 bool has_attributes(const std::string& path);
 // Flushed. A file system that has no attributes is no error.
 Status set_overwrite_mark(int descriptor, const OverwriteMark& mark, const std::string& path);
-Status clear_overwrite_mark(int descriptor, const std::string& path);
+Status clear_overwrite_mark(const std::string& path);
 
 }  // namespace spanfft

@@ -440,9 +440,10 @@ void JournalledRun::remove() {
     output_.reset();
 }
 
+// The mark goes when the journal says that the run has ended: a file without one that a journal calls half overwritten
+// would be taken for another file.
 Status JournalledRun::overwrite(char* memory, index_t memory_bytes, RunContext& context) {
-    if (state_ == InPlaceState::finished) return {};
-    if (!overwrites_) {
+    if (!overwrites_ && state_ != InPlaceState::finished) {
         if (state_ == InPlaceState::untouched) {
             SPANFFT_TRY(output_->store().sync());
             SPANFFT_TRY(note("publish now"));
@@ -451,8 +452,8 @@ Status JournalledRun::overwrite(char* memory, index_t memory_bytes, RunContext& 
                               {input_.get(), request_.input_offset_bytes}, request_.input_bytes, memory, memory_bytes,
                               context));
     }
-    SPANFFT_TRY(clear_overwrite_mark(input_->descriptor(), request_.input_path));
-    return note("finished now");
+    if (state_ != InPlaceState::finished) SPANFFT_TRY(note("finished now"));
+    return clear_overwrite_mark(request_.input_path);
 }
 
 // What a later run finds in the journal is what it need not do again: pack a spectrum, whose last number is cut off

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -397,6 +398,22 @@ EXPORT int posix_fallocate(int descriptor, off_t at, off_t bytes) {
 }
 EXPORT int posix_fallocate64(int descriptor, off64_t at, off64_t bytes) {
     return posix_fallocate(descriptor, at, bytes);
+}
+
+EXPORT int fsetxattr(int descriptor, const char* name, const void* value, size_t bytes, int flags) noexcept {
+    const Recording recording;
+    const int outcome = REAL(fsetxattr)(descriptor, name, value, bytes, flags);
+    struct stat info{};
+    if (outcome == 0 && recording.disk() && stat_of(descriptor, info))
+        recording.disk()->attribute_set(info, name, std::string(static_cast<const char*>(value), bytes));
+    return outcome;
+}
+EXPORT int fremovexattr(int descriptor, const char* name) noexcept {
+    const Recording recording;
+    const int outcome = REAL(fremovexattr)(descriptor, name);
+    struct stat info{};
+    if (outcome == 0 && recording.disk() && stat_of(descriptor, info)) recording.disk()->attribute_removed(info, name);
+    return outcome;
 }
 
 EXPORT int fsync(int descriptor) {

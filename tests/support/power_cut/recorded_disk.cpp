@@ -3,6 +3,7 @@
 #include "recorded_disk.hpp"
 
 #include <fcntl.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,19 @@ std::string content_of(const std::string& path) {
     std::ostringstream text;
     text << in.rdbuf();
     return text.str();
+}
+
+// Those that programs may set.
+std::map<std::string, std::string> attributes_of(const std::string& path) {
+    std::map<std::string, std::string> found;
+    char names[4096], value[65536];
+    const ssize_t bytes = ::listxattr(path.c_str(), names, sizeof names);
+    for (ssize_t at = 0; at < bytes; at += static_cast<ssize_t>(std::string(names + at).size()) + 1) {
+        const std::string name = names + at;
+        const ssize_t length = ::getxattr(path.c_str(), name.c_str(), value, sizeof value);
+        if (length >= 0 && name.compare(0, 5, "user.") == 0) found[name] = std::string(value, size_t(length));
+    }
+    return found;
 }
 
 void put(std::string& content, size_t at, const std::string& bytes, size_t from, size_t count) {
@@ -83,7 +97,10 @@ void RecordedDisk::scan(const std::string& path, int64_t id) {
         const int64_t child = known ? id_of(info) : add(info, S_ISDIR(info.st_mode));
         files_[id].names[entry.path().filename()] = child;
         if (S_ISDIR(info.st_mode)) scan(entry.path(), child);
-        if (!known && S_ISREG(info.st_mode)) files_[child].content = content_of(entry.path());
+        if (!known && S_ISREG(info.st_mode)) {
+            files_[child].content = content_of(entry.path());
+            files_[child].attributes = attributes_of(entry.path());
+        }
     }
     files_[id].now = files_[id].names;
 }
@@ -173,6 +190,25 @@ void RecordedDisk::sized(const struct stat& info, int64_t bytes, bool only_grows
     operations_.push_back(std::move(operation));
 }
 
+void RecordedDisk::attribute_set(const struct stat& info, const char* name, std::string value) {
+    if (!knows(info)) return;
+    Operation operation;
+    operation.kind = Kind::set_attribute;
+    operation.id = id_of(info);
+    operation.name = name;
+    operation.bytes = std::move(value);
+    operations_.push_back(std::move(operation));
+}
+
+void RecordedDisk::attribute_removed(const struct stat& info, const char* name) {
+    if (!knows(info)) return;
+    Operation operation;
+    operation.kind = Kind::remove_attribute;
+    operation.id = id_of(info);
+    operation.name = name;
+    operations_.push_back(std::move(operation));
+}
+
 void RecordedDisk::flushed(const struct stat& info, const char* call) {
     if (!knows(info)) return;
     Operation operation;
@@ -182,7 +218,8 @@ void RecordedDisk::flushed(const struct stat& info, const char* call) {
     const bool folder = files_[operation.id].folder;
     for (Operation& each : operations_) {
         const bool names = each.kind <= Kind::exchange;
-        if (each.kind == Kind::flush || each.flushed >= 0) continue;
+        const bool attribute = each.kind == Kind::set_attribute || each.kind == Kind::remove_attribute;
+        if (each.kind == Kind::flush || each.flushed >= 0 || (attribute && operation.name != "fsync")) continue;
         if (names ? folder && each.folder == operation.id : each.id == operation.id) each.flushed = operations();
     }
 }
@@ -194,7 +231,8 @@ void RecordedDisk::mode_changed(const struct stat& info) {
 std::string RecordedDisk::describe(int64_t operation) const {
     if (operation < 1 || operation > operations()) return "none";
     const Operation& each = operations_[static_cast<size_t>(operation - 1)];
-    static const char* const kinds[] = {"create", "remove", "rename", "exchange", "write", "size", "grow", "flush"};
+    static const char* const kinds[] = {"create", "remove", "rename",        "exchange",         "write",
+                                        "size",   "grow",   "set attribute", "remove attribute", "flush"};
     std::ostringstream text;
     text << kinds[static_cast<int>(each.kind)] << " file " << each.id << " " << each.name;
     if (!each.new_name.empty()) text << " to " << each.new_name;
@@ -210,6 +248,7 @@ RecordedDisk::State RecordedDisk::state_after(int64_t operation, Fate fate, unsi
         node.folder = file.folder;
         node.id = id;
         node.content = file.content;
+        node.attributes = file.attributes;
         node.names = file.names;
     }
     std::mt19937_64 random(seed);
@@ -271,6 +310,12 @@ RecordedDisk::State RecordedDisk::state_after(int64_t operation, Fate fate, unsi
                 if (node.content.size() < static_cast<size_t>(each.at))
                     node.content.resize(static_cast<size_t>(each.at), '\0');
                 break;
+            case Kind::set_attribute:
+                node.attributes[each.name] = each.bytes;
+                break;
+            case Kind::remove_attribute:
+                node.attributes.erase(each.name);
+                break;
             case Kind::flush:
                 break;
         }
@@ -281,6 +326,8 @@ RecordedDisk::State RecordedDisk::state_after(int64_t operation, Fate fate, unsi
     for (size_t i = 0; i < reached.size(); ++i) {
         for (const auto& [name, id] : state.nodes[reached[i]].names) {
             state.hash = mix(mix(state.hash, name), state.nodes[id].content) + static_cast<uint64_t>(id);
+            for (const auto& [attribute, value] : state.nodes[id].attributes)
+                state.hash = mix(mix(state.hash, attribute), value);
             if (std::find(reached.begin(), reached.end(), id) == reached.end()) reached.push_back(id);
         }
     }
@@ -309,6 +356,8 @@ void RecordedDisk::build_folder(const State& state, int64_t id, const std::strin
         } else {
             std::ofstream(child_path, std::ios::binary)
                 .write(node.content.data(), std::streamsize(node.content.size()));
+            for (const auto& [attribute, value] : node.attributes)
+                (void)::setxattr(child_path.c_str(), attribute.c_str(), value.data(), value.size(), 0);
         }
         std::filesystem::permissions(child_path, std::filesystem::perms(file.shown.st_mode & 07777));
         const struct timespec times[2] = {file.shown.st_atim, file.shown.st_mtim};

@@ -2,6 +2,7 @@
 //
 // Model: a write, or a change of a file's size, is on the disk when a later fsync or fdatasync of that file has ended;
 // until then it is kept, dropped or torn (units of 512 bytes of the file arrive or don't), each operation by itself.
+// An extended attribute is on the disk when its file was flushed by fsync; until then it is kept or dropped.
 // A name that was given, taken away or changed is on the disk when its folder was flushed after it; until then it is
 // kept or dropped, and a rename is one operation: both its names are old or both are new. A file whose name is lost is
 // lost. Nothing else makes anything durable: neither close nor O_DIRECT nor a flush of the file its name.
@@ -53,6 +54,8 @@ class RecordedDisk {
     void renamed(const std::string& from, const std::string& to, bool exchange);
     void written(const struct stat& info, int64_t offset, std::string bytes);
     void sized(const struct stat& info, int64_t bytes, bool only_grows);
+    void attribute_set(const struct stat& info, const char* name, std::string value);
+    void attribute_removed(const struct stat& info, const char* name);
     void flushed(const struct stat& info, const char* call);
     void mode_changed(const struct stat& info);
     // false: no file of this disk.
@@ -69,6 +72,7 @@ class RecordedDisk {
             std::string content;
             bool untouched = true;
             std::map<std::string, int64_t> names;  // of a folder
+            std::map<std::string, std::string> attributes;
         };
         std::map<int64_t, Node> nodes;
         uint64_t hash = 0;
@@ -79,7 +83,7 @@ class RecordedDisk {
     std::map<std::pair<dev_t, ino_t>, ShownFile> build(const State& state) const;
 
   private:
-    enum class Kind { create, remove, rename, exchange, write, size, grow, flush };
+    enum class Kind { create, remove, rename, exchange, write, size, grow, set_attribute, remove_attribute, flush };
     struct Operation {
         Kind kind = Kind::flush;
         int64_t id = 0, folder = 0, other = 0;  // file; its folder; exchange: the other file
@@ -89,8 +93,9 @@ class RecordedDisk {
     };
     struct File {
         bool folder = false;
-        std::string content;                   // at first
-        std::map<std::string, int64_t> names;  // at first
+        std::string content;                            // at first
+        std::map<std::string, std::string> attributes;  // at first
+        std::map<std::string, int64_t> names;           // at first
         std::map<std::string, int64_t> now;
         struct stat shown{};
     };
