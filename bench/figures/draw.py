@@ -188,6 +188,7 @@ def factorings() -> list[dict[str, Any]]:
         sources = [
             HERE / "factors.cpp",
             *(permute / f"{name}.cpp" for name in ("factor", "bit_matrix", "bit_matrix_names")),
+            ROOT / "src" / "core" / "nearest.cpp",
         ]
         command = ["g++", "-std=c++20", "-O1", f"-I{ROOT / 'src'}", "-o", str(program), *map(str, sources)]
         subprocess.run(command, check=True, timeout=300)
