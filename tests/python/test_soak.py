@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import subprocess
@@ -26,9 +25,9 @@ def soak(*arguments: object, timeout: float = 300, **changes: str) -> subprocess
 
 @pytest.mark.timeout(400)
 def test_fifteen_seconds_find_nothing():
-    """The day's seed, so that a year of runs is a long campaign; it is printed, and again with each failure. Two cases
-    may be at their ends when the time is up."""
-    seed = datetime.date.today().toordinal()
+    """One seed for ever: a change is to be judged by what it did, not by what a new day finds. New seeds are what
+    ./spanfft-dev soak is for."""
+    seed = 13
     done = soak("--minutes", 0.25, "--seed", seed, timeout=360)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
