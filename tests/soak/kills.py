@@ -117,6 +117,13 @@ def run(case: Case) -> None:
             files.check_input(problem)
             if not problem.in_place and os.path.exists(problem.output) and kept(problem, "journal") == []:
                 break  # killed when all was done
+            if (
+                problem.in_place
+                and not kept(problem, "in-place")
+                and files.digest(problem.input) != problem.input_digest
+            ):
+                files.check_result(problem)  # killed when all was done: the same command would transform it once more
+                return
             case.count("resumes", int(bool(kept(problem, "journal"))))
             damaged = damage(rng, problem, case) or damaged
         finish(problem, case, damaged)
