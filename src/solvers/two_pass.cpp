@@ -309,11 +309,11 @@ Status decline(Job job, bool exchanges, const Machine& machine) {
         job.set_budget(bytes);
         return any_split(job) || (exchanges && best_exchanged(job, machine));
     });
-    return error(
-        Code::out_of_memory, "length ", n, " can't be split in ", text(job.problem.memory_bytes),
-        largest > 13 && largest * largest > n ? cat(": its prime factor ", largest, " is too long") : std::string(),
-        "; two_pass needs at least ", text(needed), " (", needed, " bytes)",
-        largest > 13 && largest * largest > n ? cat("; or take length ", near_length(n)) : std::string());
+    const bool too_long = largest > 13 && largest > n / largest;  // for one of two factors
+    return error(Code::out_of_memory, "length ", n, " can't be split in ", text(job.problem.memory_bytes),
+                 too_long ? cat(": its prime factor ", largest, " is too long") : std::string(),
+                 "; two_pass needs at least ", text(needed), " (", needed, " bytes)",
+                 too_long ? cat("; or take length ", near_length(n)) : std::string());
 }
 
 void finish(const Job& job, Split& split) {
