@@ -73,7 +73,7 @@ def exchange_worker(n: int, output: Path) -> None:
 
     comm = MPI.COMM_WORLD
     # method=pencil, because the whole transform in shared windows (solver `shared`) has no exchange of its own.
-    plan = core.parse(f"c2c {n}x{n}x{n} output=exchanged exchange=shared method=pencil", ranks_of(comm).handle)
+    plan = core.plan(f"c2c {n}x{n}x{n} output=exchanged exchange=shared method=pencil", ranks_of(comm).handle)
     u = np.ones(plan.input_bytes // 16, np.complex128)
     v = np.ones(plan.output_bytes // 16, np.complex128)
     source = np.ones(u.nbytes, np.uint8)

@@ -15,6 +15,7 @@ in its rows.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import shutil
@@ -73,27 +74,17 @@ def measure(
 
 def build_peers(cases: list[Case], only: list[str] | None) -> None:
     wanted = {peer for case in cases for peer in (only or case.peers)}
-    if any(name.startswith("fftw-mpi") for name in wanted):
-        from peers import fftw_mpi
-
-        try:
-            say(f"-- FFTW-MPI: {fftw_mpi.build().parent.name}")
-        except Absent as reason:
-            say(f"-- FFTW-MPI: absent: {reason}")
-    if "presto" in wanted:
-        from peers import presto
-
-        try:
-            say(f"-- PRESTO: {presto.build().parent.name}")
-        except Absent as reason:
-            say(f"-- PRESTO: absent: {reason}")
-    if wanted & set(HEFFTE):
-        from peers import heffte
-
-        try:
-            say(f"-- heFFTe: {heffte.build().parent.name}")
-        except Absent as reason:
-            say(f"-- heFFTe: absent: {reason}")
+    for name, module, those in (
+        ("FFTW-MPI", "fftw_mpi", {peer for peer in wanted if peer.startswith("fftw-mpi")}),
+        ("PRESTO", "presto", wanted & {"presto"}),
+        ("heFFTe", "heffte", wanted & set(HEFFTE)),
+        ("dtFFT", "dtfft", wanted & {"dtfft"}),
+    ):
+        if those:
+            try:
+                say(f"-- {name}: {importlib.import_module(f'peers.{module}').build().parent.name}")
+            except Absent as reason:
+                say(f"-- {name}: absent: {reason}")
 
 
 def wait_for_quiet(limit_seconds: float) -> None:

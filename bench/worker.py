@@ -33,12 +33,12 @@ _REST_SECONDS = 0.25
 
 
 class Input:
-    """A known array: `_TILE` random numbers, repeated. Its spectrum at one place is easy to sum."""
+    """A known array: `_TILE` random numbers, repeated, or one for each point of a long odd axis."""
 
     def __init__(self, case: Case):
         self.case = case
         n = case.shape[-1]
-        self.period = min(_TILE // n, math.prod(case.shape[:-1])) * n if n <= _TILE else _TILE
+        self.period = min(_TILE // n, math.prod(case.shape[:-1])) * n if n <= _TILE else _TILE if n % _TILE == 0 else n
         random = np.random.default_rng(1)
         self.tile: Array = random.standard_normal(self.period)
         if case.kind == "c2c":
@@ -83,9 +83,10 @@ class Input:
         """Relative errors of a value of the spectrum and of this rank's round trip, after forward; runs backward."""
         spectrum, found = run.spectrum(), 0j
         where = (*(0,) * (len(self.case.shape) - 1), self.wave_number)
-        place = [i - s for i, s in zip(where, run.spectrum_start, strict=True)]
-        if all(0 <= i < n for i, n in zip(place, spectrum.shape, strict=True)):
-            found = complex(spectrum[tuple(place)])
+        steps = run.spectrum_step or (1,) * len(where)
+        place = [divmod(i - s, step) for i, s, step in zip(where, run.spectrum_start, steps, strict=True)]
+        if all(0 <= i < n and rest == 0 for (i, rest), n in zip(place, spectrum.shape, strict=True)):
+            found = complex(spectrum[tuple(i for i, _ in place)])
         forward = abs(all_sum(found) / run.forward_scale - self.value) / self.size
         run.backward()
         result = run.result()

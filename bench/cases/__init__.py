@@ -94,6 +94,6 @@ class Case:
 
 
 def all_cases() -> dict[str, Case]:
-    from . import disk, grids, one_axis
+    from . import calls, disk, grids, lines, one_axis
 
-    return {case.name: case for module in (grids, one_axis, disk) for case in module.CASES}
+    return {case.name: case for module in (grids, one_axis, lines, calls, disk) for case in module.CASES}

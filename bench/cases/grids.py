@@ -5,6 +5,7 @@ cores without MPI. mpi4py-fft leaves its spectrum divided along another axis tha
 like is spanfft with the same engine and output=exchanged; its natural order is timed as well.
 512^3 complex is 2 GiB an array, so not all peers fit at once: those whose times are compared share a launch,
 c2c-512-2, c2c-512-2-mpi4py or c2c-512-2-mkl, each of which takes 16 to 18 GiB.
+c2c-256-2-dtfft is c2c-256-2 under Debian's MPICH (`./spanfft-dev --mpi mpich bench`), with dtFFT.
 c2c-256-4 has more ranks than cores: what a pencil decomposition costs, against the two ranks of c2c-256-2.
 """
 
@@ -16,6 +17,8 @@ _LOCAL = ("spanfft", "spanfft-fftw", "fftw", "mkl", "scipy", "mpi4py-fft")
 _SHARED = ("spanfft-shared", "spanfft-shared-mkl", "spanfft-shared-foreign")
 _RANKS = ("spanfft", "spanfft-exchanged", "spanfft-fftw", "spanfft-fftw-exchanged", *_SHARED, "mpi4py-fft", "fftw-mpi",
           "fftw-mpi-patient", "fftw-mpi-in-place", "fftw-mpi-transposed", *HEFFTE, "fftw", "mkl", "scipy")  # fmt: skip
+# Under Debian's MPICH, which dtFFT's wheel needs and for which nobody builds heFFTe here.
+_RANKS_DTFFT = (*(peer for peer in _RANKS if peer not in HEFFTE), "dtfft")
 _LOCAL_BIG = ("spanfft", "fftw", "mkl", "scipy")
 _RANKS_BIG = ("spanfft", "mpi4py-fft", "fftw-mpi-transposed")
 _NOT_SLOWER = Target(
@@ -32,6 +35,8 @@ _MPI4PY_FFT = Target("2.5x faster than mpi4py-fft, slabs", "spanfft-shared", "mp
 # Both in the caller's arrays, FFTW-MPI at its best.
 _LIKE_FOR_LIKE = Target("faster than FFTW-MPI at its best, both in the caller's arrays", "spanfft-shared-foreign",
                         ("fftw-mpi-patient", "fftw-mpi-in-place"), 1.0)  # fmt: skip
+# Each in memory of its own; dtFFT's spectrum stays transposed.
+_DTFFT = Target("natural order 1.5x faster than dtFFT's transposed", "spanfft-shared", "dtfft", 1 / 1.5)
 _HEFFTE = Target("2.2x faster than heFFTe with MKL, its best mode", "spanfft-shared-mkl", HEFFTE, 1 / 2.2)
 _OF_REAL = (
     Target("real pair 2x faster than mpi4py-fft", "spanfft-shared", "mpi4py-fft", 1 / 2),
@@ -78,6 +83,16 @@ CASES = [
     ),
     _of_512("c2c-512-2-mpi4py", ("spanfft-shared", "mpi4py-fft"), (_MPI4PY_FFT,)),
     _of_512("c2c-512-2-mkl", ("spanfft-shared-mkl", *HEFFTE, "mkl"), (_THREADS_MKL, _HEFFTE)),
+    Case(
+        "c2c-256-2-dtfft",
+        "c2c",
+        (256,) * 3,
+        2,
+        _RANKS_DTFFT,
+        small_shape=(32,) * 3,
+        repeats=9,
+        targets=(_DTFFT, _LIKE_FOR_LIKE, _THREADS_FFTW, _THREADS_MKL, _FFTW_MPI, _MPI4PY_FFT),
+    ),
     Case(
         "c2c-256-4",
         "c2c",

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/out-of-core.md and docs/ARCHITECTURE.md, from real plans, into docs/images.
+"""Draws pictures of the documents (out-of-core, ARCHITECTURE, one-axis-on-ranks) from real plans, into docs/images.
 
     ./spanfft-dev run python bench/figures/draw.py
 
@@ -38,6 +38,7 @@ PDM = "c2c 4096 float memory=32KiB method=superlevels:block=256,disks=4"
 SUPERLEVELS = "c2c 16777216 float memory=64MiB method=superlevels:block=64KiB"
 BMMC = ("12", "6", "3", "0", "bit-reversal", "rotation:5")  # n m b d, kinds
 LENGTH = "c2c 1073741824 float"
+LINE = "c2c 64 ranks=4 exchange=alltoallv"
 SOLVERS = {"two_pass": BLUE, "many_passes": SAND, "superlevels": GREEN}
 MEMORIES_MIB = [2**k for k in range(1, 15)]
 
@@ -323,6 +324,44 @@ def draw_choice() -> None:
 _CALM, _WARM, _FRESH, _SOFT = "#dce9f7", "#f8efd8", "#dff0df", "#f7e1e1"
 
 
+def draw_line() -> None:
+    """One axis over ranks: who holds which point between the exchanges of `lines`."""
+    found = real(LINE)
+    steps = [step["type"] for step in found["steps"]]
+    layouts = [step["description"] for step in found["steps"] if step["type"] == "Exchange"]
+    if steps.count("Exchange") != 3:
+        raise SystemExit(f"{LINE}: three exchanges were expected, the plan has {steps}")
+    n1, n2 = numbers(r"\[(\d+)/\d+, (\d+)\]", layouts[0])
+    ranks = numbers(r"\[\d+/(\d+), \d+\]", layouts[0])[0]
+    states = [
+        ("x[j2 + n2 j1]", n1, n2, "rows"),
+        ("transform columns,\ntwiddle", n1, n2, "columns"),
+        ("transform rows", n1, n2, "rows"),
+        ("transpose", n1, n2, "columns"),
+    ]
+    colours = [BLUE, SAND, GREEN, PURPLE]
+    figure, axes = pyplot.subplots(figsize=(9.5, 2.9))
+    cell, gap = 1.0, 6.4
+    for number, (title, height, width, by) in enumerate(states):
+        left = number * (n2 * cell + gap)
+        for row in range(height):
+            for column in range(width):
+                owner = row * ranks // height if by == "rows" else column * ranks // width
+                axes.add_patch(Rectangle((left + column * cell, -row * cell), cell, -cell, facecolor=colours[owner],
+                                         edgecolor="white", linewidth=1))  # fmt: skip
+        middle = left + width * cell / 2
+        axes.text(middle, 0.5, title, ha="center", va="bottom", fontsize=9)
+        axes.text(middle, -height * cell - 0.4, f"a rank has {by}", ha="center", va="top", fontsize=9)
+        if number:
+            at = -height * cell / 2
+            axes.annotate("", (left - 0.3, at), (left - gap + 0.3, at), arrowprops={"arrowstyle": "-|>"})
+            axes.text(left - gap / 2, at + 0.3, f"exchange {number}", ha="center", va="bottom", fontsize=9)
+    blank(axes, 4 * n2 * cell + 3 * gap, n1 * cell)
+    axes.set_xlim(-1, 4 * n2 * cell + 3 * gap + 1)
+    axes.set_ylim(-n1 * cell - 2, 2.6)
+    save(figure, "line-exchanges")
+
+
 def _box(axes: Any, x: float, y: float, width: float, height: float, title: str, text: str, colour: str) -> None:
     axes.add_patch(Rectangle((x, y), width, height, fc=colour, ec="#333333", lw=0.9))
     lines = 1 + text.count("\n") if text else 0
@@ -399,7 +438,7 @@ def draw_flow() -> None:
 
 
 def main() -> None:
-    for draw in (draw_flow, draw_two_pass, draw_pdm, draw_bmmc, draw_superlevels, draw_choice):
+    for draw in (draw_flow, draw_line, draw_two_pass, draw_pdm, draw_bmmc, draw_superlevels, draw_choice):
         draw()
 
 

@@ -75,6 +75,7 @@ class Run:
     spectrum: Callable[[], Array]
     spectrum_start: tuple[int, ...]
     result: Callable[[], Array]
+    spectrum_step: tuple[int, ...] = ()  # from one index to the next; (): 1
     forward_scale: float = 1.0
     pair_scale: float = 1.0
     engine: str = ""
@@ -132,17 +133,25 @@ PEERS: dict[str, Peer] = {
     "spanfft-shared-mkl": Peer("spanfft_plan", "ranks", {**_SHARED, "engine": "mkl"}, "the same on MKL"),
     "spanfft-shared-foreign": Peer("spanfft_plan", "ranks", {**_FFTW, "exchange": "shared"},
                                    "spanfft on FFTW, shared windows, into the caller's arrays"),
+    "spanfft-messages": Peer("spanfft_plan", "ranks", {"exchange": "alltoallv"},
+                             "spanfft by messages alone, into the caller's arrays"),
+    "spanfft-messages-exchanged": Peer("spanfft_plan", "ranks", {"exchange": "alltoallv", "output": "exchanged"},
+                                       "the same, spectrum left exchanged"),
+    "mkl-cluster": Peer("mkl_cluster", "ranks", {}, "MKL's cluster FFT, natural order"),
     "mpi4py-fft": Peer("mpi4py_fft_slab", "ranks", {}, "mpi4py-fft, slabs (pencils where the case has a grid), FFTW"),
     "fftw-mpi": Peer("fftw_mpi", "ranks", {}, "FFTW's own MPI transforms, natural order"),
     "fftw-mpi-patient": Peer("fftw_mpi", "ranks", {"patient": True},
                              "the same with FFTW_PATIENT and FFTW_DESTROY_INPUT"),
     "fftw-mpi-in-place": Peer("fftw_mpi", "ranks", {"patient": True, "in_place": True}, "the same, in place"),
     "fftw-mpi-transposed": Peer("fftw_mpi", "ranks", {"transposed": True}, "the same, spectrum left transposed"),
+    "dtfft": Peer("dtfft", "ranks", {}, "dtFFT on FFTW, PATIENT, spectrum left transposed"),
     **{name: Peer("heffte", "ranks", {"mode": name.removeprefix("heffte-mkl-").replace("-", "_")},
                   "heFFTe on MKL, natural order, this mode of exchange") for name in HEFFTE},
     "fftw": Peer("fftw", "local", {}, "FFTW with threads, no MPI"),
     "mkl": Peer("mkl", "local", {}, "MKL with threads, no MPI"),
     "scipy": Peer("scipy_fft", "local", {}, "scipy.fft with workers, no MPI"),
+    **{f"{name}-calls": Peer("many_calls", "local", {"library": name}, f"{name}.fft.fft, thousands of calls a turn")
+       for name in ("spanfft", "numpy", "scipy")},
     "memmap-four-step": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, four-step, two passes"),
     "memmap-panels": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, slabs and panels of columns"),
     "pread-panels": Peer("panels", "disk", {}, "pread, pwrite and scipy.fft, two passes in panels"),

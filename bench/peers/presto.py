@@ -20,6 +20,7 @@ from pathlib import Path
 from peers import Absent
 
 VERSION, COMMIT = "6.0.1", "d59105f375d0992315c647c2c4b4d22c01fcea6c"
+_BUILD_SECONDS = 1800  # for each command; makewisdom takes 10 minutes and more
 _URL = "https://github.com/scottransom/presto"
 _PEERS = Path(__file__).resolve().parents[2] / ".spanfft" / "peers"
 _WISDOM = ("makewisdom", "misc_utils", "chkio", "ioinf", "vectors", "median", "datadir")
@@ -43,7 +44,7 @@ def command(source: Path) -> list[str]:
 
 
 def build() -> Path:
-    """realfft and its wisdom; made if they are not there yet, in a minute or two."""
+    """realfft and its wisdom; made if they are not there yet, in 10 to 20 minutes, most of them for the wisdom."""
     folder = _folder()
     wisdom = folder / "lib" / "fftw_wisdom.txt"
     if wisdom.exists():
@@ -69,7 +70,7 @@ def build() -> Path:
 
 def _must(command: list[str], folder: Path, what: str, where: Path | None = None) -> None:
     try:
-        done = subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=_BUILD_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Absent(f"PRESTO: can't {what}: {error}") from None
     (folder / "build.log").write_text(done.stderr)

@@ -76,6 +76,7 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
         input_start=tuple(s.start for s in plan.input_slices),
         spectrum=lambda: spectrum,
         spectrum_start=tuple(s.start for s in plan.output_slices),
+        spectrum_step=tuple(s.step or 1 for s in plan.output_slices),
         result=lambda: result,
         engine=plan.engines,
         effort=options.get("effort", "estimate"),

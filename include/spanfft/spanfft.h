@@ -2,14 +2,14 @@
  *
  * A plan is made once from a problem and a communicator and executed many times. Handles are opaque; option
  * structs carry their own size, so that programs built against an older header keep working.
- * Every function returns SPANFFT_OK or an error code; spanfft_last_error() has the sentence that names what was
- * wrong and what to do. The library never prints and never aborts.
+ * A function returns SPANFFT_OK or an error code unless its comment says otherwise; spanfft_last_error() has the
+ * sentence that names what was wrong and what to do. The library never prints and never aborts.
  * "Collective" means: every rank of the plan's communicator must call it, in the same order. Collective
  * functions fail together: all ranks get the same code and sentence.
- * A NULL that is not said to be allowed is SPANFFT_INVALID_ARGUMENT; functions that return no code answer it with
- * 0, NULL or "", as is said with each.
- * In a child of fork, plans of its parent that have ranks, files or threads (but ducc0's) refuse to run
- * (SPANFFT_UNSUPPORTED); the child makes its own.
+ * A NULL argument is SPANFFT_INVALID_ARGUMENT unless the comment allows it; functions that return no code then
+ * return 0, NULL or "", as their comments say.
+ * In a child of fork, plans of its parent that have ranks, files or threads (except ducc0's) refuse to run
+ * (SPANFFT_UNSUPPORTED); the child must make its own.
  * MPI is named only in spanfft_mpi.h; without it a plan runs in one process (comm == NULL).
  */
 #ifndef SPANFFT_H
@@ -29,7 +29,7 @@ extern "C" {
 /* The most axes that an array can have. */
 #define SPANFFT_MAX_NDIM 6
 
-/* Error codes. Only ever appended to. */
+/* Error codes. Later versions only append to them. */
 enum {
     SPANFFT_OK = 0,
     SPANFFT_INVALID_ARGUMENT = 1, /* a value that can't be used */
@@ -40,9 +40,9 @@ enum {
     SPANFFT_CORRUPT_DATA = 6,     /* a file does not hold what was promised */
     SPANFFT_MPI_ERROR = 7,        /* an MPI call failed, or ranks disagree */
     SPANFFT_ENGINE_ERROR = 8,     /* no local engine can do it, or the forced one can't */
-    SPANFFT_INTERRUPTED = 9,      /* stopped on request: no output appeared; what a journal keeps, the sentence says */
+    SPANFFT_INTERRUPTED = 9,      /* stopped on request: no output appeared; the sentence says what a journal keeps */
     SPANFFT_INTERNAL = 10,        /* a bug in spanfft */
-    SPANFFT_CALLBACK_FAILED = 11  /* a callback on blocks said so; the message is its own */
+    SPANFFT_CALLBACK_FAILED = 11  /* a callback on blocks returned an error; the message is the callback's */
 };
 
 enum { SPANFFT_FLOAT = 0, SPANFFT_DOUBLE = 1, SPANFFT_LONGDOUBLE = 2 };
@@ -61,14 +61,16 @@ enum {
     SPANFFT_DST3 = 8,
     SPANFFT_DST4 = 9
 };
-/* Which direction carries 1/N, as in numpy. ORTHO: 1/sqrt(N) each; makes DCT and DST orthogonal, as SciPy does. */
+/* Which direction is scaled by 1/N, as in numpy. ORTHO: both by 1/sqrt(N); DCT and DST are orthogonal, as in SciPy. */
 enum { SPANFFT_NORM_BACKWARD = 0, SPANFFT_NORM_ORTHO = 1, SPANFFT_NORM_FORWARD = 2 };
-/* Where the spectrum lies on ranks: divided like the real-space array, or left where the last exchange put it. */
+/* Where the spectrum lies on ranks: divided like the real-space array, or left where the last exchange put it (of an
+ * array of one axis: frequency k on rank k mod p, where p divides a factor of its length). */
 enum { SPANFFT_OUTPUT_NATURAL = 0, SPANFFT_OUTPUT_EXCHANGED = 1 };
 /* How axes are divided over ranks, in real space and in the spectrum: balanced blocks, or index i on part i mod p. */
 enum { SPANFFT_LAYOUT_BLOCK = 0, SPANFFT_LAYOUT_CYCLIC = 1 };
-/* How much a plan may spend on being fast. ESTIMATE: predicted costs, or what was tuned before; milliseconds. MEASURE:
- * what was tuned before, else the best candidates are timed and the result is stored. TUNE: they are timed anyway. */
+/* How much time planning may take. ESTIMATE: milliseconds; it uses what was tuned before, else predicted costs.
+ * MEASURE: it uses what was tuned before, else times the best candidates and stores the result. TUNE: it times them in
+ * any case. */
 enum { SPANFFT_ESTIMATE = 0, SPANFFT_MEASURE = 1, SPANFFT_TUNE = 2 };
 
 /* A communicator; from spanfft_comm_from_mpi (spanfft_mpi.h). */
@@ -87,7 +89,7 @@ typedef struct spanfft_part {
     size_t size;                     /* sizeof(spanfft_part), set by the caller */
     int64_t start[SPANFFT_MAX_NDIM]; /* first index along each axis */
     int64_t count[SPANFFT_MAX_NDIM]; /* indices along each axis; 0: nothing */
-    int64_t step[SPANFFT_MAX_NDIM];  /* from one index to the next; 1 unless the layout is cyclic */
+    int64_t step[SPANFFT_MAX_NDIM];  /* from one index to the next; 1 unless the part is cyclic */
 } spanfft_part;
 
 /* What to transform. Fill it with spanfft_problem_init, then set what differs. */
@@ -123,8 +125,9 @@ typedef struct spanfft_problem {
     int64_t output_chunk[SPANFFT_MAX_NDIM]; /* the output; chunks of so many elements an axis. First entry 0: a file */
     double scale;                           /* the output is multiplied by it, besides norm; 0: 1 */
     const char* window;                     /* of files: "hann", "kaiser:8.6", ... (docs/howto/fused.md); NULL: none */
-    const char* store; /* of files: what the output holds: "float32", "complex64", ...; NULL: as computed */
-    int32_t power;     /* of files: |x|^2 of each output element is stored, a real number */
+    const char* store;  /* of files: what the output holds: "float32", "complex64", ...; NULL: as computed */
+    int32_t power;      /* of files: |x|^2 of each output element is stored, a real number */
+    int32_t reads_once; /* of files: no element of the input is read twice, as spanfft_block_callbacks.on_input needs */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -143,6 +146,15 @@ typedef struct spanfft_counts {
     int64_t parallel_ios;       /* of P1's Parallel Disk Model: up to one block of each disk; superlevels only */
 } spanfft_counts;
 
+/* A key of the problem string, key=value, or a flag, which stands alone. Strings live as long as the process. */
+typedef struct spanfft_problem_key {
+    size_t size;          /* sizeof(spanfft_problem_key), set by the caller */
+    const char* name;     /* what stands before "=" */
+    const char* values;   /* what can stand behind it, in words; "": a flag */
+    const char* fallback; /* the default, in words */
+    const char* help;     /* what it means */
+} spanfft_problem_key;
+
 /* A line of a plan's step tree, depth first. Strings live as long as the plan. */
 typedef struct spanfft_step {
     size_t size;   /* sizeof(spanfft_step), set by the caller */
@@ -154,7 +166,7 @@ typedef struct spanfft_step {
 } spanfft_step;
 
 /* What a traced event is: a whole run, a step of it, or a phase of a step, by what it does. WAIT is waiting for other
- * ranks; waiting for a disk is DISK. Only ever appended to. */
+ * ranks; waiting for a disk is DISK. Later versions only append to these. */
 enum {
     SPANFFT_TRACE_RUN = 0,
     SPANFFT_TRACE_STEP = 1,
@@ -163,8 +175,8 @@ enum {
     SPANFFT_TRACE_WAIT = 4,
     SPANFFT_TRACE_DISK = 5
 };
-/* Where it happened: events of TRACK_STEPS nest and don't cross, and so do those of TRACK_CALLS; the other tracks are
- * what goes on behind them, where events may overlap. Only ever appended to. */
+/* The track of an event: events of TRACK_STEPS nest and don't cross, and so do those of TRACK_CALLS; the other tracks
+ * show activity in the background, where events may overlap. Later versions only append to these. */
 enum {
     SPANFFT_TRACK_STEPS = 0,
     SPANFFT_TRACK_MESSAGES = 1, /* messages under way */
@@ -179,20 +191,20 @@ typedef struct spanfft_trace_event {
     const char* name; /* "execute", "Exchange", "pack", ...; lives as long as the plan */
     int32_t category; /* SPANFFT_TRACE_* */
     int32_t track;    /* SPANFFT_TRACK_* */
-    int32_t step;     /* of the plan, from 0; -1: outside of any */
+    int32_t step;     /* of the plan, from 0; -1: outside all steps */
     int64_t start_ns; /* of rank 0's monotonic clock */
     int64_t end_ns;   /* likewise */
-    int64_t bytes;    /* to other ranks, to or from a disk, or through memory; -1: not said */
-    int32_t chunk;    /* of an exchange that goes chunk by chunk, from 0; -1: of none, or not said */
+    int64_t bytes;    /* to other ranks, to or from a disk, or through memory; -1: not known */
+    int32_t chunk;    /* in an exchange that goes chunk by chunk, from 0; -1: none, or not known */
 } spanfft_trace_event;
 
 /* What this rank has recorded. */
 typedef struct spanfft_trace_info {
     size_t size;               /* sizeof(spanfft_trace_info), set by the caller */
     int64_t events;            /* recorded */
-    int64_t dropped;           /* not recorded, as max_events was reached */
-    int64_t clock_offset_ns;   /* added to this rank's clock to have rank 0's */
-    int64_t clock_accuracy_ns; /* by how much that can be wrong, at most, when tracing was started; 0: one clock */
+    int64_t dropped;           /* not recorded because max_events was reached */
+    int64_t clock_offset_ns;   /* what was added to this rank's clock to get rank 0's */
+    int64_t clock_accuracy_ns; /* the largest error of that when tracing was started; 0: one clock */
 } spanfft_trace_info;
 
 /* An engine found on this machine. Strings live as long as the process. */
@@ -210,47 +222,57 @@ SPANFFT_API const char* spanfft_last_error(void);
 SPANFFT_API const char* spanfft_version(void);
 
 /* Sets size and defaults of a struct that is struct_bytes long for the caller: c2c on all axes, forward, double, norm
- * backward, one array, natural order. Nothing behind struct_bytes is touched, whatever the library's own struct holds:
- * so a program that was built against an older header is safe. From C and C++ call spanfft_problem_init. */
+ * backward, one array, natural order. Nothing behind struct_bytes is touched, even if the library's own struct is
+ * longer, so a program that was built against an older header is safe. From C and C++ call spanfft_problem_init. */
 SPANFFT_API void spanfft_problem_init_bytes(spanfft_problem* problem, size_t struct_bytes, int ndim,
                                             const int64_t* shape);
 /* The same for the struct of this header. */
 static inline void spanfft_problem_init(spanfft_problem* problem, int ndim, const int64_t* shape) {
     spanfft_problem_init_bytes(problem, sizeof(spanfft_problem), ndim, shape);
 }
-/* The one-line problem string of `problem`; free with spanfft_free. ranks is written into it. */
+/* The one-line problem string of `problem`; free with spanfft_free. `ranks` is written into it. */
 SPANFFT_API int spanfft_problem_print(const spanfft_problem* problem, int ranks, char** text);
 /* Parses `text` and prints it in canonical form; an error names the word that was not understood. */
 SPANFFT_API int spanfft_problem_canonical(const char* text, char** canonical);
+
+/* The number of keys and flags that a problem string can have. */
+SPANFFT_API int spanfft_problem_key_count(void);
+/* One of them, in the order in which they are printed. */
+SPANFFT_API int spanfft_problem_key_info(int index, spanfft_problem_key* key);
 
 /* Makes a plan. Collective. comm == NULL: this process alone. comm may be freed afterwards.
  * All ranks must describe the same problem (but for their boxes), or all get SPANFFT_MPI_ERROR. */
 SPANFFT_API int spanfft_plan_create(const spanfft_problem* problem, spanfft_comm* comm, spanfft_plan** plan);
 /* The same from a problem string; ranks= may be left out, and must fit comm if given. */
 SPANFFT_API int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft_plan** plan);
+/* The same for a rank that says its own box as the struct does, where the string gives no boxes. Each may be NULL:
+ * balanced blocks. All ranks give it or none. */
+SPANFFT_API int spanfft_plan_parse_boxes(const char* text, const spanfft_box* real_box, const spanfft_box* spectrum_box,
+                                         spanfft_comm* comm, spanfft_plan** plan);
 /* Plans for as many ranks as the string says, without a communicator: it can be explained, not executed. */
 SPANFFT_API int spanfft_plan_imagine(const char* text, spanfft_plan** plan);
-/* The same for a machine that is described by a text (as spanfft_probe gives, or written by hand). */
+/* The same for a machine that a text describes, which spanfft_probe gave or somebody wrote. */
 SPANFFT_API int spanfft_plan_imagine_on(const char* text, const char* machine, spanfft_plan** plan);
-/* The same with so many ranks on each node (0: as the machine's text says, else 128), in order of their numbers.
- * machine == NULL: this machine, as spanfft_plan_imagine takes it. */
+/* The same with ranks_per_node ranks on each node (0: as the machine's text says, else 128), in order of their numbers.
+ * machine == NULL: this machine, as for spanfft_plan_imagine. */
 SPANFFT_API int spanfft_plan_imagine_nodes(const char* text, const char* machine, int ranks_per_node,
                                            spanfft_plan** plan);
-/* Collective for plans on ranks. NULL is allowed. */
+/* Frees a plan. Collective for plans on ranks. NULL is allowed. */
 SPANFFT_API void spanfft_plan_free(spanfft_plan* plan);
 
-/* Results of tuning. A text has a record a line; merging keeps every record of both, and of two for the same choice the
- * faster one. Results are kept in a file of the user's, "" where no folder is known for it (SPANFFT_HOME,
- * XDG_CACHE_HOME and HOME are unset). Texts are freed with spanfft_free. Not collective. */
+/* The path of the file in which the user's results of tuning are kept; "" if no folder is known for it (SPANFFT_HOME,
+ * XDG_CACHE_HOME and HOME are unset). Its text has a record a line; merging two texts keeps every record of both, and
+ * of two records for the same choice the faster one. Free texts with spanfft_free. These functions are not
+ * collective. */
 SPANFFT_API int spanfft_tuning_path(char** path);
-/* All records, as text. */
+/* All records of tuning, as text. */
 SPANFFT_API int spanfft_tuning_export(char** text);
 /* Merges records into the user's; *added (may be NULL) counts those that were new or faster. */
 SPANFFT_API int spanfft_tuning_import(const char* text, int* added);
-/* Takes the records of a problem away, or (NULL) all; *removed may be NULL. */
+/* Removes the records of a problem, or all (problem == NULL); *removed, which may be NULL, counts them. */
 SPANFFT_API int spanfft_tuning_forget(const char* problem, int* removed);
 
-/* How long a probe may take, and what it leaves out. Fill it with zeros but for size. */
+/* How long a probe may take, and what it leaves out. Fill it with zeros, then set size. */
 typedef struct spanfft_probe_options {
     size_t size;             /* sizeof(spanfft_probe_options), set by the caller */
     double seconds;          /* about the most that it takes; 0: 40 */
@@ -265,20 +287,20 @@ typedef struct spanfft_probe_options {
  * NULL. */
 SPANFFT_API int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* options, char** machine);
 
-/* Runs the plan. Collective. in and out hold this rank's boxes in C order, batch arrays one after the other;
- * lengths by spanfft_plan_input_part and _output_part. in is left as it was unless the plan is in place.
- * Empty boxes may have NULL pointers. An MPI call that fails on one rank in the middle is that rank's error now, and
- * all ranks' at the next execution, which does nothing else. */
+/* Runs the plan. Collective. in and out hold this rank's boxes in C order, batch arrays one after the other; lengths by
+ * spanfft_plan_input_part and _output_part. in is left as it was unless the plan is in place. Empty boxes may have NULL
+ * pointers. If an MPI call fails on one rank in the middle, that rank gets the error now, and all ranks get it at the
+ * next execution, which does nothing else. */
 SPANFFT_API int spanfft_execute(spanfft_plan* plan, const void* in, void* out);
 /* Codes from here on are the caller's, for spanfft_execute_unless. */
 enum { SPANFFT_OWN_CODES = 1000 };
-/* The same for callers with checks of their own that may fail on one rank, without a collective call more: with any
- * code but SPANFFT_OK this rank does not take part, in and out may be NULL, nothing is run, and every rank gets the
- * code and the sentence (of several the highest code's). Codes of the caller's own go through as they are. */
+/* The same for callers whose own checks may fail on one rank; it needs no further collective call. With a code other
+ * than SPANFFT_OK this rank does not take part: in and out may be NULL, nothing is run, and every rank gets the code
+ * and the sentence (of several ranks', those with the highest code). The caller's own codes are passed on unchanged. */
 SPANFFT_API int spanfft_execute_unless(spanfft_plan* plan, const void* in, void* out, int code, const char* sentence);
 
-/* This rank's box of the input array (ndim axes, without the batch). SPANFFT_UNSUPPORTED for plans with the cyclic
- * layout on several ranks, whose parts are no boxes. */
+/* This rank's box of the input array (ndim axes, without the batch). SPANFFT_UNSUPPORTED for parts that are no
+ * boxes: of the cyclic layout on several ranks, and of one axis in exchanged order. */
 SPANFFT_API int spanfft_plan_input_box(const spanfft_plan* plan, spanfft_box* box);
 /* This rank's box of the output array. */
 SPANFFT_API int spanfft_plan_output_box(const spanfft_plan* plan, spanfft_box* box);
@@ -291,96 +313,97 @@ SPANFFT_API int64_t spanfft_plan_input_bytes(const spanfft_plan* plan);
 /* Bytes of this rank's output, batch included. plan NULL: 0. */
 SPANFFT_API int64_t spanfft_plan_output_bytes(const spanfft_plan* plan);
 /* The array that a plan with own_output writes, spanfft_plan_output_bytes long; pass it to spanfft_execute. It lives as
- * long as the plan, and its contents until the next execution. On one node the ranks write into one another's, which
- * saves a copy of the result. NULL when the plan owns none or is NULL; a part without elements may be anywhere. */
+ * long as the plan, and its contents until the next execution. On one node the ranks write into one another's arrays,
+ * which saves a copy of the result. NULL when the plan owns no array or is NULL; a part without elements may have any
+ * address. */
 SPANFFT_API void* spanfft_plan_output_array(const spanfft_plan* plan);
-/* Global shape of the input without the batch (shape may be NULL); returns ndim, 0 for a plan that is NULL. */
+/* Global shape of the input without the batch (shape may be NULL); returns ndim, or 0 if the plan is NULL. */
 SPANFFT_API int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape);
 /* Global shape of the output without the batch; likewise. */
 SPANFFT_API int spanfft_plan_output_shape(const spanfft_plan* plan, int64_t* shape);
 
-/* Called now and then while a file is transformed; 0: stop. */
+/* Called repeatedly while a file is transformed; return 0 to stop the run. */
 typedef int (*spanfft_progress)(int64_t done_bytes, int64_t total_bytes, void* user);
-/* Transforms a file that spanfft_problem.memory_bytes may not hold. Collective; on several ranks each reads and
- * writes its own box. The array starts at input_offset_bytes of input_path, in C order, native byte order.
- * output_path appears only when whole: first header_bytes of header, then the array. scratch_folder: for
- * intermediate data; NULL: the output's folder. progress may be NULL; returning 0 from it stops the run with
- * SPANFFT_INTERRUPTED. The plan must have been made with memory_bytes > 0: what the arrays, engines and work areas of a
- * process may take together. The program and its libraries come on top, up to 64 MiB of resident memory. */
+/* Transforms a file whose array may be larger than spanfft_problem.memory_bytes. Collective; on several ranks each
+ * reads and writes its own box. The array starts at input_offset_bytes of input_path, in C order, native byte order.
+ * output_path appears only when whole: first header_bytes of header, then the array. scratch_folder: for intermediate
+ * data; NULL: the output's folder. progress may be NULL; returning 0 from it stops the run with SPANFFT_INTERRUPTED.
+ * The plan must have been made with memory_bytes > 0, the limit for the arrays, engines and work areas of a process
+ * together. The program and its libraries take memory beyond it, up to 64 MiB of it resident. */
 SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
                                        const char* output_path, const void* header, int64_t header_bytes,
                                        const char* scratch_folder, spanfft_progress progress, void* user);
 
 /* As spanfft_transform_file, but the output takes the place of the input: the array at offset_bytes of the file, whose
- * other bytes stay. The plan's output must be of the same shape and type as its input, the plan for one process, with a
- * journal (spanfft_plan_set_journal). Nothing is overwritten until what takes its place is on the disk; from then on a
- * run that ends early leaves a file that is neither, which this call goes on with, and which other transforms refuse as
- * SPANFFT_CORRUPT_DATA. scratch_folder: NULL is the file's folder; it needs room for one array besides the
- * plan's scratch, if that does not hold what takes its place. */
+ * other bytes stay. The plan's output must have the same shape and type as its input, and the plan must be for one
+ * process and have a journal (spanfft_plan_set_journal). Nothing is overwritten until all data that replaces it is on
+ * the disk. From then on a run that ends early leaves a file that holds neither the input nor the output; this call
+ * goes on with it, and other transforms refuse it as SPANFFT_CORRUPT_DATA. scratch_folder: NULL is the file's folder;
+ * it needs room for one array in addition to the plan's scratch, unless that holds the data that replaces the array. */
 SPANFFT_API int spanfft_transform_in_place(spanfft_plan* plan, const char* path, int64_t offset_bytes,
                                            const char* scratch_folder, spanfft_progress progress, void* user);
 
-/* Moves a box of an array that the caller keeps: `first` and `extent` have an entry an axis, `data` holds the elements
- * of the box in C order: to be filled (input), or to be taken (output). Boxes are whole chunks (at the array's end what
- * is left of one); each chunk is in exactly one box of a run. Called by one thread at a time, the one that called
- * spanfft or another with 8 MiB of stack. Returns SPANFFT_OK, or a code after spanfft_set_error() with a sentence: then
- * the run ends with both. */
+/* Moves a box of an array that the caller keeps: `first` and `extent` have an entry an axis, `data` is the elements of
+ * the box in C order; the function fills it (input) or takes it (output). Boxes are whole chunks (at the array's end
+ * the rest of one); each chunk is in exactly one box of a run. One thread at a time calls it: the one that called
+ * spanfft, or another with 8 MiB of stack. Returns SPANFFT_OK, or a code after spanfft_set_error() with a sentence:
+ * then the run ends with both. */
 typedef int (*spanfft_box_transfer)(const int64_t* first, const int64_t* extent, void* data, void* user);
 
 /* Where an array lies: in a file, or behind a function. Set size, zero the rest, then set what is needed. */
 typedef struct spanfft_store {
     size_t size;          /* sizeof(spanfft_store), set by the caller */
-    const char* path;     /* a file; for a function a name, for messages and to find an unfinished run again */
+    const char* path;     /* a file; for a function a name, used in messages and to find an unfinished run */
     int64_t offset_bytes; /* input file: where the array starts */
     const void* header;   /* output file: goes before the array */
     int64_t header_bytes; /* of it */
     int32_t packed;       /* file: a half spectrum of even n in n/2 numbers, X[n/2] as imaginary part of X[0] */
     spanfft_box_transfer transfer; /* NULL: a file. Needs spanfft_problem.input_chunk (output_chunk) */
     void* user;                    /* handed to transfer and finish */
-    /* With transfer, for a journal. Input: any text that changes whenever what the array holds does; NULL or "": there
-     * is no journal, and a note of the run says so. Output: any text that says how the array is stored, or NULL; a run
-     * with another text is refused where one is unfinished. */
+    /* With transfer, for a journal. Input: any text that changes whenever the array's contents do; NULL or "": there is
+     * no journal, and a note of the run says so. Output: any text that says how the array is stored, or NULL; while a
+     * run is unfinished, a run with another text is refused. */
     const char* identity;
-    /* Output with transfer; NULL: none. Called once, by the thread that called spanfft, when every box was written and
-     * before anything goes that the output is made of: write what is buffered, flush it to the disk, give it its name.
-     * SPANFFT_OK, or a code after spanfft_set_error(): then the run ends with both, and with a journal the same call
-     * goes on from there. What is written after it has returned is lost if the machine stops. */
+    /* Output with transfer; NULL: none. It is called once, by the thread that called spanfft, when every box was
+     * written and before the output's source is removed: it must write what is buffered, flush it to the disk and give
+     * it its name. It returns SPANFFT_OK, or a code after spanfft_set_error(): then the run ends with both, and with a
+     * journal the same call goes on from there. What is written after it has returned may be lost in a power cut. */
     int (*finish)(void* user);
 } spanfft_store;
 
-/* As spanfft_transform_file, for arrays in files and behind functions. What memory does not hold goes through a file in
- * scratch_folder in one more sweep, so that each chunk is read, or written, once (docs/out-of-core.md); two chunks of
- * the budget are left to the function. Whoever keeps the output sees to it that it appears only when whole: it is
- * whole when `finish` is called, and when this returns SPANFFT_OK. A run that goes on after another was killed
- * (spanfft_plan_set_journal) reads only boxes of the input that are not in its file yet, and writes all of the output,
- * so what the other one had written of that is to be thrown away. scratch_folder: NULL is the output file's folder. */
+/* As spanfft_transform_file, for arrays in files and behind functions. An array that memory does not hold goes through
+ * a file in scratch_folder in one more sweep, so that each chunk is read, or written, once (docs/out-of-core.md); two
+ * chunks of the budget are left to the function. The caller must let the output appear only when it is whole, which is
+ * when `finish` is called, and when this returns SPANFFT_OK. A run that goes on after another was killed
+ * (spanfft_plan_set_journal) reads only boxes of the input that are not in its file yet, and writes all of the output:
+ * throw away what the killed run had written. scratch_folder: NULL is the output file's folder. */
 SPANFFT_API int spanfft_transform_stores(spanfft_plan* plan, const spanfft_store* input, const spanfft_store* output,
                                          const char* scratch_folder, spanfft_progress progress, void* user);
-/* The sentence that goes with the code a callback returns; copied. Of this thread. */
+/* Sets this thread's sentence for the code that a callback is about to return; it is copied. */
 SPANFFT_API void spanfft_set_error(const char* sentence);
 
-/* Puts the scratch of the file transforms that follow into several folders, a disk each ideally: it is striped over
- * them. count 0 goes back to scratch_folder. Every folder must be there, once, and writable when a transform starts.
- * Not collective; only rank 0's matters. */
+/* Stripes the scratch of the file transforms that follow over several folders, ideally on a disk each. count 0 goes
+ * back to scratch_folder. Every folder must exist, be named once and be writable when a transform starts. Not
+ * collective; only rank 0's call matters. */
 SPANFFT_API int spanfft_plan_set_scratch(spanfft_plan* plan, int count, const char* const* folders);
 /* What spanfft_plan_set_journal takes. */
 enum { SPANFFT_JOURNAL_OFF = 0, SPANFFT_JOURNAL_AUTO = 1, SPANFFT_JOURNAL_RESUME = 2, SPANFFT_JOURNAL_RESTART = 3 };
-/* Whether the file transforms that follow keep a journal, with which a run that is killed or stopped can go on, to the
- * same bits. OFF (the default) leaves nothing behind. AUTO goes on with an unfinished run from the same input to the
- * same output, in the same scratch folders, or begins one; RESUME fails where there is none; RESTART throws it away.
- * With a journal a failed run keeps scratch and partial output under hidden names, and its sentence says so; a later
- * run must have a plan of the same problem, and its input must not have changed (SPANFFT_CORRUPT_DATA). Another process
- * that works on the same is SPANFFT_IO_ERROR with its number. A note of the plan says whether it can have a journal;
- * where it can't, AUTO and RESTART do without. checksums: nonzero (the default) verifies what one sweep hands to the
- * next through the disk. Not collective. */
+/* Whether the file transforms that follow keep a journal, with which a run that is killed or stopped can go on and give
+ * the same bits. OFF (the default) leaves nothing behind. AUTO goes on with an unfinished run from the same input to
+ * the same output, in the same scratch folders, or begins one; RESUME fails where there is none; RESTART throws it
+ * away. With a journal a failed run keeps scratch and partial output under hidden names, and its sentence says so; a
+ * later run must have a plan of the same problem, and its input must not have changed (SPANFFT_CORRUPT_DATA). If
+ * another process works on the same files, the error is SPANFFT_IO_ERROR with its number. A note of the plan says
+ * whether it can have a journal; where it can't, AUTO and RESTART run without one. checksums: nonzero (the default)
+ * verifies the data that one sweep writes and the next reads. Not collective. */
 SPANFFT_API int spanfft_plan_set_journal(spanfft_plan* plan, int mode, int checksums);
-/* The problem, with memory and threads, of an unfinished run from this input to this output (the input: in place); ""
- * where there is none.
- * For spanfft_plan_parse. count and folders as for spanfft_plan_set_scratch. Free with spanfft_free. */
+/* The problem, with memory and threads, of an unfinished run from this input to this output (in place: the input
+ * again), for spanfft_plan_parse; "" where there is none. count and folders are those of spanfft_plan_set_scratch. Free
+ * with spanfft_free. */
 SPANFFT_API int spanfft_unfinished_run(const char* input_path, int64_t input_offset_bytes, const char* output_path,
                                        int count, const char* const* folders, char** problem);
-/* Bytes of reads and writes that the last file transform found done by an unfinished one; 0: it began anew, or plan
- * NULL. */
+/* Bytes that an unfinished run had read and written and that the last file transform need not move again; 0: it began
+ * anew, or plan is NULL. */
 SPANFFT_API int64_t spanfft_plan_resumed_bytes(const spanfft_plan* plan);
 /* A block of the array in a file: a contiguous run of it in C order, on its way in or out. */
 typedef struct spanfft_block {
@@ -389,15 +412,16 @@ typedef struct spanfft_block {
     int64_t count;                   /* elements */
     int32_t ndim;                    /* of the array in the file */
     int64_t index[SPANFFT_MAX_NDIM]; /* of the first element */
-    void* data;                      /* the elements, in the type that is read, or that is computed; to be changed */
+    void* data;                      /* the elements, in the type that is read or computed; change them in place */
     void* stored;                    /* out: where the file holds another type, `count` of these; else data. in: NULL */
-    int32_t filled;    /* out: set it to 1 if `stored` is as it shall be; 0: power and conversion follow */
-    char message[256]; /* the sentence of an error, if you return one */
+    int32_t filled;                  /* out: set it to 1 if you filled `stored`; 0: power and conversion follow */
+    char message[256];               /* the sentence of an error, if you return one */
 } spanfft_block;
-/* Changes a block. 0: go on. Anything else ends the run on all ranks, with SPANFFT_CALLBACK_FAILED and the message. */
+/* Changes a block. Return 0 to go on; anything else ends the run on all ranks with SPANFFT_CALLBACK_FAILED and the
+ * message. */
 typedef int (*spanfft_block_callback)(spanfft_block* block, void* user);
 /* What is called for each block. Every element of the rank's part is passed once each way, in no order, in blocks of
- * any length; in out-of-core plans they are as long as runs on the disk are. */
+ * any length; in out-of-core plans they are as long as the runs on the disk. */
 typedef struct spanfft_block_callbacks {
     size_t size;                      /* sizeof(spanfft_block_callbacks), set by the caller */
     spanfft_block_callback on_input;  /* of what was read, before the window; NULL: none */
@@ -406,20 +430,20 @@ typedef struct spanfft_block_callbacks {
     int32_t thread_safe;              /* 0: one thread of the library makes all calls, one after the other. 1: the
                                          threads that read and write do, several at once, with 128 KiB of stack */
     /* What they do, such as "whiten 2"; copied. With a journal, a run that goes on gives them only the blocks that are
-     * not done, and must have the same name: so they must depend on the block and its place alone, and another name is
-     * needed when they change. NULL or "": there is no journal, and a note of the run says so. */
+     * not done, and must have the same name: so their results must depend on the block and its place alone, and they
+     * need another name when they change. NULL or "": there is no journal, and a note of the run says so. */
     const char* name;
 } spanfft_block_callbacks;
-/* Has the file transforms that follow call these for the blocks of this rank; NULL: none any more. Not collective, but
- * all ranks must have the same kinds of callbacks, or the transform is refused. */
+/* Sets the functions that the file transforms that follow call for the blocks of this rank; NULL: none. Not collective,
+ * but all ranks must have the same kinds of callbacks, or the transform is refused. */
 SPANFFT_API int spanfft_plan_set_callbacks(spanfft_plan* plan, const spanfft_block_callbacks* callbacks);
-/* Who did the reads and writes of this plan's disk sweeps on this rank, and why not an io_uring: "reads: io_uring,
- * depth 64, ...; writes: ...". "" before the first. Free with spanfft_free. */
+/* Who did the reads and writes of this plan's disk sweeps on this rank, and why an io_uring did not: "reads: io_uring,
+ * depth 64, ...; writes: ...". "" before the first sweep. Free with spanfft_free. */
 SPANFFT_API int spanfft_plan_io(const spanfft_plan* plan, char** text);
-/* Who would do them here, as io= and the environment have it. Free with spanfft_free. */
+/* Who would do them on this machine, with this io= and this environment. Free with spanfft_free. */
 SPANFFT_API int spanfft_disk_io(const char* io, char** text);
-/* How ranks of one node share memory here: "memory of our own (memfd), pages of 2 MiB", or why only by MPI. The
- * environment's SPANFFT_WINDOWS=own, mpi or none leaves one way, or none. Free with spanfft_free. */
+/* How ranks of one node share memory here: "memory of our own (memfd), pages of 2 MiB", or why only MPI can do it. The
+ * environment variable SPANFFT_WINDOWS=own, mpi or none allows only that way. Free with spanfft_free. */
 SPANFFT_API int spanfft_windows(char** text);
 /* A BMMC permutation (bit-matrix-multiply/complement): of 2^bits records, x goes to z = Hx xor c over GF(2). */
 typedef struct spanfft_permutation {
@@ -453,12 +477,12 @@ typedef struct spanfft_permute_report {
 /* Fills columns[0..bits) with a matrix: "identity", "bit-reversal", "bit-reversal:K" (of the low K bits), "rotation:K"
  * (K bits to the right), "transpose:RxC", "band:P,STRIPE,FROM,TO" or "random:SEED". */
 SPANFFT_API int spanfft_bit_matrix(const char* kind, int bits, uint64_t* columns);
-/* What spanfft_permute_file would do. `text` may be NULL; else it gets the plan in words, for spanfft_free. */
+/* What spanfft_permute_file would do. `text` may be NULL; else it gets the plan in words; free it with spanfft_free. */
 SPANFFT_API int spanfft_permute_plan(const spanfft_permutation* permutation, spanfft_permute_report* report,
                                      char** text);
-/* Permutes the records of a file, of which memory may hold a small part, into another, which appears only when whole:
+/* Permutes the records of a file, which may be larger than memory, into another file, which appears only when whole:
  * header_bytes of header, then the records. Scratch is striped over `folders` folders, a disk each, as many as the
- * permutation has disks; 0: in the output's. progress as in spanfft_transform_file; report may be NULL. */
+ * permutation has disks; 0: it is in the output's folder. progress as in spanfft_transform_file; report may be NULL. */
 SPANFFT_API int spanfft_permute_file(const spanfft_permutation* permutation, const char* input_path,
                                      int64_t input_offset_bytes, const char* output_path, const void* header,
                                      int64_t header_bytes, int folders, const char* const* scratch_folders,
@@ -472,7 +496,7 @@ SPANFFT_API int spanfft_plan_problem(const spanfft_plan* plan, char** text); /* 
 SPANFFT_API const char* spanfft_plan_solver(const spanfft_plan* plan);
 /* This rank in the plan's communicator; 0 without one, or without a plan. */
 SPANFFT_API int spanfft_plan_rank(const spanfft_plan* plan);
-/* Ranks that the plan is for; plan NULL: 0. */
+/* The number of ranks that the plan is for; plan NULL: 0. */
 SPANFFT_API int spanfft_plan_ranks(const spanfft_plan* plan);
 SPANFFT_API int spanfft_plan_steps(const spanfft_plan* plan); /* lines in the tree; NULL: none */
 /* Line `index` of the tree. */
@@ -481,8 +505,8 @@ SPANFFT_API int spanfft_plan_step(const spanfft_plan* plan, int index, spanfft_s
 SPANFFT_API int spanfft_plan_predicted(const spanfft_plan* plan, int index, int rank, spanfft_counts* counts);
 /* What the last run counted on this rank; SPANFFT_INVALID_ARGUMENT before the first. Only top-level lines count. */
 SPANFFT_API int spanfft_plan_counted(const spanfft_plan* plan, int index, spanfft_counts* counts);
-/* Memory at the peak; for arrays in memory the caller's are included. rank -1 is this rank. 0 for a
- * rank that the plan has not, or plan NULL. */
+/* Peak memory; for arrays in memory it includes the caller's. rank -1 is this rank. 0 for a rank that the plan does not
+ * have, or if plan is NULL. */
 SPANFFT_API int64_t spanfft_plan_peak_memory_bytes(const spanfft_plan* plan, int rank);
 SPANFFT_API int spanfft_plan_sweeps(const spanfft_plan* plan); /* of the disk; 0 for arrays in memory, or NULL */
 /* Disk space for intermediate data, all ranks together; plan NULL: 0. */
@@ -497,24 +521,24 @@ SPANFFT_API const char* spanfft_plan_note(const spanfft_plan* plan, int index);
 /* Records what the executions that follow do, for up to max_events events (0: 65536; 48 bytes each, allocated now and
  * on top of the plan's memory); an older trace of the plan is thrown away. Collective. */
 SPANFFT_API int spanfft_plan_trace_start(spanfft_plan* plan, int64_t max_events);
-/* Records no more and keeps what there is. Not collective. */
+/* Stops recording and keeps what was recorded. Not collective. */
 SPANFFT_API int spanfft_plan_trace_stop(spanfft_plan* plan);
 /* This rank's trace; SPANFFT_INVALID_ARGUMENT if none was started. */
 SPANFFT_API int spanfft_plan_trace_info(const spanfft_plan* plan, spanfft_trace_info* info);
-/* Event `index` of this rank, in the order in which they ended. Not while the plan runs. */
+/* Event `index` of this rank, in the order in which they ended. Don't call it while the plan runs. */
 SPANFFT_API int spanfft_plan_trace_event(const spanfft_plan* plan, int64_t index, spanfft_trace_event* event);
 
 /* Engines found on this machine; looked for at the first call of this or of a planning function. */
 SPANFFT_API int spanfft_engine_count(void);
 /* Engine `index`. */
 SPANFFT_API int spanfft_engine_info(int index, spanfft_engine* engine);
-/* Another folder to look for engines in; before the first plan. */
+/* Adds a folder in which engines are looked for. Call it before the first plan. */
 SPANFFT_API int spanfft_engine_search(const char* folder);
 
 /* Frees a text that this library returned. NULL is allowed. */
 SPANFFT_API void spanfft_free(void* memory);
-/* Frees a communicator; plans made with it stay good. Collective for one of MPI, and before MPI_Finalize. NULL is
- * allowed. */
+/* Frees a communicator; plans made with it stay valid. For one of MPI it is collective and must come before
+ * MPI_Finalize. NULL is allowed. */
 SPANFFT_API void spanfft_comm_free(spanfft_comm* comm);
 
 #ifdef __cplusplus

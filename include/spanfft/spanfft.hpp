@@ -166,6 +166,7 @@ class Problem {
         return *this;
     }
     Problem& power() { return set(&spanfft_problem::power, 1); }
+    Problem& reads_once() { return set(&spanfft_problem::reads_once, 1); }
     // The input, or the output, is behind Store::transfer, in chunks of so many elements an axis.
     Problem& input_chunk(const std::vector<std::int64_t>& chunk) {
         fill(chunk, c_.input_chunk, "input_chunk");
@@ -178,7 +179,7 @@ class Problem {
     Problem& measure() { return set(&spanfft_problem::effort, SPANFFT_MEASURE); }
     // The plan owns the output: see Plan::output_array.
     Problem& own_output() { return set(&spanfft_problem::own_output, 1); }
-    // Within about so many seconds. Even where it was measured before: tune().
+    // Measures for about so many seconds, unless results are stored; tune() measures in any case.
     Problem& measure(double seconds) {
         c_.measure_seconds = seconds;
         return measure();
@@ -241,8 +242,8 @@ class Problem {
 
 // Where an array lies: in a file, or behind a function; see spanfft_store.
 struct Store {
-    // Moves a box of the array to or from data; see spanfft_box_transfer. What it throws ends the run: an Error as it
-    // is, anything else as SPANFFT_CALLBACK_FAILED with its what().
+    // Moves a box of the array to or from data; see spanfft_box_transfer. An exception ends the run: an Error as it is,
+    // any other as SPANFFT_CALLBACK_FAILED with its what().
     using Transfer = std::function<void(const std::int64_t* first, const std::int64_t* extent, void* data)>;
 
     std::string path;               // a file; for a function a name, see spanfft_store.path
@@ -314,7 +315,7 @@ class Plan {
         detail::check(spanfft_plan_parse(text.c_str(), comm.get(), &made));
         return Plan(made);
     }
-    // For as many ranks as the text says, so many on a node (0: 128), to be explained and not executed.
+    // A plan for as many ranks as the text says, ranks_per_node of them on a node (0: 128); it can only be explained.
     static Plan imagine(const std::string& text, int ranks_per_node = 0) {
         spanfft_plan* made = nullptr;
         detail::check(spanfft_plan_imagine_nodes(text.c_str(), nullptr, ranks_per_node, &made));
@@ -348,7 +349,7 @@ class Plan {
         return static_cast<T*>(spanfft_plan_output_array(get()));
     }
 
-    // Scratch of the transforms that follow is striped over these; see spanfft_plan_set_scratch.
+    // Stripes the scratch of the transforms that follow over these folders; see spanfft_plan_set_scratch.
     void set_scratch(const std::vector<std::string>& folders) {
         std::vector<const char*> names;
         for (const std::string& folder : folders) names.push_back(folder.c_str());
@@ -364,9 +365,9 @@ class Plan {
     }
     std::int64_t resumed_bytes() const { return spanfft_plan_resumed_bytes(get()); }
 
-    // What is called for each block of the file transforms that follow; see spanfft_block_callbacks. What a callback
-    // throws ends the run with its what(), as an Error of SPANFFT_CALLBACK_FAILED on all ranks. Empty ones: none.
-    // `name` says what they do, for a journal.
+    // Sets what is called for each block of the file transforms that follow; see spanfft_block_callbacks. An exception
+    // in a callback ends the run on all ranks, as an Error of SPANFFT_CALLBACK_FAILED with its what(). Empty functions
+    // are not called. `name` says what the callbacks do, for a journal.
     using BlockCallback = std::function<void(spanfft_block& block)>;
     void set_callbacks(BlockCallback on_input, BlockCallback on_output, bool thread_safe = false,
                        const std::string& name = "") {
@@ -419,7 +420,7 @@ class Plan {
     }
 
   private:
-    // A run's progress. What it throws stops the run, and is thrown again when nothing is under way any more.
+    // A run's progress. An exception in it stops the run, and is thrown again when no request is under way.
     struct Told {
         Progress progress;
         std::exception_ptr thrown;
@@ -554,7 +555,7 @@ class Plan {
         const int ndim = query(get(), extents);
         return std::vector<std::int64_t>(extents, extents + ndim);
     }
-    // Elements of a part in all arrays of the batch, which the C interface tells only in the problem string.
+    // Elements of a part in all arrays of the batch; the C interface gives the batch only in the problem string.
     std::size_t count(const spanfft_part& part) const {
         const int ndim = spanfft_plan_input_shape(get(), nullptr);
         return static_cast<std::size_t>(detail::elems(part, ndim) * batch());

@@ -11,9 +11,9 @@ extern "C" {
 #endif
 
 /* A communicator for spanfft_plan_create. Collective over mpi_comm, which is duplicated: it stays yours. All plans on
- * one MPI_Comm share one duplicate, as MPI has few, so they take turns: for threads that run plans at the same time,
- * MPI_Comm_dup it for each.
- * Needs MPI_Init; MPI_THREAD_SINGLE is enough. Free with spanfft_comm_free (collective) before MPI_Finalize. */
+ * one MPI_Comm share one duplicate, because MPI libraries have few communicators, so they take turns: give each thread
+ * that runs plans at the same time as another its own MPI_Comm_dup. Needs MPI_Init; MPI_THREAD_SINGLE is enough. Free
+ * with spanfft_comm_free (collective) before MPI_Finalize. */
 SPANFFT_API int spanfft_comm_from_mpi(MPI_Comm mpi_comm, spanfft_comm** comm);
 
 /* The MPI library that libspanfft_mpi was built with and the one that is running, for diagnosis. */

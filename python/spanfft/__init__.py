@@ -2,9 +2,9 @@
 
 - `fft`, `rfftn`, ... : numpy.fft's names, and scipy.fft's `dct`, `dstn`, `hfftn`, `next_fast_len`, ...; with ``comm=``
   for arrays that are divided over MPI ranks.
-- `Plan`: planned once, executed many times, in this process or on ranks.
-- `transform`: from file to file within a memory budget. The command line is ``spanfft``.
-- `write_trace`, `read_trace`: which rank did what when, of plans run inside `Plan.trace`.
+- `Plan`: a transform that is planned once and executed many times, in this process or on ranks.
+- `transform`: transforms an array from file to file within a memory budget. The command line is ``spanfft``.
+- `write_trace`, `read_trace`: write and read which rank did what when, for plans run inside `Plan.trace`.
 - `tune`, `probe`: measure what is fastest here, and remember it.
 - `info`: versions, engines, MPI, processor and memory.
 

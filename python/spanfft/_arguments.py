@@ -1,4 +1,4 @@
-"""Arguments of functions on files, checked by name before anything is opened. Needs no numpy."""
+"""Arguments, checked by name before anything is touched. Needs no numpy."""
 
 from __future__ import annotations
 
@@ -55,11 +55,12 @@ def file_name(value: object, what: str) -> str:
 def whole(value: SupportsIndex | object, name: str, end: int = SIZE_END) -> int:
     """An integer that the library can hold."""
     try:
-        found = operator.index(value)  # type: ignore[arg-type]
+        found = int(operator.index(value))  # type: ignore[arg-type]
     except TypeError:
         raise InvalidType(f"{name} is {value!r}; it must be an integer") from None
     if abs(found) >= end:
-        raise InvalidArgument(f"{name} is {found}, larger than any number of this sort")
+        shown = str(found) if found.bit_length() < 256 else f"a number of {found.bit_length()} bits"
+        raise InvalidArgument(f"{name} is {shown}; it can be {1 - end} to {end - 1}")
     return found
 
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import whole
 from ._errors import InvalidArgument, InvalidAxis, InvalidType
+from ._problem import KINDS, NORMS, PRECISIONS
 
 __all__ = [
     "BACKWARD",
     "FORWARD",
-    "KINDS",
     "aligned_zeros",
     "balanced",
     "kinds_of_axes",
     "listed",
     "native",
-    "norm_code",
+    "norm_name",
     "normalize_axes",
     "precision_of",
     "whole",
@@ -28,30 +28,17 @@ __all__ = [
 
 AnyArray = npt.NDArray[Any]
 
-FORWARD, BACKWARD = 0, 1
-KINDS = {
-    name: code
-    for code, name in enumerate(
-        ("c2c", "r2c", "dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4"),
-    )
-}
-_NORMS = {"backward": 0, "ortho": 1, "forward": 2}
-_PRECISIONS = {
-    np.dtype(np.complex64): 0,
-    np.dtype(np.float32): 0,
-    np.dtype(np.complex128): 1,
-    np.dtype(np.float64): 1,
-    np.dtype(np.clongdouble): 2,
-    np.dtype(np.longdouble): 2,
-}
+FORWARD, BACKWARD = "forward", "backward"
 REAL_DTYPES: tuple[np.dtype[Any], ...] = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.longdouble))
 COMPLEX_DTYPES: tuple[np.dtype[Any], ...] = (
     np.dtype(np.complex64),
     np.dtype(np.complex128),
     np.dtype(np.clongdouble),
 )
+_PRECISIONS = {
+    dtype: name for dtypes in (REAL_DTYPES, COMPLEX_DTYPES) for dtype, name in zip(dtypes, PRECISIONS, strict=True)
+}
 _ALIGNMENT = 64
-_MOST = 2**63 - 1
 
 
 def as_array(a: object) -> AnyArray:
@@ -62,16 +49,17 @@ def as_array(a: object) -> AnyArray:
         raise InvalidArgument(str(error)) from error
 
 
-def norm_code(norm: str | None) -> int:
-    """The C interface's code for numpy's ``norm``."""
-    try:
-        return _NORMS["backward" if norm is None else norm]
-    except (KeyError, TypeError):
-        raise InvalidArgument(f'norm is {norm!r}; it can be "backward", "ortho" or "forward"') from None
+def norm_name(norm: str | None) -> str:
+    """numpy's ``norm``, checked; None is "backward"."""
+    if norm is None:
+        return "backward"
+    if not isinstance(norm, str) or norm not in NORMS:
+        raise InvalidArgument(f'norm is {norm!r}; it can be "backward", "ortho" or "forward"')
+    return norm
 
 
-def precision_of(dtype: np.dtype[Any]) -> int:
-    """The C interface's code for an element type, real or complex."""
+def precision_of(dtype: np.dtype[Any]) -> str:
+    """A problem's word for an element type, real or complex."""
     try:
         return _PRECISIONS[dtype]
     except KeyError:
@@ -84,18 +72,6 @@ def native(dtype: np.dtype[Any], scalar: complex) -> np.dtype[Any]:
     """The type that numpy gives a number of `dtype` beside a Python float or complex, in native byte order."""
     result: np.dtype[Any] = np.result_type(dtype, scalar).newbyteorder("=")
     return result
-
-
-def whole(value: SupportsIndex | Any, name: str) -> int:
-    """An integer argument that the C interface can hold, or an error that names it."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InvalidType(f"{name} is {value!r}; it must be an integer") from None
-    if not -_MOST <= number <= _MOST:
-        shown = str(number) if number.bit_length() < 256 else f"an integer of {number.bit_length()} bits"
-        raise InvalidArgument(f"{name} is {shown}; integers can be -2^63 + 1 to 2^63 - 1")
-    return number
 
 
 def listed(value: Any, name: str) -> list[Any]:
@@ -124,8 +100,8 @@ def normalize_axes(axes: SupportsIndex | Iterable[SupportsIndex] | None, ndim: i
     return tuple(normalize_axis(a, ndim) for a in given)
 
 
-def kinds_of_axes(kind: str | Sequence[str], naxes: int) -> list[int]:
-    """Codes, one an axis. "r2c" for several axes means: the last one is halved, the others are c2c."""
+def kinds_of_axes(kind: str | Sequence[str], naxes: int) -> tuple[str, ...]:
+    """One kind an axis. "r2c" for several axes means: the last one is halved, the others are c2c."""
     if isinstance(kind, str):
         if kind == "c2r":
             raise InvalidArgument('kind is "c2r"; use "r2c", whose backward transform it is')
@@ -134,13 +110,11 @@ def kinds_of_axes(kind: str | Sequence[str], naxes: int) -> list[int]:
         names = listed(kind, "kind")
         if len(names) != naxes:
             raise InvalidArgument(f"kind names {len(names)} transforms for {naxes} axes; give one an axis")
-    try:
-        codes = [KINDS[name] for name in names]
-    except (KeyError, TypeError):
-        raise InvalidArgument(f"kind is {kind!r}; it can be {', '.join(KINDS)}, or a list with one an axis") from None
+    if not all(isinstance(name, str) and name in KINDS for name in names):
+        raise InvalidArgument(f"kind is {kind!r}; it can be {', '.join(KINDS)}, or a list with one an axis")
     if "r2c" in names[:-1]:
         raise InvalidArgument(f"kind is {kind!r}; only the last of the transformed axes can be r2c")
-    return codes
+    return tuple(names)
 
 
 def balanced(n: int, parts: int, part: int) -> tuple[int, int]:

@@ -67,7 +67,7 @@ def _candidate(problem: str, ranks: Ranks | None) -> _Candidate:
     if any(word.startswith("memory=") for word in words):
         raise Unsupported(f"'{problem}' is for files; bench times arrays in memory, so leave memory= out")
     dtype = REAL_DTYPES[next(_PRECISIONS.index(word) for word in words if word in _PRECISIONS)]
-    plan = core.parse(problem, 0 if ranks is None else ranks.handle)
+    plan = core.plan(problem, 0 if ranks is None else ranks.handle)
     in_place = "in_place" in words
     length = max(plan.input_bytes, plan.output_bytes if in_place else 0) // dtype.itemsize
     source = aligned_zeros((length,), dtype)

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _arrays as arrays
-from ._arrays import BACKWARD, FORWARD, KINDS, AnyArray
+from ._arguments import whole
+from ._arrays import BACKWARD, FORWARD, AnyArray
 from ._errors import Error, InternalError, InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported
 from ._native import core
+from ._problem import problem_string
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -33,29 +35,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Call:
-    """One transform as the C interface wants it, but for the layout: what caches are keyed by."""
+    """One transform, but for the communicator: what caches are keyed by."""
 
     shape: tuple[int, ...]  # in real space
     axes: tuple[int, ...]
-    kinds: tuple[int, ...]
-    direction: int
-    precision: int
-    norm: int
+    kinds: tuple[str, ...]
+    direction: str
+    precision: str
+    norm: str
     grid: tuple[int, ...] = ()
     threads: int = 0
 
     def plan(self, comm: int = 0) -> CorePlan:
-        return core.plan(
+        problem = problem_string(
             self.shape,
-            self.axes,
             self.kinds,
-            direction=self.direction,
-            precision=self.precision,
+            self.axes,
+            self.direction,
+            self.precision,
             norm=self.norm,
             grid=self.grid,
             threads=self.threads,
-            comm=comm,
         )
+        return core.plan(problem, comm)
 
 
 class _Pool:
@@ -115,6 +117,7 @@ class _Pool:
 
 
 _pool = _Pool()
+os.register_at_fork(after_in_child=core.forget_small_calls)
 
 
 def clear_cache(comm: Comm | None = None) -> None:
@@ -127,6 +130,7 @@ def clear_cache(comm: Comm | None = None) -> None:
     """
     if comm is None:
         _pool.clear()
+        core.forget_small_calls()
     else:
         from ._mpi import ranks_of
 
@@ -172,11 +176,16 @@ def merge_axes(shape: Sequence[int], axes: Sequence[int]) -> tuple[list[int], li
     return merged, [place[axis] for axis in axes]
 
 
+def _as_run(call: Call, input_elems: int) -> Call:
+    """With merged axes. A small array is one thread's work: waiting for another costs more than it brings."""
+    shape, axes = merge_axes(call.shape, call.axes)
+    threads = call.threads or int(input_elems <= core.small_call_elems)
+    return Call(tuple(shape), tuple(axes), call.kinds, call.direction, call.precision, call.norm, (), threads)
+
+
 def run_local(source: AnyArray, target: AnyArray, call: Call) -> None:
     """Transforms contiguous arrays of any number of axes, with at most `core.max_ndim` after merging."""
-    shape, axes = merge_axes(call.shape, call.axes)
-    merged = Call(tuple(shape), tuple(axes), call.kinds, call.direction, call.precision, call.norm, (), call.threads)
-    with _pool.plan(merged) as plan:
+    with _pool.plan(_as_run(call, source.size)) as plan:
         plan.execute(source, target)
 
 
@@ -204,7 +213,7 @@ def check_out(out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyA
 
 
 def _transform_local(
-    a: AnyArray, lengths: tuple[int, ...], axes: tuple[int, ...], form: Form, norm: int, out: object, threads: int
+    a: AnyArray, lengths: tuple[int, ...], axes: tuple[int, ...], form: Form, norm: str, out: object, threads: int
 ) -> AnyArray:
     for n in lengths:
         if n < 1:
@@ -237,7 +246,7 @@ def _transform_local(
 
 
 def grid_of(grid: object) -> tuple[int, ...]:
-    return tuple(arrays.whole(p, "grid") for p in arrays.listed(grid, "grid"))
+    return tuple(whole(p, "grid") for p in arrays.listed(grid, "grid"))
 
 
 def global_shape(
@@ -280,14 +289,14 @@ class _Asked:
     lengths: tuple[int, ...] | None
     axes: tuple[int, ...]
     form: str
-    norm: int
+    norm: str
     grid: tuple[int, ...] | None
 
     def common(self) -> str:
         lengths = "" if self.lengths is None else f", lengths {self.lengths}"
         return (
             f"{self.form} of {self.dtype} along axes {self.axes} of {len(self.local_shape)}{lengths}, "
-            f"norm code {self.norm}, grid {self.grid}"
+            f"norm {self.norm}, grid {self.grid}"
         )
 
 
@@ -314,7 +323,7 @@ def _transform_ranks(
         arrays.precision_of(dtype)
         lengths = None if s is None else _pick_lengths(s, axes)
         picked = None if grid is None else grid_of(grid)
-        return _Asked(array.shape, dtype.name, lengths, axes, form.name, arrays.norm_code(norm), picked)
+        return _Asked(array.shape, dtype.name, lengths, axes, form.name, arrays.norm_name(norm), picked)
 
     asked = ranks.agree(ask, _Asked.common)
     mine = asked[ranks.rank]
@@ -383,11 +392,10 @@ class Form:
     """c2c forward or backward, r2c, c2r: lengths and element types of what goes in and comes out."""
 
     name: str
-    direction: int
+    direction: str
 
-    def kinds(self, naxes: int) -> tuple[int, ...]:
-        last = KINDS["c2c"] if self.name == "c2c" else KINDS["r2c"]
-        return (KINDS["c2c"],) * (naxes - 1) + (last,)
+    def kinds(self, naxes: int) -> tuple[str, ...]:
+        return ("c2c",) * (naxes - 1) + ("c2c" if self.name == "c2c" else "r2c",)
 
     def input_lengths(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
         return (*lengths[:-1], lengths[-1] // 2 + 1) if self.name == "c2r" else lengths
@@ -424,6 +432,21 @@ R2C = Form("r2c", FORWARD)
 C2R = Form("c2r", BACKWARD)
 
 
+# What core.small_call and core.small_call_nd number.
+SMALL_C2C, SMALL_C2C_BACKWARD, SMALL_R2C, SMALL_C2R = range(4)
+_SMALL_FORMS = (C2C, C2C_BACKWARD, R2C, C2R)
+
+
+def plan_of_small_call(
+    form: int, shape: Sequence[int], axes: Sequence[int], real_dtype: np.dtype[Any], norm: str
+) -> CorePlan:
+    """The plan that run_local would make, for the cache of small calls. `shape` is that in real space."""
+    how = _SMALL_FORMS[form]
+    precision = arrays.precision_of(real_dtype)
+    call = Call(tuple(shape), tuple(axes), how.kinds(len(axes)), how.direction, precision, norm)
+    return _as_run(call, core.small_call_elems).plan()
+
+
 def _pick_axes(a: AnyArray, s: object, axes: object, one_axis: bool) -> tuple[int, ...]:
     if one_axis:
         return (arrays.normalize_axis(axes, a.ndim),)  # type: ignore[arg-type]
@@ -443,7 +466,7 @@ def _pick_axes(a: AnyArray, s: object, axes: object, one_axis: bool) -> tuple[in
 def _pick_lengths(s: object, axes: tuple[int, ...]) -> tuple[int, ...]:
     """The s= argument; -1 stands for the array's own length, and so does None within it. One number is a list of it."""
     several = s if isinstance(s, Iterable) else [s]
-    given = [-1 if n is None else arrays.whole(n, "n" if len(axes) == 1 else "s") for n in several]
+    given = [-1 if n is None else whole(n, "n" if len(axes) == 1 else "s") for n in several]
     if len(given) != len(axes):
         raise InvalidArgument("Shape and axes have different lengths.")
     return tuple(given)
@@ -469,7 +492,7 @@ def transform_like_numpy(
         raise InvalidArgument("grid= divides an array over ranks; give comm= too")
     array = np.asarray(a)
     form.input_dtype(array.dtype)
-    code = arrays.norm_code(norm)
+    norm = arrays.norm_name(norm)
     if not one_axis and no_axes(array, s, axes_given):
         return _untransformed(array, form, out)
     axes = _pick_axes(array, s, axes_given, one_axis)
@@ -484,8 +507,8 @@ def transform_like_numpy(
     else:
         lengths = tuple(own if n == -1 else n for n, own in zip(_pick_lengths(s, axes), lengths, strict=True))
     if len(set(axes)) == len(axes) and len(merge_axes(array.shape, axes)[0]) <= core.max_ndim:
-        return _transform_local(array, lengths, axes, form, code, out, threads)
-    return _one_by_one(array, lengths, axes, form, code, out, threads)
+        return _transform_local(array, lengths, axes, form, norm, out, threads)
+    return _one_by_one(array, lengths, axes, form, norm, out, threads)
 
 
 def no_axes(a: AnyArray, s: object, axes: object) -> bool:
@@ -504,7 +527,7 @@ def _untransformed(a: AnyArray, form: Form, out: object) -> AnyArray:
 
 
 def _one_by_one(
-    a: AnyArray, lengths: tuple[int, ...], axes: tuple[int, ...], form: Form, norm: int, out: object, threads: int
+    a: AnyArray, lengths: tuple[int, ...], axes: tuple[int, ...], form: Form, norm: str, out: object, threads: int
 ) -> AnyArray:
     """Axis after axis in numpy's order: for axes named twice and for more axes than a plan has."""
     c2c = C2C if form.direction == FORWARD else C2C_BACKWARD

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import textwrap
 
 from ._arguments import COUNT_END, SIZE_END
 from ._errors import InvalidArgument
 from ._memory import parse_bytes
 
-__all__ = ["amount", "axes", "count", "folders", "size", "sizes"]
+__all__ = ["amount", "axes", "count", "folders", "problem_keys_help", "size", "sizes"]
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
@@ -61,3 +62,16 @@ def amount(text: str) -> int:
 def folders(text: str) -> list[str]:
     """ "a,b" -> ["a", "b"], but a folder that has commas in its name is one."""
     return [text] if os.path.isdir(text) else text.split(",")
+
+
+def problem_keys_help() -> str:
+    """The library's table of keys, for the end of a help text."""
+    from ._native import core
+
+    lines = ["keys of PROBLEM, behind its kind and shape (docs/problem-string.md):"]
+    for name, values, default, sentence in core.problem_keys():
+        word = f"{name}={values}" if values else name
+        about = f"{sentence} (default: {default})" if values else sentence
+        lines += textwrap.wrap(word, 116, initial_indent="  ", subsequent_indent="    ")
+        lines += textwrap.wrap(about, 116, initial_indent="      ", subsequent_indent="      ")
+    return "\n".join(lines) + "\n"

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ._cli_arguments import count
-from ._errors import InvalidArgument
+from ._cli_arguments import count, size
+from ._errors import EngineError, InvalidArgument
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -22,12 +22,14 @@ def add_parsers(commands: Any) -> None:
         "bench", help="time transforms in memory", allow_abbrev=False,
         description="Times each PROBLEM, such as 'c2c 256x256x256', on the ranks that it is started with, candidates "
         "in turn, and prints median and least time beside the predicted one:\n"
-        "mpiexec -n 4 spanfft bench 'c2c 128x128x128' --exchange alltoallv,alltoallw",
+        "mpiexec -n 4 spanfft bench 'c2c 128x128x128' --exchange alltoallv,alltoallw\n"
+        "'gfft' stands for the G-FFT of HPC Challenge: one transform of --points complex doubles, checked.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     b.add_argument("problem", nargs="+", metavar="PROBLEM")
     b.add_argument("--repeats", type=count, default=5, metavar="N", help="timed rounds (default: 5)")
     b.add_argument("--exchange", metavar="A,B", help="time each problem with each of these strategies")
+    b.add_argument("--points", type=size, metavar="N", help="of gfft (default: 2^22 a rank)")
     b.add_argument("--trace", metavar="FILE", help="record one more run of each as Perfetto JSON")
     b.add_argument("--json", action="store_true", help="print rows as JSON")
 
@@ -58,6 +60,10 @@ def add_parsers(commands: Any) -> None:
 def _bench(options: argparse.Namespace, comm: Comm | None) -> None:
     from ._bench import bench
 
+    if options.problem == ["gfft"]:
+        return _gfft(options, comm)
+    if options.points is not None:
+        raise InvalidArgument("--points is for gfft; a PROBLEM says its shape")
     exchanges = [] if options.exchange is None else options.exchange.split(",")
     rows = bench(options.problem, exchanges, options.repeats, comm, options.trace)
     if comm is not None and comm.Get_rank() != 0:
@@ -70,6 +76,26 @@ def _bench(options: argparse.Namespace, comm: Comm | None) -> None:
     for row in rows:
         print(f"{row['median_seconds'] * 1e3:10.3f} {row['min_seconds'] * 1e3:10.3f} "
               f"{row['predicted_seconds'] * 1e3:10.3f}  {row['problem']}")  # fmt: skip
+
+
+def _gfft(options: argparse.Namespace, comm: Comm | None) -> None:
+    from ._gfft import RESIDUAL_LIMIT, gfft
+
+    if options.exchange is not None or options.trace is not None:
+        raise InvalidArgument("gfft takes neither --exchange nor --trace; give its plan as a PROBLEM for those")
+    ranks = 1 if comm is None else comm.Get_size()
+    result = gfft(options.points or ranks << 22, options.repeats, comm)
+    if comm is None or comm.Get_rank() == 0:
+        if options.json:
+            print(json.dumps(result, indent=2))
+        else:
+            print(f"G-FFT     {result['gflops']:.3f} GF/s, median of {options.repeats}: {result['points']} points, "
+                  f"{ranks} ranks, {result['median_seconds'] * 1e3:.3f} ms")  # fmt: skip
+            print(f"residual  {result['residual']:.3f}, less than {RESIDUAL_LIMIT:.0f} is asked")
+            print(f"error     {result['error']:.2f} of the accuracy rule, at frequencies summed by definition")
+            print("passed" if result["passed"] else "FAILED")
+    if not result["passed"]:
+        raise EngineError("G-FFT's result is not right; see the lines above")
 
 
 def _trace(options: argparse.Namespace, comm: Comm | None) -> None:

@@ -37,13 +37,13 @@ def add_parser(commands: Any) -> None:
     p.add_argument("--kind", required=True, help="bit-reversal, bit-reversal:K, rotation:K, transpose, transpose:RxC, "
                    "band:P,STRIPE,FROM,TO, matrix:FILE (a row a line, lowest bits first), random:SEED")  # fmt: skip
     p.add_argument("--complement", type=_complement, default=0, metavar="C", help="xor of every target; default: 0")
-    p.add_argument("--memory", type=amount, metavar="M", help="what buffers may take, such as 256MiB; default: half "
-                   "of what is free")  # fmt: skip
+    p.add_argument("--memory", type=amount, metavar="M", help="memory for buffers, such as 256MiB; default: half "
+                   "of the free memory")  # fmt: skip
     p.add_argument("--scratch", "--disks", dest="scratch", type=folders, metavar="DIR,DIR",
                    help="folders for intermediate data, a disk each: 1, 2, 4, ...; default: the output's")  # fmt: skip
-    p.add_argument("--block-bytes", type=amount, default=0, metavar="B", help="default: chosen")
+    p.add_argument("--block-bytes", type=amount, default=0, metavar="B", help="bytes of a block; default: chosen")
     p.add_argument("--sync", action="store_true", help="read, permute, write one after the other")
-    p.add_argument("--threads", type=count, default=0, metavar="T", help="default: all cores")
+    p.add_argument("--threads", type=count, default=0, metavar="T", help="threads; default: all cores")
     p.add_argument("--dtype", help="of a raw input: float32, float64, complex64, complex128, ...")
     p.add_argument("--shape", type=sizes, metavar="NxM", help="of a raw input; default: one axis")
     p.add_argument("--offset", type=size, metavar="BYTES", help="of the array in a raw input")

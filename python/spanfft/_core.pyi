@@ -1,9 +1,11 @@
 """The C interface. Private: use the package."""
 
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 max_ndim: int
+small_call_plans: int
+small_call_elems: int
 
 Box = tuple[Sequence[int], Sequence[int]]  # start, count
 Part = tuple[list[int], list[int], list[int]]  # start, count, step
@@ -113,39 +115,7 @@ class Plan:
     def predicted(self, index: int = -1, rank: int = -1) -> Counts: ...
     def counted(self, index: int = -1) -> Counts | None: ...
 
-def plan(
-    shape: Sequence[int],
-    axes: Sequence[int],
-    kinds: Sequence[int],
-    *,
-    direction: int,
-    precision: int,
-    norm: int,
-    batch: int = 1,
-    grid: Sequence[int] = ...,
-    output: int = 0,
-    real_box: Box | None = None,
-    spectrum_box: Box | None = None,
-    threads: int = 0,
-    engine: str | None = None,
-    exchange: str | None = None,
-    effort: int = 0,
-    in_place: bool = False,
-    own_output: bool = False,
-    memory_bytes: int = 0,
-    layout: int = 0,
-    measure_seconds: float = 0.0,
-    io: str | None = None,
-    method: str | None = None,
-    disks: int = 0,
-    input_chunk: Sequence[int] = ...,
-    output_chunk: Sequence[int] = ...,
-    scale: float = 1.0,
-    window: str | None = None,
-    store: str | None = None,
-    power: bool = False,
-    comm: int = 0,
-) -> Plan: ...
+def plan(problem: str, comm: int = 0, real_box: Box | None = None, spectrum_box: Box | None = None) -> Plan: ...
 def bit_matrix(kind: str, bits: int) -> list[int]: ...
 def permute_plan(
     columns: Sequence[int],
@@ -174,7 +144,10 @@ def permute_file(
     scratch: Sequence[str],
     progress: Callable[[int, int], object] | None,
 ) -> dict[str, int]: ...
-def parse(problem: str, comm: int = 0) -> Plan: ...
+def small_call(form: int, a: object, n: object, axis: object, norm: object) -> Any: ...
+def small_call_nd(form: int, a: object, axes: object, norm: object) -> Any: ...
+def small_call_count() -> int: ...
+def forget_small_calls() -> None: ...
 def imagine(problem: str, machine: str | None = None, ranks_per_node: int = 0) -> Plan: ...
 def probe(*, comm: int = 0, seconds: float = 0.0, quick: bool = False, store: bool = True, disk: str = "") -> str: ...
 def tuning_path() -> str: ...
@@ -182,6 +155,7 @@ def tuning_export() -> str: ...
 def tuning_import(text: str) -> int: ...
 def tuning_forget(problem: str | None) -> int: ...
 def canonical(problem: str) -> str: ...
+def problem_keys() -> list[tuple[str, str, str, str]]: ...
 def unfinished_run(input_path: str, input_offset_bytes: int, output_path: str, scratch: Sequence[str]) -> str: ...
 def disk_io(io: str | None = None) -> str: ...
 def windows() -> str: ...

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _arrays as arrays
-from ._arrays import BACKWARD, FORWARD, KINDS, AnyArray
+from ._arguments import whole
+from ._arrays import BACKWARD, FORWARD, AnyArray
 from ._calls import Call, execute_ranks, global_shape, merge_axes, no_axes, resize, run_local
 from ._errors import InvalidArgument, InvalidType, Unsupported
 from ._native import core
@@ -56,7 +57,7 @@ def _scale(
 class _Extra:
     """What is left to do around the library, which makes transforms orthogonal for norm="ortho" and only then."""
 
-    norm: int  # what the library is asked for
+    norm: str  # what the library is asked for
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
     factor: float = 1.0
@@ -65,14 +66,14 @@ class _Extra:
 def _extra(
     family: str, inverse: bool, type_: int, norm: str | None, orthogonalize: bool | None, lengths: Sequence[int]
 ) -> _Extra:
-    code = arrays.norm_code(norm)
+    name = arrays.norm_name(norm)
     if orthogonalize is None or orthogonalize == (norm == "ortho"):
-        return _Extra(code)
+        return _Extra(name)
     if orthogonalize:
-        return _Extra(code, *_factors(family, _INVERSE_TYPE[type_] if inverse else type_))
+        return _Extra(name, *_factors(family, _INVERSE_TYPE[type_] if inverse else type_))
     # Unscaled, then 1 / sqrt of the logical lengths: 2 (n - 1) for DCT-1, 2 (n + 1) for DST-1, else 2 n.
     shift = {"dct1": -1, "dst1": 1}.get(f"{family}{type_}", 0)
-    unscaled = arrays.norm_code("forward" if inverse else "backward")
+    unscaled = arrays.norm_name("forward" if inverse else "backward")
     return _Extra(unscaled, factor=1 / math.sqrt(math.prod(2 * (n + shift) for n in lengths)))
 
 
@@ -95,7 +96,7 @@ def _pick(x: AnyArray, s: object, axes: object) -> tuple[tuple[int, ...], tuple[
         if len(given) != len(picked):
             raise InvalidArgument(f"s has {len(given)} lengths for {len(picked)} axes")
         pairs = zip(given, picked, strict=True)
-        lengths = tuple(x.shape[axis] if n in (None, -1) else arrays.whole(n, "s") for n, axis in pairs)
+        lengths = tuple(x.shape[axis] if n in (None, -1) else whole(n, "s") for n, axis in pairs)
     if len(set(picked)) != len(picked):
         raise InvalidArgument(f"axes {picked} name one axis twice")
     for n in lengths:
@@ -106,10 +107,10 @@ def _pick(x: AnyArray, s: object, axes: object) -> tuple[tuple[int, ...], tuple[
     return lengths, picked
 
 
-def _type_code(family: str, type_: object) -> int:
+def _kind_of_type(family: str, type_: object) -> str:
     if type_ not in (1, 2, 3, 4):
         raise InvalidArgument(f"type is {type_!r}; it can be 1, 2, 3 or 4")
-    return KINDS[f"{family}{type_}"]
+    return f"{family}{type_}"
 
 
 def _transform(
@@ -133,8 +134,8 @@ def _transform(
         raise InvalidArgument("grid= divides an array over ranks; give comm= too")
     array = np.asarray(x)
     real = _real_dtype(array.dtype)
-    kind = _type_code(family, type_)
-    arrays.norm_code(norm)
+    kind = _kind_of_type(family, type_)
+    arrays.norm_name(norm)
     if no_axes(array, s, axes):
         same: AnyArray = array.copy()  # as scipy has it, of the array's own type
         return same
@@ -192,14 +193,14 @@ def _on_ranks(
         picked = arrays.normalize_axes(axes, array.ndim)  # type: ignore[arg-type]
         if len(set(picked)) != len(picked):
             raise InvalidArgument(f"axes {picked} name one axis twice")
-        divided = None if grid is None else tuple(arrays.whole(p, "grid") for p in grid)
+        divided = None if grid is None else tuple(whole(p, "grid") for p in grid)
         common = (
             ("i" if inverse else "") + family,
-            _type_code(family, type_),
+            _kind_of_type(family, type_),
             str(_real_dtype(array.dtype)),
             array.dtype.kind == "c",
             picked,
-            arrays.norm_code(norm),
+            arrays.norm_name(norm),
             orthogonalize,
             divided,
         )
@@ -209,7 +210,7 @@ def _on_ranks(
     shape, full_grid = global_shape([found[0] for found in asked], grid)
     real = _real_dtype(array.dtype)
     picked = arrays.normalize_axes(axes, array.ndim)  # type: ignore[arg-type]
-    kinds = (_type_code(family, type_),) * len(picked)
+    kinds = (_kind_of_type(family, type_),) * len(picked)
     direction = BACKWARD if inverse else FORWARD
     extra = _extra(family, inverse, type_, norm, orthogonalize, [shape[axis] for axis in picked])
     call = Call(shape, picked, kinds, direction, arrays.precision_of(real), extra.norm, full_grid)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._errors import InvalidArgument, IOFailure, Unsupported
 from ._trace import SHARES, TraceFile
+from ._whole_files import replaced
 
 if TYPE_CHECKING:
     from ._fit import ModelFit
@@ -39,7 +40,8 @@ def _save(figure: Any, path: str | os.PathLike[str]) -> None:
     if not target.endswith(_SUFFIXES):
         raise InvalidArgument(f"{target} must end in {', '.join(_SUFFIXES)}, which says what it shall be")
     try:
-        figure.savefig(target, dpi=150)
+        with replaced(target) as file:
+            figure.savefig(file, format=target.rpartition(".")[2], dpi=150)
     except OSError as error:
         raise IOFailure(f"{target} can't be written: {error.strerror}") from error
 

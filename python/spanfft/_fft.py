@@ -20,8 +20,20 @@ import numpy.typing as npt
 from numpy.fft import fftfreq, fftshift, ifftshift, rfftfreq
 
 from ._arrays import AnyArray
-from ._calls import C2C, C2C_BACKWARD, C2R, R2C, Form, transform_like_numpy
+from ._calls import (
+    C2C,
+    C2C_BACKWARD,
+    C2R,
+    R2C,
+    SMALL_C2C,
+    SMALL_C2C_BACKWARD,
+    SMALL_C2R,
+    SMALL_R2C,
+    Form,
+    transform_like_numpy,
+)
 from ._errors import InvalidArgument
+from ._native import core
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -132,6 +144,10 @@ def fft(
     InvalidArgument
         A ValueError; also InvalidAxis (an IndexError) and InvalidType (a TypeError). With `comm` on all ranks.
     """
+    if out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call(SMALL_C2C, a, n, axis, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, _just(n), axis, C2C, norm, out, comm, grid, one_axis=True)
 
 
@@ -146,6 +162,10 @@ def ifft(
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
     """Inverse of `fft`, with the same parameters, result and errors. Collective with `comm`."""
+    if out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call(SMALL_C2C_BACKWARD, a, n, axis, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, _just(n), axis, C2C_BACKWARD, norm, out, comm, grid, one_axis=True)
 
 
@@ -164,6 +184,10 @@ def rfft(
     Parameters are those of `fft`; complex `a` is a TypeError. The result has n // 2 + 1 entries along `axis`.
     Collective with `comm`.
     """
+    if out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call(SMALL_R2C, a, n, axis, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, _just(n), axis, R2C, norm, out, comm, grid, one_axis=True)
 
 
@@ -180,8 +204,12 @@ def irfft(
     """Inverse of `rfft`: real numbers from frequencies 0 to n // 2.
 
     Parameters are those of `fft`, but `n` is the length of the result, by default the even one 2 (m - 1) for
-    m frequencies. Give n when it was odd. Collective with `comm`.
+    m frequencies. Give `n` if the original length was odd. Collective with `comm`.
     """
+    if out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call(SMALL_C2R, a, n, axis, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, _just(n), axis, C2R, norm, out, comm, grid, one_axis=True)
 
 
@@ -240,8 +268,8 @@ def fftn(
         Lengths along `axes` to which the array is cropped or padded with zeros, or one for the last axis; -1 keeps a
         length.
     axes
-        The axes to transform, or one, by default all. One that is named twice is transformed twice, as in numpy; scipy
-        refuses it. Without any, () or those of a single number, the result is a copy of `a`.
+        The axes to transform, or one, by default all. An axis that is named twice is transformed twice, as in numpy;
+        scipy refuses it. With no axes, () or those of a single number, the result is a copy of `a`.
     norm
         Which direction carries the factor 1/N: "backward" (default), "ortho" (1/sqrt(N) in both) or "forward".
     out
@@ -261,6 +289,10 @@ def fftn(
     InvalidArgument
         A ValueError; also InvalidAxis (an IndexError) and InvalidType (a TypeError). With `comm` on all ranks.
     """
+    if s is None and out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call_nd(SMALL_C2C, a, axes, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, s, axes, C2C, norm, out, comm, grid)
 
 
@@ -275,6 +307,10 @@ def ifftn(
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
     """Inverse of `fftn`, with the same parameters, result and errors. Collective with `comm`."""
+    if s is None and out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call_nd(SMALL_C2C_BACKWARD, a, axes, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, s, axes, C2C_BACKWARD, norm, out, comm, grid)
 
 
@@ -292,6 +328,10 @@ def rfftn(
 
     Parameters are those of `fftn`; complex `a` is a TypeError. Collective with `comm`.
     """
+    if s is None and out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call_nd(SMALL_R2C, a, axes, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, s, axes, R2C, norm, out, comm, grid)
 
 
@@ -305,10 +345,14 @@ def irfftn(
     comm: Comm | None = None,
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
-    """Inverse of `rfftn`: real numbers. `s` holds lengths of the result; without it the last one is even.
+    """Inverse of `rfftn`: real numbers. `s` holds lengths of the result; without `s` the last length is even.
 
     Parameters are those of `fftn`. Collective with `comm`.
     """
+    if s is None and out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call_nd(SMALL_C2R, a, axes, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, s, axes, C2R, norm, out, comm, grid)
 
 
@@ -323,6 +367,10 @@ def fft2(
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
     """`fftn` along the last two axes. Collective with `comm`."""
+    if s is None and out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call_nd(SMALL_C2C, a, axes, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, s, axes, C2C, norm, out, comm, grid)
 
 
@@ -337,6 +385,10 @@ def ifft2(
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
     """`ifftn` along the last two axes. Collective with `comm`."""
+    if s is None and out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call_nd(SMALL_C2C_BACKWARD, a, axes, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, s, axes, C2C_BACKWARD, norm, out, comm, grid)
 
 
@@ -351,6 +403,10 @@ def rfft2(
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
     """`rfftn` along the last two axes. Collective with `comm`."""
+    if s is None and out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call_nd(SMALL_R2C, a, axes, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, s, axes, R2C, norm, out, comm, grid)
 
 
@@ -365,6 +421,10 @@ def irfft2(
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
     """`irfftn` along the last two axes. Collective with `comm`."""
+    if s is None and out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call_nd(SMALL_C2R, a, axes, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(a, s, axes, C2R, norm, out, comm, grid)
 
 
@@ -394,7 +454,7 @@ def hfftn(
     x
         Any numbers: the first half along the last of the axes, n // 2 + 1 entries of n. With `comm`: this rank's box.
     s
-        Lengths of the result along `axes`, or one for the last axis; without it the last one is even.
+        Lengths of the result along `axes`, or one for the last axis; without `s` the last length is even.
     axes
         The axes to transform, or one; by default all. None may be named twice.
     norm

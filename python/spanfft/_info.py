@@ -84,12 +84,12 @@ def _mpi() -> MPIInfo:
 
 
 def info() -> Info:
-    """Versions, MPI, engines found, processor and memory. Initializes MPI if mpi4py is there. Not collective.
+    """Tells versions, MPI, engines found, processor and memory. Initializes MPI if mpi4py is there. Not collective.
 
     Returns
     -------
     dict
-        As json can write it.
+        A dictionary that json can write.
     """
     extensions = [n for n in ("_mpi_mpich", "_mpi_openmpi") if importlib.util.find_spec(f"spanfft.{n}") is not None]
     engines: list[EngineInfo] = [

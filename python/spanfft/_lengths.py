@@ -46,7 +46,7 @@ def _checked(target: SupportsIndex) -> int:
 
 
 def next_fast_len(target: SupportsIndex, real: bool = False) -> int:
-    """The least length from `target` on that is fast to transform: for padding.
+    """The least length of at least `target` that is fast to transform: for padding.
 
     Parameters
     ----------
@@ -59,5 +59,8 @@ def next_fast_len(target: SupportsIndex, real: bool = False) -> int:
 
 
 def prev_fast_len(target: SupportsIndex, real: bool = False) -> int:
-    """The greatest length up to `target` that is fast to transform: for cropping. Parameters as `next_fast_len`'s."""
+    """The greatest length up to `target` that is fast to transform: for cropping.
+
+    Parameters are those of `next_fast_len`.
+    """
     return _nearest(_checked(target), bool(real), False)

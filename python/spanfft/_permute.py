@@ -105,8 +105,8 @@ def permute(
 ) -> PermuteResult:
     """Moves element x of an array to place z = Hx xor c, for a matrix H over GF(2), from file to file.
 
-    The array need not fit into memory. The input is left as it was; the output appears under its name only when it is
-    whole, and replaces what was there.
+    The array need not fit into memory. The input is not changed; the output appears under its name only when it is
+    whole, and replaces a file that was there.
 
     Parameters
     ----------
@@ -120,13 +120,13 @@ def permute(
         "transpose" (of a 2-D array), "transpose:RxC", "band:P,STRIPE,FROM,TO", "random:SEED", "identity", or
         "matrix:FILE" with a row a line, the lowest bits first.
     complement
-        c.
+        The number c.
     memory
-        What buffers may take, such as "256MiB" or bytes. Default: half of what is free.
+        The memory that buffers may take, such as "256MiB" or bytes. Default: half of the free memory.
     scratch
-        Folder for intermediate data, or several, a disk each: 1, 2, 4, ... Default: the output's.
+        Folder for intermediate data, or several (2, 4, ...), on a disk each. Default: the output's folder.
     block_bytes
-        Of a block: a power of two of elements. Default: chosen.
+        Bytes of a block, which must hold a power of two of elements. Default: spanfft chooses.
     synchronous
         Read, permute and write one after the other, with twice the memoryload.
     threads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _arrays as arrays
+from ._arguments import whole
 from ._arrays import BACKWARD, FORWARD, AnyArray
 from ._calls import grid_of
 from ._errors import Error, InternalError, InvalidArgument, InvalidType, OutOfMemory, Unsupported
 from ._native import core
+from ._problem import PRECISIONS, one_word, problem_string
 from ._report import report_of
 
 if TYPE_CHECKING:
@@ -31,29 +34,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan"]
 
-_OUTPUTS = {"natural": 0, "exchanged": 1}
-_LAYOUTS = {"block": 0, "cyclic": 1}
-_EFFORTS = {"estimate": 0, "measure": 1, "tune": 2}
-_DIRECTIONS = {"forward": FORWARD, "backward": BACKWARD}
+_OUTPUTS = ("natural", "exchanged")
+_LAYOUTS = ("block", "cyclic")
+_EFFORTS = ("estimate", "measure", "tune")
+_DIRECTIONS = (FORWARD, BACKWARD)
 _BoxLists = tuple[list[int], list[int]]
 _MOST_THREADS = 2**31 - 1
 
 
-def _choice(name: str, value: object, table: dict[str, int]) -> int:
-    if not isinstance(value, str) or value not in table:
-        raise InvalidArgument(f"{name} is {value!r}; it can be {' or '.join(repr(key) for key in table)}")
-    return table[value]
+def _choice(name: str, value: object, known: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise InvalidArgument(f"{name} is {value!r}; it can be {' or '.join(map(repr, known))}")
+    return value
 
 
 def _name(name: str, value: object) -> str | None:
-    """A name for the C interface, whose texts are UTF-8 and end at a zero."""
     if value is None:
         return None
     if not isinstance(value, str):
         raise InvalidType(f"{name} is {value!r}; it must be a name or None")
-    if not value.isprintable():
-        raise InvalidArgument(f"{name} is {value!r}; a name has printable characters only")
-    return value
+    return one_word(name, value)
 
 
 def _flag(name: str, value: object) -> bool:
@@ -97,8 +97,8 @@ class Plan:
     `comm` must call them, in the same order. Everything else concerns this rank alone. When an argument is wrong
     on one rank, the same error is raised on all; for that, each execution begins with one allgather of an int.
 
-    A plan can't be copied or pickled. In a child of fork, one that has ranks or threads (but ducc0's) is refused: make
-    another there.
+    A plan can't be copied or pickled. In a child of fork, a plan that has ranks or threads (except ducc0's) is refused:
+    make another there.
 
     Parameters
     ----------
@@ -123,7 +123,9 @@ class Plan:
         the length of a transformed axis that is divided by p, and its kind must be c2c.
     output
         "natural": the spectrum is divided like real space. "exchanged": it stays where the last exchange puts it,
-        which saves one; `output_slices` tells where.
+        which saves one exchange; `output_slices` says where that is. The spectrum of an array of one axis is divided
+        cyclically then: frequency k lies on rank k mod p, in rising order; where p divides no factor of the length,
+        it stays natural.
     norm
         Which direction carries the factor 1/N: "backward", "ortho" (1/sqrt(N) in both) or "forward". N is a product
         of lengths, of which DCT and DST count 2n (dct1 2(n-1), dst1 2(n+1)). "ortho" also makes DCT and DST orthogonal,
@@ -131,13 +133,13 @@ class Plan:
     batch
         Number of arrays in one execution: a first axis of that length in every array here, not divided.
     in_place
-        `forward` and `backward` overwrite their argument and return it. For c2c, dct and dst in natural order; with
-        slices of your own, the same in real space and in the spectrum.
+        `forward` and `backward` overwrite their argument and return it. Possible for c2c, dct and dst in natural order;
+        if you give slices, they must be the same in real space and in the spectrum.
     own_output
         `forward` and `backward` return arrays that the plan owns: the same at each call, with the new result, until
         the plan is freed. Ranks of one node then write into one another's part, which saves a copy of the result.
     threads
-        Inside each rank; 0: the planner chooses.
+        Threads of each rank; 0: the planner chooses.
     engine
         "fftw", "mkl" or "ducc0"; None: the planner chooses.
     exchange
@@ -148,8 +150,12 @@ class Plan:
     measure_seconds
         About how long "measure" and "tune" may take; 0: 5 seconds.
     real_slices, spectrum_slices
-        This rank's part of real space or of the spectrum as slices of the global array, where balanced blocks
-        are not wanted. Give it on all ranks or none; the parts must tile the array.
+        This rank's part of real space or of the spectrum as slices of the global array, if you do not want
+        balanced blocks. Give it on all ranks or on none; the parts must tile the array.
+    method
+        The solver that makes the plan: "pencil", "shared_lines", ... (docs/ARCHITECTURE.md), or "soi:digits=D", which
+        transforms one axis over ranks by a single exchange, to D digits; None: the planner chooses among the exact
+        ones.
 
     Raises
     ------
@@ -186,14 +192,15 @@ class Plan:
         real_slices: Sequence[slice] | None = None,
         spectrum_slices: Sequence[slice] | None = None,
         layout: str = "block",
+        method: str | None = None,
     ) -> None:
         # First, so that a plan that couldn't be made can be collected.
-        self._plans: dict[int, CorePlan] = {}
-        self._serials: dict[int, int] = {}
-        self._owned_arrays: dict[int, AnyArray] = {}
+        self._plans: dict[str, CorePlan] = {}
+        self._serials: dict[str, int] = {}
+        self._owned_arrays: dict[str, AnyArray] = {}
         self._ranks: Ranks | None = None
         self._trace_max_events: int | None = None
-        self._traced: set[int] = set()
+        self._traced: set[str] = set()
         self._lock = threading.Lock()
         if comm is not None:
             from ._mpi import ranks_of
@@ -205,7 +212,7 @@ class Plan:
         def check() -> tuple[object, ...]:
             return self._check(
                 shape, dtype, axes, kind, grid, output, norm, batch, in_place, own_output, threads, engine,
-                exchange, effort, measure_seconds, real_slices, spectrum_slices, layout,
+                exchange, effort, measure_seconds, real_slices, spectrum_slices, layout, method,
             )  # fmt: skip
 
         if self._ranks is None:
@@ -234,11 +241,12 @@ class Plan:
         real_slices: Sequence[slice] | None,
         spectrum_slices: Sequence[slice] | None,
         layout: str,
+        method: str | None,
     ) -> tuple[object, ...]:
         """Everything that can be wrong before the library is asked. Sets the attributes."""
         given: object = shape
         lengths = [given] if isinstance(given, SupportsIndex) else arrays.listed(shape, "shape")
-        self.shape: tuple[int, ...] = tuple(arrays.whole(n, "shape") for n in lengths)
+        self.shape: tuple[int, ...] = tuple(whole(n, "shape") for n in lengths)
         """Global shape in real space, without the batch."""
         if not 1 <= len(self.shape) <= core.max_ndim:
             raise InvalidArgument(f"shape {self.shape} has {len(self.shape)} axes; it must have 1 to {core.max_ndim}")
@@ -249,8 +257,8 @@ class Plan:
         if len(set(self.axes)) != len(self.axes):
             raise InvalidArgument(f"axes {self.axes} name one axis twice")
         self._kinds = arrays.kinds_of_axes(kind, len(self.axes))
-        halves = arrays.KINDS["r2c"] in self._kinds
-        is_complex = arrays.KINDS["c2c"] in self._kinds and not halves
+        halves = "r2c" in self._kinds
+        is_complex = "c2c" in self._kinds and not halves
         if dtype is None:
             dtype = np.complex128 if is_complex else np.float64
         try:
@@ -260,7 +268,7 @@ class Plan:
         """Element type in real space."""
         self._precision = arrays.precision_of(self.dtype)
         if (self.dtype.kind == "c") != is_complex:
-            right = (arrays.COMPLEX_DTYPES if is_complex else arrays.REAL_DTYPES)[self._precision]
+            right = (arrays.COMPLEX_DTYPES if is_complex else arrays.REAL_DTYPES)[PRECISIONS.index(self._precision)]
             raise InvalidType(f"dtype is {self.dtype}, but kind {kind!r} transforms {right} (dtype is real space's)")
         self.spectrum_dtype: np.dtype[Any] = np.result_type(self.dtype, 1j) if halves else self.dtype
         """Element type of the spectrum."""
@@ -269,8 +277,8 @@ class Plan:
             spectrum[self.axes[-1]] = spectrum[self.axes[-1]] // 2 + 1
         self.spectrum_shape: tuple[int, ...] = tuple(spectrum)
         """Global shape of the spectrum, without the batch."""
-        self._norm = arrays.norm_code(norm)
-        self.batch: int | None = None if batch is None else arrays.whole(batch, "batch")
+        self._norm = arrays.norm_name(norm)
+        self.batch: int | None = None if batch is None else whole(batch, "batch")
         """Length of the arrays' first axis, or None if they have no such axis."""
         if self.batch is not None and self.batch < 1:
             raise InvalidArgument(f"batch is {self.batch}; it must be at least 1")
@@ -280,16 +288,17 @@ class Plan:
         if not isinstance(measure_seconds, (int, float)) or not 0 <= measure_seconds <= 1e6:
             raise InvalidArgument(f"measure_seconds is {measure_seconds!r}; it must be 0 (the default) to 1000000")
         self._measure_seconds = float(measure_seconds)
-        self._threads = arrays.whole(threads, "threads")
+        self._threads = whole(threads, "threads")
         if not 0 <= self._threads <= _MOST_THREADS:
             raise InvalidArgument(f"threads is {threads}; it must be 0 (the planner chooses) to {_MOST_THREADS}")
         self._in_place = _flag("in_place", in_place)
-        if self._in_place and (halves or self._output):
+        if self._in_place and (halves or self._output != "natural"):
             raise Unsupported('in_place is for c2c, dct and dst with output="natural"; the arrays differ otherwise')
         self._own_output = _flag("own_output", own_output)
         if self._own_output and self._in_place:
             raise InvalidArgument("in_place overwrites your array and own_output fills the plan's; ask for one")
         self._engine, self._exchange = _name("engine", engine), _name("exchange", exchange)
+        self._method = _name("method", method)
         self._grid: tuple[int, ...] = () if grid is None else grid_of(grid)
         if self._ranks is None and math.prod(self._grid) != 1:
             raise InvalidArgument(f"grid is {self._grid}, but without comm= there is one rank")
@@ -318,7 +327,7 @@ class Plan:
             count.append(max(0, stop - first))
         return start, count
 
-    def _plan(self, direction: int) -> CorePlan:
+    def _plan(self, direction: str) -> CorePlan:
         """The C plan of a direction, made when it is first needed. Then collective."""
         with self._lock:
             plan = self._plans.get(direction)
@@ -361,30 +370,30 @@ class Plan:
         return self._make(BACKWARD, (), forward.input_part[:2], forward.output_part[:2])
 
     def _make(
-        self, direction: int, grid: Sequence[int], real_box: _BoxLists | None, spectrum_box: _BoxLists | None
+        self, direction: str, grid: Sequence[int], real_box: _BoxLists | None, spectrum_box: _BoxLists | None
     ) -> CorePlan:
-        return core.plan(
+        problem = problem_string(
             self.shape,
-            self.axes,
             self._kinds,
-            direction=direction,
-            precision=self._precision,
+            self.axes,
+            direction,
+            self._precision,
             norm=self._norm,
-            batch=1 if self.batch is None else self.batch,
+            batch=self.batch,
+            ranks=self.ranks,
             grid=grid,
+            layout=self._layout,
             output=self._output,
-            real_box=real_box,
-            spectrum_box=spectrum_box,
             threads=self._threads,
             engine=self._engine,
             exchange=self._exchange,
+            method=self._method,
             effort=self._effort,
+            measure_seconds=self._measure_seconds,
             in_place=self._in_place,
             own_output=self._own_output,
-            layout=self._layout,
-            measure_seconds=self._measure_seconds,
-            comm=0 if self._ranks is None else self._ranks.handle,
         )
+        return core.plan(problem, 0 if self._ranks is None else self._ranks.handle, real_box, spectrum_box)
 
     # --- running ---------------------------------------------------------------------------------------------------
 
@@ -414,7 +423,7 @@ class Plan:
     def backward(self, u: AnyArray, out: AnyArray | None = None) -> AnyArray:
         """Spectrum to real space: undoes `forward`. Collective if the plan has a communicator.
 
-        Planned at its first call, so that takes longer.
+        The first call takes longer, because it plans this direction.
 
         Parameters
         ----------
@@ -436,7 +445,7 @@ class Plan:
         """
         return self._run(BACKWARD, "backward", u, out)
 
-    def _run(self, direction: int, name: str, u: AnyArray, out: AnyArray | None) -> AnyArray:
+    def _run(self, direction: str, name: str, u: AnyArray, out: AnyArray | None) -> AnyArray:
         if self._ranks is not None:
             self._ranks.check_open()
         real = (self.input_shape, self.dtype, "real space")
@@ -483,7 +492,7 @@ class Plan:
         asked[...] = result
         return asked
 
-    def _owned(self, direction: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
+    def _owned(self, direction: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
         """The plan's own array for the results of a direction."""
         owned = self._owned_arrays.get(direction)
         if owned is None:
@@ -556,17 +565,17 @@ class Plan:
         return self._plan(_choice("direction", direction, _DIRECTIONS)).explain()
 
     def report(self, direction: str = "forward") -> Report:
-        """What `explain` says, as a dictionary that json can write. Collective as `explain` is."""
+        """What `explain` says, as a dictionary that json can write. Collective when `explain` is."""
         return report_of(self._plan(_choice("direction", direction, _DIRECTIONS)))
 
     def predicted(self, direction: str = "forward", rank: int | None = None) -> Counts:
-        """What one execution costs a rank (by default this one), predicted. Collective as `explain` is."""
-        if rank is not None and not 0 <= arrays.whole(rank, "rank") < self.ranks:
+        """The predicted cost of one execution for a rank (by default this one). Collective when `explain` is."""
+        if rank is not None and not 0 <= whole(rank, "rank") < self.ranks:
             raise InvalidArgument(f"rank is {rank}; the plan has ranks 0 to {self.ranks - 1}")
         return self._plan(_choice("direction", direction, _DIRECTIONS)).predicted(-1, -1 if rank is None else rank)
 
     def counted(self, direction: str = "forward") -> Counts | None:
-        """What the last execution cost this rank, counted; None before the first. Collective as `explain` is."""
+        """The counted cost of the last execution for this rank; None before the first. Collective when `explain` is."""
         return self._plan(_choice("direction", direction, _DIRECTIONS)).counted()
 
     @property
@@ -614,15 +623,15 @@ class Plan:
         Parameters
         ----------
         max_events
-            To make room for, on each rank and for each direction; 0: 65536 (3 MiB). Further ones are dropped.
+            Events to make room for, on each rank and for each direction; 0: 65536 (3 MiB). Further ones are dropped.
         """
 
         def check() -> int:
-            return arrays.whole(max_events, "max_events")
+            return whole(max_events, "max_events")
 
         events = check() if self._ranks is None else self._ranks.agree(check)[self._ranks.rank]
-        for direction in sorted(self._plans):
-            self._plans[direction].trace_start(events)
+        for plan in self._plans.values():  # the forward one first, on all ranks
+            plan.trace_start(events)
         self._traced = set(self._plans)
         self._trace_max_events = events
         try:
@@ -634,7 +643,7 @@ class Plan:
                     plan.trace_stop()
 
     def _traced_plans(self) -> list[CorePlan]:
-        return [self._plans[direction] for direction in sorted(self._traced)]
+        return [plan for direction, plan in self._plans.items() if direction in self._traced]
 
     def trace_events(self) -> list[TraceEvent]:
         """What this rank has recorded in `trace`, both directions, by time. Not collective."""
@@ -648,10 +657,10 @@ class Plan:
     def free(self) -> None:
         """Frees work space and communicators. Collective if the plan has a communicator. The plan is then unusable.
 
-        Without it, a plan on ranks that is garbage-collected is freed when the next one is made on its communicator.
+        A plan on ranks that is garbage-collected instead is freed when the next one is made on its communicator.
         """
-        for direction in sorted(self._plans):
-            self._plans[direction].free()
+        for plan in self._plans.values():
+            plan.free()
         self._serials.clear()
 
     def __enter__(self) -> Plan:
@@ -666,7 +675,7 @@ class Plan:
 
     def __del__(self) -> None:
         ranks = getattr(self, "_ranks", None)
-        if ranks is not None:
+        if ranks is not None and not sys.is_finalizing():  # when nothing can be imported any more
             for direction, serial in self._serials.items():
                 owned = self._owned_arrays.get(direction)
                 if owned is None:

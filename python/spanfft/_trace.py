@@ -11,6 +11,7 @@ Source: the profile is P3's (figures 3 and 4), the shares are P1's stacked bars 
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ._arguments import file_name
 from ._errors import CorruptData, InvalidArgument, IOFailure
 from ._native import core
+from ._whole_files import replaced
 
 if TYPE_CHECKING:
     from ._core import Plan as CorePlan
@@ -155,8 +157,10 @@ def write_captures(path: str | os.PathLike[str], plans: Sequence[CorePlan], rank
 
 def _write(path: str, captures: Sequence[_Capture]) -> None:
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(_document(captures), file, separators=(",", ":"))
+        with replaced(path) as file:
+            text = io.TextIOWrapper(file, "utf-8")
+            json.dump(_document(captures), text, separators=(",", ":"))
+            text.detach()
     except OSError as error:
         raise IOFailure(f"{path} can't be written: {error.strerror}") from error
 

@@ -6,9 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ._arguments import check_callable, count, did_you_mean, file_name, number, text, whole, wholes
@@ -17,6 +15,7 @@ from ._files import Element, element, element_named, folder_list
 from ._formats import Options, Source, Target, open_source, open_target
 from ._memory import available_bytes, parse_bytes
 from ._native import core
+from ._problem import KINDS, NORMS, PRECISIONS, one_word, problem_string
 from ._report import report_of
 from ._trace import check_target, write_captures
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TransformResult", "transform"]
 
-_KINDS = ("c2c", "r2c", "dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4")
-_NORMS = ("backward", "ortho", "forward")
 _ORDERS = ("natural", "exchanged")
 _MIN_MEMORY_BYTES = 1 << 20
 _JOURNAL_AUTO, _JOURNAL_RESUME, _JOURNAL_RESTART = 1, 2, 3  # of the C interface; 0 is none
@@ -73,10 +70,10 @@ class _Task:
     real_shape: tuple[int, ...]
     output_shape: tuple[int, ...]
     axes: tuple[int, ...]
-    kinds: tuple[int, ...]
-    direction: int
-    precision: int
-    norm: int
+    kinds: tuple[str, ...]
+    direction: str
+    precision: str
+    norm: str
     grid: tuple[int, ...]
 
     def common(self) -> str:
@@ -113,7 +110,7 @@ def _prepare(
         raise InvalidArgument(f"axes are {picked}; name at least one, and none twice")
     kinds, backward = _kinds(source, kind, backward, len(picked))
     norm = "backward" if norm is None else norm
-    if norm not in _NORMS:
+    if norm not in NORMS:
         raise InvalidArgument(f'norm is {norm!r}; it can be "backward", "ortho" or "forward"')
     real_shape, output_shape = list(source.shape), list(source.shape)
     halves, is_complex = "r2c" in kinds, "c2c" in kinds or "r2c" in kinds
@@ -145,10 +142,10 @@ def _prepare(
         tuple(real_shape),
         tuple(output_shape),
         picked,
-        tuple(_KINDS.index(name) for name in kinds),
-        1 if backward else 0,
-        precision,
-        _NORMS.index(norm),
+        tuple(kinds),
+        "backward" if backward else "forward",
+        PRECISIONS[precision],
+        norm,
         () if grid is None else wholes(grid, "grid"),
     )
 
@@ -208,8 +205,8 @@ def _kinds(source: Source, kind: str | Sequence[str] | None, backward: bool, nax
     if names == ["c2r"]:
         names, backward = ["r2c"], True
     for name in names:
-        if name not in _KINDS:
-            known = (*_KINDS[:2], "c2r", *_KINDS[2:])
+        if name not in KINDS:
+            known = (*KINDS[:2], "c2r", *KINDS[2:])
             raise InvalidArgument(f"kind is {name!r}; it can be {', '.join(known)}{did_you_mean(name, known)}")
     if len(names) == 1:
         names = ["c2c"] * (naxes - 1) + names if names == ["r2c"] else names * naxes
@@ -284,8 +281,8 @@ def transform(
 ) -> TransformResult:
     """Transforms an array on disk that need not fit into memory. Collective if `comm` is given.
 
-    The input is left as it was, unless `in_place`; the output appears under its name only when it is whole, and
-    replaces what was there. With `comm` each rank reads and writes its own box of the files.
+    The input is not changed, unless `in_place`; the output appears under its name only when it is whole, and
+    replaces a file that was there. With `comm` each rank reads and writes its own box of the files.
 
     Parameters
     ----------
@@ -293,36 +290,37 @@ def transform(
         A .npy file (C order, native floating-point or complex numbers), or with `dtype` a raw one; "file.h5:/dataset"
         (HDF5); a folder with a Zarr array; PRESTO's .dat (with its .inf) or .fft. See docs/howto/formats.md.
     output
-        Written as its name says: .npy, .h5, .zarr, PRESTO's .fft or .dat; else raw. None with `in_place`.
+        The output, in the format that its name says: .npy, .h5, .zarr, PRESTO's .fft or .dat; else raw. None with
+        `in_place`.
     in_place
         The output takes the input's place in its file, whose other bytes stay: for kinds whose output is as large as
         their input (c2c, DCT, DST). Needs `journal`, scratch as large as the array, and one process. A run that ends
-        early may leave a file that is neither; going on makes it whole (docs/howto/in-place.md).
+        early may leave a file that holds neither input nor output; `resume` completes it (docs/howto/in-place.md).
     kind
         "c2c", "r2c", "c2r", "dct1" to "dct4", "dst1" to "dst4", or one a transformed axis. Default: r2c for real
         input, c2c for complex.
     backward
-        The inverse transform.
+        True: the inverse transform.
     axes
         The axes to transform, or one; by default all.
     norm
         "backward", "ortho" or "forward", as in numpy; "ortho" makes DCT and DST orthogonal, as in scipy.
     memory
-        What each process may use, such as "256MiB" or bytes; the program and its libraries come on top, up to
-        64 MiB. Default: half of what is free.
+        The budget of each process, such as "256MiB" or a number of bytes; the program and its libraries take memory
+        beyond it, up to 64 MiB. Default: half of the free memory.
     scratch
-        Folder for intermediate data, or several, a disk each ideally: the data is striped over them. Default: the
-        output's.
+        Folder for intermediate data, or several, ideally on a disk each: the data is striped over them. Default: the
+        output's folder.
     dtype, shape, offset
         Of a raw input: element type, shape (default: one axis), bytes before the array.
     dataset
-        Of HDF5 files whose name says none. Default: the only one of the input; "/data" of the output.
+        The dataset of HDF5 files whose name gives none. Default: the only one of the input; "/data" of the output.
     chunks
-        Of a Zarr or HDF5 output, elements along each axis. Default: Zarr the input's, else 16 MiB; HDF5 none, or with
-        `compression` 16 MiB.
+        Elements of a chunk along each axis, for a Zarr or HDF5 output. Default: for Zarr the input's, or else 16 MiB;
+        for HDF5 no chunks, or with `compression` 16 MiB.
     compression
-        Of a Zarr or HDF5 output's chunks, by the format's library: "gzip", or with a level "gzip:4"; Zarr also "zstd"
-        and "blosc", HDF5 "lzf". Default: none.
+        How the format's library compresses chunks of a Zarr or HDF5 output: "gzip", or with a level "gzip:4"; Zarr also
+        has "zstd" and "blosc", HDF5 "lzf". Default: none.
     real_length
         For c2r: length of the last transformed axis of the result. Default: the even one.
     threads, engine, exchange, grid
@@ -330,47 +328,49 @@ def transform(
     io
         Who reads and writes: "uring", "threads" or "auto". Default: the environment's SPANFFT_IO, else "auto".
     method
-        Forces a way to do it, such as "two_pass" or "superlevels"; see docs/out-of-core.md.
+        Forces a solver, such as "two_pass" or "superlevels"; see docs/out-of-core.md.
     order
-        "natural", or "exchanged": a long c2c may leave its spectrum as its last sweep finds it, which saves requests
-        and memory; a note of the report then says in which order.
+        "natural", or "exchanged": a long c2c may leave its spectrum transposed, as its last sweep computes it, which
+        saves requests and memory; a note of the report then gives the order.
     window
         What the input is multiplied by along the last of `axes`: "hann", "hamming", "blackman", "nuttall",
         "blackmanharris", "flattop" or "kaiser:BETA"; periodic, as scipy.signal.get_window gives it.
     scale
-        The output is multiplied by it, besides `norm`.
+        The output is multiplied by it, in addition to `norm`.
     power
         Stores abs(x)**2 of each element of the output, as real numbers.
     output_dtype
-        What the output holds, if not what is computed: "complex64" of complex128, "float32" for `power`, ...
+        The type of the output's elements, if it is not the computed type: "complex64" instead of complex128, "float32"
+        for `power`, ...
     on_input
         `on_input(block, index)` changes a block of the input, before the window. `block` is a 1-D array, a contiguous
-        run of the input in C order, and `index` the place of its first element in it: `np.unravel_index(index, shape)`
-        where it has several axes. Each element is passed once, in no order, in blocks of any length (a MiB or so),
-        by one thread of the library at a time, which is not the caller's. The block must not be kept.
+        run of the input in C order, and `index` the flat index of its first element; `np.unravel_index(index, shape)`
+        gives the indices where there are several axes. Each element is passed once, in no order, in blocks of any
+        length (a MiB or so), by one thread of the library at a time, which is not the caller's. The block must not be
+        kept.
     on_output
         The same for the output, before `power` and the conversion to `output_dtype`. It changes the block in place and
-        returns None, or returns an array of the block's shape, which is stored as it is, as `output_dtype`.
+        returns None, or returns an array of the block's shape, which is stored unchanged as `output_dtype`.
     callback_name
         What the callbacks do, such as "whiten 2": with a name there is a journal for runs that have callbacks. A run
-        that goes on gives them only the blocks that are not done, and must have the same name; so they must depend on
-        the block and its index alone, and need another name when they change.
+        that goes on gives them only the blocks that are not done, and must have the same name; so their results must
+        depend on the block and its index alone, and they need another name when they change.
     comm
         mpi4py communicator whose ranks share the work. All must call with the same arguments.
     progress
         Called now and then with (bytes done, bytes in all); returning False stops the run.
     trace
         A file for what each rank did when, as `write_trace` writes it. Recording takes 3 MiB beyond `memory`, and
-        writing the file what its text takes.
+        writing takes as much memory as the file's text.
     journal
         Keep a journal, so that a run that is killed or stopped can go on (docs/howto/resume.md). A run that fails then
         leaves hidden files beside the output and in `scratch`. A note of the report says for which plans there is none.
     resume
-        None: go on with an unfinished run from this input to this output, with the same `scratch`, if there is one,
-        within its memory where `memory` is not given. True: it is an error if there is none. False: throw it away and
-        begin anew.
+        None: go on with an unfinished run from this input to this output, with the same `scratch`, if there is one; it
+        keeps its budget if `memory` is not given. True: the same, but it is an error if there is none. False: throw
+        it away and begin anew.
     checksums
-        Verify what one sweep hands to the next through the disk.
+        Verify the data that one sweep writes to disk and the next reads.
     dry_run
         Plan only: `explain` and `report` of the result say what would be done. Nothing is written.
 
@@ -385,7 +385,7 @@ def transform(
     CallbackFailed
         A callback raised an exception, which is the cause of this one; on all ranks.
     Interrupted, KeyboardInterrupt
-        When stopped; what is left behind with a journal, the sentence says.
+        When stopped; the sentence says what a journal keeps.
     """
     start = time.perf_counter()
     if order not in _ORDERS:
@@ -405,6 +405,8 @@ def transform(
         ranks = ranks_of(comm)
 
     def prepare() -> tuple[_Task, int | None]:
+        for name, word in words.items():
+            one_word(name, word or "")
         options = Options(
             dtype,
             None if shape is None else wholes(shape, "shape"),
@@ -423,7 +425,16 @@ def transform(
     if ranks is None:
         task, given = prepare()
     else:
-        task, given = ranks.agree(prepare, lambda found: (found[0].common(), found[1]))[ranks.rank]
+        mine: list[tuple[_Task, int | None]] = []  # a task may hold functions, which can't be sent
+
+        def in_words() -> tuple[str, int | None]:
+            mine.append(prepare())
+            given = [name for name, block in (("on_input", on_input), ("on_output", on_output)) if block is not None]
+            callbacks = " and ".join(given) or "none"
+            return f"{mine[0][0].common()}, block callbacks: {callbacks}", mine[0][1]
+
+        ranks.agree(in_words, lambda found: found)
+        task, given = mine[0]
     source, target = task.source, task.target
     folders = folder_list(scratch)
     if callback_name is not None and on_input is None and on_output is None:
@@ -436,37 +447,32 @@ def transform(
     if mode in (_JOURNAL_AUTO, _JOURNAL_RESUME) and given is None and ranks is None:
         given, threads = _as_unfinished(source.path, source.offset_bytes, target.path, folders, threads)
     memory_bytes = _budget(None, ranks) if given is None else given
-    plan_by = partial(
-        core.plan,
+    problem = problem_string(
         task.real_shape,
-        task.axes,
         task.kinds,
-        direction=task.direction,
-        precision=task.precision,
+        task.axes,
+        task.direction,
+        task.precision,
         norm=task.norm,
+        ranks=1 if ranks is None else ranks.size,
         grid=task.grid,
-        output=_ORDERS.index(order),
+        output=order,
+        memory=memory_bytes,
+        disks=len(folders) or 1,
         threads=threads,
         engine=engine,
         exchange=exchange,
-        memory_bytes=memory_bytes,
         io=io,
-        disks=len(folders),
+        method=method,
+        window=window,
+        scale=scale,
+        store=task.result.name if output_dtype is not None else None,
+        power=bool(power),
+        reads_once=on_input is not None,
         input_chunk=source.chunk,
         output_chunk=target.chunk,
-        scale=scale,
-        window=window,
-        store=task.result.name if output_dtype is not None else None,
-        power=power,
-        comm=0 if ranks is None else ranks.handle,
     )
-    plan = plan_by(method=method)
-    halves_read = task.source.element.is_complex and not task.computed.is_complex
-    in_a_file = source.read is None  # what is chunked has its work done on its way into a file
-    if on_input is not None and halves_read and in_a_file and method is None and plan.solver == "many_passes":
-        # It reads some elements of half a spectrum twice, and a callback is to have each once.
-        with suppress(Unsupported, OutOfMemory):
-            plan = plan_by(method="two_pass")
+    plan = core.plan(problem, 0 if ranks is None else ranks.handle)
     if target.write is not None and not folders:
         folders = [os.path.dirname(target.path) or "."]
     writes = ranks is None or ranks.rank == 0

@@ -68,7 +68,7 @@ def tune(problem: str, *, seconds: float = 0, comm: Comm | None = None) -> Tuned
     words = [word for word in problem.split() if not word.startswith("effort=")]
     if seconds:
         words = [word for word in words if not word.startswith("measure_seconds=")] + [f"measure_seconds={seconds:g}"]
-    plan = core.parse(" ".join([*words, "effort=tune"]), _handle(comm))
+    plan = core.plan(" ".join([*words, "effort=tune"]), _handle(comm))
     chosen, notes = plan.problem, plan.notes
     plan.free()
     keys = ("grid", "exchange", "engine", "threads")
@@ -110,7 +110,7 @@ def tuning_records() -> list[dict[str, object]]:
 
 
 def forget_tuning(problem: str | None = None) -> int:
-    """Takes the records of a problem, or all, out of the store. Nothing else ever does.
+    """Removes the records of a problem, or all, from the store. Nothing else removes records.
 
     Returns
     -------
@@ -135,14 +135,14 @@ def probe(
     comm
         mpi4py communicator; None: this process alone, which measures memory and engines only.
     seconds
-        About the most that it takes; 0: 40.
+        About the longest time that it takes; 0: 40.
     quick
         Two message sizes, few runs, no engines: rough figures in a second or two.
     store
         Keep the figures for later plans.
     disk
-        A folder on the disk that transforms of files will use: it is measured too, by rank 0, with two scratch files,
-        together 1 GiB (quick: 128 MiB), that are gone afterwards. None: built-in figures of a disk.
+        A folder on the disk that transforms of files will use: it is measured too, by rank 0, with two scratch files of
+        together 1 GiB (quick: 128 MiB), which it removes. None: built-in figures of a disk.
 
     Returns
     -------

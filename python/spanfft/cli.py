@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _cli_measure, _cli_permute, _cli_streams
 from ._arguments import did_you_mean
-from ._cli_arguments import amount, axes, count, folders, size, sizes
+from ._cli_arguments import amount, axes, count, folders, problem_keys_help, size, sizes
 from ._errors import Error, InternalError, InvalidArgument, IOFailure, MPIError, NoSpace, OutOfMemory, exit_code
 from ._memory import bytes_string
+from ._whole_files import replaced
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -59,6 +60,10 @@ class _Parser(argparse.ArgumentParser):
     """Errors as exceptions, with the nearest known word. `of_command` has the parsers of the commands."""
 
     of_command: Mapping[str, _Parser]
+    more_help: Callable[[], str] | None = None  # what help ends with; asked for only then
+
+    def format_help(self) -> str:
+        return super().format_help() + ("" if self.more_help is None else f"\n{self.more_help()}")
 
     def error(self, message: str) -> NoReturn:
         raise InvalidArgument(f"{message} (see {self.prog} --help)")
@@ -101,9 +106,9 @@ def _parser() -> _Parser:
         "with --dtype raw.\nUnder mpiexec, ranks share the work: mpiexec -n 4 spanfft transform in.npy out.npy",
     )  # fmt: skip
     t.add_argument("input", metavar="INPUT")
-    t.add_argument("output", metavar="OUTPUT", nargs="?", help="as its name says, else raw")
+    t.add_argument("output", metavar="OUTPUT", nargs="?", help="the file to write, in the format of its name, else raw")
     t.add_argument("--in-place", action="store_true", help="instead of an output: overwrite the array in INPUT, "
-                   "of a kind whose output is as large, with scratch of its size or more, and a journal")  # fmt: skip
+                   "for kinds with output of that size; needs as much scratch or more, and a journal")  # fmt: skip
     t.add_argument("--kind", help="c2c, r2c, c2r, dct1..dct4, dst1..dst4, or a comma list; default: r2c for real "
                    "input, c2c for complex")  # fmt: skip
     t.add_argument("--backward", action="store_true", help="the inverse transform")
@@ -111,17 +116,17 @@ def _parser() -> _Parser:
     t.add_argument("--norm", choices=("backward", "ortho", "forward"), default="backward",
                    help="which direction carries 1/N; ortho makes DCT, DST orthogonal (default: backward)")  # fmt: skip
     t.add_argument("--order", choices=("natural", "exchanged"), default="natural", help="exchanged: leave a long c2c "
-                   "as its last sweep finds it, and say how that is (default: natural)")  # fmt: skip
-    t.add_argument("--memory", type=amount, metavar="M", help="what each process may use, such as 256MiB; default: "
-                   "that of the run that goes on, else half of what is free")  # fmt: skip
+                   "transposed, as its last sweep computes it, and say how (default: natural)")  # fmt: skip
+    t.add_argument("--memory", type=amount, metavar="M", help="the budget of each process, such as 256MiB; default: "
+                   "that of a run that goes on, else half of the free memory")  # fmt: skip
     t.add_argument("--scratch", type=folders, metavar="DIR,DIR", help="folder for intermediate data, or several on "
                    "different disks, over which it is striped; default: the output's (in place: input's)")  # fmt: skip
     t.add_argument("--window", metavar="W", help="multiply the input by it along the last of the axes: hann, hamming, "
                    "blackman, nuttall, blackmanharris, flattop, kaiser:BETA")  # fmt: skip
-    t.add_argument("--scale", type=float, default=1.0, metavar="X", help="multiply the output by X, besides --norm")
+    t.add_argument("--scale", type=float, default=1.0, metavar="X", help="multiply the output also by X")
     t.add_argument("--power", action="store_true", help="write |x|^2 of the output, as real numbers")
-    t.add_argument("--output-dtype", metavar="TYPE", help="what the output holds, if not what is computed: float32 "
-                   "with --power, complex64 of complex128, ...")  # fmt: skip
+    t.add_argument("--output-dtype", metavar="TYPE", help="type of the output, if not the computed one: float32 "
+                   "with --power, complex64 instead of complex128, ...")  # fmt: skip
     t.add_argument(
         "--io", choices=("auto", "uring", "threads"), help="who reads and writes; default: SPANFFT_IO, else chosen"
     )
@@ -133,11 +138,11 @@ def _parser() -> _Parser:
     journal.add_argument("--no-journal", action="store_false", dest="journal",
                          help="a run that is killed can't go on, and leaves nothing")  # fmt: skip
     t.add_argument("--no-checksums", action="store_false", dest="checksums",
-                   help="don't verify what one sweep hands to the next through the disk")  # fmt: skip
+                   help="don't verify the data that one sweep writes and the next reads")  # fmt: skip
     t.add_argument("--dtype", help="of a raw input: float32, float64, complex64, complex128, ...")
     t.add_argument("--shape", type=sizes, metavar="NxM", help="of a raw input; default: one axis")
     t.add_argument("--offset", type=size, metavar="BYTES", help="of the array in a raw input")
-    t.add_argument("--dataset", metavar="NAME", help="of HDF5 files whose name says none; default: the input's only "
+    t.add_argument("--dataset", metavar="NAME", help="dataset, if no HDF5 name gives one; default: the input's only "
                    "one, /data of the output")  # fmt: skip
     t.add_argument("--chunks", type=sizes, metavar="NxM", help="of a Zarr or HDF5 output; default: Zarr the "
                    "input's, else 16 MiB; HDF5 none, or with --compression 16 MiB")  # fmt: skip
@@ -165,6 +170,7 @@ def _parser() -> _Parser:
         description="Prints the steps of the plan for PROBLEM, such as: r2c 256x256x256 forward double, with "
         "predicted flops, messages and bytes between ranks, bytes read and written, sweeps and peak memory.",
     )  # fmt: skip
+    p.more_help = problem_keys_help
     p.add_argument("problem", nargs="+", metavar="PROBLEM")
     p.add_argument("--ranks", type=count, metavar="P", help="plan for P ranks")
     p.add_argument(
@@ -185,7 +191,7 @@ def _parser() -> _Parser:
         description="Measures memory, local engines and, under mpiexec, every exchange strategy over message sizes, in "
         "under a minute.\nPlans on as many ranks use the figures from then on.", formatter_class=formatter,
     )  # fmt: skip
-    b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the most that it takes; default: 40")
+    b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the longest time; default: 40")
     b.add_argument("--quick", action="store_true", help="rough figures in a second or two")
     b.add_argument(
         "--disk",
@@ -200,7 +206,7 @@ def _parser() -> _Parser:
     u = commands.add_parser(
         "tune", help="time the best ways to do a transform, and remember the fastest", allow_abbrev=False,
         description="Times candidates (grids, strategies, engines) for each PROBLEM and stores the winner, which plans "
-        "use from then on.\nUnder mpiexec on all ranks. The store only gains; --forget alone takes something away.",
+        "use from then on.\nUnder mpiexec on all ranks. Only --forget removes results from the store.",
         formatter_class=formatter,
     )  # fmt: skip
     u.add_argument(
@@ -210,7 +216,7 @@ def _parser() -> _Parser:
     u.add_argument("--list", action="store_true", help="print what is stored")
     u.add_argument("--export", metavar="FILE", help="write what is stored to FILE")
     u.add_argument("--import", metavar="FILE", dest="import_", help="add what FILE holds")
-    u.add_argument("--forget", metavar="PROBLEM", help="take a problem's results away; all: everything")
+    u.add_argument("--forget", metavar="PROBLEM", help="remove a problem's results; all: everything")
     u.add_argument("--json", action="store_true", help="print results as JSON")
 
     i = commands.add_parser("info", help="versions, MPI, engines, processor, memory", allow_abbrev=False)
@@ -446,8 +452,8 @@ def _read(path: str) -> str:
 
 def _write(path: str, text: str) -> None:
     try:
-        with open(path, "w") as file:
-            file.write(text)
+        with replaced(path) as file:
+            file.write(text.encode())
     except OSError as error:
         raise IOFailure(f"can't write {path}: {error}") from None
 

@@ -42,6 +42,19 @@ nb::list engines() {
     return all;
 }
 
+// (name, values, default, help) of each; values of a flag are "".
+nb::list problem_keys() {
+    nb::list all;
+    const int n = spanfft_problem_key_count();
+    for (int i = 0; i < n; ++i) {
+        spanfft_problem_key key{};
+        key.size = sizeof key;
+        check(spanfft_problem_key_info(i, &key));
+        all.append(nb::make_tuple(key.name, key.values, key.fallback, key.help));
+    }
+    return all;
+}
+
 }  // namespace
 
 }  // namespace spanfft::python
@@ -68,6 +81,7 @@ NB_MODULE(_core, m) {
     bind_plans(m);
     bind_permute(m);
     bind_disks(m);
+    bind_small_calls(m);
     m.def("tuning_path", [] { return text_of(&spanfft_tuning_path); });
     m.def("tuning_export", [] { return text_of(&spanfft_tuning_export); });
     m.def(
@@ -94,6 +108,7 @@ NB_MODULE(_core, m) {
             return take(canonical);
         },
         "problem"_a);
+    m.def("problem_keys", &problem_keys);
     m.def("engines", &engines);
     m.def("engine_search", [](const std::string& folder) { check(spanfft_engine_search(folder.c_str())); }, "folder"_a);
     m.def("version", [] { return std::string(spanfft_version()); });

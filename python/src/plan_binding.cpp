@@ -1,4 +1,4 @@
-// Plans: spanfft_plan as the class Plan, and the three ways to make one.
+// Plans: spanfft_plan as the class Plan, and the two ways to make one.
 //
 // Method: every call that may take long releases the GIL. Arrays come in through the buffer protocol, so this module
 // needs no NumPy, and a file transform starts without it.
@@ -326,71 +326,17 @@ spanfft_box make_box(const Box& box) {
     return b;
 }
 
-PyPlan* make_plan(const Extents& shape, const std::vector<int>& axes, const std::vector<int>& kinds, int direction,
-                  int precision, int norm, int64_t batch, const Extents& grid, int output,
-                  const std::optional<Box>& real_box, const std::optional<Box>& spectrum_box, int threads,
-                  const std::optional<std::string>& engine, const std::optional<std::string>& exchange, int effort,
-                  bool in_place, bool own_output, int64_t memory_bytes, int layout, double measure_seconds,
-                  const std::optional<std::string>& io, const std::optional<std::string>& method, int disks,
-                  const Extents& input_chunk, const Extents& output_chunk, double scale,
-                  const std::optional<std::string>& window, const std::optional<std::string>& store, bool power,
-                  uintptr_t comm) {
-    if (shape.size() > SPANFFT_MAX_NDIM || axes.size() > SPANFFT_MAX_NDIM || kinds.size() != axes.size()) {
-        fail(SPANFFT_UNSUPPORTED, "an array of " + std::to_string(shape.size()) + " axes; spanfft has plans for 1 to " +
-                                      std::to_string(SPANFFT_MAX_NDIM));
-    }
-    spanfft_problem problem;
-    spanfft_problem_init(&problem, static_cast<int>(shape.size()), shape.data());
-    problem.naxes = static_cast<int32_t>(axes.size());
-    std::copy(axes.begin(), axes.end(), problem.axes);
-    std::copy(kinds.begin(), kinds.end(), problem.kinds);
-    problem.direction = direction;
-    problem.precision = precision;
-    problem.norm = norm;
-    problem.batch = batch;
-    problem.ngrid = static_cast<int32_t>(grid.size());
-    fill(problem.grid, grid, "grid");
-    problem.output = output;
+// From a problem string, and this rank's own boxes where the string has none.
+PyPlan* make_plan(const std::string& text, uintptr_t comm, const std::optional<Box>& real_box,
+                  const std::optional<Box>& spectrum_box) {
     spanfft_box real{}, spectrum{};
-    if (real_box) {
-        real = make_box(*real_box);
-        problem.real_box = &real;
-    }
-    if (spectrum_box) {
-        spectrum = make_box(*spectrum_box);
-        problem.spectrum_box = &spectrum;
-    }
-    problem.threads = threads;
-    problem.engine = engine ? engine->c_str() : nullptr;
-    problem.exchange = exchange ? exchange->c_str() : nullptr;
-    problem.effort = effort;
-    problem.in_place = in_place ? 1 : 0;
-    problem.own_output = own_output ? 1 : 0;
-    problem.memory_bytes = memory_bytes;
-    problem.layout = layout;
-    problem.measure_seconds = measure_seconds;
-    problem.io = io ? io->c_str() : nullptr;
-    problem.method = method ? method->c_str() : nullptr;
-    problem.disks = disks;
-    fill(problem.input_chunk, input_chunk, "input_chunk");
-    fill(problem.output_chunk, output_chunk, "output_chunk");
-    problem.scale = scale;
-    problem.window = window ? window->c_str() : nullptr;
-    problem.store = store ? store->c_str() : nullptr;
-    problem.power = power ? 1 : 0;
+    if (real_box) real = make_box(*real_box);
+    if (spectrum_box) spectrum = make_box(*spectrum_box);
     spanfft_plan* plan = nullptr;
     {
         nb::gil_scoped_release no_gil;
-        check(spanfft_plan_create(&problem, reinterpret_cast<spanfft_comm*>(comm), &plan));
-    }
-    return new PyPlan(plan, comm != 0);
-}
-
-PyPlan* parse_plan(const std::string& text, uintptr_t comm) {
-    spanfft_plan* plan = nullptr;
-    {
-        nb::gil_scoped_release no_gil;
-        check(spanfft_plan_parse(text.c_str(), reinterpret_cast<spanfft_comm*>(comm), &plan));
+        check(spanfft_plan_parse_boxes(text.c_str(), real_box ? &real : nullptr, spectrum_box ? &spectrum : nullptr,
+                                       reinterpret_cast<spanfft_comm*>(comm), &plan));
     }
     return new PyPlan(plan, comm != 0);
 }
@@ -405,6 +351,8 @@ PyPlan* imagine_plan(const std::string& text, const std::optional<std::string>& 
 }
 
 }  // namespace
+
+spanfft_plan* handle_of(nb::handle plan) { return nb::cast<const PyPlan&>(plan).get(); }
 
 void bind_plans(nb::module_& m) {
     nb::class_<PyPlan>(m, "Plan")
@@ -447,15 +395,8 @@ void bind_plans(nb::module_& m) {
         .def("predicted", &PyPlan::predicted, "index"_a = -1, "rank"_a = -1)
         .def("counted", &PyPlan::counted, "index"_a = -1);
 
-    m.def("plan", &make_plan, nb::rv_policy::take_ownership, "shape"_a, "axes"_a, "kinds"_a, nb::kw_only(),
-          "direction"_a, "precision"_a, "norm"_a, "batch"_a = 1, "grid"_a = Extents{}, "output"_a = 0,
-          "real_box"_a.none() = nb::none(), "spectrum_box"_a.none() = nb::none(), "threads"_a = 0,
-          "engine"_a.none() = nb::none(), "exchange"_a.none() = nb::none(), "effort"_a = 0, "in_place"_a = false,
-          "own_output"_a = false, "memory_bytes"_a = 0, "layout"_a = 0, "measure_seconds"_a = 0.0,
-          "io"_a.none() = nb::none(), "method"_a.none() = nb::none(), "disks"_a = 0, "input_chunk"_a = Extents{},
-          "output_chunk"_a = Extents{}, "scale"_a = 1.0, "window"_a.none() = nb::none(), "store"_a.none() = nb::none(),
-          "power"_a = false, "comm"_a = 0);
-    m.def("parse", &parse_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0);
+    m.def("plan", &make_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0,
+          "real_box"_a.none() = nb::none(), "spectrum_box"_a.none() = nb::none());
     m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a, "machine"_a.none() = nb::none(),
           "ranks_per_node"_a = 0);
 }

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
@@ -59,6 +61,18 @@ int report(Body body) {
     } catch (const std::exception& failure) {
         return report_status(Status(Code::internal, failure.what()));
     }
+}
+
+// Copies as much of `value` as the caller's struct is long, and keeps its size field.
+template <class Struct>
+Status give(const Struct& value, Struct* target) {
+    if (!target) return error(Code::invalid_argument, "the result is NULL; pass where it shall go");
+    const size_t size = target->size;
+    if (size < sizeof(size_t) || size > 4096)
+        return error(Code::invalid_argument, "the struct's size field is ", size, "; set it to sizeof first");
+    std::memcpy(target, &value, std::min(size, sizeof value));
+    target->size = size;
+    return Status();
 }
 
 }  // namespace spanfft

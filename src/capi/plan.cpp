@@ -7,6 +7,7 @@
 
 #include "capi/handles.hpp"
 #include "capi/problem.hpp"
+#include "engine/trust.hpp"
 #include "exec/tune.hpp"
 #include "plan/knowledge.hpp"
 #include "plan/machine_file.hpp"
@@ -49,10 +50,42 @@ void note_windows(Plan& plan, const Executor& executor) {
     if (const std::string note = executor.window_note(); !note.empty()) plan.notes.push_back(note);
 }
 
+// Whether engines are put to the test for this problem (engine/trust.hpp): elsewhere than at powers of two.
+bool asks_for_trust(const Problem& problem) {
+    for (size_t i = 0; i < problem.axes.size(); ++i) {
+        if (largest_prime_factor(problem.logical_length(i)) > kSmoothPrime) return true;
+    }
+    return false;
+}
+
+// Collective. The first rank of each node plans first and hands on what it found out about engines; else each of a
+// node's ranks would make the same checks.
+Result<std::unique_ptr<Plan>> plan_by_node(const Problem& problem, const Knowledge& knowledge, Comm& comm) {
+    if (comm.size() == 1 || !asks_for_trust(problem)) return plan_knowing(knowledge, problem);
+    const Topology& topology = knowledge.machine.topology;
+    std::vector<int> ranks;
+    for (int rank = 0; rank < comm.size(); ++rank) {
+        if (topology.node_of(rank) == topology.node_of(comm.rank())) ranks.push_back(rank);
+    }
+    auto node = comm.group(ranks);
+    SPANFFT_TRY(agree(comm, node.status()));
+    if (ranks.size() == 1) return plan_knowing(knowledge, problem);
+    if (comm.rank() != ranks.front()) {
+        std::string known;
+        SPANFFT_TRY(broadcast_text(*node.value(), known));
+        learn_trust(known);
+        return plan_knowing(knowledge, problem);
+    }
+    auto planned = plan_knowing(knowledge, problem);
+    std::string known = print_trust();
+    SPANFFT_TRY(broadcast_text(*node.value(), known));
+    return planned;
+}
+
 // Collective. Ranks plan alone, from the same figures; this finds the machine whose ranks did not come to the same
 // plan.
 Result<std::shared_ptr<Plan>> plan_alike(const Problem& problem, const Knowledge& knowledge, Comm& comm) {
-    auto planned = plan_knowing(knowledge, problem);
+    auto planned = plan_by_node(problem, knowledge, comm);
     SPANFFT_TRY(agree(comm, planned.status()));
     std::shared_ptr<Plan> plan = std::move(planned).value();
     SPANFFT_TRY(agree_on_text(comm, "plan", plan->problem.print()));
@@ -205,8 +238,20 @@ int spanfft_plan_create(const spanfft_problem* problem, spanfft_comm* comm, span
 }
 
 int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft_plan** plan) {
-    return report(
-        [&] { return create(parse(text, size_of(comm)), nullptr, nullptr, comm ? comm->comm.get() : nullptr, plan); });
+    return spanfft_plan_parse_boxes(text, nullptr, nullptr, comm, plan);
+}
+
+int spanfft_plan_parse_boxes(const char* text, const spanfft_box* real_box, const spanfft_box* spectrum_box,
+                             spanfft_comm* comm, spanfft_plan** plan) {
+    return report([&] {
+        auto parsed = parse(text, size_of(comm));
+        const bool twice = parsed.ok() && ((real_box && !parsed.value().real_boxes.empty()) ||
+                                           (spectrum_box && !parsed.value().spectrum_boxes.empty()));
+        if (twice)
+            parsed = error(Code::invalid_argument, "boxes are given twice, in '", text, "' and by this rank; ",
+                           "give them once");
+        return create(std::move(parsed), real_box, spectrum_box, comm ? comm->comm.get() : nullptr, plan);
+    });
 }
 
 int spanfft_plan_imagine(const char* text, spanfft_plan** plan) {

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "plan/problem_keys.hpp"
+
 using namespace spanfft;
 
 namespace spanfft {
@@ -77,6 +79,7 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     if (c.scale != 0) p.factor = c.scale;
     p.window = c.window ? c.window : "";
     p.power = c.power != 0;
+    p.reads_once = c.reads_once != 0;
     if (c.store) {
         SPANFFT_ASSIGN(p.store, parse_elem(c.store));
     }
@@ -127,6 +130,20 @@ int spanfft_problem_print(const spanfft_problem* problem, int ranks, char** text
         SPANFFT_TRY(p.check());
         *text = copy_text(p.print());
         return Status();
+    });
+}
+
+int spanfft_problem_key_count(void) { return static_cast<int>(problem_keys().size()); }
+
+int spanfft_problem_key_info(int index, spanfft_problem_key* key) {
+    return report([&]() -> Status {
+        if (index < 0 || index >= spanfft_problem_key_count()) {
+            return error(Code::invalid_argument, "key ", index, " does not exist; a problem has ",
+                         spanfft_problem_key_count());
+        }
+        const ProblemKey& row = problem_keys()[static_cast<size_t>(index)];
+        return give(spanfft_problem_key{sizeof(spanfft_problem_key), row.name, row.values, row.fallback, row.help},
+                    key);
     });
 }
 

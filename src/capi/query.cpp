@@ -6,23 +6,11 @@
 #include "capi/problem.hpp"
 #include "comm/node_window.hpp"
 #include "engine/engine.hpp"
-#include "plan/passes/pass_step.hpp"
+#include "sweeps/pass_step.hpp"
 
 using namespace spanfft;
 
 namespace {
-
-// Copies as much of `value` as the caller's struct is long, and keeps its size field.
-template <class Struct>
-Status give(const Struct& value, Struct* target) {
-    if (!target) return error(Code::invalid_argument, "the result is NULL; pass where it shall go");
-    const size_t size = target->size;
-    if (size < sizeof(size_t) || size > 4096)
-        return error(Code::invalid_argument, "the struct's size field is ", size, "; set it to sizeof first");
-    std::memcpy(target, &value, std::min(size, sizeof value));
-    target->size = size;
-    return Status();
-}
 
 spanfft_counts to_c(const Counts& counts) {
     return {sizeof(spanfft_counts),
@@ -48,7 +36,9 @@ Patch part_of(const spanfft_plan& plan, const ArrayState& state) {
 
 Status give_box(const spanfft_plan* plan, const ArrayState& state, spanfft_box* box) {
     if (!plan || !box) return error(Code::invalid_argument, "the plan or the box is NULL");
-    if (plan->plan->problem.layout == Division::cyclic && plan->plan->problem.ranks > 1)
+    const auto& grid = state.layout.grid();
+    if (std::any_of(grid.begin(), grid.end(),
+                    [](const GridDim& dim) { return dim.division == Division::cyclic && dim.parts > 1; }))
         return error(Code::unsupported,
                      "the parts of a cyclic layout are no boxes; ask spanfft_plan_input_part or _output_part");
     patch_to_c(part_of(*plan, state), box);

@@ -97,15 +97,6 @@ class Loops {
     index_t run_bytes_;
 };
 
-bool is_contiguous(const StridedPart& part) {
-    index_t stride = part.elem_bytes;
-    for (size_t i = part.dims.size(); i-- > 0;) {
-        if (part.dims[i].count != 1 && part.dims[i].stride_bytes != stride) return false;
-        stride *= part.dims[i].count;
-    }
-    return true;
-}
-
 bool have_one_shape(const StridedPart& a, const StridedPart& b) {
     return a.elem_bytes == b.elem_bytes &&
            std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(),
@@ -156,6 +147,16 @@ index_t scatter_strided(const void* run, const StridedPart& target_part, void* t
     if (target_part.bytes() == 0) return 0;
     return loops_beside_a_run(target_part, false)
         .copy(static_cast<const char*>(run), static_cast<char*>(target) + target_part.offset_bytes);
+}
+
+bool is_contiguous(const StridedPart& part) {
+    if (part.bytes() == 0) return true;
+    index_t stride = part.elem_bytes;
+    for (size_t i = part.dims.size(); i-- > 0;) {
+        if (part.dims[i].count != 1 && part.dims[i].stride_bytes != stride) return false;
+        stride *= part.dims[i].count;
+    }
+    return true;
 }
 
 StridedPart merged(const StridedPart& part) { return loops_of(part, part).as_part(part.offset_bytes); }

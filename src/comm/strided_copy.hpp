@@ -18,6 +18,9 @@ index_t copy_strided(const StridedPart& source_part, const void* source, const S
 index_t gather_strided(const StridedPart& source_part, const void* source, void* run);
 index_t scatter_strided(const void* run, const StridedPart& target_part, void* target);
 
+// Whether it is one run of bytes, or nothing. Allocates nothing.
+bool is_contiguous(const StridedPart& part);
+
 // The part with neighbouring dims joined where they are contiguous, and the innermost contiguous run in elem_bytes:
 // {[4 x 800 B], [10 x 16 B]} of 16 B elements is {[4 x 800 B]} of 160 B runs.
 StridedPart merged(const StridedPart& part);

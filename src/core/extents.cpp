@@ -132,4 +132,18 @@ index_t largest_prime_factor(index_t n) {
     return factors.empty() ? 1 : factors.back();
 }
 
+std::vector<index_t> divisors(index_t n) {
+    std::vector<index_t> all{1};
+    index_t previous = 0, power_from = 0;
+    for (index_t p : prime_factors(n)) {
+        const index_t from = p == previous ? power_from : 0;
+        const auto size = static_cast<index_t>(all.size());
+        for (index_t i = from; i < size; ++i) all.push_back(all[static_cast<size_t>(i)] * p);
+        power_from = size;
+        previous = p;
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
 }  // namespace spanfft

@@ -35,5 +35,6 @@ std::string shape_string(const Extents& shape);  // "256x256x129"
 // Largest prime factor (1 for n <= 1), and all prime factors in rising order.
 index_t largest_prime_factor(index_t n);
 std::vector<index_t> prime_factors(index_t n);
+std::vector<index_t> divisors(index_t n);  // rising, 1 and n among them
 
 }  // namespace spanfft

@@ -17,13 +17,16 @@ void IoQueue::start(IoBatch& batch, bool on_ring) {
     batch.status = Status();
     if (batch.count == 0) return;
     if (batch.trace) batch.start_ns = trace_clock_ns();
+    index_t wanted = on_ring ? 0 : batch.left;  // read now: once it is queued, others change it
     {
         std::lock_guard lock(mutex_);
         assert(queued_ < kMaxBatches);
         batch.active = true;
         queue_[queued_++] = &batch;
+        wanted = std::min<index_t>(wanted, waiting_);
     }
-    if (!on_ring) work_.notify_all();
+    // No more than there are parts: short batches that wake every thread spend more time on that than on themselves.
+    while (wanted-- > 0) work_.notify_one();
 }
 
 // Under the lock.
@@ -60,7 +63,9 @@ bool IoQueue::try_take(bool on_ring, int workers, IoItem& item) {
 bool IoQueue::wait_take(int workers, IoItem& item) {
     std::unique_lock lock(mutex_);
     bool taken = false;
+    ++waiting_;
     work_.wait(lock, [&] { return stop_ || (taken = take(false, workers, item)); });
+    --waiting_;
     return taken;
 }
 

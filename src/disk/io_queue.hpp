@@ -80,6 +80,7 @@ class IoQueue {
     IoBatch* queue_[kMaxBatches] = {};  // oldest first
     int queued_ = 0;
     int busy_[2][kMaxDisks] = {};  // threads, ring: workers on each disk
+    int waiting_ = 0;              // threads in wait_take
     bool stop_ = false;
 };
 

@@ -64,11 +64,6 @@ Status no_lock(int errno_value, const std::string& what) {
 
 namespace {
 
-struct LockedFile {
-    int descriptor = -1;
-    std::string path;
-};
-
 // A new file that this process has locked and that its name leads to.
 Result<LockedFile> create_locked(const std::string& folder, const std::string& stem, const std::string& suffix) {
     for (int attempt = 0; attempt < 100; ++attempt) {
@@ -86,6 +81,14 @@ Result<LockedFile> create_locked(const std::string& folder, const std::string& s
     }
     return error(Code::io_error, "could not lock a new file in ", folder);
 }
+
+}  // namespace
+
+Result<LockedFile> create_partial(const std::string& path) {
+    return create_locked(folder_of(path), name_of(path), kPartialSuffix);
+}
+
+namespace {
 
 // Reserves the blocks where the file system can, so that a full disk shows now and not at 99 %.
 Status reserve(int descriptor, index_t bytes, const std::string& path) {
@@ -212,12 +215,13 @@ std::vector<Demand> scratch_demands(const std::vector<std::string>& folders, con
 }
 
 // The one that is there. whole_bytes: what publish() shortens it to, behind which there is nothing of value any more
-// when it has; < 0: it has not.
+// when it has; < 0: it has not. A power cut after that may leave any part of what reopening makes of it.
 Result<std::unique_ptr<FileStore>> reopen_kept(const std::string& path, index_t whole_bytes, index_t bytes) {
     SPANFFT_ASSIGN(OwnFile file, open_own_file(path, true));
-    if (file.bytes() == whole_bytes && ftruncate(file.descriptor(), marked_bytes(bytes)) != 0)
+    const bool shortened = whole_bytes >= 0 && file.bytes() >= whole_bytes && file.bytes() < marked_bytes(bytes);
+    if (shortened && ftruncate(file.descriptor(), marked_bytes(bytes)) != 0)
         return error_errno(Code::io_error, errno, "could not write " + path);
-    if (file.bytes() != whole_bytes && file.bytes() != marked_bytes(bytes)) {
+    if (!shortened && file.bytes() != marked_bytes(bytes)) {
         return error(Code::corrupt_data, path, " has ", file.bytes(), " bytes, but the run that left it made ",
                      marked_bytes(bytes));
     }
@@ -432,7 +436,7 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
         SPANFFT_ASSIGN(output->store_,
                        kept_file(output->partial_path_, request, request.published ? whole_bytes : -1, bytes));
     } else {
-        SPANFFT_ASSIGN(const LockedFile file, create_locked(folder, name, kPartialSuffix));
+        SPANFFT_ASSIGN(const LockedFile file, create_partial(request.path));
         output->partial_path_ = file.path;  // from here on the destructor removes it
         output->lock_ = file.descriptor;
         SPANFFT_TRY(reserve(file.descriptor, bytes, request.path));
@@ -503,10 +507,7 @@ std::string OutputFile::missing() const {
     return "";
 }
 
-namespace {
-
-// Of a new output: what the umask and the input say; else what the one before had. A group's rights are kept where the
-// file can be given that group.
+// A group's rights are kept where the file can be given that group.
 Status give_mode(int descriptor, const std::string& path, const std::string& input_path) {
     struct stat before, input, now;
     if (fstat(descriptor, &now) != 0) return error_errno(Code::io_error, errno, "could not examine " + path);
@@ -526,8 +527,6 @@ Status give_mode(int descriptor, const std::string& path, const std::string& inp
     if (fchmod(descriptor, mode) == 0 || errno == EPERM || errno == ENOTSUP) return {};
     return error_errno(Code::io_error, errno, "could not set who may read " + path);
 }
-
-}  // namespace
 
 Status OutputFile::publish() {
     const bool longer = !marked_.empty() || store_->size_bytes() > whole_bytes_;

@@ -44,6 +44,17 @@ Result<std::string> behind_links(const std::string& path);
 // A hidden name beside a file, of its own name and `tail`, cut where a name can't be so long.
 std::string hidden_beside(const std::string& path, const std::string& tail);
 
+// A new file of a hidden name beside `path`, locked: remove_stale_files leaves it alone until it is closed.
+struct LockedFile {
+    int descriptor = -1;
+    std::string path;
+};
+Result<LockedFile> create_partial(const std::string& path);
+
+// Who may read a file that will be called `path`: of a new one, whom the umask and the input, if any, allow; else those
+// who could read the one before.
+Status give_mode(int descriptor, const std::string& path, const std::string& input_path);
+
 // Whether they are folders that can be written, and no two the same.
 Status check_scratch_folders(const std::vector<std::string>& folders);
 

@@ -160,6 +160,14 @@ index_t ColumnPanels::total_requests() const {
     return total + (outer - 1) * sum_over_panels(*this, [&](index_t p) { return walked_requests(p); });
 }
 
+index_t ColumnPanels::total_groups(index_t step, index_t lanes) const {
+    return outer * sum_over_panels(*this, [&](index_t p) {
+               const index_t all = group(p, 0).width + (reflected ? group(p, 1).width : 0);
+               if (step == 0) return ceil_div(all, lanes);
+               return all / step * ceil_div(step, lanes) + ceil_div(all % step, lanes);
+           });
+}
+
 Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes, index_t memory_offset_bytes,
                       void* slot) const {
     int which = 0;

@@ -96,6 +96,9 @@ struct ColumnPanels {
     Run run(index_t panel_index, index_t i, index_t file_offset_bytes, index_t memory_offset_bytes, void* slot) const;
     index_t payload_bytes() const;  // of all panels
     index_t total_requests() const;
+    // Groups of at most `lanes` of the columns of all panels, taken `step` columns of a panel at a time; 0: all of
+    // them.
+    index_t total_groups(index_t step, index_t lanes) const;
 };
 
 struct BlockGrid {

@@ -11,9 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "core/caches.hpp"
 #include "core/dtype.hpp"
 #include "core/extents.hpp"
 #include "core/status.hpp"
+#include "engine/rate_table.hpp"
 
 namespace spanfft {
 
@@ -44,8 +46,13 @@ struct LocalSpec {
     std::vector<LoopDim> batch;
     bool in_place = false;  // execute() will be called with in == out
     int threads = 1;
-    long double scale = 1;  // multiplies the result, by engines that do so on the way (Engine::scales)
-    bool measure = false;   // let the engine spend time to find its best plan (at planning only)
+    long double scale = 1;                  // multiplies the result, by engines that do so on the way (Engine::scales)
+    bool measure = false;                   // let the engine spend time to find its best plan (at planning only)
+    Caches caches = cache_sizes();          // this rank's share, by which tiles are cut and stores streamed
+    double memory_bytes_per_second = 19e9;  // copied by one thread of the machine that is planned for
+    // A long line may be planned as two sweeps of short ones, with memory of the plan's own (engine/long_line.hpp): by
+    // callers that count it (EngineForecast::own_bytes).
+    bool sweeps = false;
 };
 
 class LocalFft {
@@ -123,21 +130,27 @@ std::string engine_names();                              // "mkl, fftw, ducc0" f
 // Plans spec on the engine that is named, or, for an empty name, on the one expected to be fastest among those
 // that can do it and are trusted there. `chosen` gets the engine's name, `passed_over` a sentence for each
 // engine that was declined on trust. A forced engine that misses the accuracy rule is an error, not a choice.
+// `rates`: of the machine that is planned for (rates.hpp).
 struct EngineChoice {
     std::unique_ptr<CountedFft> fft;
     std::string engine;
     bool scaled = true;  // false: spec.scale is left to the caller
+    std::string form;    // "two sweeps of 4096 x 4096"; "" where the engine does the whole
     std::vector<std::string> passed_over;
 };
-Result<EngineChoice> plan_local(const LocalSpec& spec, const std::string& forced_engine);
+Result<EngineChoice> plan_local(const LocalSpec& spec, const std::string& forced_engine, const RateTable& rates);
 // The choice that plan_local would make and its expected seconds, without building anything. Lengths with a large
 // prime factor are put to the trust check up to 2^22; beyond, the forecast assumes that the check will be passed.
 struct EngineForecast {
     std::string engine;
     double seconds = 0;
     bool scaled = true;  // as in EngineChoice
+    std::string form;
+    index_t own_bytes = 0;  // what the plan will allocate, beside the engine
     std::vector<std::string> passed_over;
 };
-Result<EngineForecast> forecast_local(const LocalSpec& spec, const std::string& forced_engine);
+Result<EngineForecast> forecast_local(const LocalSpec& spec, const std::string& forced_engine, const RateTable& rates);
+// The same seconds without any check of trust: for plans that compare hundreds of splits.
+double outline_local(const LocalSpec& spec, const std::string& forced_engine, const RateTable& rates);
 
 }  // namespace spanfft

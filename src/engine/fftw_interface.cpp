@@ -379,9 +379,8 @@ class FftwInterfaceEngine : public Engine {
         // is not quite Hermitian gives another answer than elsewhere; in parts it is that of numpy.fft.irfftn.
         const bool several = spec.transform.size() > 1;
         // Nor are its transforms along several axes what was checked axis by axis: (7, 11, 13) comes out at 0.60 units.
-        const bool awkward = std::any_of(spec.transform.begin(), spec.transform.end(), [](const LoopDim& axis) {
-            return largest_prime_factor(axis.n) > kSmoothPrime;
-        });
+        const bool awkward = std::any_of(spec.transform.begin(), spec.transform.end(),
+                                         [](const LoopDim& axis) { return largest_prime_factor(axis.n) > 5; });
         const bool in_parts = several && library_->spec.is_mkl && (spec.kernel == Kernel::c2r || awkward);
         if (auto step = in_parts ? nullptr : make_step(*library_, s, spec)) {
             auto fft = std::make_unique<SteppedFft>();

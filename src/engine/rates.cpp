@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <mutex>
 #include <optional>
 
 #include "engine/scratch.hpp"
@@ -67,23 +66,12 @@ constexpr Prior kEpyc[] = {
 };
 
 template <size_t N>
-RateTable table_of(const char* source, const Prior (&priors)[N]) {
+RateTable table_of(const Prior (&priors)[N]) {
     RateTable table;
-    table.source = source;
     for (const Prior& p : priors) {
-        table.rows.push_back({p.engine, Precision::dbl, p.shape, 1, p.n, p.one_thread});
-        table.rows.push_back({p.engine, Precision::dbl, p.shape, 2, p.n, p.two_threads});
+        table.push_back({p.engine, Precision::dbl, p.shape, 1, p.n, p.one_thread});
+        table.push_back({p.engine, Precision::dbl, p.shape, 2, p.n, p.two_threads});
     }
-    return table;
-}
-
-std::mutex& rates_mutex() {
-    static std::mutex mutex;
-    return mutex;
-}
-
-RateTable& measured_rates() {
-    static RateTable table;
     return table;
 }
 
@@ -105,7 +93,7 @@ std::optional<double> interpolate(const RateTable& table, const std::string& eng
                                   RateShape shape, int threads, double n) {
     const RateRow* below = nullptr;
     const RateRow* above = nullptr;
-    for (const RateRow& row : table.rows) {
+    for (const RateRow& row : table) {
         if (row.engine != engine || row.precision != precision) continue;
         if (row.shape != shape || row.threads != threads) continue;
         if (row.n <= n && (!below || row.n > below->n)) below = &row;
@@ -132,10 +120,9 @@ double precision_factor(Precision precision) {
     return precision == Precision::single ? kSingleFactor : precision == Precision::dbl ? 1.0 : kExtendedFactor;
 }
 
-double base_rate(const std::string& engine, Precision precision, RateShape shape, int threads, double n) {
-    static const RateTable prior = prior_rates();
-    std::lock_guard lock(rates_mutex());
-    for (const RateTable* table : {static_cast<const RateTable*>(&measured_rates()), &prior}) {
+double base_rate(const RateTable& rates, const std::string& engine, Precision precision, RateShape shape, int threads,
+                 double n) {
+    for (const RateTable* table : {&rates, &prior_rates()}) {
         if (auto rate = with_threads(*table, engine, precision, shape, threads, n)) return *rate;
         if (auto rate = with_threads(*table, engine, Precision::dbl, shape, threads, n)) {
             return *rate * precision_factor(precision);
@@ -144,29 +131,21 @@ double base_rate(const std::string& engine, Precision precision, RateShape shape
     return kUnknownGflops * precision_factor(precision);
 }
 
+RateTable priors_here() {
+#if defined(__x86_64__) || defined(__i386__)
+    if (__builtin_cpu_is("amd")) return table_of(kEpyc);
+#endif
+    return table_of(kXeon);
+}
+
 }  // namespace
 
-RateTable prior_rates() {
-#if defined(__x86_64__) || defined(__i386__)
-    if (__builtin_cpu_is("amd")) return table_of("prior: 2 cores of a Zen 5 EPYC", kEpyc);
-#endif
-    return table_of("prior: 2 cores of a Sapphire Rapids class Xeon", kXeon);
+const RateTable& prior_rates() {
+    static const RateTable priors = priors_here();
+    return priors;
 }
 
-RateTable current_rates() {
-    {
-        std::lock_guard lock(rates_mutex());
-        if (!measured_rates().rows.empty()) return measured_rates();
-    }
-    return prior_rates();
-}
-
-void set_rates(RateTable table) {
-    std::lock_guard lock(rates_mutex());
-    measured_rates() = std::move(table);
-}
-
-double expected_gflops(const std::string& engine, const LocalSpec& asked) {
+double expected_gflops(const RateTable& rates, const std::string& engine, const LocalSpec& asked) {
     const LocalSpec spec = canonical(asked);
     double n = 1;
     bool large_prime = false;
@@ -175,15 +154,15 @@ double expected_gflops(const std::string& engine, const LocalSpec& asked) {
         large_prime |= largest_prime_factor(logical_length(spec.kernel, axis.n)) > 13;
     }
     const int threads = spec_flops(spec) < kThreadsWorthFlops ? 1 : spec.threads;
-    double rate = base_rate(engine, spec.precision, shape_of(spec), threads, std::max(n, 2.0));
+    double rate = base_rate(rates, engine, spec.precision, shape_of(spec), threads, std::max(n, 2.0));
     if (!is_c2c(spec.kernel)) rate *= is_r2r(spec.kernel) ? kR2rFactor : kRealFactor;
     return large_prime ? rate * kLargePrimeFactor : rate;
 }
 
-double expected_seconds(const std::string& engine, const LocalSpec& spec) {
+double expected_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec) {
     // A transform of no flops (length 1, or a copy) still moves its data: one flop an element stands for that.
     const double flops = std::max(spec_flops(spec), static_cast<double>(spec_elems(spec)));
-    return flops / (expected_gflops(engine, spec) * 1e9);
+    return flops / (expected_gflops(rates, engine, spec) * 1e9);
 }
 
 Result<double> measure_seconds(const LocalFft& fft, const LocalSpec& spec, double limit_seconds) {

@@ -6,6 +6,8 @@
 // unless an engine declines a spec it claims to support, spec.measure finds another faster, or a length with a large
 // prime factor is beyond what a forecast checks (kForecastLongest).
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -13,6 +15,7 @@
 #include "engine/ducc_engine.hpp"
 #include "engine/engine.hpp"
 #include "engine/fftw_interface.hpp"
+#include "engine/long_line.hpp"
 #include "engine/rates.hpp"
 #include "engine/spec.hpp"
 #include "engine/trust.hpp"
@@ -38,36 +41,54 @@ Registry& registry() {
     return *instance;
 }
 
-// Engines that may do the spec, fastest expected first, with a sentence for each that is distrusted.
+// How a spec may be done: by an engine alone, or in two sweeps of lines that it transforms.
+struct Way {
+    const Engine* engine = nullptr;
+    std::optional<LongLineForm> line;
+    double seconds = 0;  // expected
+};
+
+// Ways to do the spec, fastest expected first, with a sentence for each engine that is distrusted.
 struct Candidates {
-    std::vector<const Engine*> engines;
+    std::vector<Way> ways;
     std::vector<std::string> passed_over;
     std::vector<std::string> declined;
 };
 
-// Looks at engines in order of expected speed until one passes, or at all of them when the choice will be timed.
-Candidates find_candidates(const LocalSpec& spec, bool all, index_t longest_check = INT64_MAX) {
-    std::vector<const Engine*> order;
-    for (const auto& engine : engines()) order.push_back(engine.get());
-    std::stable_sort(order.begin(), order.end(), [&](const Engine* a, const Engine* b) {
-        return expected_seconds(a->name(), spec) < expected_seconds(b->name(), spec);
-    });
+void add_ways(const Engine& engine, const LocalSpec& spec, const RateTable& rates, std::vector<Way>& ways) {
+    ways.push_back({&engine, std::nullopt, expected_seconds(rates, engine.name(), spec)});
+    if (!spec.sweeps) return;
+    if (auto form = long_line_form(engine, spec, rates)) ways.push_back({&engine, form, form->seconds});
+}
+
+// Looks at ways in order of expected speed until one passes, or at all of them when the choice will be timed.
+Candidates find_candidates(std::vector<Way> ways, const LocalSpec& spec, bool all, index_t longest_check) {
+    std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.seconds < b.seconds; });
     Candidates found;
-    found.passed_over = registry().passed_over;
-    for (const Engine* engine : order) {
-        const Status status = engine->supports(spec);
+    for (Way& way : ways) {
+        const Status status = way.engine->supports(spec);
         if (!status.ok()) {
             found.declined.push_back(status.message());
             continue;
         }
-        std::string reason = distrust(*engine, spec, longest_check);
+        // The lengths of a long line's sweeps were checked when its form was chosen.
+        std::string reason = way.line ? "" : distrust(*way.engine, spec, longest_check);
         if (!reason.empty()) {
             found.passed_over.push_back(std::move(reason));
             continue;
         }
-        found.engines.push_back(engine);
+        found.ways.push_back(std::move(way));
         if (!all) break;
     }
+    return found;
+}
+
+Candidates find_candidates(const LocalSpec& spec, const RateTable& rates, bool all, index_t longest_check = INT64_MAX) {
+    std::vector<Way> ways;
+    for (const auto& engine : engines()) add_ways(*engine, spec, rates, ways);
+    Candidates found = find_candidates(std::move(ways), spec, all, longest_check);
+    const std::vector<std::string>& unsafe = registry().passed_over;
+    found.passed_over.insert(found.passed_over.begin(), unsafe.begin(), unsafe.end());
     return found;
 }
 
@@ -81,7 +102,9 @@ Status no_engine(const LocalSpec& spec, const std::vector<std::string>& passed_o
                  kernel_name(spec.kernel), ": ", reasons);
 }
 
-Result<const Engine*> forced(const std::string& name, const LocalSpec& spec, index_t longest_check = INT64_MAX) {
+// The ways of an engine that was asked for; never none.
+Result<Candidates> forced(const std::string& name, const LocalSpec& spec, const RateTable& rates, bool all,
+                          index_t longest_check = INT64_MAX) {
     const Engine* engine = find_engine(name);
     if (!engine) {
         const std::string absence = engine_absence(name);
@@ -92,21 +115,26 @@ Result<const Engine*> forced(const std::string& name, const LocalSpec& spec, ind
         return error(Code::engine_error, "engine '", name, "' is not known here; found: ", engine_names());
     }
     SPANFFT_TRY(engine->supports(spec));
-    const std::string reason = distrust(*engine, spec, longest_check);
-    if (reason.empty()) return engine;
-    return error(Code::engine_error, "engine '", name, "' was asked for, but ", reason);
+    std::vector<Way> ways;
+    add_ways(*engine, spec, rates, ways);
+    Candidates found = find_candidates(std::move(ways), spec, all, longest_check);
+    if (!found.ways.empty()) return found;
+    return error(Code::engine_error, "engine '", name, "' was asked for, but ", found.passed_over.at(0));
 }
 
-bool scales(const Engine& engine, const LocalSpec& spec) { return spec.scale == 1 || engine.scales(spec); }
+bool scales(const Way& way, const LocalSpec& spec) { return spec.scale == 1 || way.line || way.engine->scales(spec); }
 
-Result<EngineChoice> plan_on(const Engine& engine, const LocalSpec& spec) {
+std::string form_of(const Way& way) { return way.line ? way.line->describe() : ""; }
+
+Result<EngineChoice> plan_on(const Way& way, const LocalSpec& spec) {
     EngineChoice choice;
-    choice.engine = engine.name();
-    choice.scaled = scales(engine, spec);
+    choice.engine = way.engine->name();
+    choice.form = form_of(way);
+    choice.scaled = scales(way, spec);
     LocalSpec planned = spec;
     if (!choice.scaled) planned.scale = 1;
-    SPANFFT_ASSIGN(auto fft, engine.plan(planned));
-    choice.fft = std::make_unique<CountedFft>(std::move(fft), engine, work_of(planned));
+    SPANFFT_ASSIGN(auto fft, way.line ? plan_long_line(*way.engine, planned, *way.line) : way.engine->plan(planned));
+    choice.fft = std::make_unique<CountedFft>(std::move(fft), *way.engine, work_of(planned));
     return choice;
 }
 
@@ -115,9 +143,9 @@ Result<EngineChoice> plan_fastest(const Candidates& candidates, const LocalSpec&
     std::optional<EngineChoice> best;
     double best_seconds = 0;
     std::vector<std::string> declined = candidates.declined;
-    const double share = kMeasureAllSeconds / static_cast<double>(std::max<size_t>(candidates.engines.size(), 1));
-    for (const Engine* engine : candidates.engines) {
-        auto choice = plan_on(*engine, spec);
+    const double share = kMeasureAllSeconds / static_cast<double>(std::max<size_t>(candidates.ways.size(), 1));
+    for (const Way& way : candidates.ways) {
+        auto choice = plan_on(way, spec);
         if (!choice.ok()) {
             declined.push_back(choice.status().message());
             continue;
@@ -125,7 +153,7 @@ Result<EngineChoice> plan_fastest(const Candidates& candidates, const LocalSpec&
         const bool nothing_to_time = is_empty(spec) || spec.transform.empty();
         const auto measured = nothing_to_time ? Result<double>(0.0) : measure_seconds(*choice.value().fft, spec, share);
         if (best && (!measured.ok() || measured.value() >= best_seconds)) continue;
-        best_seconds = measured.ok() ? measured.value() : expected_seconds(engine->name(), spec);
+        best_seconds = measured.ok() ? measured.value() : way.seconds;
         best = std::move(choice).value();
     }
     if (!best) return no_engine(spec, candidates.passed_over, declined);
@@ -184,50 +212,68 @@ std::string engine_names() {
     return names;
 }
 
-Result<EngineChoice> plan_local(const LocalSpec& spec, const std::string& forced_engine) {
-    SPANFFT_TRY(check_spec(spec));
-    if (!forced_engine.empty()) {
-        SPANFFT_ASSIGN(const Engine* engine, forced(forced_engine, spec));
-        return plan_on(*engine, spec);
-    }
-    if (spec.measure) return plan_fastest(find_candidates(spec, true), spec);
-    const Candidates first = find_candidates(spec, false);
-    if (!first.engines.empty()) {
-        auto choice = plan_on(*first.engines[0], spec);
+namespace {
+
+// The first of the ways that does not decline after all; those that do are added to `declined`.
+Result<EngineChoice> plan_first(Candidates& candidates, const LocalSpec& spec) {
+    for (const Way& way : candidates.ways) {
+        auto choice = plan_on(way, spec);
         if (choice.ok()) {
-            choice.value().passed_over = first.passed_over;
+            choice.value().passed_over = candidates.passed_over;
             return choice;
         }
+        candidates.declined.push_back(choice.status().message());
     }
-    // The favourite declined after all, or there is none: ask every engine in turn.
-    Candidates all = find_candidates(spec, true);
-    for (const Engine* engine : all.engines) {
-        auto choice = plan_on(*engine, spec);
-        if (choice.ok()) {
-            choice.value().passed_over = all.passed_over;
-            return choice;
-        }
-        all.declined.push_back(choice.status().message());
-    }
-    return no_engine(spec, all.passed_over, all.declined);
+    return no_engine(spec, candidates.passed_over, candidates.declined);
 }
 
-Result<EngineForecast> forecast_local(const LocalSpec& spec, const std::string& forced_engine) {
+}  // namespace
+
+Result<EngineChoice> plan_local(const LocalSpec& spec, const std::string& forced_engine, const RateTable& rates) {
     SPANFFT_TRY(check_spec(spec));
-    EngineForecast forecast;
-    const Engine* engine = nullptr;
     if (!forced_engine.empty()) {
-        SPANFFT_ASSIGN(engine, forced(forced_engine, spec, kForecastLongest));
-    } else {
-        const Candidates candidates = find_candidates(spec, false, kForecastLongest);
-        if (candidates.engines.empty()) return no_engine(spec, candidates.passed_over, candidates.declined);
-        engine = candidates.engines[0];
-        forecast.passed_over = candidates.passed_over;
+        SPANFFT_ASSIGN(Candidates ways, forced(forced_engine, spec, rates, spec.sweeps));
+        if (ways.ways.size() == 1) return plan_on(ways.ways[0], spec);  // its own refusal says why
+        return spec.measure ? plan_fastest(ways, spec) : plan_first(ways, spec);
     }
-    forecast.engine = engine->name();
-    forecast.seconds = expected_seconds(forecast.engine, spec);
-    forecast.scaled = scales(*engine, spec);
+    if (spec.measure) return plan_fastest(find_candidates(spec, rates, true), spec);
+    Candidates first = find_candidates(spec, rates, false);
+    auto choice = plan_first(first, spec);
+    if (choice.ok()) return choice;
+    // The favourite declined after all, or there is none: ask every engine in turn.
+    Candidates all = find_candidates(spec, rates, true);
+    return plan_first(all, spec);
+}
+
+Result<EngineForecast> forecast_local(const LocalSpec& spec, const std::string& forced_engine, const RateTable& rates) {
+    SPANFFT_TRY(check_spec(spec));
+    Candidates found;
+    if (!forced_engine.empty()) {
+        SPANFFT_ASSIGN(found, forced(forced_engine, spec, rates, false, kForecastLongest));
+        found.passed_over.clear();
+    } else {
+        found = find_candidates(spec, rates, false, kForecastLongest);
+        if (found.ways.empty()) return no_engine(spec, found.passed_over, found.declined);
+    }
+    const Way& way = found.ways[0];
+    EngineForecast forecast;
+    forecast.passed_over = found.passed_over;
+    forecast.engine = way.engine->name();
+    forecast.seconds = way.seconds;
+    forecast.scaled = scales(way, spec);
+    forecast.form = form_of(way);
+    forecast.own_bytes = way.line ? long_line_bytes(spec, *way.line) : 0;
     return forecast;
+}
+
+double outline_local(const LocalSpec& spec, const std::string& forced_engine, const RateTable& rates) {
+    double fastest = std::numeric_limits<double>::infinity();
+    for (const auto& engine : engines()) {
+        const std::string name = engine->name();
+        if ((forced_engine.empty() || name == forced_engine) && engine->supports(spec).ok())
+            fastest = std::min(fastest, expected_seconds(rates, name, spec));
+    }
+    return std::isfinite(fastest) ? fastest : expected_seconds(rates, forced_engine, spec);
 }
 
 }  // namespace spanfft

@@ -162,7 +162,7 @@ bool worth_rows(const LocalSpec& asked) {
     if (spec.transform.size() != 1 || is_r2r(spec.kernel) || is_empty(spec)) return false;
     if (spec.transform[0].in_stride != 1 || spec.transform[0].out_stride != 1) return false;
     const auto elem = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
-    if (spec_elems(spec) * elem < kStreamWorthBytes || line_bytes(spec) > kMostLineBytes) return false;
+    if (spec_elems(spec) * elem < spec.caches.stream_worth_bytes() || line_bytes(spec) > kMostLineBytes) return false;
     return list_loop(spec) != spec.batch.end();
 }
 

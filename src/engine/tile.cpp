@@ -6,16 +6,16 @@
 namespace spanfft {
 
 namespace {
-constexpr index_t kTileBytes = index_t{256} << 10;  // a quarter of a 1 MiB second-level cache
-constexpr index_t kMostLaneBytes = 512;             // of 256 points: 8.5 ms for 64 MiB, with 1024 9.5, with 256 8.8
-constexpr index_t kLeastLaneBytes = 64;             // a cache line
+constexpr index_t kTileShare = 4;        // a tile has a quarter of the second-level cache
+constexpr index_t kMostLaneBytes = 512;  // of 256 points: 8.5 ms for 64 MiB, with 1024 9.5, with 256 8.8
+constexpr index_t kLeastLaneBytes = 64;  // a cache line
 constexpr index_t kLineBytes = 64;
 }  // namespace
 
 index_t row_pitch_bytes(index_t row_bytes) { return (ceil_div(row_bytes, kLineBytes) | 1) * kLineBytes; }
 
-index_t tile_lanes(index_t points, index_t elem_bytes, index_t available) {
-    const index_t by_cache = kTileBytes / std::max<index_t>(1, points * elem_bytes);
+index_t tile_lanes(const Caches& caches, index_t points, index_t elem_bytes, index_t available) {
+    const index_t by_cache = caches.l2_bytes / kTileShare / std::max<index_t>(1, points * elem_bytes);
     const index_t lanes = std::clamp(by_cache, ceil_div(kLeastLaneBytes, elem_bytes), kMostLaneBytes / elem_bytes);
     // Whole cache lines, and no last tile of a few lanes: 100 lanes of at most 64 are 2 x 50.
     const index_t tiles = ceil_div(available, lanes);

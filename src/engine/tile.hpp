@@ -10,6 +10,7 @@
 #pragma once
 
 #include "core/buffer.hpp"
+#include "core/caches.hpp"
 #include "engine/engine.hpp"
 
 namespace spanfft {
@@ -22,9 +23,6 @@ struct TileSpec {
     bool measure = false;
 };
 
-// Of a whole array: so large that what is written will have left the cache before it is read, so it is streamed.
-constexpr index_t kStreamWorthBytes = index_t{16} << 20;
-
 // Points that are fetched ahead (core/stream_copy.hpp) while a tile is filled: 512 lines of 256 points, 5 % of the
 // time.
 constexpr index_t kTileAhead = 16;
@@ -33,8 +31,8 @@ constexpr index_t kTileAhead = 16;
 // points fall on all sets of the cache (256 points 512 bytes apart, by FFTW: 5 GF/s; 448 or 576 bytes apart: 26).
 index_t row_pitch_bytes(index_t row_bytes);
 
-// Lanes that suit the cache, of `available` neighbouring ones.
-index_t tile_lanes(index_t points, index_t elem_bytes, index_t available);
+// Lanes that suit the second-level cache, of `available` neighbouring ones.
+index_t tile_lanes(const Caches& caches, index_t points, index_t elem_bytes, index_t available);
 index_t tile_pitch_bytes(const TileSpec& spec);  // from a point's run to the next one's
 LocalSpec tile_lines(const TileSpec& spec);      // what the engine is asked for: in place
 

@@ -61,12 +61,12 @@ std::optional<AxisWork> axis_work(const LoopDim& axis, std::vector<LoopDim> loop
 
 class AxisByTiles {
   public:
-    static Result<std::unique_ptr<AxisByTiles>> make(const Engine& engine, Kernel kernel, Precision precision,
-                                                     bool measure, AxisWork work, int threads) {
-        auto made = std::unique_ptr<AxisByTiles>(new AxisByTiles(std::move(work), precision));
+    static Result<std::unique_ptr<AxisByTiles>> make(const Engine& engine, Kernel kernel, const LocalSpec& whole,
+                                                     AxisWork work, int threads) {
+        auto made = std::unique_ptr<AxisByTiles>(new AxisByTiles(std::move(work), whole.precision, whole.caches));
         TileSpec& spec = made->tile_;
         spec.kernel = kernel;
-        spec.measure = measure;
+        spec.measure = whole.measure;
         for (int i = 0; i < threads; ++i) {
             Tile tile;
             SPANFFT_ASSIGN(tile.memory, tile_memory(spec));
@@ -110,10 +110,10 @@ class AxisByTiles {
     void set_scale(long double scale) { scale_ = scale; }
 
   private:
-    AxisByTiles(AxisWork work, Precision precision) : work_(std::move(work)) {
+    AxisByTiles(AxisWork work, Precision precision, const Caches& caches) : work_(std::move(work)) {
         tile_.elem = {precision, true};
         tile_.points = work_.axis.n;
-        tile_.lanes = tile_lanes(work_.axis.n, static_cast<index_t>(tile_.elem.bytes()), work_.lanes);
+        tile_.lanes = tile_lanes(caches, work_.axis.n, static_cast<index_t>(tile_.elem.bytes()), work_.lanes);
         pitch_bytes_ = tile_pitch_bytes(tile_);
     }
 
@@ -190,7 +190,7 @@ class PlaneByPlane {
         source_stride_bytes_ = column.in_stride * static_cast<index_t>(input_type(spec).bytes());
         target_stride_bytes_ = column.out_stride * static_cast<index_t>(output_type(spec).bytes());
         pitch_bytes_ = row_pitch_bytes(row_points_ * elem_bytes_);
-        lanes_ = tile_lanes(rows_, elem_bytes_, row_points_);
+        lanes_ = tile_lanes(spec.caches, rows_, elem_bytes_, row_points_);
     }
 
     Status plan_member(const Engine& engine, const LocalSpec& spec, Member& member) const {
@@ -377,8 +377,6 @@ std::vector<PhaseOrder> order_of(const LocalSpec& spec) {
     return phases;
 }
 
-constexpr index_t kMostPlaneBytes = index_t{8} << 20;
-
 // Whether the plane of a phase goes through PlaneByPlane.
 bool passes_plane(const LocalSpec& spec, const PhaseOrder& order) {
     if (order.steps.size() != 2) return false;
@@ -388,7 +386,8 @@ bool passes_plane(const LocalSpec& spec, const PhaseOrder& order) {
     if (spec.transform.back().in_stride != 1 || spec.transform.back().out_stride != 1) return false;
     const auto elem = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
     const index_t plane_bytes = rows.loops[0].n * columns.loops[0].n * elem;
-    return plane_bytes <= kMostPlaneBytes && spec_elems(spec) * elem >= kStreamWorthBytes;
+    const index_t most_plane_bytes = spec.caches.l3_bytes / 2;  // the rest is for what is read and written beside it
+    return plane_bytes <= most_plane_bytes && spec_elems(spec) * elem >= spec.caches.stream_worth_bytes();
 }
 
 Kernel kernel_of_stage(const LocalSpec& spec, const Order& step) {
@@ -425,10 +424,11 @@ Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Orde
     Stage stage;
     stage.on = step.on;
     if (!step.by_engine) {
-        SPANFFT_ASSIGN(stage.tiles, AxisByTiles::make(engine, kernel_of_stage(spec, step), spec.precision, spec.measure,
+        SPANFFT_ASSIGN(stage.tiles, AxisByTiles::make(engine, kernel_of_stage(spec, step), spec,
                                                       *axis_work(axis, step.loops), members));
         const auto elem = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
-        if (step.on == Stage::On::across && spec_elems(spec) * elem >= kStreamWorthBytes) stage.tiles->set_stream();
+        if (step.on == Stage::On::across && spec_elems(spec) * elem >= spec.caches.stream_worth_bytes())
+            stage.tiles->set_stream();
         return stage;
     }
     LocalSpec part = spec;

@@ -31,7 +31,7 @@ Result<std::unique_ptr<Exchange>> bind(const ExchangeBinding& binding) {
     const int rank = binding.rank;
     const auto send = parts(pieces_to_send(spec.from, spec.to, rank), spec.from.patch(rank), spec.elem_bytes);
     const auto receive = parts(pieces_to_receive(spec.from, spec.to, rank), spec.to.patch(rank), spec.elem_bytes);
-    SPANFFT_ASSIGN(auto transfer, binding.comm.make_alltoallw(send, receive));
+    SPANFFT_ASSIGN(auto transfer, binding.comm.make_alltoallw(send, receive, Issue::blocking));
     return std::unique_ptr<Exchange>(new AlltoallwExchange(std::move(transfer)));
 }
 

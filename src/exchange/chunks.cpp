@@ -52,18 +52,10 @@ Chunking chunks_in_all(const ExchangeSpec& spec, int rank, int chunks) {
     return chunking;
 }
 
-namespace {
-
 AxisRange rows_in_chunk(const Chunking& chunking, index_t rows, int chunk) {
     if (chunking.rows_each == 0) return block_range(rows, chunking.chunks, chunk);
     const index_t start = std::min(rows, chunk * chunking.rows_each);
     return {start, std::min(chunking.rows_each, rows - start), 1};
-}
-
-}  // namespace
-
-index_t chunk_row_count(const Chunking& chunking, index_t rows, int chunk) {
-    return rows_in_chunk(chunking, rows, chunk).count;
 }
 
 AxisRange chunk_rows(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
@@ -75,22 +67,6 @@ Patch chunk_patch(const Chunking& chunking, const ExchangeSpec& spec, int rank, 
     AxisRange& range = patch[static_cast<size_t>(chunking.axis)];
     range = part_of(range, rows_in_chunk(chunking, range.count, chunk));
     return patch;
-}
-
-std::vector<Piece> chunk_to_send(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
-    const Patch mine = spec.from.patch(rank), part = chunk_patch(chunking, spec, rank, chunk);
-    std::vector<Piece> pieces;
-    for (int peer : exchange_group(spec.from, spec.to, rank))
-        pieces.push_back(make_piece(peer, mine, intersect(part, spec.to.patch(peer))));
-    return pieces;
-}
-
-std::vector<Piece> chunk_to_receive(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
-    const Patch mine = spec.to.patch(rank);
-    std::vector<Piece> pieces;
-    for (int peer : exchange_group(spec.from, spec.to, rank))
-        pieces.push_back(make_piece(peer, mine, intersect(mine, chunk_patch(chunking, spec, peer, chunk))));
-    return pieces;
 }
 
 Result<index_t> positive_parameter(const ExchangeSpec& spec, const char* what, index_t otherwise) {

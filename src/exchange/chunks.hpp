@@ -23,16 +23,12 @@ struct Chunking {
 Chunking chunks_of_rows(const ExchangeSpec& spec, int rank, index_t rows_each);  // rows_each 0: all at once
 Chunking chunks_in_all(const ExchangeSpec& spec, int rank, int chunks);          // at most as many as rows
 
-// This rank's local rows of a chunk: start and count, step 1.
-index_t chunk_row_count(const Chunking& chunking, index_t rows, int chunk);  // of a rank that has `rows` in all
+// The rows of a chunk, of those of a rank that has `rows` in all: start and count, step 1.
+AxisRange rows_in_chunk(const Chunking& chunking, index_t rows, int chunk);
 AxisRange chunk_rows(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk);
 
 // What this rank sends with a chunk, in global indices.
 Patch chunk_patch(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk);
-
-// As pieces_to_send and pieces_to_receive (layout/meet.hpp), of one chunk.
-std::vector<Piece> chunk_to_send(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk);
-std::vector<Piece> chunk_to_receive(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk);
 
 // A parameter that is a positive number, or `otherwise` when it is empty; an error names `what`.
 Result<index_t> positive_parameter(const ExchangeSpec& spec, const char* what, index_t otherwise);

@@ -102,13 +102,15 @@ struct ExchangeChoice {
 };
 ExchangeChoice find_exchange(const std::string& text);
 std::string exchange_text(const ExchangeStrategy& strategy, const std::string& parameter);
+// "alltoallv+oneplane:4" names a strategy for each exchange of a plan, in forward order; one name is for all of them.
+std::vector<std::string> split_exchanges(const std::string& text);
+std::string join_exchanges(const std::vector<std::string>& each);  // one name where all are alike
 
 // One message to each peer that gets anything: what a strategy sends that moves all at once. Fills messages and
 // sent_bytes.
 Counts count_pieces(const ExchangeSpec& spec, int rank);
 
-// Helpers shared by strategies: a piece of a local array as strides, and whether it is one contiguous run.
+// A piece of a local array as strides.
 StridedPart strided_part(const Piece& piece, const Extents& local_shape, index_t elem_bytes);
-bool is_contiguous(const StridedPart& part);
 
 }  // namespace spanfft

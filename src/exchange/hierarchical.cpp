@@ -15,8 +15,8 @@
 #include "exchange/hierarchical.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
+#include <unordered_map>
 
 #include "comm/strided_copy.hpp"
 
@@ -70,13 +70,10 @@ class Teams {
             bytes *= intersect(given[axis], taken[axis]).count;
         return bytes;
     }
-    // What team a has for a place; the first members of it only, if told so.
-    index_t bytes_for(int a, int to_place, int members = std::numeric_limits<int>::max()) const {
+    // What team a has for a place.
+    index_t bytes_for(int a, int to_place) const {
         index_t total = 0;
-        for (const int from : team(a).places) {
-            if (members-- == 0) break;
-            total += bytes(from, to_place);
-        }
+        for (const int from : team(a).places) total += bytes(from, to_place);
         return total;
     }
     index_t message_bytes(int a, int b) const {
@@ -110,6 +107,54 @@ class Teams {
     int mine_ = 0, local_ = 0, place_ = 0;
 };
 
+// What this rank's team sends to each place of the others, and each of its members gets from each of them: what binding
+// asks for many times, by one look at each pair. Of 10,000 ranks in teams of 125 that are 2.5 million pairs.
+class Traffic {
+  public:
+    explicit Traffic(const Teams& teams) : teams_(teams) {
+        const std::vector<int>& own = teams.own().places;
+        received_.resize(static_cast<size_t>(teams.count()));
+        for (int other = 0; other < teams.count(); ++other) {
+            auto& received = received_[static_cast<size_t>(other)];
+            received.resize(own.size());
+            if (other == teams.mine()) continue;
+            for (const int place : teams.team(other).places) {
+                Sent sent;
+                for (size_t local = 0; local < own.size(); ++local) {
+                    const index_t bytes = teams.bytes(own[local], place);
+                    sent.bytes += bytes;
+                    if (static_cast<int>(local) < teams.local()) sent.before_bytes += bytes;
+                    received[local] += teams.bytes(place, own[local]);
+                }
+                sent_.emplace(place, sent);
+            }
+        }
+    }
+    index_t sent_to(int place) const { return sent_.at(place).bytes; }
+    index_t sent_to_before_this_rank(int place) const { return sent_.at(place).before_bytes; }
+    index_t received_by(int local, int other) const {
+        return received_[static_cast<size_t>(other)][static_cast<size_t>(local)];
+    }
+    index_t message_to(int other) const {
+        index_t total = 0;
+        for (const int place : teams_.team(other).places) total += sent_to(place);
+        return total;
+    }
+    index_t message_from(int other) const {
+        index_t total = 0;
+        for (const index_t bytes : received_[static_cast<size_t>(other)]) total += bytes;
+        return total;
+    }
+
+  private:
+    struct Sent {
+        index_t bytes = 0, before_bytes = 0;  // of all members, and of those before this rank
+    };
+    const Teams& teams_;
+    std::unordered_map<int, Sent> sent_;          // by place
+    std::vector<std::vector<index_t>> received_;  // by team and member of the own one
+};
+
 // The window part of one member of this rank's team: messages to send, messages received, parts for the node.
 struct WindowPart {
     std::vector<BytesPart> send, receive;  // by team; empty where another is the gateway
@@ -117,16 +162,21 @@ struct WindowPart {
     index_t bytes = 0;
 };
 
-WindowPart window_part(const Teams& teams, int local) {
+// With `traffic` by what it has counted, else by looking at the pairs that this member handles.
+WindowPart window_part(const Teams& teams, int local, const Traffic* traffic = nullptr) {
     WindowPart part;
+    const auto message_to = [&](int other) {
+        return traffic ? traffic->message_to(other) : teams.message_bytes(teams.mine(), other);
+    };
+    const auto message_from = [&](int other) {
+        return traffic ? traffic->message_from(other) : teams.message_bytes(other, teams.mine());
+    };
     const auto handled = [&](int other) {
         return other != teams.mine() && teams.gateway(teams.mine(), other) == local;
     };
     for (const bool sending : {true, false}) {
         for (int other = 0; other < teams.count(); ++other) {
-            const index_t bytes = !handled(other) ? 0
-                                  : sending       ? teams.message_bytes(teams.mine(), other)
-                                                  : teams.message_bytes(other, teams.mine());
+            const index_t bytes = !handled(other) ? 0 : sending ? message_to(other) : message_from(other);
             (sending ? part.send : part.receive).push_back({part.bytes, bytes});
             part.bytes += bytes;
         }
@@ -163,10 +213,11 @@ class HierarchicalExchange final : public Exchange {
     static Result<std::unique_ptr<Exchange>> make(const ExchangeBinding& binding) {
         auto exchange = std::unique_ptr<HierarchicalExchange>(new HierarchicalExchange);
         const Teams teams(binding.spec, binding.rank);
+        const Traffic traffic(teams);
         std::vector<WindowPart> parts;  // of all members of the team
-        for (int local = 0; local < teams.own().size(); ++local) parts.push_back(window_part(teams, local));
+        for (int local = 0; local < teams.own().size(); ++local) parts.push_back(window_part(teams, local, &traffic));
         SPANFFT_TRY(exchange->make_window(binding, teams, parts[static_cast<size_t>(teams.local())].bytes));
-        exchange->make_lanes(teams, parts);
+        exchange->make_lanes(teams, traffic, parts);
         SPANFFT_TRY(exchange->make_messages(binding, teams, parts[static_cast<size_t>(teams.local())]));
         return std::unique_ptr<Exchange>(std::move(exchange));
     }
@@ -206,32 +257,29 @@ class HierarchicalExchange final : public Exchange {
         own_part_ = window_->part(teams.local());
         return Status();
     }
-    void make_lanes(const Teams& teams, const std::vector<WindowPart>& parts) {
+    void make_lanes(const Teams& teams, const Traffic& traffic, const std::vector<WindowPart>& parts) {
         self_source_ = teams.source_part(teams.place());
         self_target_ = teams.target_part(teams.place());
         for (int other = 0; other < teams.count(); ++other) {
             if (other == teams.mine()) {
                 keep_in_node(teams, parts);
             } else {
-                go_through_gateway(teams, parts, other);
+                go_through_gateway(teams, traffic, parts, other);
             }
         }
     }
     // Messages are in the order [destination][source].
-    void go_through_gateway(const Teams& teams, const std::vector<WindowPart>& parts, int other) {
+    void go_through_gateway(const Teams& teams, const Traffic& traffic, const std::vector<WindowPart>& parts,
+                            int other) {
         const int gateway = teams.gateway(teams.mine(), other);
         const WindowPart& part = parts[static_cast<size_t>(gateway)];
         index_t to_send = part.send[static_cast<size_t>(other)].offset_bytes;
         for (const int peer : teams.team(other).places) {
-            add_lane(outgoing_, gateway, teams.source_part(peer),
-                     to_send + teams.bytes_for(teams.mine(), peer, teams.local()));
-            to_send += teams.bytes_for(teams.mine(), peer);
+            add_lane(outgoing_, gateway, teams.source_part(peer), to_send + traffic.sent_to_before_this_rank(peer));
+            to_send += traffic.sent_to(peer);
         }
         index_t to_read = part.receive[static_cast<size_t>(other)].offset_bytes;
-        for (const int place : teams.own().places) {
-            if (place == teams.place()) break;
-            to_read += teams.bytes_for(other, place);
-        }
+        for (int local = 0; local < teams.local(); ++local) to_read += traffic.received_by(local, other);
         for (const int peer : teams.team(other).places) {
             add_lane(far_, gateway, teams.target_part(peer), to_read);
             to_read += teams.bytes(peer, teams.place());

@@ -50,6 +50,25 @@ std::string exchange_text(const ExchangeStrategy& strategy, const std::string& p
     return parameter.empty() ? strategy.name : cat(strategy.name, ":", parameter);
 }
 
+std::vector<std::string> split_exchanges(const std::string& text) {
+    std::vector<std::string> each;
+    size_t begin = 0;
+    for (size_t end = text.find('+'); end != std::string::npos; end = text.find('+', begin)) {
+        each.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    each.push_back(text.substr(begin));
+    return each;
+}
+
+std::string join_exchanges(const std::vector<std::string>& each) {
+    if (std::all_of(each.begin(), each.end(), [&](const std::string& one) { return one == each.front(); }))
+        return each.empty() ? "" : each.front();
+    std::string text = each.front();
+    for (size_t i = 1; i < each.size(); ++i) text += "+" + each[i];
+    return text;
+}
+
 std::string exchange_names() {
     std::string names;
     for (const auto& strategy : exchange_table()) names += (names.empty() ? "" : ", ") + std::string(strategy.name);
@@ -98,7 +117,5 @@ StridedPart strided_part(const Piece& piece, const Extents& local_shape, index_t
     }
     return part;
 }
-
-bool is_contiguous(const StridedPart& part) { return part.bytes() == 0 || merged(part).dims.empty(); }
 
 }  // namespace spanfft

@@ -8,7 +8,7 @@
 #include "core/buffer.hpp"
 #include "disk/async_io.hpp"
 #include "disk/output_file.hpp"
-#include "plan/passes/pass_step.hpp"
+#include "sweeps/pass_step.hpp"
 
 namespace spanfft {
 

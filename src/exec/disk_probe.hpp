@@ -10,6 +10,7 @@
 
 #include <string>
 
+#include "core/status.hpp"
 #include "plan/machine.hpp"
 
 namespace spanfft {

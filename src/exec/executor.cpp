@@ -13,7 +13,7 @@
 #include "disk/output_file.hpp"
 #include "engine/trust.hpp"
 #include "exec/run_stores.hpp"
-#include "plan/passes/pass_step.hpp"
+#include "sweeps/pass_step.hpp"
 
 namespace spanfft {
 
@@ -44,11 +44,7 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
     SPANFFT_TRY(executor->place_teams(team_cpus));
     executor->binding_.io = executor->plan_->problem.io;
     const CheckAllowance allowance(executor->plan_->problem.memory_bytes);
-    for (const auto& step : executor->plan_->steps) {
-        auto task = step->bind(executor->binding_);
-        SPANFFT_TRY(agree(*executor->comm_, task.status()));
-        executor->tasks_.push_back(std::move(task).value());
-    }
+    SPANFFT_TRY(executor->bind_steps());
     executor->spare_counts_.reserve(executor->tasks_.size());
     return executor;
 }
@@ -87,6 +83,26 @@ Status Executor::make_windows() {
         memory_[slot] = binding_.windows[slot]->part(rank());
     }
     return Status();
+}
+
+// All groups, then all steps, each agreed on once: among 10,000 ranks an agreement is an allgather of as many codes. A
+// rank that fails goes on to the end, as the others wait for it in the groups of later steps.
+Status Executor::bind_steps() {
+    Status status;
+    std::vector<std::vector<int>> asked;  // once each, also for one that could not be made here
+    for (const auto& step : plan_->steps) {
+        std::vector<int> ranks = step->group(rank());
+        if (ranks.empty() || std::find(asked.begin(), asked.end(), ranks) != asked.end()) continue;
+        keep_first(status, binding_.group(ranks).status());
+        asked.push_back(std::move(ranks));
+    }
+    SPANFFT_TRY(agree(*comm_, status));
+    for (const auto& step : plan_->steps) {
+        auto task = step->bind(binding_);
+        keep_first(status, task.status());
+        tasks_.push_back(task.ok() ? std::move(task).value() : nullptr);
+    }
+    return agree(*comm_, status);
 }
 
 // Collective where ranks have threads of their own.
@@ -233,8 +249,8 @@ Result<std::unique_ptr<BlockWork>> Executor::make_work(const FileRequest& reques
     // A chunked array has its work done on its way into a file, once.
     if (request.callbacks.on_input && plan_->reads_twice && plan_->staged_input_bytes == 0) {
         return error(Code::unsupported, plan_->solver,
-                     " reads some elements of half a spectrum twice, so no callback can have each once; give more "
-                     "memory, or method=two_pass");
+                     " reads some elements of half a spectrum twice, so no callback can have each once; plan with "
+                     "reads_once, give more memory, or use method=two_pass");
     }
     SPANFFT_ASSIGN(auto work, BlockWork::make(plan_->problem, request.callbacks));
     if (request.write_box && work->on_way_out()) {

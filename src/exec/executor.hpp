@@ -84,6 +84,7 @@ class Executor {
     std::array<index_t, kSlots> slot_bytes() const;
     Status allocate();
     Status make_windows();
+    Status bind_steps();
     Status place_teams(std::optional<TeamCpus>& place) const;
     Status check_pointers(const void* in, void* out) const;
     RunContext make_context();

@@ -22,7 +22,7 @@
 #include "disk/journal.hpp"
 #include "disk/output_file.hpp"
 #include "exec/in_place.hpp"
-#include "plan/passes/pass_run.hpp"
+#include "sweeps/pass_run.hpp"
 
 namespace spanfft {
 

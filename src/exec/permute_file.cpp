@@ -8,9 +8,9 @@
 #include "core/limits.hpp"
 #include "disk/output_file.hpp"
 #include "exec/in_place.hpp"
-#include "plan/passes/pass_step.hpp"
 #include "plan/problem.hpp"
 #include "solvers/disk_passes.hpp"
+#include "sweeps/pass_step.hpp"
 
 namespace spanfft {
 

@@ -14,11 +14,13 @@
 #include "exchange/exchange.hpp"
 #include "exec/disk_probe.hpp"
 #include "exec/executor.hpp"
+#include "lower/lower.hpp"
 #include "plan/machine_file.hpp"
 #include "plan/planner.hpp"
 #include "plan/topology.hpp"
 #include "plan/user_files.hpp"
 #include "plan/wire_fit.hpp"
+#include "solvers/pencil.hpp"
 
 namespace spanfft {
 
@@ -283,12 +285,12 @@ class Probe {
         return problem;
     }
 
-    // Other solvers have no exchange to measure.
-    Result<std::unique_ptr<Plan>> solved_by_pencil(const Problem& problem) const {
-        for (const Solver& solver : solver_table()) {
-            if (std::string(solver.name) == "pencil") return solver.solve(problem, Planner(machine_));
-        }
-        return error(Code::internal, "there is no solver pencil");
+    // A transform of the whole axes and a move, each a step of its own: what other ways to solve the problem would be
+    // faster does not matter.
+    Result<std::unique_ptr<Plan>> plan_exchange(const Problem& problem) const {
+        const RouteFamily& family = pencil_family();
+        SPANFFT_ASSIGN(Route route, family.route(problem, problem.grid));
+        return lower(problem, std::move(route), problem.exchange, Planner(machine_), family.solver);
     }
 
     // In memory disturbances come from outside and only ever add: of many runs the fast quarter tells what the machine
@@ -306,7 +308,7 @@ class Probe {
         sample = WireSample();
         if (group.size() == 1 || message_bytes * group.size() > kMostLocalBytes) return Status();
         const Problem problem = exchange_problem(group.size(), exchange, message_bytes);
-        auto planned = solved_by_pencil(problem);
+        auto planned = plan_exchange(problem);
         SPANFFT_TRY(agree(group, planned.status()));
         const std::shared_ptr<const Plan> plan = std::move(planned).value();
         SPANFFT_ASSIGN(auto copy, group.duplicate());

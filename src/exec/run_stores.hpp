@@ -1,7 +1,7 @@
 // RunStores: where the arrays of one run lie: in files, packed or not, or behind functions of the caller's; and the
 // files that chunked arrays pass through.
 //
-// Method: the plan says whether a chunked array is staged (plan/passes/staging.hpp) or read to, and written from,
+// Method: the plan says whether a chunked array is staged (sweeps/staging.hpp) or read to, and written from,
 // memory. What it is staged in is scratch, striped over the scratch folders, and goes with its run, or is kept with it.
 // Invariant: nothing is written before check_stores() and open_input() were content on every rank.
 #pragma once
@@ -12,7 +12,7 @@
 #include "disk/packed_store.hpp"
 #include "exchange/call_thread.hpp"
 #include "exec/executor.hpp"
-#include "plan/passes/fused_stores.hpp"
+#include "sweeps/fused_stores.hpp"
 
 namespace spanfft {
 

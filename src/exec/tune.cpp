@@ -73,7 +73,7 @@ class Tuner {
             Problem problem = a->apply(open_);
             const bool twice =
                 std::any_of(list.begin(), list.end(), [&](const Candidate& c) { return c.problem == problem; });
-            if (!twice && list.size() < kMostCandidates) list.push_back({a->name(), std::move(problem)});
+            if (!twice && list.size() < kMostCandidates) list.push_back({a->name_beside(*a), std::move(problem)});
         }
         return list;
     }

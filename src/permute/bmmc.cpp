@@ -92,21 +92,14 @@ Status BmmcSweep::run(ParallelDisks& source, ParallelDisks& target, const Means&
     sweep.progress = means.progress;
     sweep.first_load = means.first_load;
     sweep.dress = means.dress;
-    if (map_.collects()) {
-        sweep.source_block = scattered;
-        sweep.target_block = ordered;
-        sweep.compute = [&](index_t load, const char* in, char* out) {
-            permutation_.gather(map_.base(load), in, out, *means.team);
-            return Status();
-        };
-    } else {
-        sweep.source_block = ordered;
-        sweep.target_block = scattered;
-        sweep.compute = [&](index_t load, const char* in, char* out) {
-            permutation_.scatter(map_.base(load), in, out, *means.team);
-            return Status();
-        };
-    }
+    sweep.source_block = map_.collects() ? std::function<index_t(index_t, index_t)>(scattered) : ordered;
+    sweep.target_block = map_.collects() ? std::function<index_t(index_t, index_t)>(ordered) : scattered;
+    sweep.compute = [&](index_t load, const char* in, char* out) {
+        const index_t moved_bytes = map_.collects() ? permutation_.gather(map_.base(load), in, out, *means.team)
+                                                    : permutation_.scatter(map_.base(load), in, out, *means.team);
+        if (means.moved_bytes) *means.moved_bytes += moved_bytes;
+        return Status();
+    };
     return run_sweep(sweep, *means.pipeline);
 }
 

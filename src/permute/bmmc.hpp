@@ -75,6 +75,7 @@ class BmmcSweep {
         std::function<bool(index_t bytes)> progress;
         index_t first_load = 0;  // as of DiskSweep
         std::function<void(PipelineSpec& pipeline)> dress;
+        index_t* moved_bytes = nullptr;  // of records that were read and written in memory; added to, if given
     };
     Status run(ParallelDisks& source, ParallelDisks& target, const Means& means) const;
 

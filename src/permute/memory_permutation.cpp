@@ -44,7 +44,8 @@ MemoryPermutation::MemoryPermutation(const BitMatrix& p, index_t record_bytes) :
 }
 
 template <class Copy>
-void MemoryPermutation::cosets(Word base, bool gathers, index_t begin, index_t end, const Copy& copy) const {
+index_t MemoryPermutation::cosets(Word base, bool gathers, index_t begin, index_t end, const Copy& copy) const {
+    index_t records = 0;
     for (index_t number = begin; number < end; ++number) {
         Word index = 0;
         for (size_t k = 0; k < free_bits_.size(); ++k) index |= (static_cast<Word>(number) >> k & 1) << free_bits_[k];
@@ -54,18 +55,21 @@ void MemoryPermutation::cosets(Word base, bool gathers, index_t begin, index_t e
         } else {
             for (const Pair& pair : coset_) copy(index ^ pair.index, place ^ pair.place);
         }
+        records += std::ssize(coset_);
     }
+    return records;
 }
 
-void MemoryPermutation::run(Word base, bool gathers, const char* in, char* out, ThreadTeam& team) const {
+index_t MemoryPermutation::run(Word base, bool gathers, const char* in, char* out, ThreadTeam& team) const {
     const index_t count = index_t{1} << free_bits_.size();
-    std::atomic<index_t> next{0};
+    std::atomic<index_t> next{0}, copied{0};
     const auto typed = [&]<class Record>(Record*) {
         const auto* from = reinterpret_cast<const Record*>(in);
         auto* to = reinterpret_cast<Record*>(out);
         return [from, to](Word source, Word target) { to[target] = from[source]; };
     };
     const std::function<void(int)> job = [&](int) {
+        index_t records = 0;
         for (index_t i = next.fetch_add(kCosetsAtOnce); i < count; i = next.fetch_add(kCosetsAtOnce)) {
             const index_t end = std::min(i + kCosetsAtOnce, count);
             struct Sixteen {
@@ -73,24 +77,26 @@ void MemoryPermutation::run(Word base, bool gathers, const char* in, char* out, 
             };
             switch (record_bytes_) {
                 case 4:
-                    cosets(base, gathers, i, end, typed(static_cast<std::uint32_t*>(nullptr)));
+                    records += cosets(base, gathers, i, end, typed(static_cast<std::uint32_t*>(nullptr)));
                     break;
                 case 8:
-                    cosets(base, gathers, i, end, typed(static_cast<std::uint64_t*>(nullptr)));
+                    records += cosets(base, gathers, i, end, typed(static_cast<std::uint64_t*>(nullptr)));
                     break;
                 case 16:
-                    cosets(base, gathers, i, end, typed(static_cast<Sixteen*>(nullptr)));
+                    records += cosets(base, gathers, i, end, typed(static_cast<Sixteen*>(nullptr)));
                     break;
                 default:
-                    cosets(base, gathers, i, end, [&](Word source, Word target) {
+                    records += cosets(base, gathers, i, end, [&](Word source, Word target) {
                         std::memcpy(out + static_cast<index_t>(target) * record_bytes_,
                                     in + static_cast<index_t>(source) * record_bytes_,
                                     static_cast<size_t>(record_bytes_));
                     });
             }
         }
+        copied.fetch_add(records, std::memory_order_relaxed);
     };
     team.run(job);
+    return 2 * copied.load() * record_bytes_;
 }
 
 }  // namespace spanfft

@@ -23,10 +23,11 @@ std::string digits(double value, int significant) {
 
 std::string milliseconds_text(double seconds) { return digits(seconds * 1e3, 3) + " ms"; }
 
-std::string Alternative::name() const {
-    const std::string by = solver.empty() || solver == "pencil" ? "" : "solver " + solver;
-    if (grid.empty()) return by.empty() ? exchange : by;
-    return cat("grid ", shape_string(grid), !by.empty() ? " by " + by : exchange.empty() ? "" : " with " + exchange);
+std::string Alternative::name_beside(const Alternative& other) const {
+    std::string name = grid.empty() ? "" : "grid " + shape_string(grid);
+    if (!exchange.empty()) name += (name.empty() ? "" : " with ") + exchange;
+    if (solver != other.solver || name.empty()) name += (name.empty() ? "solver " : " by solver ") + solver;
+    return name;
 }
 
 Problem Alternative::apply(Problem problem) const {
@@ -112,7 +113,7 @@ std::vector<std::string> runners_up(const std::vector<Alternative>& ranked) {
 }
 
 std::string why_lost(const Alternative& loser, const Alternative& winner) {
-    std::string text = cat(loser.name(), ": ", milliseconds_text(loser.seconds), " predicted, ",
+    std::string text = cat(loser.name_beside(winner), ": ", milliseconds_text(loser.seconds), " predicted, ",
                            digits(loser.seconds / std::max(winner.seconds, 1e-12), 3), "x: ");
     if (loser.seconds <= winner.seconds * 1.001) return text + "as good, and later in the list";
     // The part that costs most more, and what is behind it.

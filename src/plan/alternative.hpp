@@ -23,8 +23,8 @@ struct Alternative {
     int sweeps = 0;  // over the disk
     index_t disk_bytes = 0, disk_requests = 0;
 
-    // "grid 2x2 with alltoallv"; other solvers than pencil are named
-    std::string name() const;
+    // "grid 2x2 with alltoallv"; the solver is named where it is not the other's, or there is nothing else to name.
+    std::string name_beside(const Alternative& other) const;
     // The problem with these choices made.
     Problem apply(Problem problem) const;
 };

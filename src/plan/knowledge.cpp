@@ -1,7 +1,6 @@
 // Reading, sharing and using what is known; see knowledge.hpp.
 #include "plan/knowledge.hpp"
 
-#include "engine/rates.hpp"
 #include "plan/machine_file.hpp"
 #include "plan/topology.hpp"
 
@@ -26,19 +25,9 @@ void take_in(Knowledge& knowledge, const std::string& text) {
     if (!machine.ok()) return;  // none is stored
     // Figures are the probe's; where the ranks are and what they may use is today's.
     machine.value().cores = knowledge.machine.cores;
+    machine.value().caches = knowledge.machine.caches;
     machine.value().topology = knowledge.machine.topology;
     knowledge.machine = std::move(machine).value();
-}
-
-// The engine layer's rates are the process's; each planning sets those that it plans by.
-void use_rates(const Machine& machine) {
-    constexpr const char* kProbe = "probe of ";
-    if (machine.measured.empty()) {
-        if (current_rates().source.rfind(kProbe, 0) == 0) set_rates({});
-        return;
-    }
-    const std::string source = cat(kProbe, machine.measured, " with ", machine.measured_ranks);
-    if (current_rates().source != source) set_rates({source, machine.engine_rates});
 }
 
 }  // namespace
@@ -71,7 +60,6 @@ std::string nodes_note(const Topology& topology, int ranks) {
 }
 
 Result<std::unique_ptr<Plan>> plan_knowing(const Knowledge& knowledge, const Problem& problem) {
-    use_rates(knowledge.machine);
     const Planner planner(knowledge.machine);
     std::string lost;
     if (knowledge.tuned) {

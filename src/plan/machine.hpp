@@ -12,10 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "core/caches.hpp"
 #include "core/counts.hpp"
 #include "core/extents.hpp"
 #include "core/nodes.hpp"
-#include "engine/rates.hpp"
+#include "engine/rate_table.hpp"
 
 namespace spanfft {
 
@@ -51,6 +52,7 @@ struct Machine {
     Topology topology;                             // of the ranks that are planned for
     bool shared_windows = true;                    // whether the ranks of a node had room for what was tried
     bool persistent_collectives = true;            // whether the ranks' library has them (MPI-4)
+    Caches caches = cache_sizes();                 // of a node
     double memory_bytes_per_second = 19e9;         // copied by one thread, reads plus writes counted once
     double shared_memory_bytes_per_second = 17e9;  // the same while every rank of the node copies
 
@@ -65,18 +67,26 @@ struct Machine {
     // Of the time that computing and a non-blocking exchange could save by going on at once, the share that they do. 0:
     // ranks on one node, where the core that computes is the one that copies (P3 found as much); 1: P2's formula.
     double overlap_share = 0;
-    std::vector<RateRow> engine_rates;  // measured by the probe; empty: the priors of engine/rates
+    RateTable engine_rates;  // measured by the probe; what it lacks is filled from the priors of engine/rates
 
     double disk_read_bytes_per_second = 1.8e9;
     double disk_write_bytes_per_second = 1.8e9;
     double disk_request_seconds = 400e-6;  // one request beyond its bytes, before queueing hides it
     int disk_queue_depth = 16;
+    // What short runs are compared by, of panels that are read and written while many requests are under way: on a
+    // virtual disk, in runs of 8 to 64 KiB. Only the ratio matters.
+    double disk_short_read_seconds = 4e-6, disk_short_write_seconds = 2e-6;  // a run beyond its bytes
+    // Runs that are no whole blocks go through the page cache: 7.6 s for 2 GiB in runs of 11.5 KiB where direct ones
+    // would take 1.3 (one run, busy machine).
+    double disk_unaligned_write_seconds_per_byte = 3e-9;
 
     // Of requests that enough others are under way with; each side may be striped over disks like this one.
     double disk_seconds(const Counts& counts, int read_disks = 1, int write_disks = 1) const;
 
     // Threads that each of so many ranks may have, so that no node's cores are shared out twice; at least 1.
     int threads_for(int ranks) const;
+    // What one of so many ranks has of the caches of its node.
+    Caches caches_of(int ranks) const { return caches.shared_by(topology.most_ranks_on_a_node(ranks)); }
     double copy_bytes_per_second(int ranks) const {
         return ranks > 1 ? shared_memory_bytes_per_second : memory_bytes_per_second;
     }

@@ -34,6 +34,13 @@ Field field(const char* name, Number Machine::* member) {
             std::is_integral_v<Number> ? kMostCounted : 1e18};
 }
 
+template <class Number>
+Field cache_field(const char* name, Number Caches::* member) {
+    return {name,
+            [member](Machine& m, double value) { m.caches.*member = std::max(Number{1}, static_cast<Number>(value)); },
+            [member](const Machine& m) { return static_cast<double>(m.caches.*member); }, kMostCounted};
+}
+
 const std::vector<Field>& fields() {
     static const std::vector<Field> all = {
         field("measured_ranks", &Machine::measured_ranks),
@@ -46,6 +53,13 @@ const std::vector<Field>& fields() {
         field("disk_write_bytes_per_second", &Machine::disk_write_bytes_per_second),
         field("disk_request_seconds", &Machine::disk_request_seconds),
         field("disk_queue_depth", &Machine::disk_queue_depth),
+        field("disk_short_read_seconds", &Machine::disk_short_read_seconds),
+        field("disk_short_write_seconds", &Machine::disk_short_write_seconds),
+        field("disk_unaligned_write_seconds_per_byte", &Machine::disk_unaligned_write_seconds_per_byte),
+        cache_field("cache_l1_bytes", &Caches::l1_bytes),
+        cache_field("cache_l2_bytes", &Caches::l2_bytes),
+        cache_field("cache_l3_bytes", &Caches::l3_bytes),
+        cache_field("cache_l3_count", &Caches::l3_count),
     };
     return all;
 }

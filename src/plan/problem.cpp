@@ -234,6 +234,9 @@ Status check_fused(const Problem& p) {
     if (key && p.memory_bytes == 0)
         return error(Code::invalid_argument, key,
                      " is work on the blocks of a file; give memory= too, or leave it out");
+    if (p.reads_once && p.memory_bytes == 0)
+        return error(Code::invalid_argument,
+                     "reads_once is for the input of a transform of a file; give memory= too, or leave it out");
     if (!p.window.empty()) {
         SPANFFT_TRY(Window::parse(p.window).status());
         if (p.halves() && !p.forward())

@@ -4,9 +4,7 @@
 //     KIND SHAPE [forward|backward] [float|double|longdouble] [key=value ...]
 //     r2c 256x256x256 forward double axes=0,1,2 ranks=4 grid=2x2 output=exchanged engine=mkl
 // KIND is c2c, r2c, c2r (r2c backward), dct1..dct4, dst1..dst4, or a comma list with one kind an axis of `axes`.
-// Keys: axes, norm, batch, ranks, grid, layout, output, memory, threads, engine, exchange, io, method, effort,
-// measure_seconds, real_boxes, spectrum_boxes, input_chunk, output_chunk, window, scale, store, and the flags in_place,
-// own_output and power. What
+// The keys and flags are a table, problem_keys.hpp. What
 // equals its default is not printed; parse(print(p)) == p. Invariant after check(): every size is positive and the
 // element count times 32 bytes fits 63 bits.
 #pragma once
@@ -61,9 +59,11 @@ struct Problem {
     bool in_place = false;       // input and output are the same memory
     bool own_output = false;     // the output is an array of the plan, which on one node all ranks can write
     // Work that is fused into the transform of a file (block_work.hpp), but for factor, which any can have.
-    std::string window;             // what is read is multiplied by it along the last of axes; "": none
-    double factor = 1;              // the output is multiplied by it, besides norm
-    bool power = false;             // |x|^2 is stored of every output element
+    std::string window;  // what is read is multiplied by it along the last of axes; "": none
+    double factor = 1;   // the output is multiplied by it, besides norm
+    bool power = false;  // |x|^2 is stored of every output element
+    // No element of the input is read twice, as callbacks with side effects need it.
+    bool reads_once = false;
     std::optional<ElemType> store;  // as what output elements are stored; else as computed, or (power) its real type
 
     bool operator==(const Problem&) const = default;

@@ -41,8 +41,8 @@ struct GroupComm {
     std::shared_ptr<Counts> counts;
 };
 
-class PassTeam;    // plan/passes/pass_step.cpp
-struct PassSweep;  // plan/passes/pass_run.hpp
+class PassTeam;    // sweeps/pass_step.cpp
+struct PassSweep;  // sweeps/pass_run.hpp
 
 // What bind() may use; it outlives the tasks. Collective where it makes communicators.
 class Binding {
@@ -84,12 +84,12 @@ struct RunContext {
     index_t output_offset_bytes = 0;
     // Where the array starts in finished_store, where that is another file than output_store: the input, in place.
     std::optional<index_t> finished_offset_bytes;
-    // Of chunked arrays that pass through a file (plan/passes/staging.hpp): the arrays themselves; the two stores above
+    // Of chunked arrays that pass through a file (sweeps/staging.hpp): the arrays themselves; the two stores above
     // are the files then.
     Store* staged_input_store = nullptr;
     Store* staged_output_store = nullptr;
     Store* scratch_store = nullptr;  // as large as Plan::scratch_bytes asks, or nullptr when it asks for none
-    // Of the step that runs, where the passes of a plan run together (plan/passes/pass_run.hpp); else nullptr.
+    // Of the step that runs, where the passes of a plan run together (sweeps/pass_run.hpp); else nullptr.
     const PassSweep* sweep = nullptr;
     Progress progress;                        // may be empty
     Trace* trace = nullptr;                   // nullptr: nothing is recorded
@@ -124,6 +124,11 @@ class Step {
     virtual index_t own_memory_bytes(int /*rank*/) const { return 0; }  // beyond the slots: packing buffers, panels
     // Work slots whose memory this step wants all ranks of the plan (which share a node) to see.
     virtual std::vector<Slot> shared_slots() const { return {}; }
+    // The ranks that bind() makes use of by binding.group(), for this rank; empty: none. The executor makes the
+    // communicators of all steps before it binds any, so that one agreement serves them all.
+    virtual std::vector<int> group(int /*rank*/) const { return {}; }
+    // Collective over group(). A step that fails on one rank leaves no other one waiting: what it does with the group
+    // is agreed on there, and all ranks go on to bind the next step.
     virtual Result<std::unique_ptr<Task>> bind(Binding& binding) const = 0;
     virtual std::vector<const Step*> children() const { return {}; }  // for explain: what happens inside
 };

@@ -45,14 +45,34 @@ int smallest_share(const std::vector<Cores>& all, const std::vector<int>& nodes)
     return smallest;
 }
 
+struct Report {
+    Cores cores;
+    Caches caches;
+};
+
+// Of all ranks; the machine's caches become the smallest that any rank found, so that all plan by the same.
+Result<std::vector<Cores>> gather_cores(Comm& comm, Machine& machine) {
+    const Report mine{my_cores(), cache_sizes()};
+    std::vector<Report> reports(static_cast<size_t>(comm.size()));
+    SPANFFT_TRY(comm.allgather(&mine, sizeof mine, reports.data()));
+    machine.caches = reports.front().caches;
+    std::vector<Cores> all;
+    for (const Report& report : reports) {
+        all.push_back(report.cores);
+        machine.caches.l1_bytes = std::min(machine.caches.l1_bytes, report.caches.l1_bytes);
+        machine.caches.l2_bytes = std::min(machine.caches.l2_bytes, report.caches.l2_bytes);
+        machine.caches.l3_bytes = std::min(machine.caches.l3_bytes, report.caches.l3_bytes);
+        machine.caches.l3_count = std::min(machine.caches.l3_count, report.caches.l3_count);
+    }
+    return all;
+}
+
 }  // namespace
 
 Status find_topology(Comm& comm, Machine& machine) {
     SPANFFT_ASSIGN(std::vector<int> node_of_rank, comm.nodes());
     if (node_of_rank.empty()) node_of_rank.assign(static_cast<size_t>(comm.size()), 0);
-    const Cores mine = my_cores();
-    std::vector<Cores> all(static_cast<size_t>(comm.size()));
-    SPANFFT_TRY(comm.allgather(&mine, sizeof mine, all.data()));
+    SPANFFT_ASSIGN(const std::vector<Cores> all, gather_cores(comm, machine));
     std::vector<Cores> nodes;  // of all their ranks
     for (size_t rank = 0; rank < all.size(); ++rank) {
         const auto node = static_cast<size_t>(node_of_rank[rank]);

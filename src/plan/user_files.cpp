@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 
 #include "core/hash.hpp"
+#include "disk/output_file.hpp"
 
 namespace spanfft {
 
@@ -76,19 +76,14 @@ Result<std::string> read_text(const std::string& path) {
 
 Status write_text(const std::string& path, const std::string& text) {
     SPANFFT_TRY(make_folder_of(path));
-    static std::atomic<int> serial{0};
-    std::string partial;
-    int fd = -1;
-    do {  // a dead process, in a container of the same number, may have left one
-        partial = cat(path, ".", getpid(), ".", serial++, ".tmp");
-        fd = open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    } while (fd < 0 && errno == EEXIST);
-    if (fd < 0) return failed("can't create", partial);
-    Status status = write_all(fd, partial, text);
-    if (close(fd) != 0 && status.ok()) status = failed("can't close", partial);
-    if (status.ok() && rename(partial.c_str(), path.c_str()) != 0) status = failed("can't replace", path);
-    if (!status.ok()) unlink(partial.c_str());
-    return status;
+    remove_stale_files(folder_of(path));
+    SPANFFT_ASSIGN(const LockedFile partial, create_partial(path));
+    Status status = give_mode(partial.descriptor, path, "");
+    if (status.ok()) status = write_all(partial.descriptor, partial.path, text);
+    if (status.ok() && rename(partial.path.c_str(), path.c_str()) != 0) status = failed("can't replace", path);
+    if (!status.ok()) unlink(partial.path.c_str());
+    close(partial.descriptor);
+    return status.ok() ? sync_folder(folder_of(path)) : status;
 }
 
 uint64_t file_stamp(const std::string& path) {

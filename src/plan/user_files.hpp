@@ -2,7 +2,7 @@
 // written.
 //
 // Method: a text is written to a file of its own beside the target, flushed to disk and renamed over it, so a reader
-// sees the old text or the new one and a killed writer leaves at worst a file of a temporary name. Writers that read
+// sees the old text or the new one, and what a killed writer leaves is removed by the next one. Writers that read
 // first and add take a lock on a file beside the target, which the system frees when they die.
 #pragma once
 

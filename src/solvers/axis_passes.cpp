@@ -12,9 +12,9 @@
 #include <optional>
 
 #include "engine/trust.hpp"
-#include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
+#include "steps/transform_step.hpp"
 
 namespace spanfft {
 
@@ -29,7 +29,6 @@ struct Job {
     Extents real_shape, spectrum_shape;
     std::vector<int> axes;        // rising
     std::vector<Kernel> kernels;  // of axes
-    std::vector<double> flops;    // of axes, a line
     int halved_axis = -1;
     bool real_complex = true, spectrum_complex = true;
     int threads = 1;
@@ -65,10 +64,8 @@ Job examine_axes(const Problem& problem, const Planner& planner) {
     std::sort(order.begin(), order.end());
     for (const auto& [axis, i] : order) {
         const Kernel kernel = kernel_of(problem.kinds[i], problem.direction);
-        const double length = static_cast<double>(problem.logical_length(i));
         job.axes.push_back(axis);
         job.kernels.push_back(kernel);
-        job.flops.push_back(5 * length * std::log2(std::max(length, 1.0)) / (is_r2r(kernel) ? 2 : 1));
         if (problem.kinds[i] == AxisKind::r2c) job.halved_axis = axis;
     }
     job.real_complex = problem.real_is_complex();
@@ -92,18 +89,19 @@ void select_axes(const Job& job, int begin, int end, StageRequest& request) {
     }
 }
 
-// Flops of one array of shape[begin, end): for each axis its line's times the number of lines. Real data: half.
-double group_flops(const Job& job, const Extents& shape, int begin, int end) {
+// Flops of one array of axes [begin, end): 5 n log2 n a line of complex data, half that of real. The axes that one call
+// halves together count as real, as they do in memory.
+double group_flops(const Job& job, int begin, int end) {
+    const bool halves = job.halved_axis >= begin && job.halved_axis < end;
+    const auto real_elems = static_cast<double>(product(job.real_shape, begin, end)),
+               spectrum_elems = static_cast<double>(product(job.spectrum_shape, begin, end));
     double flops = 0;
     for (size_t i = 0; i < job.axes.size(); ++i) {
-        const int axis = job.axes[i];
-        if (axis < begin || axis >= end) continue;
-        double lines = 1;
-        for (int other = begin; other < end; ++other) {
-            if (other != axis) lines *= static_cast<double>(shape[static_cast<size_t>(other)]);
-        }
-        const bool r2r_on_complex = is_r2r(job.kernels[i]) && job.spectrum_complex;
-        flops += lines * job.flops[i] * (axis == job.halved_axis ? 0.5 : r2r_on_complex ? 2 : 1);
+        if (job.axes[i] < begin || job.axes[i] >= end) continue;
+        const double levels = std::log2(static_cast<double>(job.real_shape[static_cast<size_t>(job.axes[i])]));
+        const bool r2r = is_r2r(job.kernels[i]), joint = halves && !r2r;
+        const double each = joint || (r2r && !job.spectrum_complex) ? 2.5 : 5.0;
+        flops += each * (joint ? real_elems : spectrum_elems) * levels;
     }
     return flops;
 }
@@ -129,7 +127,6 @@ ColumnPanels one_row(index_t elems, index_t elem_bytes) {
 std::optional<PassSpec> slab_pass(const Job& job, int begin, index_t room_bytes) {
     PassSpec pass = common(job);
     const bool forward = job.problem.forward();
-    const bool halves = job.halved_axis >= 0;
     pass.shape = PassSpec::Shape::slabs;
     const Extents& in_shape = forward ? job.real_shape : job.spectrum_shape;
     const Extents& out_shape = forward ? job.spectrum_shape : job.real_shape;
@@ -153,7 +150,7 @@ std::optional<PassSpec> slab_pass(const Job& job, int begin, index_t room_bytes)
     if (count >= unit && count < slabs) count -= count % unit;
     for (set_slabs(count); pass.panel_bytes() > room_bytes; set_slabs(--count)) {
     }
-    pass.flops_each = group_flops(job, halves ? job.spectrum_shape : job.real_shape, begin, job.ndim());
+    pass.flops_each = group_flops(job, begin, job.ndim());
 
     StageRequest request;
     request.shape = Extents(job.real_shape.begin() + begin, job.real_shape.end());
@@ -217,7 +214,7 @@ std::optional<PassSpec> column_pass(const Job& job, int begin, int end, bool fro
     const index_t whole = round_up(even, unit);
     // More panels than before may want another slot.
     if (!fits(whole <= width ? whole : width >= unit ? width - width % unit : even)) (void)fits(even);
-    pass.flops_each = group_flops(job, shape, begin, end);
+    pass.flops_each = group_flops(job, begin, end);
 
     StageRequest request;
     request.shape = Extents(shape.begin() + begin, shape.begin() + end);

@@ -1,7 +1,7 @@
 // Solver `chirp_passes`: one long axis of any length and kind as a convolution with a chirp, in three sweeps of
 // scratch.
 //
-// Method: Bluestein's (plan/passes/chirp.hpp): n inputs and k outputs are a cyclic convolution of m >= n + k - 1
+// Method: Bluestein's (steps/chirp.hpp): n inputs and k outputs are a cyclic convolution of m >= n + k - 1
 // points, and m can be any length that splits well, m = m1*m2. Sweep 1 reads columns (j2) of the input as m1 rows of
 // m2, multiplies by the chirp, transforms them over j1 and multiplies by the twiddles W^(j2 k1); with the first array
 // it makes the columns of the filter, which no file holds, just so. Sweep 2 takes rows k1 of both, contiguous,
@@ -15,15 +15,13 @@
 #include <cmath>
 #include <optional>
 
-#include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
+#include "steps/transform_step.hpp"
 
 namespace spanfft {
 
 namespace {
-
-constexpr index_t kLargestSmoothPrime = 13;  // the accuracy rule allows 0.6 up to here, 1.5 above
 
 struct Route {
     PassSpec in, rows, out;
@@ -121,21 +119,9 @@ std::optional<Route> fit(const LongAxis& job, Route route, const Machine& machin
                              pass->out.panel * pass->out.elem_bytes % kDirectBytes == 0;
         if (!aligned) unaligned_bytes += static_cast<double>(pass->out.payload_bytes());
     }
-    route.seconds += unaligned_bytes * kUnalignedWriteSecondsPerByte;
+    route.seconds += unaligned_bytes * machine.disk_unaligned_write_seconds_per_byte;
     if (slabs < std::min<index_t>(m1, 2 * job.threads)) route.seconds *= 1.2;  // threads wait for one another
     return route;
-}
-
-// Products of 2, 3, 5 and 7 up to `most`, rising.
-std::vector<index_t> smooth_numbers(index_t most) {
-    std::vector<index_t> numbers{1};
-    for (index_t p : {2, 3, 5, 7}) {
-        for (size_t i = 0; i < numbers.size(); ++i) {
-            if (numbers[i] <= most / p) numbers.push_back(numbers[i] * p);
-        }
-    }
-    std::sort(numbers.begin(), numbers.end());
-    return numbers;
 }
 
 // Calls with every m1*m2 of the convolution's length that is not much longer than it needs to be.

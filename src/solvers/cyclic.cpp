@@ -18,7 +18,7 @@
 //
 // Where all p are at most 16, steps 2 and 4 are one sweep of memory an axis, behind the exchange (butterfly_step.hpp);
 // else step 2 is a sweep before it (twiddle_step.hpp) and step 4 is the engine's.
-// Backward is the route reversed, with conjugate factors (ADR 14). Axes that are not divided, and divided ones that are
+// Backward is the route undone, with conjugate factors (ADR 14). Axes that are not divided, and divided ones that are
 // not transformed (of any length), take no part in steps 2 to 4: they may be r2c, DCT and DST.
 // Invariant: every local array, input and output too, holds n_l / p_l indices of a transformed divided axis l.
 #include <algorithm>
@@ -26,11 +26,9 @@
 #include <cmath>
 #include <set>
 
-#include "exchange/exchange.hpp"
-#include "plan/steps/butterfly_step.hpp"
-#include "plan/steps/exchange_step.hpp"
-#include "solvers/memory_plan.hpp"
+#include "lower/route_search.hpp"
 #include "solvers/table.hpp"
+#include "steps/butterfly_step.hpp"
 
 namespace spanfft {
 
@@ -214,239 +212,42 @@ SplitArray split_array(const Problem& problem, const Extents& grid) {
     return split;
 }
 
-// Which elements of the array (batch included) a rank has, on either side.
-Layout cyclic_layout(const Problem& problem, const Extents& shape, const Extents& grid) {
-    std::vector<GridDim> dims;
-    for (int axis = 0; axis < problem.ndim(); ++axis) {
-        if (parts_of(grid, axis) > 1) dims.push_back({parts_of(grid, axis), axis, Division::cyclic});
-    }
-    if (dims.empty()) dims.push_back({1, -1, Division::block});
-    const Layout layout(shape, dims);
-    return batch_axes(problem) ? layout.with_leading_axis(problem.batch) : layout;
-}
-
-// One step of the plan in the making.
-struct Op {
-    enum class Type { transform, twiddle, exchange, butterfly };
-    Type type = Type::transform;
-    ArrayState from, to;
-    Kernel kernel = Kernel::c2c_forward;  // of a transform, as axes
-    std::vector<int> axes = {};
-    Slot source = Slot::output, target = Slot::output;
-    TwiddlePair pair = {};  // of a butterfly
-    bool last = false;      // the last butterfly of the route forward: carries the scale
-    bool can_stay() const { return type != Type::exchange && from.elem == to.elem && from.layout == to.layout; }
-};
-
-std::vector<Op> forward_ops(const Problem& problem, const SplitArray& split) {
-    ArrayState state{split.before, {problem.precision, problem.real_is_complex()}};
+Result<Route> cyclic_route(const Problem& problem, const Extents& grid) {
+    const SplitArray split = split_array(problem, grid);
+    Route route;
+    ArrayState state{divided(problem, problem.shape, grid, Division::cyclic), real_elem(problem)};
+    view_as(route, state, split.before);
     auto pending = split.at_start;
-    Route start;
-    transform_whole_axes(start, state, pending);
-    assert(pending.empty() && state.elem.complex);
-    std::vector<Op> ops;
-    for (const RouteOp& op : start) ops.push_back({Op::Type::transform, op.from, op.to, op.kernel, op.axes});
+    transform_whole_axes(route, state, pending);
+    assert(pending.empty());
+    if (split.pairs.empty()) return route;  // every transformed axis is whole
     const bool short_parts = std::all_of(split.pairs.begin(), split.pairs.end(), [&](const TwiddlePair& pair) {
-        return split.before.shape()[static_cast<size_t>(pair.part)] <= ButterflySpec::kLongest;
+        return state.layout.shape()[static_cast<size_t>(pair.part)] <= ButterflySpec::kLongest;
     });
-    if (!short_parts) ops.push_back({Op::Type::twiddle, state, state});
-    // An r2c axis has become shorter since split_array.
-    const ArrayState after{Layout(state.layout.shape(), split.after.grid()), state.elem};
-    ops.push_back({Op::Type::exchange, state, after});
+    const auto add = [&](RouteOp::Type type, std::vector<int> axes, std::vector<TwiddlePair> pairs) {
+        route.push_back({type, state, state, Kernel::c2c_forward, std::move(axes), std::move(pairs)});
+    };
+    if (!short_parts) add(RouteOp::Type::twiddle, {}, split.pairs);
+    move_to(route, state, Layout(state.layout.shape(), split.after.grid()));  // an r2c axis is shorter now
     if (short_parts) {
-        for (const TwiddlePair& pair : split.pairs) {
-            ops.push_back({Op::Type::butterfly, after, after});
-            ops.back().pair = pair;
-        }
-        ops.back().last = true;
-        return ops;
+        for (const TwiddlePair& pair : split.pairs) add(RouteOp::Type::butterfly, {}, {pair});
+    } else {
+        std::vector<int> parts;
+        for (const TwiddlePair& pair : split.pairs) parts.push_back(pair.part);
+        add(RouteOp::Type::transform, std::move(parts), {});
     }
-    std::vector<int> axes;
-    for (const TwiddlePair& pair : split.pairs) axes.push_back(pair.part);
-    ops.push_back({Op::Type::transform, after, after, Kernel::c2c_forward, axes});
-    return ops;
-}
-
-std::vector<Op> reversed(const std::vector<Op>& forward) {
-    std::vector<Op> ops;
-    for (auto op = forward.rbegin(); op != forward.rend(); ++op) {
-        ops.push_back(*op);
-        std::swap(ops.back().from, ops.back().to);
-        ops.back().kernel = inverse_kernel(op->kernel);
-    }
-    return ops;
-}
-
-// Where each op reads and writes: what can stay stays, but for the first, which must leave the user's input, and in
-// place for one transform behind the exchange, which must not end where it began. At most three ops move: to work1,
-// work0 and the output.
-void assign_slots(std::vector<Op>& ops, bool in_place) {
-    std::vector<size_t> moves;
-    for (size_t i = 0; i < ops.size(); ++i) {
-        if ((i == 0 && !in_place) || !ops[i].can_stay()) moves.push_back(i);
-    }
-    if (in_place && moves.size() == 1) {
-        size_t last = ops.size() - 1;
-        while (ops[last].type == Op::Type::exchange || ops[last].type == Op::Type::twiddle) --last;
-        assert(last > moves[0]);
-        moves.push_back(last);
-    }
-    assert(moves.size() <= 3);
-    const Slot targets[] = {Slot::output, Slot::work0, Slot::work1};
-    Slot current = in_place ? Slot::output : Slot::input;
-    for (size_t i = 0, moved = 0; i < ops.size(); ++i) {
-        ops[i].source = current;
-        if (moved < moves.size() && moves[moved] == i) current = targets[moves.size() - ++moved];
-        ops[i].target = current;
-    }
-}
-
-// --- the plan --------------------------------------------------------------------------------------------------------
-
-Result<std::unique_ptr<Step>> make_step(const Op& op, const Plan& plan, const SplitArray& split,
-                                        const ExchangeChoice& exchange, const Planner& planner,
-                                        std::vector<std::string>& notes) {
-    const Problem& problem = plan.problem;
-    if (op.type == Op::Type::exchange)
-        return make_exchange_step(exchange_spec(op.from, op.to, exchange.parameter, planner.machine()), op.source,
-                                  op.target, *exchange.strategy, planner.machine());
-    if (op.type == Op::Type::twiddle) {
-        return make_twiddle_step({op.from, split.pairs, problem.direction, problem.scale(), op.source},
-                                 planner.machine());
-    }
-    if (op.type == Op::Type::butterfly) {
-        return make_butterfly_step(
-            {op.from, op.pair, problem.direction, op.last ? problem.scale() : 1, op.source, op.target, problem.threads},
-            planner.machine());
-    }
-    TransformSpec spec;
-    spec.from = op.from;
-    spec.to = op.to;
-    spec.kernel = op.kernel;
-    spec.axes = op.axes;
-    spec.orthogonal = problem.norm == Norm::ortho && is_r2r(op.kernel);
-    spec.source = op.source;
-    spec.target = op.target;
-    spec.engine = problem.engine;
-    spec.threads = problem.threads;
-    spec.measure = problem.effort == Effort::measure;
-    return make_transform_step(std::move(spec), planner.machine(), notes);
-}
-
-void set_slot_bytes(Plan& plan, const std::vector<Op>& ops) {
-    for (const Op& op : ops) {
-        if (op.target == Slot::work0 || op.target == Slot::work1) plan.slot_bytes.hold(op.target, op.to);
-    }
-}
-
-// exchange: as in a problem string; "" only where nothing is exchanged.
-Result<std::unique_ptr<Plan>> plan_on_grid(const Problem& problem, const Extents& grid, const std::string& exchange,
-                                           const Planner& planner) {
-    const SplitArray split = split_array(problem, grid);
-    if (split.pairs.empty()) {  // every transformed axis is whole: no exchange
-        Route route;
-        ArrayState state{split.before, {problem.precision, problem.real_is_complex()}};
-        auto pending = split.at_start;
-        transform_whole_axes(route, state, pending);
-        SPANFFT_ASSIGN(auto plan, plan_route(problem, route, "", planner, "cyclic"));
-        plan->problem.grid = grid;
-        return plan;
-    }
-    auto ops = forward_ops(problem, split);
-    if (!problem.forward()) ops = reversed(ops);
-    assign_slots(ops, problem.in_place);
-    auto plan = std::make_unique<Plan>();
-    plan->problem = problem;
-    plan->problem.threads = threads_of(problem, planner.machine());
-    plan->problem.grid = grid;
-    plan->problem.exchange = exchange;
-    plan->solver = "cyclic";
-    plan->input = {cyclic_layout(problem, problem.input_shape(), grid), problem.input_elem()};
-    plan->output = {cyclic_layout(problem, problem.output_shape(), grid), problem.output_elem()};
-    set_slot_bytes(*plan, ops);
-    for (const Op& op : ops) {
-        SPANFFT_ASSIGN(auto step, make_step(op, *plan, split, find_exchange(exchange), planner, plan->notes));
-        plan->steps.push_back(std::move(step));
-    }
-    plan->notes.push_back("an axis of n points divided by p is shown as two, of p and n/p points");
-    return plan;
-}
-
-// The problem by whose cost the grid is chosen: forward and backward, in place or not, must divide the array alike.
-Problem grid_twin(const Problem& problem) {
-    Problem twin = problem;
-    twin.direction = Direction::forward;
-    twin.norm = Norm::backward;
-    twin.effort = Effort::estimate;
-    twin.in_place = false;
-    return twin;
-}
-
-// What the user asked for, or every strategy with each parameter worth trying; "" if nothing is exchanged.
-Result<std::vector<std::string>> candidate_exchanges(const Problem& problem, const Extents& grid,
-                                                     const Machine& machine) {
-    const SplitArray split = split_array(problem, grid);
-    if (split.pairs.empty()) return std::vector<std::string>{""};
-    const auto ops = forward_ops(problem, split);
-    const auto op = std::find_if(ops.begin(), ops.end(), [](const Op& o) { return o.type == Op::Type::exchange; });
-    ExchangeSpec spec = exchange_spec(op->from, op->to, "", machine);
-    if (!problem.exchange.empty()) {
-        const ExchangeChoice forced = find_exchange(problem.exchange);
-        spec.parameter = forced.parameter;
-        SPANFFT_TRY(forced.strategy->check(spec));
-        return std::vector<std::string>{problem.exchange};
-    }
-    std::vector<std::string> texts;
-    for (const auto& strategy : exchange_table()) {
-        if (!may_propose(strategy, machine)) continue;
-        spec.parameter.clear();
-        for (const std::string& parameter : strategy.candidates(spec)) {
-            spec.parameter = parameter;
-            if (strategy.check(spec).ok()) texts.push_back(exchange_text(strategy, parameter));
-        }
-    }
-    return texts;
-}
-
-struct Choice {
-    Extents grid;
-    std::string exchange;
-    double seconds = -1;             // before there is one
-    std::vector<std::string> notes;  // runners-up
-};
-
-Result<Choice> choose(const Problem& problem, const Planner& planner) {
-    SPANFFT_ASSIGN(const auto grids, candidate_grids(problem));
-    const Problem twin = grid_twin(problem);
-    Choice best;
-    std::vector<std::string> lost;
-    for (const Extents& grid : grids) {
-        SPANFFT_ASSIGN(const auto exchanges, candidate_exchanges(twin, grid, planner.machine()));
-        for (const std::string& exchange : exchanges) {
-            SPANFFT_ASSIGN(const auto plan, plan_on_grid(twin, grid, exchange, planner));
-            Choice choice{grid, exchange, plan->predicted_seconds(), {}};
-            if (best.seconds < 0 || choice.seconds < best.seconds) std::swap(best, choice);
-            if (choice.seconds >= 0)
-                lost.push_back(cat("not chosen: grid ", shape_string(choice.grid), " with ",
-                                   choice.exchange.empty() ? "no exchange" : choice.exchange, ": ",
-                                   choice.seconds * 1e3, " ms predicted"));
-        }
-    }
-    for (size_t i = 0; i < std::min<size_t>(lost.size(), 4); ++i)
-        best.notes.push_back(lost[i] + cat(" (chosen: ", best.seconds * 1e3, " ms)"));
-    return best;
+    view_as(route, state, divided(problem, problem.spectrum_shape(), grid, Division::cyclic));
+    return route;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Plan>> solve_cyclic(const Problem& problem, const Planner& planner) {
+    static const RouteFamily family{"cyclic", candidate_grids, cyclic_route};
     if (problem.layout != Division::cyclic)
         return error(Code::unsupported, "cyclic is for arrays that are divided cyclically; give layout=cyclic");
     if (problem.memory_bytes > 0) return error(Code::unsupported, "cyclic works on arrays in memory, not on files");
-    SPANFFT_ASSIGN(const Choice choice, choose(problem, planner));
-    SPANFFT_ASSIGN(auto plan, plan_on_grid(problem, choice.grid, choice.exchange, planner));
-    for (const auto& note : choice.notes) plan->notes.push_back(note);
-    return plan;
+    return solve_by_route(family, problem, planner);
 }
 
 }  // namespace spanfft

@@ -213,20 +213,6 @@ index_t smallest_budget(index_t enough_bytes, const std::function<bool(index_t)>
     return high;
 }
 
-std::vector<index_t> divisors(index_t n) {
-    std::vector<index_t> all{1};
-    index_t previous = 0, power_from = 0;
-    for (index_t p : prime_factors(n)) {
-        const index_t from = p == previous ? power_from : 0;
-        const auto size = static_cast<index_t>(all.size());
-        for (index_t i = from; i < size; ++i) all.push_back(all[static_cast<size_t>(i)] * p);
-        power_from = size;
-        previous = p;
-    }
-    std::sort(all.begin(), all.end());
-    return all;
-}
-
 std::vector<index_t> first_factors(index_t n) {
     constexpr size_t kNear = 48, kOthers = 48;
     std::vector<index_t> all = divisors(n);

@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "plan/passes/pass_step.hpp"
 #include "plan/plan.hpp"
 #include "plan/planner.hpp"
+#include "sweeps/pass_step.hpp"
 
 namespace spanfft {
 
@@ -18,10 +18,6 @@ constexpr index_t kLongRunBytes = index_t{256} << 10;
 // Runs below this cost a disk more for the request than for the bytes (45 KiB, by the built-in figures), so that longer
 // ones are worth a slot.
 constexpr index_t kShortRunBytes = index_t{64} << 10;
-
-// Writes through the page cache: 7.6 s for 2 GiB in 11.5 KiB runs where direct ones would take 1.3 (one run, busy
-// machine).
-constexpr double kUnalignedWriteSecondsPerByte = 3e-9;
 
 // A transform of the last axis, of n points, of `outer` arrays.
 struct LongAxis {
@@ -106,8 +102,6 @@ inline Status too_little_memory() { return error(Code::out_of_memory, "too littl
 
 // The smallest memory= with which `fits` (given the budget less the reserve) says yes, to the byte.
 index_t smallest_budget(index_t enough_bytes, const std::function<bool(index_t budget_bytes)>& fits);
-
-std::vector<index_t> divisors(index_t n);  // rising
 
 // Proper divisors of n, rising, as first factors of n = n1*n2: all of them, or of very many those around the root and
 // some of the others, so that what is tried for each stays within a second.

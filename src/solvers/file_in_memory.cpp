@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "engine/trust.hpp"
-#include "plan/passes/staging.hpp"
-#include "plan/steps/box_io_step.hpp"
-#include "plan/steps/transform_step.hpp"
 #include "solvers/table.hpp"
+#include "steps/box_io_step.hpp"
+#include "steps/transform_step.hpp"
+#include "sweeps/staging.hpp"
 
 namespace spanfft {
 
@@ -50,6 +50,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     child_problem.output_chunk.clear();
     child_problem.window.clear();
     child_problem.power = false;
+    child_problem.reads_once = false;  // each rank reads its box once
     child_problem.store.reset();
     SPANFFT_ASSIGN(auto plan, planner.plan(child_problem));
     const double child_seconds = plan->predicted_seconds();
@@ -67,6 +68,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     plan->problem.disks = problem.disks;
     plan->problem.window = problem.window;
     plan->problem.power = problem.power;
+    plan->problem.reads_once = problem.reads_once;
     plan->problem.store = problem.store;
     plan->solver = std::string("file_in_memory + ") + plan->solver;
     plan->problem.input_chunk = problem.input_chunk;
@@ -88,7 +90,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     // The child's ways lack the disk, which is the same for all of them.
     const double disk_seconds = plan->predicted_seconds() - child_seconds;
     for (Alternative& each : plan->alternatives) {
-        if (each.solver != "pencil") each.solver = "file_in_memory + " + each.solver;
+        each.solver = "file_in_memory + " + each.solver;
         each.seconds += disk_seconds;
         each.disk_seconds += disk_seconds;
         each.sweeps = 1;

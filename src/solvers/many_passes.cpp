@@ -14,9 +14,9 @@
 #include <optional>
 
 #include "engine/trust.hpp"
-#include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
+#include "steps/transform_step.hpp"
 
 namespace spanfft {
 
@@ -301,13 +301,20 @@ Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Pl
     if (is_r2r(problem.kinds[0])) {
         return error(Code::unsupported, "many_passes knows c2c, r2c and c2r, not ", axis_kind_name(problem.kinds[0]));
     }
+    // A chunked array is read once, into a file.
+    const bool reads_twice = job.halves && !job.forward;
+    if (reads_twice && problem.reads_once && problem.input_chunk.empty()) {
+        return error(Code::unsupported,
+                     "many_passes reads some elements of half a spectrum twice, so no callback can have each once "
+                     "(reads_once); give more memory, or method=two_pass");
+    }
     auto route = best_route(job, planner.machine());
     if (!route) return decline(job);
     finish(job, *route);
     const index_t scratch_bytes = route->scratch_bytes;
     auto plan = plan_of_passes(job, "many_passes", std::move(route->passes), planner.machine());
     plan->scratch_bytes = scratch_bytes;
-    plan->reads_twice = job.halves && !job.forward;
+    plan->reads_twice = reads_twice;
     return plan;
 }
 

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
+#include "steps/transform_step.hpp"
 
 namespace spanfft {
 
@@ -45,7 +45,8 @@ Split outline(const Job& job, index_t n1) {
     first.out = written(column_panels(job, job.outer, 1, job.n * job.row, true));
     first.whole_section = first.twiddle_section = job.row;
     first.roots_n = job.n;
-    first.flops_each = column_flops(n1, false) + static_cast<double>(n1) * job.row_flops / static_cast<double>(job.row);
+    first.flops_each = column_flops(n1, false);
+    first.row_flops = job.row_flops;
     second.points = second.out_points = n2;
     second.in_place = !job.by_scratch();
     second.in = column_panels(job, job.outer, n2, n1 * job.row, true);

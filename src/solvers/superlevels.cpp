@@ -3,7 +3,7 @@
 //
 // Method: F = M, a memoryload (section 5). Every permutation is a BMMC in at most 2N/(BD) (ceil(rank phi / lg(M/B)) +
 // 1) parallel I/Os, every superlevel takes 2N/(BD). Mini-butterflies are plain transforms by an engine
-// (plan/passes/pdm_step.hpp), which takes its points in natural order; P1's radix-2 stages take them bit-reversed. So
+// (sweeps/pdm_step.hpp), which takes its points in natural order; P1's radix-2 stages take them bit-reversed. So
 // each permutation is composed with the reversal of the low bits of the superlevel after it, as P1 (section 6) composes
 // its with band conversions: that permutes inside memoryloads, changes no rank of phi and no bound, and saves a
 // permutation in memory. Worked: N = 2^20, M = 2^8: reversal, 8 deep, rotation by 8, 8 deep, rotation by 8, 4 deep,
@@ -16,9 +16,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "plan/passes/pdm_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
+#include "sweeps/pdm_step.hpp"
 
 namespace spanfft {
 

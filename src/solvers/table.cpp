@@ -9,6 +9,8 @@ bool in_memory_alone(const Problem& p) { return p.memory_bytes == 0 && p.ranks =
 bool in_memory_on_ranks(const Problem& p) {
     return p.memory_bytes == 0 && (p.ranks > 1 || !p.real_boxes.empty() || !p.spectrum_boxes.empty());
 }
+// Approximate methods are not among what the planner chooses from.
+bool asked_for_soi(const Problem& p) { return p.method.substr(0, p.method.find(':')) == "soi"; }
 bool from_file(const Problem& p) { return p.memory_bytes > 0; }
 
 }  // namespace
@@ -18,6 +20,12 @@ const std::vector<Solver>& solver_table() {
         {"local", "spanfft", solve_local, Division::block, in_memory_alone},
         {"pencil", "P4", solve_pencil, Division::block, in_memory_on_ranks},
         {"shared", "spanfft", solve_shared, Division::block, in_memory_on_ranks},
+        {"lines", "P2", solve_lines, Division::block, in_memory_on_ranks},
+        {"shared_lines", "spanfft, after P2", solve_shared_lines, Division::block, in_memory_on_ranks},
+        {"soi", "Tang et al. 2012", solve_soi, Division::block, asked_for_soi, true},
+        {"chirp_lines", "L. Bluestein 1970, on lines", solve_chirp_lines, Division::block, in_memory_on_ranks},
+        {"shared_chirp_lines", "L. Bluestein 1970, on shared_lines", solve_shared_chirp_lines, Division::block,
+         in_memory_on_ranks},
         {"file_in_memory", "spanfft", solve_file_in_memory, Division::block, from_file},
         {"axis_passes", "spanfft", solve_axis_passes, Division::block, from_file},
         {"row_passes", "spanfft, after P1", solve_row_passes, Division::block, from_file},

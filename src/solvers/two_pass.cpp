@@ -11,7 +11,7 @@
 // columns of that in place. It reads h elements at a time instead of c*d, but half the disk space is needed, nothing
 // has to be freed and no fresh blocks of a file are written in small runs; where rows are whole blocks it is chosen.
 // DCT and DST are a Fourier transform of N = 2n (2n-2, 2n+2) points of the input padded with zeros, with factors on
-// the way in and out (plan/passes/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n
+// the way in and out (steps/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n
 // reals move where r2c of n moves 4.
 // Only the last axis; other axes are an outer loop.
 #include <algorithm>
@@ -19,17 +19,14 @@
 #include <optional>
 
 #include "engine/trust.hpp"
-#include "plan/steps/transform_step.hpp"
 #include "solvers/disk_passes.hpp"
 #include "solvers/table.hpp"
+#include "steps/transform_step.hpp"
 
 namespace spanfft {
 
 namespace {
 
-// Seconds that a request costs beyond its bytes, at 16 under way: what the factors are chosen by. Measured on a
-// virtual disk (8 to 64 KiB runs); only the ratio matters.
-constexpr double kReadRequestSeconds = 4e-6, kWriteRequestSeconds = 2e-6;
 // n is the length that is split: for DCT and DST the logical one, N, with the stored points in the chirp.
 struct Job : LongAxis {
     Chirp chirp;
@@ -119,13 +116,14 @@ bool widen_both(const Job& job, Split& split) {
     return widen(out, unit, 2, second_room) || (unit != tile_rows && widen(out, tile_rows, 2, second_room));
 }
 
-std::optional<Split> fit(const Job& job, Split split) {
+std::optional<Split> fit(const Job& job, Split split, const Machine& machine) {
     if (!widen_both(job, split)) return std::nullopt;
     const ColumnPanels& out = split.second.out;
     const double reads = static_cast<double>(split.first.in.total_requests() + split.second.blocks.total_reads());
     const double writes = static_cast<double>(split.first.blocks.total_writes() + out.total_requests());
-    split.seconds = reads * kReadRequestSeconds + writes * kWriteRequestSeconds;
-    if (!aligned_rows(out)) split.seconds += static_cast<double>(out.payload_bytes()) * kUnalignedWriteSecondsPerByte;
+    split.seconds = reads * machine.disk_short_read_seconds + writes * machine.disk_short_write_seconds;
+    if (!aligned_rows(out))
+        split.seconds += static_cast<double>(out.payload_bytes()) * machine.disk_unaligned_write_seconds_per_byte;
     // A tile step should give every thread several tiles to do.
     const index_t share = std::min(split.first.blocks.tile_columns, split.first.blocks.tile_rows);
     if (share < 2 * job.threads * split.first.lanes) split.seconds *= 1.5;
@@ -133,7 +131,7 @@ std::optional<Split> fit(const Job& job, Split split) {
 }
 
 // c2c by way of the output file alone: blocks become whole columns, the second pass works in place.
-std::optional<Split> fit_in_place(const Job& job, Split split) {
+std::optional<Split> fit_in_place(const Job& job, Split split, const Machine& machine) {
     PassSpec &first = split.first, &second = split.second;
     first.target = Place::output;
     first.blocks.natural = true;
@@ -153,17 +151,17 @@ std::optional<Split> fit_in_place(const Job& job, Split split) {
     second.out = second.in;
     const auto reads = static_cast<double>(first.in.total_requests() + second.in.total_requests());
     const auto writes = static_cast<double>(first.blocks.total_writes() + second.out.total_requests());
-    split.seconds = reads * kReadRequestSeconds + writes * kWriteRequestSeconds;
+    split.seconds = reads * machine.disk_short_read_seconds + writes * machine.disk_short_write_seconds;
     if (first.blocks.tile_columns < 2 * job.threads * first.lanes) split.seconds *= 1.5;
     return split;
 }
 
-std::optional<Split> best_in_place(const Job& job) {
+std::optional<Split> best_in_place(const Job& job, const Machine& machine) {
     std::optional<Split> best;
     for (index_t n1 : first_factors(job.n)) {
         const index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
         for (index_t c = 2 * job.threads * lanes; c <= 512; c *= 2) {
-            const auto split = fit_in_place(job, outline(job, n1, job.n / n1, lanes, c, c));
+            const auto split = fit_in_place(job, outline(job, n1, job.n / n1, lanes, c, c), machine);
             if (!split) break;  // nor does a wider one fit
             if (!best || split->seconds < best->seconds) best = split;
         }
@@ -177,9 +175,9 @@ bool splits_at(const Job& job, index_t n1) {
     return widen_both(job, split);
 }
 
-std::optional<Split> best_split(const Job& job) {
+std::optional<Split> best_split(const Job& job, const Machine& machine) {
     std::optional<Split> best;
-    if (!job.halves && job.chirp.length == 0 && !job.problem.stores_other()) best = best_in_place(job);
+    if (!job.halves && job.chirp.length == 0 && !job.problem.stores_other()) best = best_in_place(job, machine);
     if (best) return best;
     for (index_t n1 : first_factors(job.n)) {
         if (!splits_at(job, n1)) continue;
@@ -187,7 +185,7 @@ std::optional<Split> best_split(const Job& job) {
         for (bool found = false; lanes >= 1 && !found; lanes /= 2) {  // narrower tiles only where memory is that tight
             for (index_t c = lanes; c <= std::max<index_t>(lanes, 512); c *= 2) {
                 for (index_t d = lanes; d <= std::max<index_t>(lanes, 512); d *= 2) {
-                    const auto split = fit(job, outline(job, n1, job.n / n1, lanes, c, d));
+                    const auto split = fit(job, outline(job, n1, job.n / n1, lanes, c, d), machine);
                     if (!split) break;
                     found = true;
                     if (!best || split->seconds < best->seconds) best = split;
@@ -342,7 +340,7 @@ Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Plann
         problem.output == SpectrumOrder::exchanged && job.forward && !job.halves && !is_r2r(problem.kinds[0]);
     auto split = exchanges ? best_exchanged(job, planner.machine()) : std::nullopt;
     const bool exchanged = split.has_value();
-    if (!split) split = best_split(job);
+    if (!split) split = best_split(job, planner.machine());
     if (!split) return decline(job, exchanges, planner.machine());
     const index_t n1 = split->first.points;
     finish(job, *split);

@@ -154,6 +154,47 @@ static void parts(void) {
     CHECK(spanfft_plan_create(&p, NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("layout is 2") && !plan);
 }
 
+static void keys(void) {
+    const int n = spanfft_problem_key_count();
+    spanfft_problem_key key = {0};
+    spanfft_plan* plan = NULL;
+    spanfft_box whole = {{0, 0}, {4, 6}}, half = {{0, 0}, {2, 6}};
+    const int64_t shape[1] = {64};
+    spanfft_problem p = problem_of(1, shape);
+    char* text = NULL;
+    int i, flags = 0;
+
+    CHECK(n >= 27);
+    key.size = sizeof key;
+    for (i = 0; i < n; ++i) {
+        CHECK(spanfft_problem_key_info(i, &key) == SPANFFT_OK);
+        CHECK(key.size == sizeof key && key.name[0] && key.fallback[0] && key.help[0]);
+        flags += key.values[0] == 0;
+    }
+    CHECK(flags == 4);
+    CHECK(spanfft_problem_key_info(-1, &key) == SPANFFT_INVALID_ARGUMENT && says("key -1"));
+    CHECK(spanfft_problem_key_info(n, &key) == SPANFFT_INVALID_ARGUMENT && says("does not exist"));
+    key.size = 0;
+    CHECK(spanfft_problem_key_info(0, &key) == SPANFFT_INVALID_ARGUMENT && says("size field"));
+
+    CHECK(spanfft_plan_parse_boxes("c2c 4x6", &whole, NULL, NULL, &plan) == SPANFFT_OK);
+    CHECK(spanfft_plan_input_box(plan, &half) == SPANFFT_OK && half.count[0] == 4);
+    spanfft_plan_free(plan);
+    half.count[0] = 2;
+    plan = NULL;
+    CHECK(spanfft_plan_parse_boxes("c2c 4x6", &half, NULL, NULL, &plan) == SPANFFT_INVALID_ARGUMENT &&
+          says("12 of the 24"));
+    CHECK(spanfft_plan_parse_boxes("c2c 4x6 real_boxes=0:4x0:6", &whole, NULL, NULL, &plan) ==
+              SPANFFT_INVALID_ARGUMENT &&
+          says("twice") && !plan);
+
+    p.reads_once = 1;
+    CHECK(spanfft_problem_print(&p, 1, &text) == SPANFFT_INVALID_ARGUMENT && says("memory="));
+    p.memory_bytes = 1 << 20;
+    CHECK(spanfft_problem_print(&p, 1, &text) == SPANFFT_OK && strstr(text, " reads_once"));
+    spanfft_free(text);
+}
+
 static void traces(void) {
     spanfft_plan* plan = NULL;
     spanfft_trace_info info = {0};
@@ -369,7 +410,7 @@ static void error_codes(void) {
     CHECK(spanfft_plan_parse("c2c 8", NULL, NULL) == SPANFFT_INVALID_ARGUMENT && says("plan is NULL"));
     CHECK(spanfft_plan_create(NULL, NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("spanfft_problem_init"));
     CHECK(spanfft_plan_parse("c2c 8 ranks=2", NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("2 ranks"));
-    CHECK(spanfft_plan_imagine("c2c 8 ranks=2", &plan) == SPANFFT_UNSUPPORTED && says("1-D"));
+    CHECK(spanfft_plan_imagine("c2c 6 ranks=2 layout=cyclic", &plan) == SPANFFT_UNSUPPORTED && says("2*2"));
     CHECK(spanfft_plan_imagine(NULL, &plan) == SPANFFT_INVALID_ARGUMENT);
     CHECK(spanfft_plan_imagine("c2c 8", NULL) == SPANFFT_INVALID_ARGUMENT);
     CHECK(spanfft_plan_parse("c2c 8 engine=abacus", NULL, &plan) == SPANFFT_ENGINE_ERROR && says("abacus"));
@@ -577,6 +618,7 @@ int main(void) {
     older_structs();
     parts();
     round_trip();
+    keys();
     traces();
     error_codes();
     block_callbacks();

@@ -16,6 +16,7 @@
 #include "exec/permute_file.hpp"
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
+#include "support/sanitized.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -109,6 +110,18 @@ class InPlaceFiles : public JournalledFiles {
         EXPECT_EQ(waitpid(child, &outcome, 0), child);
         return WIFSIGNALED(outcome);
     }
+    // A folder whose file a run left half overwritten; null where none did. How many pieces of progress come before the
+    // last sweep depends on the disk, so the runs are killed at the last piece, then at the one before, and so on.
+    static std::unique_ptr<TemporaryFolder> half_overwritten(const JournalRoute& route) {
+        const int calls = calls_of(route);
+        for (int n = calls; n > calls / 2; --n) {
+            auto folder = std::make_unique<TemporaryFolder>();
+            make_input(route, folder->path());
+            if (kill_at(route, folder->path(), n) && !check_not_half_overwritten(folder->file("in")).ok())
+                return folder;
+        }
+        return nullptr;
+    }
 };
 
 // Killed by its own hand in every pass. Half overwritten, the file is refused to others, to a run that begins anew and
@@ -118,7 +131,7 @@ TEST_F(InPlaceFiles, KilledInEveryPassGoOnToTheSameBits) {
     for (const JournalRoute& route : routes()) {
         const std::string whole = expected_array(route), input = input_of(route);
         const int calls = calls_of(route);
-        for (int n = 1; n < calls; n += std::max(1, calls / 4)) {
+        for (int n = 1; n < calls; n += kPointStep * std::max(1, calls / 4)) {
             TemporaryFolder folder;
             make_input(route, folder.path());
             if (!kill_at(route, folder.path(), n)) {
@@ -144,7 +157,7 @@ TEST_F(InPlaceFiles, KilledInEveryPassGoOnToTheSameBits) {
             EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
         }
     }
-    EXPECT_GT(half, 10);
+    EXPECT_GT(kPointStep * half, 10);
 }
 
 // A copy of the array is put back into the half overwritten file: what the last sweep had written is gone with it.
@@ -198,11 +211,9 @@ TEST_F(InPlaceFiles, ThatFinishedDontHideTheNextTransform) {
 
 TEST_F(InPlaceFiles, HalfOverwrittenAreNotPermuted) {
     const JournalRoute route = overwriting_routes()[0];
-    TemporaryFolder folder;
-    const int calls = calls_of(route);
-    make_input(route, folder.path());
-    ASSERT_TRUE(kill_at(route, folder.path(), calls - 1));
-    ASSERT_FALSE(check_not_half_overwritten(folder.file("in")).ok());
+    const std::unique_ptr<TemporaryFolder> half = half_overwritten(route);
+    ASSERT_TRUE(half);
+    const TemporaryFolder& folder = *half;
     PermutePlan plan;
     plan.bmmc.shape = {6, 5, 2, 0};
     PermuteFiles files;
@@ -315,15 +326,7 @@ TEST_F(InPlaceFiles, RefuseWhatCantBeAndTouchNothing) {
 // A file that took the name of the half overwritten one is another: it is neither refused nor gone on with.
 TEST_F(InPlaceFiles, AnotherFileOfTheSameNameIsNotTheUnfinishedOne) {
     const JournalRoute& route = journal_routes()[0];
-    std::unique_ptr<TemporaryFolder> folder;
-    // Killed while the last sweep overwrites: how many pieces of progress come before depends on the disk.
-    const int calls = calls_of(route);
-    for (int n = calls; !folder && n > calls / 2; --n) {
-        folder = std::make_unique<TemporaryFolder>();
-        make_input(route, folder->path());
-        const bool killed = kill_at(route, folder->path(), n);
-        if (!killed || transform(route, folder->path(), JournalMode::off).code() != Code::corrupt_data) folder.reset();
-    }
+    const std::unique_ptr<TemporaryFolder> folder = half_overwritten(route);
     ASSERT_TRUE(folder);
     write_file(folder->file("new"), input_of(route));
     ASSERT_EQ(rename(folder->file("new").c_str(), folder->file("in").c_str()), 0);

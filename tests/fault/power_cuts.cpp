@@ -1,14 +1,13 @@
 // Power cuts in runs of files: every operation on journal, output, scratch and folders is recorded, and after each of
 // them the folder is brought into states that a power cut may have left (support/power_cut/recorded_disk.hpp). In each
 // the input is as it was, the output's name leads to what was there before or to the whole result, and the same
-// command gives the whole result and leaves nothing else. When panels have once been found done, no later power cut
-// loses them all; when the run has said that it is done, none loses its result. In place the file is the input, the
-// result, or refused to whoever else asks.
+// command gives the whole result and leaves nothing else. As long as names arrive in the order in which they were
+// given, which is so when the process alone ends, whatever a journal keeps has that journal. When panels have once been
+// found done, no later power cut loses them all; when the run has said that it is done, none loses its result. In place
+// the file is the input, the result, or refused to whoever else asks.
 //
-// For each operation: what was flushed and nothing else, everything, names without data and data without names; every
-// other sector and coins for all that was not flushed before each flush and at some other operations, and a second
-// power cut in the run that goes on. With SPANFFT_POWER_CUTS=all coins at all operations, several each. All of it
-// depends on the seed that a failure prints.
+// The states of each operation are those of RecordedDisk::choose, with SPANFFT_POWER_CUTS=all far more; in some of them
+// the run that goes on is cut off as well. All of it depends on the seed that a failure prints.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -16,75 +15,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
-#include <set>
 
+#include "disk/output_file.hpp"
 #include "exec/in_place.hpp"
-#include "exec/permute_file.hpp"
 #include "plan/user_files.hpp"
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
-#include "support/power_cut/power_cut.h"
+#include "support/power_cut/recorded.hpp"
 
 namespace spanfft::test {
 namespace {
 
-constexpr int kFates = 7, kFirstSampled = 4, kFirstCoins = 5;  // as recorded_disk.hpp counts them
 const std::string kOld = "what was there before";
-
-bool all_states() {
-    const char* const asked = std::getenv("SPANFFT_POWER_CUTS");
-    return asked && std::string(asked) == "all";
-}
-
-// A recording of `work` on a folder, and the states of it.
-class Recorded {
-  public:
-    explicit Recorded(const std::string& folder) : number_(power_cut_record(folder.c_str())) {}
-    void stop() { operations_ = power_cut_stop(); }
-    index_t operations() const { return operations_; }
-    std::string trouble() const { return power_cut_describe(number_, 0); }
-
-    struct Cut {
-        index_t operation = 0;
-        int fate = 0;
-        unsigned seed = 0;
-    };
-    uint64_t hash(const Cut& cut) const { return power_cut_state(number_, cut.operation, cut.fate, cut.seed, 0); }
-    void make(const Cut& cut) const { (void)power_cut_state(number_, cut.operation, cut.fate, cut.seed, 1); }
-    std::string describe(const Cut& cut) const {
-        return cat("power cut after operation ", cut.operation, " of ", operations_, " (",
-                   power_cut_describe(number_, cut.operation), "), ", power_cut_fate(cut.fate), ", seed ", cut.seed);
-    }
-    // States that differ, of all operations; and all of the last one, behind which the run has said that it is done.
-    std::vector<Cut> cuts() const {
-        std::vector<Cut> some;
-        std::set<uint64_t> seen;
-        const index_t step = all_states() ? 1 : std::max<index_t>(1, operations_ / 8);
-        for (index_t operation = 0; operation <= operations_; ++operation) {
-            for (int fate = 0; fate < kFates; ++fate) {
-                const bool sampled = fate >= kFirstSampled, coins = fate >= kFirstCoins;
-                // Before a flush there is most that can be lost.
-                if (sampled && operation % step != 0 && !is_flush(operation + 1)) continue;
-                const unsigned seeds = !coins ? 1 : all_states() ? 8 : 2;
-                for (unsigned i = 0; i < seeds; ++i) {
-                    const Cut cut{operation, fate, static_cast<unsigned>(operation) * 100 + i};
-                    if (seen.insert(hash(cut)).second || operation == operations_) some.push_back(cut);
-                }
-            }
-        }
-        return some;
-    }
-
-  private:
-    bool is_flush(index_t operation) const {
-        return std::string(power_cut_describe(number_, operation)).compare(0, 5, "flush") == 0;
-    }
-    int number_;
-    index_t operations_ = -1;
-};
 
 struct CutRun {
     const char* name;
@@ -106,7 +50,7 @@ std::vector<CutRun> runs() {
                                      ""},
                        halves = {"r2c 512 forward double memory=40KiB threads=1 io=threads", solve_two_pass, "", true},
                        stockham = {"c2c 512 forward double memory=44KiB threads=1 io=threads", solve_many_passes, ""},
-                       rows = {"c2c 24x16 forward double axes=0,1 memory=34KiB threads=1 io=threads", solve_row_passes,
+                       rows = {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 io=threads", solve_row_passes,
                                ""},
                        chirp = {"c2c 134 forward double memory=46KiB threads=1 io=threads", solve_chirp_passes, ""},
                        loads =
@@ -242,9 +186,25 @@ class PowerCuts : public JournalledFiles, public testing::WithParamInterface<Cut
         const auto unfinished = find_unfinished(folder.file("in"), 0, folder.file("in"), scratch);
         ASSERT_TRUE(unfinished.ok()) << unfinished.status().message();
         ended = content == expected_file && unfinished.value().problem.empty();
+        const Status readable = check_not_half_overwritten(folder.file("in"));
+        EXPECT_TRUE(!ended || readable.ok()) << readable.message();
         if (content != input && content != expected_file) {
-            EXPECT_FALSE(check_not_half_overwritten(folder.file("in")).ok()) << "half overwritten, and nobody is told";
+            EXPECT_FALSE(readable.ok()) << "half overwritten, and nobody is told";
         }
+    }
+    // What is kept is found by the journal beside it, or by nobody.
+    void expect_kept_has_a_journal() const {
+        std::vector<std::string> names = folder.names(), kept;
+        for (const std::string& each : scratch) {
+            const std::vector<std::string> more = names_in(each);
+            names.insert(names.end(), more.begin(), more.end());
+        }
+        bool journal = false;
+        for (const std::string& name : names) {
+            if (name.find(".spanfft-kept-") != std::string::npos) kept.push_back(name);
+            journal = journal || name.ends_with(".spanfft-journal") || name.ends_with(".spanfft-in-place");
+        }
+        EXPECT_TRUE(journal || kept.empty()) << "no journal speaks of " << kept.front();
     }
     void expect_whole() const {
         const bool in_place = GetParam().in_place;
@@ -300,7 +260,8 @@ TEST_P(PowerCuts, AfterEveryOperationLoseNothing) {
         recorded.make(cut);
         ++states;
         EXPECT_TRUE(cut.operation < recorded.operations() || has_result()) << "done, and then lost";
-        if (states % (all_states() ? 2 : 10) != 0) {
+        if (recorded.names_in_order(cut)) expect_kept_has_a_journal();
+        if (states % (Recorded::all_states() ? 2 : 10) != 0) {
             went_on = true;
             expect_recovers();
             EXPECT_TRUE(went_on || !noted || GetParam().stopped_at > 0) << "all panels are lost that were done";
@@ -314,8 +275,9 @@ TEST_P(PowerCuts, AfterEveryOperationLoseNothing) {
             again.stop();
             ASSERT_TRUE(second.ok()) << second.message();
             for (int i = 0; i < 2; ++i) {
-                const Recorded::Cut next{1 + static_cast<index_t>(random() % static_cast<uint64_t>(again.operations())),
-                                         static_cast<int>(random() % kFates), static_cast<unsigned>(states)};
+                const auto operations = static_cast<uint64_t>(again.operations());
+                const Recorded::Cut next{1 + static_cast<int64_t>(random() % operations),
+                                         static_cast<int>(random() % POWER_CUT_FATES), static_cast<unsigned>(states)};
                 SCOPED_TRACE(again.describe(next));
                 again.make(next);
                 expect_recovers();
@@ -347,6 +309,10 @@ TEST(PowerCutsOfUserFiles, LeaveTheOldTextOrTheNewOne) {
         old_seen = old_seen || found == before;
         new_seen = new_seen || found == after;
         ASSERT_TRUE(found == before || found == after) << recorded.describe(cut);
+        ASSERT_TRUE(found == after || cut.operation < recorded.operations()) << "written, and then lost";
+        ASSERT_TRUE(write_text(folder.file("store"), after).ok());
+        ASSERT_EQ(read_file(folder.file("store")), after);
+        ASSERT_EQ(folder.names(), std::vector<std::string>{"store"}) << recorded.describe(cut);
     }
     power_cut_end();
     EXPECT_TRUE(old_seen && new_seen);

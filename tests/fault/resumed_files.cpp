@@ -17,6 +17,7 @@
 
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
+#include "support/sanitized.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -25,7 +26,7 @@ namespace {
 TEST_F(JournalledFiles, KilledAtRandomMomentsGoOnToTheSameBits) {
     std::mt19937 random(20261122);
     int kills = 0, resumptions = 0;
-    for (int round = 0; kills < 100 && round < 40; ++round) {
+    for (int round = 0; kills < 100 / kPointStep && round < 40; ++round) {
         for (const JournalRoute& route : journal_routes()) {
             const std::string whole = expected(route);
             TemporaryFolder folder;
@@ -67,8 +68,8 @@ TEST_F(JournalledFiles, KilledAtRandomMomentsGoOnToTheSameBits) {
             EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
         }
     }
-    EXPECT_GE(kills, 100);
-    EXPECT_GE(resumptions, 10);
+    EXPECT_GE(kills, 100 / kPointStep);
+    EXPECT_GE(resumptions, 10 / kPointStep);
     RecordProperty("kills", kills);
     RecordProperty("resumptions", resumptions);
 }
@@ -88,7 +89,7 @@ TEST_F(JournalledFiles, KilledInEveryPassGoOnToTheSameBits) {
                         }).ok());
         }
         for (const bool striped : {false, true}) {
-            for (int n = 1; n < calls; n += std::max(1, calls / 4)) {
+            for (int n = 1; n < calls; n += kPointStep * std::max(1, calls / 4)) {
                 TemporaryFolder folder;
                 make_input(route, folder.path());
                 std::vector<std::string> scratch;

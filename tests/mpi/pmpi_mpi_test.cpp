@@ -60,13 +60,14 @@ class WatchedPlan {
     std::vector<long double> in_, out_;
 };
 
-// The functions that may carry a strategy's data. A name that is missing here fails the test.
+// The functions that may carry a strategy's data: non-blocking collectives only where something is computed meanwhile.
+// A name that is missing here fails the test.
 const std::vector<std::string>* functions_of(const std::string& strategy) {
-    static const std::vector<std::string> none, alltoallw{"MPI_Ialltoallw"}, later{"MPI_Ialltoallv"},
+    static const std::vector<std::string> none, alltoallw{"MPI_Alltoallw"}, later{"MPI_Ialltoallv"},
         blocking{"MPI_Alltoallv"}, ordered{"MPI_Send", "MPI_Recv"}, replaced{"MPI_Sendrecv_replace"},
         pairs{"MPI_Isend", "MPI_Irecv"}, persistent{"MPI_Start"};
     static const std::map<std::string, const std::vector<std::string>*> known{
-        {"alltoallw", &alltoallw}, {"alltoallv", &later},    {"oneplane", &blocking},     {"standard", &ordered},
+        {"alltoallw", &alltoallw}, {"alltoallv", &blocking}, {"oneplane", &blocking},     {"standard", &ordered},
         {"replace", &replaced},    {"overlap", &pairs},      {"blockvector", &later},     {"phased", &pairs},
         {"shared", &none},         {"hierarchical", &pairs}, {"persistent", &persistent}, {"compressed", &later}};
     const auto found = known.find(strategy);
@@ -144,7 +145,7 @@ TEST(MpiProfile, TheLayerIsThere) {
     if (world_size() == 1) return;
     EXPECT_GT(seen.messages, 0);
     EXPECT_GT(seen.bytes, 0);
-    EXPECT_GT(seen.by_function.count("MPI_Ialltoallv"), size_t{0});
+    EXPECT_GT(seen.by_function.count("MPI_Alltoallv"), size_t{0});
 }
 
 }  // namespace

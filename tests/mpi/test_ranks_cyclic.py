@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 import spanfft
-from ranks_support import agrees, numbers
+from ranks_support import agrees, assert_rule, assert_transforms, numbers, oracle
 from spanfft import Plan
-from test_ranks_plan import check_plan, exact_spectrum
+from test_ranks_plan import check_plan
 
 ANY = 2**4 * 3**2 * 5**2 * 7**2  # p * p divides it for p = 1 to 7
 
@@ -33,14 +33,14 @@ def test_one_dimension(dtype, comm, rng):
     u = numbers(rng, (n,), dtype)
     with Plan((n,), dtype, comm=comm, layout="cyclic", exchange="alltoallv") as plan:
         assert np.array_equal(np.arange(n)[plan.input_slices], np.arange(comm.rank, n, comm.size))
-        check_plan(comm, plan, u, np.fft.fft(u), 50 * np.finfo(dtype).eps)
+        check_plan(comm, plan, u)
         one_all_to_all(plan)
 
 
 def test_one_long_dimension(comm, rng):
     u = numbers(rng, (ANY,), complex)
     with Plan(u.shape, comm=comm, layout="cyclic", norm="ortho") as plan:
-        check_plan(comm, plan, u, np.fft.fft(u, norm="ortho"))
+        check_plan(comm, plan, u, norm="ortho")
         one_all_to_all(plan)
 
 
@@ -51,14 +51,14 @@ def test_every_grid_of_three_axes(exchange, comm, rng):
         u = numbers(rng, shape, complex)
         with Plan(shape, comm=comm, layout="cyclic", grid=grid, exchange=exchange) as plan:
             assert plan.grid == grid
-            check_plan(comm, plan, u, np.fft.fftn(u))
+            check_plan(comm, plan, u)
             one_all_to_all(plan)
 
 
 def test_the_planner_finds_a_grid(comm, rng):
     u = numbers(rng, (4 * 9 * 25 * 49, 4), complex)
     with Plan(u.shape, comm=comm, layout="cyclic") as plan:
-        check_plan(comm, plan, u, np.fft.fftn(u))
+        check_plan(comm, plan, u)
         one_all_to_all(plan)
 
 
@@ -67,35 +67,29 @@ def test_other_kinds_on_axes_that_are_not_divided(kind, comm, rng):
     p = comm.size
     if kind == "r2c":
         u, grid, dtype = numbers(rng, (p * p, 3, 6), float), (p, 1, 1), "float64"
-        exact = exact_spectrum(u, "r2c")
     else:
         u, grid, dtype = numbers(rng, (5, 2 * p * p, 3), complex), (1, p, 1), "complex128"
-        import scipy.fft
-
-        exact = np.fft.fftn(scipy.fft.dct(u, axis=0), axes=(1, 2))
     with Plan(u.shape, dtype, kind=kind, comm=comm, grid=grid, layout="cyclic") as plan:
-        check_plan(comm, plan, u, exact)
+        check_plan(comm, plan, u, kind)
         one_all_to_all(plan)
 
 
 def test_axes_that_are_not_transformed(comm, rng):
     u = numbers(rng, (5, 16, 3), complex)
     with Plan(u.shape, comm=comm, axes=(1,), grid=(comm.size, 1, 1), layout="cyclic") as plan:
-        check_plan(comm, plan, u, np.fft.fft(u, axis=1))
+        check_plan(comm, plan, u, axes=(1,))
         assert plan.counted()["messages"] == 0
 
 
 def test_batch_and_in_place(comm, rng):
     n = 4 * comm.size**2
     u = numbers(rng, (3, n), complex)
-    exact = np.fft.fft(u, axis=1)
     with Plan((n,), batch=3, in_place=True, comm=comm, layout="cyclic") as plan:
         local = u[(slice(None), *plan.input_slices)].copy()
         assert local.shape == plan.input_shape
         assert plan.forward(local) is local
-        np.testing.assert_allclose(local, exact[(slice(None), *plan.output_slices)], atol=1e-11)
         assert plan.backward(local) is local
-        np.testing.assert_allclose(local, u[(slice(None), *plan.input_slices)], atol=1e-13)
+        assert_transforms(comm, plan, u)
 
 
 def test_a_filter_needs_no_natural_order(comm, rng):
@@ -104,8 +98,10 @@ def test_a_filter_needs_no_natural_order(comm, rng):
     u = numbers(rng, (n,), complex)
     with Plan((n,), comm=comm, layout="cyclic") as plan:
         (k,) = np.ogrid[plan.output_slices]
-        shifted = plan.backward(plan.forward(u[plan.input_slices]) * np.exp(-2j * np.pi * k * 5 / n))
-        np.testing.assert_allclose(shifted, np.roll(u, 5)[plan.input_slices], atol=1e-12)
+        factors = np.exp(np.clongdouble(-2j) * np.arctan(np.longdouble(1)) * 4 * (5 * k % n) / n).astype(complex)
+        shifted = plan.backward(plan.forward(u[plan.input_slices]) * factors)
+        bound = 2 * oracle.limit("c2c", (0,), u.shape, u.dtype) + 2 * np.finfo(float).eps  # the factors' rounding
+        assert_rule(comm, [(shifted, np.roll(u, 5)[plan.input_slices])], bound)
 
 
 def test_errors(comm):

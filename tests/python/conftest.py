@@ -8,12 +8,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import scipy.fft
 from hypothesis import settings
+from soak import oracle
+
+if TYPE_CHECKING:
+    import spanfft
 
 # Tests never see, nor change, what the user has tuned or probed.
 os.environ["SPANFFT_HOME"] = tempfile.mkdtemp(prefix="spanfft-home-")
@@ -39,22 +45,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group("whole_machine" if name in WHOLE_MACHINE else name))
 
 
-def largest_prime(n: int) -> int:
-    largest, p = 1, 2
-    while n > 1:
-        while n % p == 0:
-            largest, n = p, n // p
-        p += 1 if p * p <= n or n == 1 else n - p
-    return largest
-
-
-def error_limit(lengths: tuple[int, ...], dtype: np.dtype) -> float:
-    """0.6 eps sqrt(log2 N) where no prime factor exceeds 13, else 1.5."""
-    total = int(np.prod(lengths))
-    factor = 0.6 if all(largest_prime(n) <= 13 for n in lengths) else 1.5
-    return factor * float(np.finfo(dtype).eps) * np.sqrt(max(1.0, np.log2(max(2, total))))
-
-
 def relative_error(result: np.ndarray, exact: np.ndarray) -> float:
     norm = np.linalg.norm(exact.ravel().astype(np.clongdouble))
     difference = np.linalg.norm((result.astype(np.clongdouble) - exact).ravel())
@@ -64,8 +54,27 @@ def relative_error(result: np.ndarray, exact: np.ndarray) -> float:
 def assert_within_rule(result: np.ndarray, exact: np.ndarray, transforms: int = 1) -> None:
     """Holds `result` to the accuracy rule, `transforms` times over after as many transforms (a round trip: 2)."""
     assert result.shape == exact.shape
-    limit = error_limit(result.shape, result.dtype) * transforms
-    assert relative_error(result, exact) <= limit
+    assert relative_error(result, exact) <= oracle.rule(result.shape, result.dtype) * transforms
+
+
+def assert_transform(
+    found: np.ndarray, x: np.ndarray, kind: object = "c2c", axes: Sequence[int] | None = None, norm: str = "backward"
+) -> None:
+    """Holds `found` to be the forward transform of `x`, by the accuracy rule."""
+    picked = range(x.ndim) if axes is None else [axis % x.ndim for axis in axes]
+    exact = oracle.forward(x, kind, picked, norm)
+    assert found.shape == exact.shape
+    assert relative_error(found, exact) <= oracle.limit(kind, picked, x.shape, found.dtype, norm)
+
+
+def assert_plan(
+    plan: spanfft.Plan, u: np.ndarray, kind: object = "c2c", axes: Sequence[int] | None = None, norm: str = "backward"
+) -> None:
+    """Holds both directions of a plan to the accuracy rule. `u` is like what it transforms, a batch first."""
+    there, back, bound = oracle.both_ways(plan, u, kind, axes, norm)
+    for pairs in (there, back):
+        assert all(found.shape == exact.shape for found, exact in pairs)
+        assert oracle.error_of([oracle.squared_error(found, exact) for found, exact in pairs]) <= bound
 
 
 def reference(name: str, x: np.ndarray, **options: object) -> np.ndarray:

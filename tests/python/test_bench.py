@@ -25,7 +25,7 @@ from peers import PEERS, Pool, World, block  # noqa: E402
 
 MPIEXEC = os.environ.get("SPANFFT_MPIEXEC") or shutil.which("mpiexec")
 # Both kinds, one, two and four ranks, one axis, a file. The others differ from these in size and list of peers only.
-SMALL = ["c2c-256-1", "r2c-256-2", "c2c-256-4", "c2c-1d-1", "disk-c2c-1d"]
+SMALL = ["c2c-256-1", "r2c-256-2", "c2c-256-4", "c2c-1d-1", "calls-64", "disk-c2c-1d"]
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -182,7 +182,7 @@ def test_blocks_of_a_grid_tile_the_array() -> None:
 
 
 def test_every_case_names_known_peers_and_fits_its_small_form() -> None:
-    assert len(all_cases()) == 27
+    assert len(all_cases()) == 49
     for case in all_cases().values():
         assert set(case.peers) <= set(PEERS)
         assert case.repeats >= MIN_REPEATS

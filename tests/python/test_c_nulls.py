@@ -30,8 +30,9 @@ OF_NO_PLAN = {
 }
 # Where NULL is allowed, and is no error on its own.
 ALLOWED = {
-    *(("spanfft_" + name, "comm") for name in ("plan_create", "plan_parse", "probe", "comm_free")),
+    *(("spanfft_" + name, "comm") for name in ("plan_create", "plan_parse", "plan_parse_boxes", "probe", "comm_free")),
     ("spanfft_plan_free", "plan"),
+    *(("spanfft_plan_parse_boxes", name) for name in ("real_box", "spectrum_box")),
     ("spanfft_free", "memory"),
     ("spanfft_set_error", "sentence"),
     ("spanfft_problem_init_bytes", "problem"),

@@ -168,6 +168,18 @@ def test_problem_strings_that_are_refused(text: str) -> None:
         core.imagine(text)
 
 
+def _without_marks(cell: str) -> str:
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", cell).replace("`", "").strip()
+
+
+def test_the_table_of_problem_keys_is_the_librarys() -> None:
+    """docs/problem-string.md, without its links and backquotes, is what the parser's table says, in its order."""
+    text = (ROOT / "docs/problem-string.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \|(.*)\|(.*)\|(.*)\|$", text, re.MULTILINE)
+    plain = [tuple(_without_marks(cell) for cell in row) for row in rows]
+    assert plain == core.problem_keys()
+
+
 # --- what is marked `test` --------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import scipy.signal
 import spanfft
-from conftest import cli, error_limit, reference, relative_error
+from conftest import cli, reference, relative_error
+from soak import oracle
+from spanfft._native import core
 
 COUNTED = ("disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes")
 
@@ -51,7 +53,7 @@ def limit(case):
         lengths[-1] = 2 * (lengths[-1] - 1)
     if kind == "dct2":
         lengths[-1] *= 2
-    return error_limit(tuple(lengths), dtype)
+    return oracle.rule(tuple(lengths), dtype)
 
 
 def assert_counted(result):
@@ -178,7 +180,7 @@ def test_windows_are_scipys_along_the_last_transformed_axis(name, axes, rng, tmp
     exact = reference("rfftn", windowed, axes=axes)
     lengths = tuple(x.shape[axis] for axis in axes)
     # The window and its product are rounded besides.
-    assert relative_error(np.load(tmp_path / "out.npy"), exact) <= error_limit(lengths, "float64") + np.finfo(float).eps
+    assert relative_error(np.load(tmp_path / "out.npy"), exact) <= oracle.rule(lengths, "float64") + np.finfo(float).eps
 
 
 @pytest.mark.parametrize("side", ["on_input", "on_output"])
@@ -271,6 +273,20 @@ def test_c2r_in_many_sweeps_takes_no_input_callback(rng, tmp_path):
     transform(on_output=lambda block, index: None)
 
 
+@pytest.mark.parametrize("memory", ["1MiB", "2MiB"])
+def test_reads_once_leaves_out_the_solver_that_reads_half_a_spectrum_twice(memory):
+    problem = f"c2r 4194304 memory={memory}"
+    assert core.imagine(problem).solver == "many_passes"
+    assert core.imagine(f"{problem} reads_once").solver == "two_pass"
+    # A chunked array is read once, into a file, and forward nothing is read twice.
+    assert core.imagine(f"{problem} reads_once input_chunk=4096 method=many_passes").solver.endswith("many_passes")
+    assert core.imagine(f"r2c 4194304 memory={memory} reads_once").solver == "many_passes"
+    with pytest.raises(spanfft.Unsupported, match="reads_once"):
+        core.imagine(f"{problem} reads_once method=many_passes")
+    with pytest.raises(spanfft.InvalidArgument, match="give memory="):
+        core.imagine("c2r 4194304 reads_once")
+
+
 def test_command_line(rng, tmp_path):
     x = rng.standard_normal((4, 30_000))
     np.save(tmp_path / "in.npy", x)
@@ -284,7 +300,7 @@ def test_command_line(rng, tmp_path):
     power = np.load(tmp_path / "power.npy")
     exact = np.abs(2 * np.fft.rfft(x * scipy.signal.get_window("hann", 30_000))) ** 2
     # A square of double's accuracy, rounded once to float32.
-    assert relative_error(power, exact) <= 2.0**-24 + 2 * error_limit((30_000,), "float64") + 2 * np.finfo(float).eps
+    assert relative_error(power, exact) <= 2.0**-24 + 2 * oracle.rule((30_000,), "float64") + 2 * np.finfo(float).eps
     counted = said["ranks"][0]["counted"]
     assert counted["disk_written_bytes"] == said["ranks"][0]["predicted"]["disk_written_bytes"]
     for options, code, words in (

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spanfft
-from conftest import cli_environment
+from conftest import assert_transform, cli_environment
 from conftest import mpiexec as find_mpiexec
 
 START_SECONDS = 90  # until all ranks run, on a busy machine
@@ -74,12 +74,21 @@ except spanfft.Error as error:
 """
 
 
+def mpi_version() -> int:
+    """Of the standard that mpi4py's library keeps to; asked in a process of its own, as importing MPI starts it."""
+    pytest.importorskip("mpi4py")
+    program = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_version()[0])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    return int(done.stdout)
+
+
 def strategies() -> list[str]:
+    """All that the ranks can have: persistent collectives came with MPI 4, which Open MPI 4.1 is not."""
     with pytest.raises(spanfft.Error) as caught:
         spanfft.Plan((4, 4), exchange="pigeon")
     names = str(caught.value).split("use one of ")[1].split(", ")
     assert len(names) >= 12
-    return names
+    return names if mpi_version() >= 4 else [name for name in names if name != "persistent"]
 
 
 def is_alive(pid: int) -> bool:
@@ -186,7 +195,7 @@ def test_ranks_of_a_file_that_lose_one_leave_the_input_and_no_output_and_the_nex
     assert (tmp_path / "in.npy").read_bytes() == original
     assert (tmp_path / "out.npy").read_bytes() == b"what was there before"
     spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy")
-    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.fft.fftn(x), atol=1e-9)
+    assert_transform(np.load(tmp_path / "out.npy"), x)
     assert not [path.name for path in tmp_path.iterdir() if "spanfft" in path.name]
 
 

@@ -10,7 +10,7 @@ import os
 import numpy as np
 import pytest
 import spanfft
-from conftest import largest_prime
+from soak import oracle
 
 EXPONENT = int(os.environ.get("SPANFFT_SLOW_TESTS", "0"))
 pytestmark = [
@@ -21,7 +21,7 @@ CHUNK = 1 << 18
 
 
 def next_prime(n):
-    while largest_prime(n) < n:
+    while oracle.largest_prime(n) < n:
         n += 1
     return n
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import spanfft
 import spanfft.cli
-from conftest import cli, cli_environment
+from conftest import assert_within_rule, cli, cli_environment, reference, relative_error
+from soak import oracle
 
 STRANGE = os.fsdecode(b"na\xffme-\xc3\xa9")  # no UTF-8, and a letter beyond ASCII
 TIMEOUT = 60
@@ -56,7 +57,7 @@ def test_names_that_are_no_utf8_are_read_and_written(folder):
     done = spanfft.transform(folder / f"{STRANGE}.npy", folder / out, scratch=folder / f"{STRANGE}.d")
     assert done.output == str(folder / out)
     assert spanfft.transform(os.fsencode(folder / f"{STRANGE}.npy"), os.fsencode(folder / out)).output == done.output
-    np.testing.assert_allclose(np.load(folder / out), np.fft.fftn(np.arange(96).reshape(8, 12)), rtol=1e-4, atol=1e-3)
+    assert_within_rule(np.load(folder / out), reference("fftn", np.load(folder / f"{STRANGE}.npy")))
     with pytest.raises(spanfft.IOFailure) as raised:
         spanfft.transform(folder / f"absent-{STRANGE}.npy", folder / "out.npy")
     assert STRANGE in str(raised.value)
@@ -246,10 +247,10 @@ def test_other_commands_do_so_too(arguments, code, words, tmp_path, run):
         ({"axes": 0.5}, "axes is 0.5"),
         ({"axes": "01"}, "axes is '01'"),
         ({"axes": [0.5]}, "axes is 0.5"),
-        ({"axes": 2**70}, "larger than any"),
+        ({"axes": 2**70}, "it can be -"),
         ({"axes": ()}, "name at least one"),
         ({"threads": "2"}, "threads is '2'"),
-        ({"threads": 2**40}, "larger than any"),
+        ({"threads": 2**40}, "it can be -"),
         ({"threads": 10**6}, "use at most 4096"),
         ({"scale": "2"}, "scale is '2'"),
         ({"scale": None}, "scale is None"),
@@ -258,7 +259,7 @@ def test_other_commands_do_so_too(arguments, code, words, tmp_path, run):
         ({"kind": "C2C"}, "did you mean 'c2c'"),
         ({"norm": []}, "norm is []"),
         ({"order": []}, "order is []"),
-        ({"grid": [2**70, 1]}, "larger than any"),
+        ({"grid": [2**70, 1]}, "it can be -"),
         ({"grid": "2"}, "grid is '2'"),
         ({"io": 5}, "io is 5"),
         ({"method": 5}, "method is 5"),
@@ -299,7 +300,9 @@ def test_one_axis_is_taken_as_numpy_takes_it(folder):
     for axes in (0, -1, np.int64(1), [0], np.array([1])):
         spanfft.transform(folder / "in.npy", folder / "o.npy", axes=axes)
         picked = [axes] if np.ndim(axes) == 0 else list(axes)
-        np.testing.assert_allclose(np.load(folder / "o.npy"), np.fft.fftn(x, axes=picked), rtol=1e-5, atol=1e-4)
+        exact = reference("fftn", x, axes=picked)
+        limit = oracle.rule(tuple(x.shape[axis] for axis in picked), x.dtype)
+        assert relative_error(np.load(folder / "o.npy"), exact) <= limit
 
 
 def test_results_print_one_short_line(folder):

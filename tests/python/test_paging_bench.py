@@ -125,6 +125,10 @@ def limited(tmp_path: Path) -> Any:
         file_runs.drop(path)
         try:
             found = thrashing.paged("bit-reversal", "random", lg, path, group, 60.0)
+        except thrashing.Absent as reason:
+            if "killed for memory" not in str(reason):
+                raise
+            pytest.skip(f"{reason}: the kernel could not write dirty pages out as fast as the program made them")
         finally:
             group.close()
         assert not found["stopped"]

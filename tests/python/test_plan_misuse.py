@@ -112,3 +112,21 @@ def test_mpi_that_does_not_run_is_what_the_error_says(program, words):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(words), done.stdout + done.stderr
     assert "two MPI" not in done.stdout
+
+
+LEFT = """
+    from mpi4py import MPI
+    import spanfft
+    plan = spanfft.Plan((4, 4), comm=MPI.COMM_WORLD, own_output=True)
+    plan.forward(plan.input_array())
+    spanfft.kept_until_the_end = plan
+"""
+
+
+def test_a_plan_that_lives_until_the_program_ends_says_nothing():
+    pytest.importorskip("mpi4py")
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LEFT)],
+        capture_output=True, text=True, timeout=60, env=cli_environment(),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

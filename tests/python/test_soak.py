@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,18 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 
 
+def programs() -> dict[str, str]:
+    """What the build of C++ tests made for soak, where there is one."""
+    found = {}
+    built = TESTS.parent / "build" / f"release-{os.environ.get('SPANFFT_DEV_MPI', 'venv')}" / "tests"
+    for name, file in (("SPANFFT_SOAK_THREADS", "soak_threads"), ("SPANFFT_SOAK_WIRE", "libsoak_wire.so")):
+        if (built / file).exists():
+            found[name] = str(built / file)
+    return found
+
+
 def soak(*arguments: object, timeout: float = 300, **changes: str) -> subprocess.CompletedProcess:
-    programs = {}
-    release = TESTS.parent / "build" / f"release-{os.environ.get('SPANFFT_DEV_MPI', 'venv')}" / "tests" / "soak_threads"
-    if release.exists():
-        programs["SPANFFT_SOAK_THREADS"] = str(release)
-    environment = {**os.environ, **programs, "PYTHONPATH": str(TESTS), **changes}
+    environment = {**os.environ, **programs(), "PYTHONPATH": str(TESTS), **changes}
     command = [sys.executable, "-m", "soak.run", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
 
@@ -32,7 +39,10 @@ def test_fifteen_seconds_find_nothing():
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"seed {seed}" in done.stdout
-    assert "0 wrong, 0 lost, 0 hung, 0 crashed" in done.stdout.splitlines()[-1]
+    last = done.stdout.splitlines()[-1]
+    assert "0 wrong, 0 lost, 0 hung, 0 crashed" in last
+    compared = int(re.search(r"(\d+) compared", last)[1])
+    assert compared > 0 or "SPANFFT_SOAK_WIRE" not in programs()
 
 
 BROKEN = """
@@ -93,3 +103,60 @@ def test_a_seed_is_one_case():
         seen.append([json.loads(line) for line in done.stdout.splitlines()])
     assert len(seen[0]) == 8
     assert seen[0] == seen[1]
+
+
+def said_by(program: str, *arguments: object) -> str:
+    """What a program prints that imports soak, in a process of its own: soak forks, and has no threads beside it."""
+    done = subprocess.run([sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=100, env={**os.environ, "PYTHONPATH": str(TESTS)})  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+KILLED_IN_PLACE = """
+import sys
+import numpy as np
+from pathlib import Path
+from soak import child, files, kills
+folder = Path(sys.argv[1])
+np.save(folder / "in.npy", np.ones((1024, 256), complex))
+problem = files.FileProblem(folder, str(folder / "in.npy"), str(folder / "in.npy"),
+                            {"in_place": True, "memory": 1 << 20})
+print(child.call(lambda: problem.transform(progress=kills.dying(0.8))).how)
+print([Path(path).name for path in kills.journals(problem)])
+print(kills.flip(np.random.default_rng(0), kills.journals(problem)[0]))
+print(child.call(lambda: problem.transform()).kind)
+"""
+
+
+def test_damage_reaches_the_journals_of_runs_in_place(tmp_path):
+    said = said_by(KILLED_IN_PLACE, tmp_path).split("\n")
+    assert said[:3] == ["killed", "['.in.npy.spanfft-in-place']", "True"]
+    assert said[3] == "CorruptData"
+
+
+DROPPED = """
+import sys
+import spanfft
+from mpi4py import MPI
+from soak import dropped
+from soak.case import Case, Failed
+kept, made, dropped.TURNS, dropped.ROUNDS = [], spanfft.Plan, (20,), 2
+def plan(*arguments, **options):
+    kept.append(made(*arguments, **options))
+    return kept[-1] if sys.argv[1] == "kept" else kept.pop()
+spanfft.Plan = plan
+case = Case("dropped", 0)
+try:
+    dropped.run(case, MPI.COMM_WORLD)
+    print("right", case.counts["dropped"])
+except Failed as failure:
+    print(failure.how, failure)
+"""
+
+
+@pytest.mark.parametrize("which", ["kept", "dropped"])
+def test_plans_that_are_not_given_back_are_noticed(which):
+    pytest.importorskip("mpi4py")
+    said = said_by(DROPPED, which)
+    assert said.startswith("lost heap: " if which == "kept" else "right "), said

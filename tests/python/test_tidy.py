@@ -17,9 +17,12 @@ LEVELS = {
     "exchange": 2,
     "permute": 2,
     "plan": 3,
-    "solvers": 4,
-    "exec": 5,
-    "capi": 6,
+    "steps": 4,
+    "sweeps": 5,
+    "lower": 6,
+    "solvers": 7,
+    "exec": 8,
+    "capi": 9,
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .ranks import MOST_RANKS, ranks_of
+from .on_ranks import MOST_RANKS, ranks_of
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Campaign:
     command: Callable[[int, float, int], list[str]]
     stride: int = 1
     needs: Callable[[], str] = lambda: "Python"  # the program that starts it; "" where there is none
+    from_minutes: float = 0  # only soaks that last so long have it without being asked
 
 
 def worker(kind: str) -> Callable[[int, float, int], list[str]]:
@@ -35,9 +36,14 @@ def mpiexec() -> str:
     return os.environ.get("SPANFFT_MPIEXEC") or (str(beside) if beside.exists() else shutil.which("mpiexec") or "")
 
 
-def on_ranks(first: int, seconds: float, count: int) -> list[str]:
-    ranks = ["-n", str(ranks_of(first)), sys.executable, "-m", "soak.ranks"]
-    return [mpiexec(), *ranks, str(first), str(seconds), str(count)]
+def on_ranks(kind: str) -> Callable[[int, float, int], list[str]]:
+    def command(first: int, seconds: float, count: int) -> list[str]:
+        wire = os.environ.get("SPANFFT_SOAK_WIRE", "")  # the library of wire.cpp, which the build of tests makes
+        preload = ["env", f"LD_PRELOAD={wire}"] if wire else []
+        program = [*preload, sys.executable, "-m", "soak.on_ranks", kind]
+        return [mpiexec(), "-n", str(ranks_of(first)), *program, str(first), str(seconds), str(count)]
+
+    return command
 
 
 def threads_program() -> str:
@@ -53,8 +59,11 @@ CAMPAIGNS = {
     each.name: each
     for each in (
         Campaign("memory", "plans for arrays in memory, and numpy's names", 2, 60, worker("memory")),
-        Campaign("ranks", "plans on 1 to 9 MPI ranks, misuse by one of them, dropped plans", 3, 120, on_ranks,
-                 MOST_RANKS, mpiexec),
+        Campaign("ranks", "plans on 1 to 9 MPI ranks, messages held against PMPI, misuse by one rank", 3, 120,
+                 on_ranks("ranks"), MOST_RANKS, mpiexec),
+        Campaign("rank_files", "files transformed on 1 to 9 MPI ranks, trouble on one of them", 1, 120,
+                 on_ranks("rank_files"), MOST_RANKS, mpiexec),
+        Campaign("dropped", "plans that are dropped without free", 1, 240, on_ranks("dropped"), MOST_RANKS, mpiexec),
         Campaign("threads", "plans on ranks that are threads, held against __float128", 1, 120, on_threads, 1,
                  threads_program),
         Campaign("files", "transforms of files in little memory, some on a full disk", 2, 240, worker("files")),
@@ -63,5 +72,7 @@ CAMPAIGNS = {
         Campaign("headers", "damaged .npy headers and .inf files", 0.5, 60, worker("headers")),
         Campaign("damage", "damaged journals and tuning stores", 1, 240, worker("damage")),
         Campaign("killed_ranks", "a rank that is killed in each strategy", 1, 240, worker("killed_ranks"), 1, mpiexec),
+        Campaign("large", "2^24 against an oracle, up to 2^28 impulses and tones, all bins", 2, 3600, worker("large"),
+                 from_minutes=30),
     )
 }  # fmt: skip

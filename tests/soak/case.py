@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-COUNTED = ("problems", "refused", "faults", "kills", "resumes", "flips")
+COUNTED = ("problems", "refused", "faults", "kills", "resumes", "flips", "compared", "dropped", "skipped")
 FAILURES = ("wrong", "lost", "hung", "crashed")
 
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 127, 211)

@@ -108,6 +108,8 @@ def call(
             return Answer("hung", text=f"{cpu_seconds} s of processor time", seconds=taken)
         return Answer("killed" if number in (signal.SIGKILL, kill_with) else "crashed", None, "",
                       signal.Signals(number).name, taken)  # fmt: skip
+    if not received and killed:  # Ctrl-C between two of Python's instructions, say
+        return Answer("killed", text="said nothing", seconds=taken)
     if not received:
         return Answer("crashed", text=f"ended with {os.waitstatus_to_exitcode(status)} and said nothing", seconds=taken)
     answer = pickle.loads(received)

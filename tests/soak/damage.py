@@ -39,13 +39,10 @@ def journal(case: Case, rng) -> None:
     folder = Path(tempfile.mkdtemp(prefix="spanfft-soak-"))
     try:
         problem = files.draw(rng, folder, least=0.93)
-        if problem.in_place:  # half overwritten and without its journal it is lost, as documented
-            del problem.options["in_place"]
-            problem.output = str(folder / "out.npy")
         case.text = problem.text()
         share = float(rng.uniform(0.4, 1))
         answer = child.call(lambda: problem.transform(progress=kills.dying(share)))
-        found = kills.kept(problem, "journal")
+        found = kills.journals(problem)
         if answer.how != "killed" or not found:
             if answer.how not in ("ok", "error", "killed"):
                 raise Failed(answer.how if answer.how in ("hung", "crashed") else "wrong", answer.text)

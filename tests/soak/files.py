@@ -13,7 +13,7 @@ import numpy as np
 import scipy.signal
 import spanfft
 
-from . import child, oracle
+from . import child, mounts, oracle
 from .case import Case, Failed, chance, numbers, one_of, shape_of
 from .memory import REAL_KINDS
 
@@ -79,10 +79,10 @@ def random_kind(rng, ndim: int) -> tuple[object, list[int]]:
     return kind, list(range(ndim)) if axes is None else axes
 
 
-def write(rng, folder: Path, x: np.ndarray, options: dict) -> str:
+def write(rng, folder: Path, x: np.ndarray, options: dict, chunked: bool) -> str:
     """The input in one of the formats."""
     wide = x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1) > 8
-    how = one_of(rng, ["npy", "npy", "npy", "raw"] + ([] if wide else ["h5", "zarr"]))
+    how = one_of(rng, ["npy", "npy", "npy", "raw"] + ([] if wide else ["h5", "zarr"] if chunked else ["h5"]))
     path = str(folder / f"in.{how}")
     if how == "npy":
         np.save(path, x)
@@ -96,7 +96,9 @@ def write(rng, folder: Path, x: np.ndarray, options: dict) -> str:
         import h5py
 
         with h5py.File(path, "w") as file:
-            file.create_dataset("data", data=x, chunks=chunks_of(rng, x.shape) if chance(rng, 0.5) else None)
+            file.create_dataset(
+                "data", data=x, chunks=chunks_of(rng, x.shape) if chunked and chance(rng, 0.5) else None
+            )
     else:
         import zarr
 
@@ -106,7 +108,12 @@ def write(rng, folder: Path, x: np.ndarray, options: dict) -> str:
 
 
 def chunks_of(rng, shape) -> tuple[int, ...]:
-    return tuple(int(rng.integers(max(1, n // 5), n + 1)) for n in shape)
+    """Of any form; most so small that four of them fit the budget, as they must."""
+    chunks = [int(rng.integers(max(1, n // 5), n + 1)) for n in shape]
+    while np.prod(chunks) > 8000 and chance(rng, 0.98):
+        longest = chunks.index(max(chunks))
+        chunks[longest] = (chunks[longest] + 1) // 2
+    return tuple(chunks)
 
 
 def read(path: str, dtype, shape) -> np.ndarray:
@@ -150,11 +157,13 @@ def fused(rng, options: dict, problem: FileProblem, x: np.ndarray, axes: list[in
     return v
 
 
-def draw(rng, folder: Path, most_elems: int = 250_000, least: float = 0.75) -> FileProblem:
-    """`least`: the power of `most_elems` from which sizes are drawn."""
+def draw(
+    rng, folder: Path, most_elems: int = 250_000, least: float = 0.75, for_ranks: bool = False
+) -> FileProblem:  # fmt: skip
+    """`least`: the power of `most_elems` from which sizes are drawn. `for_ranks`: what several ranks can do."""
     problem = FileProblem(folder)
     options = problem.options
-    ndim = int(rng.choice([1, 1, 2, 3, 4]))
+    ndim = int(rng.choice([2, 2, 3, 4] if for_ranks else [1, 1, 2, 3, 4]))
     kind, axes = random_kind(rng, ndim)
     shape = big_shape(rng, ndim, int(most_elems ** rng.uniform(least, 1)))
     shape = tuple(max(n, 2) for n in shape)
@@ -164,7 +173,7 @@ def draw(rng, folder: Path, most_elems: int = 250_000, least: float = 0.75) -> F
     norm = one_of(rng, ["backward", "ortho", "forward"])
     back = chance(rng, 0.3)
     u = numbers(rng, shape, dtype)
-    problem.kind, problem.bound = kind, oracle.limit(kind, axes, shape, dtype)
+    problem.kind, problem.bound = kind, oracle.limit(kind, axes, shape, dtype, norm)
     spectrum = np.result_type(dtype, 1j) if kind == "r2c" else dtype
     x = np.ascontiguousarray(oracle.forward(u, kind, axes, norm).astype(spectrum) if back else u)
     given = fused(rng, options, problem, x, axes)
@@ -176,13 +185,13 @@ def draw(rng, folder: Path, most_elems: int = 250_000, least: float = 0.75) -> F
         options["power"] = True
         exact, problem.bound = abs(exact) ** 2, 2 * problem.bound + 2 * float(np.finfo(dtype).eps)
     problem.exact = exact
-    problem.input = write(rng, folder, x, options)
-    draw_means(rng, problem, kind, dtype)
+    problem.input = write(rng, folder, x, options, not for_ranks)
+    draw_means(rng, problem, kind, dtype, not for_ranks)
     problem.input_digest = digest(problem.input)
     return problem
 
 
-def draw_means(rng, problem: FileProblem, kind, dtype) -> None:
+def draw_means(rng, problem: FileProblem, kind, dtype, chunked: bool) -> None:
     options, folder = problem.options, problem.folder
     options["memory"] = int(one_of(rng, [MiB, MiB, MiB + 64 * 1024, 2 * MiB, 3 * MiB]))
     options["threads"] = int(rng.choice([0, 1, 1, 2]))
@@ -204,7 +213,7 @@ def draw_means(rng, problem: FileProblem, kind, dtype) -> None:
         problem.output = problem.input
         return
     wide = dtype.itemsize // (2 if dtype.kind == "c" else 1) > 8
-    suffix = one_of(rng, ["npy", "npy", "npy", "bin"] + ([] if wide else ["h5", "zarr"]))
+    suffix = one_of(rng, ["npy", "npy", "npy", "bin"] + ([] if wide else ["h5", "zarr"] if chunked else ["h5"]))
     problem.output = str(folder / f"out.{suffix}")
 
 
@@ -220,13 +229,11 @@ def result_of(problem: FileProblem) -> np.ndarray:
 
 
 def left_over(problem: FileProblem) -> list[str]:
-    """What lies in the folder that neither the input nor the output is."""
-    wanted = {os.path.basename(problem.input), os.path.basename(problem.output)}
-    wanted |= {os.path.basename(path) for path in problem.options.get("scratch", [])}
-    found = [name for name in os.listdir(problem.folder) if name not in wanted]
-    for path in problem.options.get("scratch", []):
-        found += [f"{os.path.basename(path)}/{name}" for name in os.listdir(path)]
-    return found
+    """What lies in the folders that is neither the input nor the output nor one of them."""
+    folders = {str(problem.folder), os.path.dirname(problem.output), *problem.options.get("scratch", [])}
+    wanted = {problem.input, problem.output, *folders}
+    paths = [os.path.join(folder, name) for folder in sorted(folders) for name in os.listdir(folder)]
+    return [os.path.relpath(path, problem.folder) for path in paths if path not in wanted]
 
 
 def check_input(problem: FileProblem) -> None:
@@ -263,22 +270,59 @@ def must(problem: FileProblem, case: Case, answer: child.Answer, refusals=("Unsu
 REFUSALS = ("Unsupported", "OutOfMemory", "EngineError")
 
 
-def fault(rng, problem: FileProblem, case: Case) -> bool:
-    """A limit on files' sizes, as a disk that fills up. False: it was refused for another reason."""
+def check_fault(problem: FileProblem, case: Case, answer: child.Answer) -> None:
+    """An error with nothing lost, or a right result where there was room after all."""
     case.count("faults")
-    limit = int(problem.exact.nbytes * rng.uniform(0.02, 0.5))
-    answer = child.call(lambda: problem.transform(), file_bytes=limit)
     if answer.how == "ok":
-        return True
+        return check_result(problem)
     if answer.kind not in ("NoSpace", "IOFailure", *REFUSALS):
-        raise Failed(answer.how if answer.how in ("hung", "crashed") else "wrong", f"full disk: {answer.text}")
+        raise Failed(answer.how if answer.how in ("hung", "crashed") else "wrong",
+                     f"full disk: {answer.kind} {answer.text}")  # fmt: skip
     check_input(problem)
     if not problem.in_place and os.path.exists(problem.output):
         raise Failed("wrong", f"an output after: {answer.text}")
-    return True
+    if not problem.options["journal"] and left_over(problem):
+        raise Failed("lost", f"left behind: {left_over(problem)} after: {answer.text}")
+    return None
+
+
+def go_on(problem: FileProblem, case: Case) -> None:
+    if must(problem, case, child.call(lambda: problem.transform()), REFUSALS):
+        check_result(problem)
+
+
+def limited(rng, problem: FileProblem, case: Case) -> None:
+    """A limit on files' sizes, as a disk that fills up, and the same again without."""
+    limit = int(problem.exact.nbytes * rng.uniform(0.02, 1.5))
+    case.text += f"; files of at most {limit} bytes"
+    answer = child.call(lambda: problem.transform(), file_bytes=limit)
+    check_fault(problem, case, answer)
+    if answer.how != "ok":
+        go_on(problem, case)
+
+
+def on_a_full_disk(rng, problem: FileProblem, case: Case) -> None:
+    """Scratch, and the output but in place, on a file system that is too small, and the same again with room."""
+    room = int(problem.exact.nbytes * rng.uniform(0.02, 2.5)) // 4096 * 4096 + 4096
+    full = problem.folder / "full"
+    full.mkdir()
+    case.text += f"; {room} bytes of room"
+    with mounts.small(full, room):
+        if problem.in_place:
+            for path in problem.options.get("scratch", []):
+                os.rmdir(path)
+            problem.options["scratch"] = [str(full)]
+        else:
+            problem.output = str(full / os.path.basename(problem.output))
+        answer = child.call(lambda: problem.transform())
+        check_fault(problem, case, answer)
+        if answer.how != "ok":
+            mounts.resize(full, 64 * MiB + 100 * problem.exact.nbytes)
+            go_on(problem, case)
 
 
 def run(case: Case) -> None:
+    may_mount = mounts.allowed()  # asked before zarr starts threads, which would not see what is mounted
     rng = case.random
     folder = Path(tempfile.mkdtemp(prefix="spanfft-soak-"))
     try:
@@ -286,12 +330,12 @@ def run(case: Case) -> None:
         case.text = problem.text()
         case.count("problems")
         problem.options["journal"] = problem.in_place or chance(rng, 0.5)
-        if chance(rng, 0.2) and problem.input.endswith((".npy", ".raw")) and not problem.in_place:
-            fault(rng, problem, case)
-            if os.path.exists(problem.output):
-                check_result(problem)
-                return
-        if must(problem, case, child.call(lambda: problem.transform()), REFUSALS):
-            check_result(problem)
+        how = one_of(rng, [go_on, go_on, go_on, limited, on_a_full_disk])
+        if how is go_on:
+            go_on(problem, case)
+        elif how is limited or may_mount:
+            how(rng, problem, case)
+        else:
+            case.count("skipped")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

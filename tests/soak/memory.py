@@ -101,7 +101,7 @@ def plan_case(case: Case) -> None:
     first = 0 if "batch" not in means else 1
     shifted = [a + first for a in axes]
     real = (*([means["batch"]] if first else []), *shape)
-    bound = oracle.limit(kind, shifted, real, problem["dtype"])
+    bound = oracle.limit(kind, shifted, real, problem["dtype"], norm)
     there, back = [], []
     for _ in range(1 + oracle.FEW // max(1, int(np.prod(real)))):
         u = strided(rng, numbers(rng, real, problem["dtype"]))

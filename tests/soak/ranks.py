@@ -1,27 +1,27 @@
-"""Random plans on MPI ranks: grids, boxes, layouts, strategies, misuse by one rank, plans that are dropped.
-
-python -m soak.ranks FIRST SECONDS COUNT under mpiexec -n N: seeds FIRST, FIRST + 9, ... so that a seed says how many
-ranks it is for, 1 + SEED % 9. Every rank draws the same case; the verdict is all ranks'.
-"""
+"""Random plans on MPI ranks: grids, boxes, layouts, strategies, imagined nodes, misuse by one rank, plans that nobody
+frees. Every rank draws the same case (on_ranks.py)."""
 
 from __future__ import annotations
 
+import functools
+import importlib
 import itertools
 import os
 import sys
-import time
-import traceback
+from pathlib import Path
 
 import numpy as np
+import spanfft
 
-MOST_RANKS = 9
+from . import oracle
+from .case import Case, Failed, chance, numbers, one_of
+from .memory import random_problem, strided
+from .on_ranks import agreed, wire
+
 STRATEGIES = ("alltoallv", "alltoallw", "oneplane", "oneplane:2", "standard", "replace", "overlap", "overlap:2",
               "blockvector", "blockvector:2", "phased", "persistent", "hierarchical", "shared",
               "compressed")  # fmt: skip
-
-
-def ranks_of(seed: int) -> int:
-    return 1 + seed % MOST_RANKS
+BAD_ARRAYS = (None, [1], np.zeros((9, 9, 2), complex), np.zeros((), complex), np.zeros(3, object), "array", 5)
 
 
 def grid_of(rng, ndim: int, ranks: int) -> tuple[int, ...]:
@@ -48,8 +48,6 @@ def tiling(rng, shape, ranks: int) -> list[tuple[slice, ...]]:
 
 
 def random_options(rng, problem: dict, ranks: int) -> dict:
-    from .case import chance, one_of
-
     shape = problem["shape"]
     halves = "r2c" in problem["kind"]
     options: dict = {"threads": int(rng.choice([0, 1, 1, 2]))}
@@ -74,150 +72,156 @@ def random_options(rng, problem: dict, ranks: int) -> dict:
     return options
 
 
-def misused(rng, options: dict, rank: int, size: int) -> dict:
-    """What one rank says otherwise than the others: an error, the same on all."""
-    from .case import one_of
-
-    wrong = one_of(rng, [{"shape": (3, 5)}, {"shape": (0, 4)}, {"dtype": "int8"}, {"axes": (9,)}, {"kind": "c3c"},
-                         {"norm": "orthodox"}, {"exchange": "pigeon"}, {"threads": -1}, {"grid": (7, 7)},
-                         {"engine": "steam"}, {"batch": 0}, {"output": "sideways"}, {"shape": (4, 4, 1)}])  # fmt: skip
-    culprit = int(rng.integers(size))
-    return {**options, **wrong} if rank == culprit else options
+# --- misuse by one rank -----------------------------------------------------------------------------------------------
 
 
-class Batch:
-    """Cases on one communicator, and the verdicts of all its ranks."""
+def other_argument(rng) -> dict:
+    """What one rank says otherwise than the others."""
+    return one_of(rng, [{"shape": (3, 5)}, {"shape": (0, 4)}, {"dtype": "int8"}, {"axes": (9,)}, {"kind": "c3c"},
+                        {"norm": "orthodox"}, {"exchange": "pigeon"}, {"threads": -1}, {"grid": (7, 7)},
+                        {"engine": "steam"}, {"batch": 0}, {"output": "sideways"}, {"shape": (4, 4, 1)}])  # fmt: skip
 
-    def __init__(self, comm) -> None:
-        self.comm = comm
-        self.kept: list = []  # plans that nobody freed
 
-    def errors(self, text: str) -> list[str]:
-        return self.comm.allgather(text)
+@functools.cache
+def table():
+    """The tests' own table of bad values of every argument, for plans of GOOD."""
+    sys.path.append(str(Path(__file__).parents[1] / "mpi"))
+    return importlib.import_module("test_ranks_misuse")
 
-    def plan(self, case, options: dict):
-        """The plan, or None where all ranks refuse it with one sentence."""
-        import spanfft
 
-        from .case import Failed
+def bad_value(rng) -> tuple[dict, dict]:
+    """A problem, and a bad value of an argument of its plan."""
+    name = one_of(rng, sorted(table().BAD))
+    return table().GOOD, {name: one_of(rng, table().BAD[name])}
 
-        plan, error = None, ""
-        try:
-            plan = spanfft.Plan(**options, comm=self.comm)
-        except spanfft.InternalError:
-            raise
-        except spanfft.Error as e:
-            error = f"{type(e).__name__}: {e}"
-        errors = self.errors(error)
-        if not any(errors):
-            return plan
-        if len(set(errors)) > 1:
-            raise Failed("wrong", f"ranks say different things: {sorted(set(errors))}")
-        case.count("refused")
-        return None
 
-    def judge(self, what: str, squares, bound: float) -> None:
-        from . import oracle
-        from .case import Failed
+def misuse_plan(case: Case, rng, problem: dict, options: dict, comm) -> None:
+    if chance(rng, 0.6):
+        good, wrong = bad_value(rng)
+        options = {key: options[key] for key in ("threads", "exchange", "engine", "own_output") if key in options}
+        options.update(good)
+    else:
+        wrong = other_argument(rng)
+    culprit = int(rng.integers(comm.size))
+    said = {name: f"{value:#x}" if isinstance(value, int) else type(value).__name__ for name, value in wrong.items()}
+    case.text += f"; rank {culprit} says {said}"  # not the value: Python prints no number of 5,000 digits
+    mine = {**options, **wrong} if comm.rank == culprit else options
+    if not agreed(comm, lambda: spanfft.Plan(**mine, comm=comm))[1]:
+        raise Failed("wrong", "one rank's other argument was taken")
+    case.count("refused")
 
-        parts = self.comm.allgather(squares)
-        error = oracle.error_of(list(itertools.chain.from_iterable(parts)))
-        if not error <= bound:
-            raise Failed("wrong", f"{what}: relative error {error:.3g}, allowed {bound:.3g}")
 
-    def counts(self, plan, direction: str) -> None:
-        from .case import Failed
+def misuse_array(case: Case, rng, plan: spanfft.Plan, comm) -> None:
+    """One rank gives what is no array of the plan, or takes the result where it can't be; all hear of it."""
+    culprit, bad = int(rng.integers(comm.size)), one_of(rng, BAD_ARRAYS)
+    forward, as_output = chance(rng, 0.5), chance(rng, 0.3)
+    case.text += f"; rank {culprit} gives {'out=' if as_output else ''}{bad!r}"
+    if as_output and bad is None:
+        return
+    good = plan.input_array() if forward else plan.output_array()
+    run = plan.forward if forward else plan.backward
+    odd = comm.rank == culprit
+    case.count("faults")
+    if as_output:
+        error = agreed(comm, lambda: run(good, out=bad if odd else None))[1]
+    else:
+        error = agreed(comm, lambda: run(bad if odd else good))[1]
+    if not error:
+        raise Failed("wrong", "one rank's bad array was taken")
+    case.count("refused")
 
-        predicted, counted = plan.predicted(direction), plan.counted(direction)
+
+# --- what a plan gives ------------------------------------------------------------------------------------------------
+
+
+class Watched:
+    """Executions of a plan, with its own counts held against the layer between it and MPI, where that is loaded."""
+
+    def __init__(self, case: Case, plan: spanfft.Plan) -> None:
+        self.case, self.plan, self.different = case, plan, []
+        for direction in ("forward", "backward"):
+            plan.predicted(direction)  # planned now, so that an execution is all that follows
+
+    def run(self, direction: str, u: np.ndarray) -> np.ndarray:
+        before = wire()
+        v = getattr(self.plan, direction)(u)
+        after = wire()
+        predicted, counted = self.plan.predicted(direction), self.plan.counted(direction)
         for key in ("messages", "sent_bytes"):
             if predicted[key] != counted[key]:
-                raise Failed("wrong", f"{direction}: {key} predicted {predicted[key]}, counted {counted[key]}")
+                self.different.append(f"{direction}: {key} predicted {predicted[key]}, counted {counted[key]}")
+        if before is not None:
+            self.case.count("compared")
+            seen = tuple(b - a for a, b in zip(before, after, strict=True))
+            ours = (counted["messages"], counted["sent_bytes"], counted["calls"])
+            if seen != ours:
+                self.different.append(f"{direction}: messages, bytes, calls counted {ours}, MPI saw {seen}")
+        return v
 
-    def run(self, case) -> None:
-        from . import oracle
-        from .case import Failed, chance, numbers
-        from .memory import random_problem, strided
-
-        rng = case.random
-        problem = random_problem(rng, 4000)
-        options = {**problem, **random_options(rng, problem, self.comm.size)}
-        case.text = f"on {self.comm.size} ranks: Plan({options})"
-        case.count("problems")
-        mine = dict(options)
-        if "real_slices" in mine:
-            mine["real_slices"] = mine["real_slices"][self.comm.rank]
-        misuse = self.comm.size > 1 and chance(rng, 0.1)
-        if misuse:
-            case.count("faults")
-            if self.plan(case, misused(rng, mine, self.comm.rank, self.comm.size)) is not None:
-                raise Failed("wrong", "one rank's other argument was taken")
-            return
-        plan = self.plan(case, mine)
-        if plan is None:
-            return
-        shape, kind, norm = problem["shape"], problem["kind"], problem["norm"]
-        first = int("batch" in options)
-        axes = [a + first for a in (range(len(shape)) if problem["axes"] is None else problem["axes"])]
-        real = (*([options["batch"]] if first else []), *shape)
-        bound = oracle.limit(kind, axes, real, problem["dtype"])
-        if (options.get("exchange") or "").startswith("compressed") or "compressed" in plan.problem:
-            bound += 2.0**-23
-        whole = (slice(None),) * first
-        ins, outs = whole + plan.input_slices, whole + plan.output_slices
-        there, back = [], []
-        for _ in range(1 + min(8, oracle.FEW // max(1, int(np.prod(real))))):
-            u = numbers(rng, real, problem["dtype"])
-            exact = oracle.forward(u, kind, axes, norm)
-            how = np.random.default_rng(rng.integers(2**31))  # of its own: ranks without elements draw less
-            local = strided(how, np.ascontiguousarray(u[ins])) if u[ins].size else np.ascontiguousarray(u[ins])
-            kept = local.copy()
-            v = plan.forward(local)
-            if not options.get("in_place") and not np.array_equal(local, kept):
-                raise Failed("wrong", "forward changed its input")
-            there.append(oracle.squared_error(v, exact[outs]))
-            given = exact.astype(plan.spectrum_dtype)
-            exact = oracle.backward(given, kind, axes, real, norm)
-            back.append(oracle.squared_error(plan.backward(np.ascontiguousarray(given[outs])), exact[ins]))
-        self.judge("forward", there, bound)
-        self.judge("backward", back, bound)
-        self.counts(plan, "forward")
-        self.counts(plan, "backward")
-        if case.seed % 3:
-            plan.free()
+    def judge(self) -> None:
+        if self.different:
+            raise Failed("wrong", self.different[0])
 
 
-def main() -> None:
-    first, seconds, count = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
-    os.environ.setdefault("MPIR_CVAR_POLLS_BEFORE_YIELD", "1")
-    from mpi4py import MPI
-
-    from .case import Case
-    from .worker import judged, say
-
-    world = MPI.COMM_WORLD
-    batch, end = Batch(world), time.monotonic() + seconds
-    if world.size != ranks_of(first):
-        raise SystemExit(f"seed {first} is for {ranks_of(first)} ranks, these are {world.size}: two MPIs?")
-    for seed in range(first, first + MOST_RANKS * count, MOST_RANKS):
-        if world.bcast(time.monotonic() >= end):
-            break
-        if world.rank == 0:
-            say(begin=seed)
-        case = Case("ranks", seed)
-        failure = judged(case, batch.run)
-        if failure:  # before the others are asked, who may wait inside the case for this rank
-            print(f"rank {world.rank}: {case.text}: {failure}", file=sys.stderr, flush=True)
-        failures = world.gather(failure)
-        if world.rank == 0:
-            found = next((f for f in failures if f), None)
-            say(end=seed, counts=case.counts, text=case.text, failure=found)
-        if any(world.allgather(failure is not None)):
-            break  # ranks may be apart
+def judge(comm, what: str, squares, bound: float) -> None:
+    parts = comm.allgather(squares)
+    error = oracle.error_of(list(itertools.chain.from_iterable(parts)))
+    if not error <= bound:
+        raise Failed("wrong", f"{what}: relative error {error:.3g}, allowed {bound:.3g}")
 
 
-if __name__ == "__main__":
-    try:
-        main()
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
+def transforms(case: Case, rng, problem: dict, options: dict, plan: spanfft.Plan, comm) -> None:
+    shape, kind, norm = problem["shape"], problem["kind"], problem["norm"]
+    first = int("batch" in options)
+    axes = [a + first for a in (range(len(shape)) if problem["axes"] is None else problem["axes"])]
+    real = (*([options["batch"]] if first else []), *shape)
+    bound = oracle.limit(kind, axes, real, problem["dtype"], norm)
+    if (options.get("exchange") or "").startswith("compressed") or "compressed" in plan.problem:
+        bound += oracle.COMPRESSED
+    whole = (slice(None),) * first
+    ins, outs = whole + plan.input_slices, whole + plan.output_slices
+    there, back, watched = [], [], Watched(case, plan)
+    for _ in range(1 + min(8, oracle.FEW // max(1, int(np.prod(real))))):
+        u = numbers(rng, real, problem["dtype"])
+        exact = oracle.forward(u, kind, axes, norm)
+        how = np.random.default_rng(rng.integers(2**31))  # of its own: ranks without elements draw less
+        local = strided(how, np.ascontiguousarray(u[ins])) if u[ins].size else np.ascontiguousarray(u[ins])
+        kept = local.copy()
+        v = watched.run("forward", local)
+        if not options.get("in_place") and not np.array_equal(local, kept):
+            raise Failed("wrong", "forward changed its input")
+        there.append(oracle.squared_error(v, exact[outs]))
+        given = exact.astype(plan.spectrum_dtype)
+        exact = oracle.backward(given, kind, axes, real, norm)
+        back.append(oracle.squared_error(watched.run("backward", np.ascontiguousarray(given[outs])), exact[ins]))
+    judge(comm, "forward", there, bound)
+    judge(comm, "backward", back, bound)
+    watched.judge()
+
+
+def run(case: Case, comm) -> None:
+    rng = case.random
+    problem = random_problem(rng, 4000)
+    options = {**problem, **random_options(rng, problem, comm.size)}
+    os.environ.pop("SPANFFT_RANKS_PER_NODE", None)
+    if chance(rng, 0.3):
+        os.environ["SPANFFT_RANKS_PER_NODE"] = str(int(rng.integers(1, 5)))
+    case.text = f"on {comm.size} ranks, {os.environ.get('SPANFFT_RANKS_PER_NODE', 'all')} a node: Plan({options})"
+    case.count("problems")
+    mine = dict(options)
+    if "real_slices" in mine:
+        mine["real_slices"] = mine["real_slices"][comm.rank]
+    misuse = comm.size > 1 and chance(rng, 0.15)
+    if misuse and chance(rng, 0.6):
+        case.count("faults")
+        return misuse_plan(case, rng, problem, mine, comm)
+    plan, error = agreed(comm, lambda: spanfft.Plan(**mine, comm=comm))
+    if error:
+        case.count("refused")
+        return None
+    if misuse:
+        misuse_array(case, rng, plan, comm)
+    transforms(case, rng, problem, options, plan, comm)
+    if case.seed % 3:
+        plan.free()
+    return None

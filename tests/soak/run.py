@@ -148,18 +148,26 @@ class Soak:
         servers = [threading.Thread(target=self.serve) for _ in range(SIDE_BY_SIDE)]
         for server in servers:
             server.start()
-        for server in servers:
-            server.join()
+        try:
+            for server in servers:
+                server.join()
+        except KeyboardInterrupt:  # what was seen until then counts
+            print("-- interrupted: the turns under way end first", flush=True)
+            self.end = 0.0
+            for server in servers:
+                server.join()
         return self.summary()
 
     def summary(self) -> int:
         columns = (*COUNTED, *FAILURES)
-        print("-- " + f"{'campaign':<14}" + "".join(f"{name:>10}" for name in columns), flush=True)
+        print("-- " + f"{'campaign':<14}{'minutes':>8}" + "".join(f"{name:>10}" for name in columns), flush=True)
         total: Counter[str] = Counter()
         for state in self.states:
             total.update(state.counts)
-            print(f"   {state.campaign.name:<14}" + "".join(f"{state.counts[name]:>10}" for name in columns))
-        print(f"   {'all':<14}" + "".join(f"{total[name]:>10}" for name in columns))
+            begins = f"   {state.campaign.name:<14}{state.spent / 60:>8.1f}"
+            print(begins + "".join(f"{state.counts[name]:>10}" for name in columns))
+        minutes = sum(state.spent for state in self.states) / 60
+        print(f"   {'all':<14}{minutes:>8.1f}" + "".join(f"{total[name]:>10}" for name in columns))
         bad = sum(total[name] for name in FAILURES)
         print(f"soak: {', '.join(f'{total[name]} {name}' for name in columns)}", flush=True)
         return 1 if bad or not total["problems"] else 0
@@ -189,7 +197,8 @@ def main() -> int:
     if options.repeat:
         return repeat(options.repeat)
     seed = datetime.date.today().toordinal() if options.seed is None else options.seed
-    kinds = options.only.split(",") if options.only else list(CAMPAIGNS)
+    usual = [kind for kind, campaign in CAMPAIGNS.items() if options.minutes >= campaign.from_minutes]
+    kinds = options.only.split(",") if options.only else usual
     unknown = [kind for kind in kinds if kind not in CAMPAIGNS]
     if unknown or seed < 0 or not options.minutes > 0:
         parser.error(f"no campaign {unknown}, or a seed or time below 0")

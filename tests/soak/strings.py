@@ -11,9 +11,9 @@ from . import child
 from .case import Case, Failed, chance, one_of
 
 WORDS = """
-    forward backward float double longdouble in_place own_output power axes=0 axes=1,0 norm=ortho norm=forward
-    batch=3 ranks=4 ranks=64 grid=2x2 grid=1x8 layout=cyclic output=exchanged memory=16MiB memory=1GB memory=1
-    memory=123456789 disks=3 threads=2 engine=ducc0 engine=fftw engine=mkl exchange=shared exchange=overlap:4
+    forward backward float double longdouble in_place own_output power reads_once axes=0 axes=1,0 norm=ortho
+    norm=forward batch=3 ranks=4 ranks=64 grid=2x2 grid=1x8 layout=cyclic output=exchanged memory=16MiB memory=1GB
+    memory=1 memory=123456789 disks=3 threads=2 engine=ducc0 engine=fftw engine=mkl exchange=shared exchange=overlap:4
     exchange=phased:2x2 io=uring io=threads method=two_pass method=superlevels:sync method=many_passes
     method=axis_passes method=row_passes method=chirp_passes effort=measure measure_seconds=1 window=hann
     window=kaiser:8.6 scale=2.5 store=complex64 store=float32 real_boxes=0:5x0:6;5:8x0:6 input_chunk=128x128

@@ -27,6 +27,10 @@ WideComplex direct_output(Kernel kernel, index_t n, const std::vector<WideComple
 std::vector<WideComplex> long_outputs(Kernel kernel, index_t n, const std::vector<WideComplex>& in,
                                       const std::vector<index_t>& bins);
 
+// All outputs of a forward c2c of n points that are 0 but for `heights` at `places`, in the same way: a bin after the
+// other instead of a term.
+std::vector<WideComplex> tones(index_t n, const std::vector<index_t>& places, const std::vector<WideComplex>& heights);
+
 // Several axes in C order, shape[i] points each (the real length on the halved axis, which is the last).
 std::vector<WideComplex> direct_sum_nd(Kernel kernel, const std::vector<index_t>& shape,
                                        const std::vector<WideComplex>& in);

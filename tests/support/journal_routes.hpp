@@ -9,10 +9,10 @@
 
 #include "core/buffer.hpp"
 #include "exec/executor.hpp"
-#include "plan/passes/pass_run.hpp"
-#include "plan/passes/pass_step.hpp"
 #include "support/crash_disk.hpp"
 #include "support/store_run.hpp"
+#include "sweeps/pass_run.hpp"
+#include "sweeps/pass_step.hpp"
 
 namespace spanfft::test {
 

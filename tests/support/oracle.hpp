@@ -50,15 +50,17 @@ struct PlanRun {
     Status status;               // of planning, making or executing; all ranks'
     bool statuses_agree = true;  // same code and sentence on all ranks
     Wides output;
+    std::vector<Wides> other_outputs;
     bool input_preserved = true;
     bool guards_intact = true;
     std::vector<std::string> wrong_counts;  // a sentence for each prediction that was not met
     std::string explained;                  // rank 0's, after the run
 };
 
-// Plans, binds and runs on problem.ranks threads (a ThreadWorld). `times`: executions of the one plan; ranks_per_node
-// 0: all ranks are on one node.
-PlanRun run_on_threads(const Problem& problem, const Wides& input, int times = 1, int ranks_per_node = 0);
+// Plans, binds and runs on problem.ranks threads (a ThreadWorld). `times`: executions of the one plan, which then has
+// `others` as inputs, once each; ranks_per_node 0: all ranks are on one node.
+PlanRun run_on_threads(const Problem& problem, const Wides& input, int times = 1, int ranks_per_node = 0,
+                       const std::vector<Wides>& others = {});
 
 // Runs and checks everything: result within tolerance, input kept, guards, counts. Reports through gtest.
 void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node = 0);

@@ -10,10 +10,10 @@
 
 #include "core/buffer.hpp"
 #include "disk/striped_store.hpp"
-#include "plan/passes/fused_stores.hpp"
-#include "plan/passes/pass_step.hpp"
-#include "plan/steps/transform_step.hpp"
+#include "steps/transform_step.hpp"
 #include "support/expect_counted.hpp"
+#include "sweeps/fused_stores.hpp"
+#include "sweeps/pass_step.hpp"
 
 namespace spanfft::test {
 
@@ -143,7 +143,7 @@ Values engine_transform(const Problem& problem, const Values& input) {
     spec.kernel = kernel_of(problem.kinds[0], problem.direction);
     spec.precision = Precision::extended;
     spec.transform = {{n, 1, 1}};
-    auto engine = plan_local(spec, "");
+    auto engine = plan_local(spec, "", {});
     if (!engine.ok()) return {};
     const ElemType elem{Precision::extended, problem.input_elem().complex};
     const std::string in = to_bytes(input, elem);

@@ -222,9 +222,32 @@ TEST(CapiOnRanks, RanksInTheTextMustFitTheCommunicator) {
                SPANFFT_INVALID_ARGUMENT, {"2 ranks", "has 1"});
 }
 
-TEST(CapiOnRanks, OneDimensionAcrossRanksNamesTheAlternatives) {
-    expect_all(on_ranks(4, [](int, spanfft_comm* comm) { return parse("c2c 1024", comm); }), SPANFFT_UNSUPPORTED,
-               {"1-D", "1024", "4 ranks", "one rank", "memory=", "batch"});
+TEST(CapiOnRanks, OneDimensionInExchangedOrderOfGivenBoxesIsRefusedOnAllRanks) {
+    expect_all(on_ranks(4,
+                        [](int, spanfft_comm* comm) {
+                            return parse("c2c 1024 output=exchanged real_boxes=0:1;1:1;1:3;3:1024", comm);
+                        }),
+               SPANFFT_UNSUPPORTED, {"1-D", "natural order only", "leave out output=exchanged"});
+}
+
+TEST(CapiOnRanks, ALineInExchangedOrderHasPartsWithSteps) {
+    on_ranks(4, [](int rank, spanfft_comm* comm) {
+        spanfft_plan* plan = nullptr;
+        EXPECT_EQ(spanfft_plan_parse("c2c 1024 output=exchanged batch=2", comm, &plan), SPANFFT_OK);
+        spanfft_part part{};
+        part.size = sizeof part;
+        EXPECT_EQ(spanfft_plan_output_part(plan, &part), SPANFFT_OK);
+        EXPECT_EQ(part.start[0], rank);
+        EXPECT_EQ(part.count[0], 256);
+        EXPECT_EQ(part.step[0], 4);
+        spanfft_box box;
+        EXPECT_EQ(spanfft_plan_output_box(plan, &box), SPANFFT_UNSUPPORTED);
+        EXPECT_NE(std::string(spanfft_last_error()).find("spanfft_plan_input_part"), std::string::npos);
+        EXPECT_EQ(spanfft_plan_input_box(plan, &box), SPANFFT_OK);
+        EXPECT_EQ(box.start[0], 256 * rank);
+        spanfft_plan_free(plan);
+        return 0;
+    });
 }
 
 TEST(CapiOnRanks, BoxesOnSomeRanksOnlyAreRefused) {

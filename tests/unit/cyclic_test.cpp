@@ -9,7 +9,7 @@
 #include "exchange/exchange.hpp"
 #include "exec/executor.hpp"
 #include "plan/planner.hpp"
-#include "plan/steps/butterfly_step.hpp"
+#include "steps/butterfly_step.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
 #include "support/thread_comm.hpp"

@@ -46,6 +46,24 @@ TEST(DirectSum, AllOutputsAtOnceAreTheDefinition) {
     }
 }
 
+TEST(DirectSum, TonesAreTheDefinition) {
+    for (const index_t n : {1, 2, 97, 1000, 20011}) {
+        const std::vector<index_t> places{0, n / 3, n - 1};
+        const std::vector<WideComplex> heights{{3, -1}, {Wide(0.5), 2}, {-7, Wide(0.25)}};
+        std::vector<WideComplex> in(static_cast<size_t>(n)), some, definition;
+        for (size_t i = 0; i < places.size(); ++i) {
+            in[static_cast<size_t>(places[i])].re += heights[i].re;
+            in[static_cast<size_t>(places[i])].im += heights[i].im;
+        }
+        const auto all = tones(n, places, heights);
+        for (index_t k = 0; k < n; k += 1 + n / 50) {
+            some.push_back(all[static_cast<size_t>(k)]);
+            definition.push_back(direct_output(Kernel::c2c_forward, n, in, k));
+        }
+        EXPECT_LE(relative_error(some, definition), 1e-17) << n;
+    }
+}
+
 TEST(DirectSum, LongLinesToo) {
     Random random(62);
     SCOPED_TRACE(cat("seed ", random.seed()));

@@ -342,6 +342,43 @@ TEST(OutputFile, AppearsOnlyWhenPublished) {
     EXPECT_EQ(folder.names(), std::vector<std::string>{"out.bin"});
 }
 
+// A power cut while it is published, and another while that run goes on: what was cut off grows again, in part.
+TEST(OutputFile, OfAnyLengthBetweenTheWholeAndTheMarkedIsGoneOnWithOnceItWasShortened) {
+    TemporaryFolder folder;
+    OutputRequest request;
+    request.path = folder.file("out.bin");
+    request.header = "header";
+    request.payload_bytes = 10;
+    request.extra_bytes = 5000;
+    request.kept = kept_files(request.path, {}, "key");
+    {
+        auto output = OutputFile::create(request);
+        ASSERT_TRUE(output.ok()) << output.status().message();
+        ASSERT_TRUE(output.value()->mark({7, 1, 1}).ok());
+        output.value()->keep();
+    }
+    const std::string kept = request.kept->output;
+    struct stat info;
+    ASSERT_EQ(stat(kept.c_str(), &info), 0);
+    const off_t marked = info.st_size, whole = 16;
+    request.reopen = true;
+    for (const off_t length : {whole, whole + 1, off_t{4096}, marked - 1, marked}) {
+        ASSERT_EQ(truncate(kept.c_str(), length), 0);
+        request.published = false;
+        const auto refused = OutputFile::create(request);
+        EXPECT_EQ(refused.ok(), length == marked) << length;
+        if (refused.ok()) refused.value()->keep();
+        request.published = true;
+        const auto output = OutputFile::create(request);
+        ASSERT_TRUE(output.ok()) << length << ": " << output.status().message();
+        output.value()->keep();
+        ASSERT_EQ(stat(kept.c_str(), &info), 0);
+        EXPECT_EQ(info.st_size, marked);
+    }
+    ASSERT_EQ(truncate(kept.c_str(), whole - 1), 0);
+    EXPECT_EQ(OutputFile::create(request).status().code(), Code::corrupt_data);
+}
+
 TEST(OutputFile, RefusesWhatWouldDestroyData) {
     TemporaryFolder folder;
     write_file(folder.file("in"), "data");

@@ -41,7 +41,7 @@ TEST_P(EngineKernel, MatchesTheDefinition) {
         LocalSpec spec;
         spec.kernel = kernel;
         spec.transform = {{8, 1, 1}};
-        const auto choice = plan_local(spec, name);
+        const auto choice = plan_local(spec, name, {});
         ASSERT_FALSE(choice.ok());
         EXPECT_EQ(choice.status().code(), Code::engine_error);
         GTEST_SKIP() << choice.status().message();
@@ -53,7 +53,7 @@ TEST_P(EngineKernel, MatchesTheDefinition) {
         spec.precision = precision;
         spec.transform = {{n, 1, 1}};
         spec.batch = {{(127 + n) / n, kernel == Kernel::c2r ? n / 2 + 1 : n, kernel == Kernel::r2c ? n / 2 + 1 : n}};
-        auto choice = plan_local(spec, name);
+        auto choice = plan_local(spec, name, {});
         if (!choice.ok() && test::misses_rule(*engine, spec)) continue;
         ASSERT_TRUE(choice.ok()) << choice.status().message();
         EXPECT_EQ(choice.value().engine, name);
@@ -82,7 +82,7 @@ TEST_P(EngineLongLine, MatchesTheDefinition) {
     if (!find_engine(name)) GTEST_SKIP() << "optional engine absent: " << engine_absence(name);
     LocalSpec spec;
     spec.transform = {{n, 1, 1}};
-    auto choice = plan_local(spec, name);
+    auto choice = plan_local(spec, name, {});
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     std::vector<double> in(static_cast<size_t>(2 * n)), out(in.size());
     std::vector<test::WideComplex> wide(static_cast<size_t>(n));

@@ -94,7 +94,7 @@ TEST_P(EngineLayout, MatchesTheDefinition) {
         LocalSpec spec = layout.spec;
         spec.precision = precision;
         spec.threads = threads;
-        auto choice = plan_local(spec, name);
+        auto choice = plan_local(spec, name, {});
         if (!choice.ok() && name == "mkl" && is_r2r(spec.kernel)) continue;
         ASSERT_TRUE(choice.ok()) << choice.status().message();
         const auto outcome = test::run(spec, *choice.value().fft);
@@ -143,7 +143,7 @@ template <class T>
 void compare_shifted(const char* engine, Precision precision) {
     LocalSpec spec = make(Kernel::r2c, {{64, 1, 1}}, {{31, 64, 33}});
     spec.precision = precision;
-    auto choice = plan_local(spec, engine);
+    auto choice = plan_local(spec, engine, {});
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     const auto straight = shifted_run<T>(*choice.value().fft, 31 * 64, 31 * 66, 0);
     const auto shifted = shifted_run<T>(*choice.value().fft, 31 * 64, 31 * 66, 1);
@@ -163,7 +163,7 @@ TEST_P(EngineByName, TakesUnalignedData) {
 
 TEST_P(EngineByName, AnEmptyBatchDoesNothing) {
     LocalSpec spec = make(Kernel::r2c, {{64, 1, 1}}, {{4, 64, 33}, {0, 1, 1}});
-    auto choice = plan_local(spec, GetParam());
+    auto choice = plan_local(spec, GetParam(), {});
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     choice.value().fft->execute(nullptr, nullptr);
 }
@@ -171,7 +171,7 @@ TEST_P(EngineByName, AnEmptyBatchDoesNothing) {
 TEST_P(EngineByName, AMeasuredPlanLeavesDataAlone) {
     LocalSpec spec = make(Kernel::c2c_forward, {{60, 16, 16}}, {{16, 1, 1}});
     spec.measure = true;
-    auto choice = plan_local(spec, GetParam());
+    auto choice = plan_local(spec, GetParam(), {});
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     const auto outcome = test::run(spec, *choice.value().fft);
     EXPECT_LE(outcome.error, test::rule(spec));
@@ -182,7 +182,7 @@ TEST_P(EngineByName, ManyPlansLiveAtOnce) {
     std::vector<std::pair<LocalSpec, std::unique_ptr<LocalFft>>> plans;
     for (index_t n = 20; n < 44; ++n) {
         LocalSpec spec = make(Kernel::c2c_forward, {{n, 1, 1}}, {{8, n, n}});
-        auto choice = plan_local(spec, GetParam());
+        auto choice = plan_local(spec, GetParam(), {});
         if (!choice.ok() && test::misses_rule(*find_engine(GetParam()), spec)) continue;
         ASSERT_TRUE(choice.ok()) << choice.status().message();
         plans.emplace_back(spec, std::move(choice.value().fft));

@@ -1,4 +1,4 @@
-// The rate table: interpolation, replacement, and that forecasts are finite and ranked by it.
+// Rate tables: interpolation, what is filled in, and that forecasts are finite and ranked by the table they are given.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,42 +17,38 @@ LocalSpec line(index_t n, int threads = 1) {
     return spec;
 }
 
-class EngineRates : public testing::Test {
-  protected:
-    void TearDown() override { set_rates({}); }
-    static RateRow row(double n, int threads, double gflops, RateShape shape = RateShape::line) {
-        return {"mine", Precision::dbl, shape, threads, n, gflops};
-    }
-};
-
-TEST_F(EngineRates, AreInterpolatedInTheLogarithmOfTheLength) {
-    set_rates({"test", {row(1 << 10, 1, 4), row(1 << 14, 1, 16)}});
-    EXPECT_NEAR(expected_gflops("mine", line(1 << 10)), 4, 1e-12);
-    EXPECT_NEAR(expected_gflops("mine", line(1 << 12)), 8, 1e-12);
-    EXPECT_NEAR(expected_gflops("mine", line(1 << 20)), 16, 1e-12);
-    EXPECT_NEAR(expected_gflops("mine", line(4)), 4, 1e-12);
+RateRow row(double n, int threads, double gflops, RateShape shape = RateShape::line) {
+    return {"mine", Precision::dbl, shape, threads, n, gflops};
 }
 
-TEST_F(EngineRates, GrowWithThreadsByWhatDoublingThemGave) {
-    set_rates({"test", {row(1 << 10, 1, 4), row(1 << 10, 2, 6)}});
-    EXPECT_NEAR(expected_gflops("mine", line(1 << 10, 2)), 6, 1e-12);
-    EXPECT_NEAR(expected_gflops("mine", line(1 << 10, 4)), 9, 1e-12);
+TEST(EngineRates, AreInterpolatedInTheLogarithmOfTheLength) {
+    const RateTable rates{row(1 << 10, 1, 4), row(1 << 14, 1, 16)};
+    EXPECT_NEAR(expected_gflops(rates, "mine", line(1 << 10)), 4, 1e-12);
+    EXPECT_NEAR(expected_gflops(rates, "mine", line(1 << 12)), 8, 1e-12);
+    EXPECT_NEAR(expected_gflops(rates, "mine", line(1 << 20)), 16, 1e-12);
+    EXPECT_NEAR(expected_gflops(rates, "mine", line(4)), 4, 1e-12);
+}
+
+TEST(EngineRates, GrowWithThreadsByWhatDoublingThemGave) {
+    const RateTable rates{row(1 << 10, 1, 4), row(1 << 10, 2, 6)};
+    EXPECT_NEAR(expected_gflops(rates, "mine", line(1 << 10, 2)), 6, 1e-12);
+    EXPECT_NEAR(expected_gflops(rates, "mine", line(1 << 10, 4)), 9, 1e-12);
     LocalSpec small = line(64, 2);
     small.batch.clear();
-    EXPECT_NEAR(expected_gflops("mine", small), 4, 1e-12);  // too small for threads
+    EXPECT_NEAR(expected_gflops(rates, "mine", small), 4, 1e-12);  // too small for threads
 }
 
-TEST_F(EngineRates, SecondsAreFlopsOverTheRate) {
-    set_rates({"test", {row(1 << 10, 1, 5)}});
+TEST(EngineRates, SecondsAreFlopsOverTheRate) {
+    const RateTable rates{row(1 << 10, 1, 5)};
     // 2^20 transforms of 5 * 1024 * 10 flops at 5 GF/s.
-    EXPECT_NEAR(expected_seconds("mine", line(1024)), 1048576.0 * 51200 / 5e9, 1e-9);
+    EXPECT_NEAR(expected_seconds(rates, "mine", line(1024)), 1048576.0 * 51200 / 5e9, 1e-9);
     EXPECT_EQ(spec_flops(line(1024)), 1048576.0 * 51200);
     LocalSpec real = line(1024);
     real.kernel = Kernel::r2c;
     EXPECT_EQ(spec_flops(real), 1048576.0 * 25600);
 }
 
-TEST_F(EngineRates, AreFiniteForEverything) {
+TEST(EngineRates, AreFiniteForEverything) {
     for (const char* engine : {"mkl", "fftw", "ducc0", "never heard of"}) {
         for (int k = 0; k < 12; ++k) {
             for (index_t n : {index_t{1}, index_t{2}, index_t{1009}, index_t{1} << 38}) {
@@ -61,7 +57,7 @@ TEST_F(EngineRates, AreFiniteForEverything) {
                     spec.kernel = static_cast<Kernel>(k);
                     spec.transform = {{n, 1, 1}};
                     spec.threads = threads;
-                    const double seconds = expected_seconds(engine, spec);
+                    const double seconds = expected_seconds({}, engine, spec);
                     EXPECT_TRUE(std::isfinite(seconds) && seconds > 0) << engine << " " << k << " " << n;
                 }
             }
@@ -69,19 +65,33 @@ TEST_F(EngineRates, AreFiniteForEverything) {
     }
 }
 
-TEST_F(EngineRates, RankTheEngines) {
-    set_rates({"test", {{"ducc0", Precision::dbl, RateShape::line, 1, 1024, 1e6}}});
-    EXPECT_EQ(forecast_local(line(1024), "").value().engine, "ducc0");
-    EXPECT_EQ(plan_local(line(1024), "").value().engine, "ducc0");
-    EXPECT_EQ(current_rates().source, "test");
+TEST(EngineRates, RankTheEngines) {
+    const RateTable rates{{"ducc0", Precision::dbl, RateShape::line, 1, 1024, 1e6}};
+    EXPECT_EQ(forecast_local(line(1024), "", rates).value().engine, "ducc0");
+    EXPECT_EQ(plan_local(line(1024), "", rates).value().engine, "ducc0");
+    EXPECT_EQ(forecast_local(line(1024), "", rates).value().seconds, expected_seconds(rates, "ducc0", line(1024)));
+    EXPECT_EQ(outline_local(line(1024), "", rates), expected_seconds(rates, "ducc0", line(1024)));
 }
 
-TEST_F(EngineRates, PriorsSayThatTheyArePriors) { EXPECT_EQ(current_rates().source.rfind("prior: ", 0), 0U); }
+TEST(EngineRates, OfATableThatLacksAnEngineAreThePriors) {
+    const RateTable rates{row(1 << 10, 1, 4)};
+    for (const char* engine : {"fftw", "mkl", "ducc0"}) {
+        EXPECT_EQ(expected_gflops(rates, engine, line(1024)), expected_gflops({}, engine, line(1024)));
+        EXPECT_EQ(expected_gflops(prior_rates(), engine, line(1024)), expected_gflops({}, engine, line(1024)));
+    }
+}
 
-TEST_F(EngineRates, AMeasurementIsPositiveAndWithinItsLimit) {
+// What is outlined needs no trust and no engine that is there.
+TEST(EngineRates, OutlinesAreThoseOfTheEngineThatIsAskedFor) {
+    const RateTable rates{{"ducc0", Precision::dbl, RateShape::line, 1, 1024, 1e-3}};
+    EXPECT_EQ(outline_local(line(1024), "ducc0", rates), expected_seconds(rates, "ducc0", line(1024)));
+    EXPECT_EQ(outline_local(line(1024), "nobody", rates), expected_seconds(rates, "nobody", line(1024)));
+}
+
+TEST(EngineRates, AMeasurementIsPositiveAndWithinItsLimit) {
     LocalSpec spec = line(1024);
     spec.batch[0].n = 64;
-    auto choice = plan_local(spec, "ducc0");
+    auto choice = plan_local(spec, "ducc0", {});
     ASSERT_TRUE(choice.ok());
     auto seconds = measure_seconds(*choice.value().fft, spec, 0.2);
     ASSERT_TRUE(seconds.ok());

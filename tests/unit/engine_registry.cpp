@@ -67,15 +67,15 @@ TEST_P(ForcedEngine, IsTheOneThatRuns) {
     const Engine* engine = find_engine(name);
     if (!engine) {
         EXPECT_NE(engine_absence(name), "");
-        const auto choice = plan_local(line(8), name);
+        const auto choice = plan_local(line(8), name, {});
         ASSERT_FALSE(choice.ok());
         EXPECT_NE(choice.status().message().find("was not found here"), std::string::npos) << choice.status().message();
         GTEST_SKIP() << "optional engine absent: " << engine_absence(name);
     }
-    const auto choice = plan_local(line(48), name);
+    const auto choice = plan_local(line(48), name, {});
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     EXPECT_EQ(choice.value().engine, name);
-    const auto forecast = forecast_local(line(48), name);
+    const auto forecast = forecast_local(line(48), name, {});
     ASSERT_TRUE(forecast.ok());
     EXPECT_EQ(forecast.value().engine, name);
     EXPECT_GT(forecast.value().seconds, 0);
@@ -90,16 +90,16 @@ TEST_P(ForcedEngine, IsTheOneThatRuns) {
 }
 
 TEST(EngineRegistry, AnUnknownEngineIsAnErrorThatNamesTheKnown) {
-    const auto choice = plan_local(line(8), "foo");
+    const auto choice = plan_local(line(8), "foo", {});
     ASSERT_FALSE(choice.ok());
     EXPECT_EQ(choice.status().code(), Code::engine_error);
     EXPECT_EQ(choice.status().message(), "engine 'foo' is not known here; found: " + engine_names());
-    EXPECT_EQ(forecast_local(line(8), "foo").status().message(), choice.status().message());
+    EXPECT_EQ(forecast_local(line(8), "foo", {}).status().message(), choice.status().message());
 }
 
 TEST(EngineRegistry, AMissingPrecisionSaysWhatToDo) {
     if (!find_engine("mkl")) GTEST_SKIP() << "optional engine absent: " << engine_absence("mkl");
-    const auto choice = plan_local(line(8, Precision::extended), "mkl");
+    const auto choice = plan_local(line(8, Precision::extended), "mkl", {});
     ASSERT_FALSE(choice.ok());
     EXPECT_EQ(choice.status().code(), Code::engine_error);
     EXPECT_EQ(choice.status().message(),
@@ -111,11 +111,11 @@ TEST(EngineRegistry, InvalidSpecsAreRefusedBeforeAnyEngineIsAsked) {
     spec.kernel = Kernel::dct1;
     auto expect = [&](const char* text) {
         for (const std::string name : {"", "ducc0"}) {
-            const auto choice = plan_local(spec, name);
+            const auto choice = plan_local(spec, name, {});
             ASSERT_FALSE(choice.ok()) << text;
             EXPECT_EQ(choice.status().code(), Code::invalid_argument);
             EXPECT_NE(choice.status().message().find(text), std::string::npos) << choice.status().message();
-            EXPECT_FALSE(forecast_local(spec, name).ok());
+            EXPECT_FALSE(forecast_local(spec, name, {}).ok());
         }
     };
     expect("dct1 needs a length of at least 2, got 1");
@@ -155,30 +155,30 @@ TEST(EngineRegistry, TheChoiceIsTheForecast) {
         for (int threads : {1, 2}) {
             LocalSpec spec = line(n);
             spec.threads = threads;
-            const auto choice = plan_local(spec, "");
-            const auto forecast = forecast_local(spec, "");
+            const auto choice = plan_local(spec, "", {});
+            const auto forecast = forecast_local(spec, "", {});
             ASSERT_TRUE(choice.ok() && forecast.ok());
             EXPECT_EQ(choice.value().engine, forecast.value().engine);
         }
     }
     // A prime beyond any memory: a forecast neither allocates nor transforms it.
-    const auto huge = forecast_local(line((index_t{1} << 40) + 15), "");
+    const auto huge = forecast_local(line((index_t{1} << 40) + 15), "", {});
     ASSERT_TRUE(huge.ok()) << huge.status().message();
     EXPECT_GT(huge.value().seconds, 1);
     LocalSpec spec = line(64);
     spec.kernel = Kernel::dct2;  // not mkl's
-    EXPECT_EQ(plan_local(spec, "").value().engine, forecast_local(spec, "").value().engine);
+    EXPECT_EQ(plan_local(spec, "", {}).value().engine, forecast_local(spec, "", {}).value().engine);
 }
 
 TEST(EngineRegistry, MeasuringTakesAnEngineAndKeepsItsTime) {
     LocalSpec spec = line(1000);
     spec.batch = {{100, 1000, 1000}};
     spec.measure = true;
-    const auto choice = plan_local(spec, "");
+    const auto choice = plan_local(spec, "", {});
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     spec.batch[0].n = 2;
     spec.measure = true;
-    const auto small = plan_local(spec, "");
+    const auto small = plan_local(spec, "", {});
     ASSERT_TRUE(small.ok());
     EXPECT_LE(test::run(spec, *small.value().fft).error, test::rule(spec));
 }
@@ -223,9 +223,9 @@ TEST_F(EngineRegistryDeathTest, NoneTurnsALibraryOff) {
         {
             setenv("SPANFFT_FFTW_LIBRARY", "none", 1);
             setenv("SPANFFT_MKL_LIBRARY", "none", 1);
-            const auto forced = plan_local(line(8), "fftw");
+            const auto forced = plan_local(line(8), "fftw", {});
             expect_and_exit(engine_names() == "ducc0" && engine_absence("mkl") == "SPANFFT_MKL_LIBRARY is 'none'" &&
-                            plan_local(line(8), "").value().engine == "ducc0" && !forced.ok() &&
+                            plan_local(line(8), "", {}).value().engine == "ducc0" && !forced.ok() &&
                             forced.status().message() ==
                                 "engine 'fftw' was not found here (SPANFFT_FFTW_LIBRARY is 'none'); found: ducc0");
         },

@@ -29,7 +29,7 @@ class EngineThreads : public testing::TestWithParam<const char*> {
     }
     std::unique_ptr<LocalFft> plan(int threads) {
         spec_.threads = threads;
-        auto choice = plan_local(spec_, GetParam());
+        auto choice = plan_local(spec_, GetParam(), {});
         EXPECT_TRUE(choice.ok()) << choice.status().message();
         choice.value().fft->execute(in_.data(), out_.data());  // threads are started, memory is touched
         return std::move(choice.value().fft);

@@ -91,10 +91,10 @@ TEST(EngineTiled, EnginesScaleWhereTheySayThatTheyDo) {
         for (const auto& engine : engines()) {
             LocalSpec spec = spec_of(c, Precision::dbl, 1);
             spec.scale = 1 / 3.0L;
-            auto choice = plan_local(spec, engine->name());
+            auto choice = plan_local(spec, engine->name(), {});
             ASSERT_TRUE(choice.ok()) << choice.status().message();
             EXPECT_EQ(choice.value().scaled, engine->scales(spec)) << engine->name() << " " << c.name;
-            EXPECT_EQ(choice.value().scaled, forecast_local(spec, engine->name()).value().scaled);
+            EXPECT_EQ(choice.value().scaled, forecast_local(spec, engine->name(), {}).value().scaled);
             EXPECT_EQ(choice.value().scaled, engine->name() == "ducc0" || c.transform.size() == 2)
                 << engine->name() << " " << c.name;
             if (!choice.value().scaled) spec.scale = 1;

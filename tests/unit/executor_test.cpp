@@ -11,7 +11,7 @@
 #include "engine/engine.hpp"
 #include "exchange/exchange.hpp"
 #include "plan/planner.hpp"
-#include "plan/steps/twiddle_step.hpp"
+#include "steps/twiddle_step.hpp"
 #include "support/allocations.hpp"
 #include "support/oracle.hpp"
 #include "support/thread_comm.hpp"

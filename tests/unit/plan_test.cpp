@@ -9,9 +9,10 @@
 #include "exec/executor.hpp"
 #include "exec/explain.hpp"
 #include "plan/planner.hpp"
-#include "plan/steps/pipelined_step.hpp"
+#include "steps/pipelined_step.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
+#include "support/sanitized.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -241,7 +242,7 @@ TEST_P(PencilPlan, GivenBoxes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, PencilPlan, testing::Range(1, 9),
+INSTANTIATE_TEST_SUITE_P(Ranks, PencilPlan, testing::Range(1, 9, kPointStep),
                          [](const auto& tested) { return cat("P", tested.param); });
 
 // --- every exchange ------------------------------------------------------------------------------------------------
@@ -315,7 +316,7 @@ TEST_P(EveryStrategy, InPlaceBatchesFewPlanesAndGivenBoxes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, EveryStrategy, testing::Range(1, 9),
+INSTANTIATE_TEST_SUITE_P(Ranks, EveryStrategy, testing::Range(1, 9, kPointStep),
                          [](const auto& tested) { return cat("P", tested.param); });
 
 TEST(ForcedExchange, IsTheOneThatRuns) {

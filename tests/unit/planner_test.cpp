@@ -26,8 +26,9 @@ struct Refusal {
 
 TEST(Planner, RefusalsSayWhyAndWhatToDo) {
     const std::vector<Refusal> table = {
-        {"c2c 64 ranks=4", Code::unsupported, {"1-D", "64", "4 ranks", "one rank", "memory=", "batch", "axes=1"}},
-        {"c2c 64 ranks=4 batch=8", Code::unsupported, {"8x64"}},
+        {"c2c 64 ranks=2 output=exchanged real_boxes=0:9;9:64",
+         Code::unsupported,
+         {"1-D", "natural order only", "leave out output="}},
         {"c2c 8x8 ranks=4 grid=2x2", Code::invalid_argument, {"grid 2x2", "all 2 axes", "undivided"}},
         {"c2c 8x8x8 ranks=8 grid=2x2x2", Code::invalid_argument, {"grid 2x2x2", "all 3 axes"}},
         {"c2c 8x8 ranks=2 exchange=pigeons", Code::invalid_argument, {"'pigeons'", "alltoallv, alltoallw"}},
@@ -139,7 +140,8 @@ TEST(Planner, AnExchangeIsOnlyChosenIfItCanDoAllMovesOfTheRoute) {
     const auto made = Planner(machine).plan(Problem::parse("c2c 16x16x16 ranks=4 grid=2x2").value());
     ASSERT_TRUE(made.ok());
     EXPECT_NE(made.value()->problem.exchange, "shared");
-    for (const Alternative& a : made.value()->alternatives) EXPECT_NE(a.exchange, "shared") << a.name();
+    for (const Alternative& a : made.value()->alternatives)
+        EXPECT_NE(a.exchange, "shared") << a.solver << " " << shape_string(a.grid);
 }
 
 TEST(Planner, WhatRanksSendIsWhatOtherRanksReceive) {
@@ -270,7 +272,9 @@ double thread_seconds() {
 // Each took seconds, minutes or for ever: sums over 10^11 panels, searches for the smallest budget in searches for it.
 TEST(Planner, AnswersWithinTwoSecondsWhateverTheProblem) {
 #ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "sanitized code takes ten times as long and more; the release build holds this";
+    constexpr double kLimit = 20;  // what takes one second of the processor takes three and more there
+#else
+    constexpr double kLimit = 2;
 #endif
     for (const char* text : {
              "c2c 274877906944 memory=16MiB",
@@ -295,7 +299,7 @@ TEST(Planner, AnswersWithinTwoSecondsWhateverTheProblem) {
          }) {
         const double start = thread_seconds();
         const auto answer = plan(text);
-        EXPECT_LT(thread_seconds() - start, 2) << text;
+        EXPECT_LT(thread_seconds() - start, kLimit) << text;
         EXPECT_TRUE(answer.ok() || !answer.status().message().empty()) << text;
         RecordProperty(text, std::to_string(thread_seconds() - start));
     }

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "plan/problem_keys.hpp"
+
 #include "support/random.hpp"
 
 namespace spanfft::test {
@@ -56,6 +60,48 @@ TEST(Problem, PrintIsCanonical) {
     EXPECT_EQ(canonical("c2c 64 memory=1MiB"), "c2c 64 forward double memory=1048576");
 }
 
+TEST(Problem, EveryKeyOfTheTableIsReadAndWritten) {
+    const std::map<std::string, std::string> values = {{"axes", "1"},
+                                                       {"norm", "ortho"},
+                                                       {"batch", "3"},
+                                                       {"ranks", "2"},
+                                                       {"grid", "2x1"},
+                                                       {"layout", "cyclic"},
+                                                       {"output", "exchanged"},
+                                                       {"memory", "4096"},
+                                                       {"disks", "3"},
+                                                       {"threads", "5"},
+                                                       {"engine", "mkl"},
+                                                       {"exchange", "overlap:4"},
+                                                       {"io", "threads"},
+                                                       {"method", "two_pass"},
+                                                       {"effort", "tune"},
+                                                       {"measure_seconds", "0.25"},
+                                                       {"window", "kaiser:8.6"},
+                                                       {"scale", "-1.5"},
+                                                       {"store", "complex64"},
+                                                       {"real_boxes", "0:8x0:4;0:8x4:6"},
+                                                       {"spectrum_boxes", "0:3x0:6;3:8x0:6"},
+                                                       {"input_chunk", "4x3"},
+                                                       {"output_chunk", "8x1"}};
+    const std::map<std::string, std::string> needed = {
+        {"grid", "ranks=2 "},           {"disks", "memory=4096 "},       {"io", "memory=4096 "},
+        {"window", "memory=4096 "},     {"store", "memory=4096 "},       {"power", "memory=4096 "},
+        {"reads_once", "memory=4096 "}, {"input_chunk", "memory=4096 "}, {"output_chunk", "memory=4096 "},
+        {"real_boxes", "ranks=2 "},     {"spectrum_boxes", "ranks=2 "}};
+    for (const ProblemKey& key : problem_keys()) {
+        SCOPED_TRACE(key.name);
+        EXPECT_EQ(find_problem_key(key.name), &key);
+        ASSERT_EQ(key.is_flag(), !values.contains(key.name));
+        const std::string word = key.is_flag() ? key.name : cat(key.name, "=", values.at(key.name));
+        const std::string more = needed.contains(key.name) ? needed.at(key.name) : "";
+        EXPECT_EQ(canonical(cat("c2c 8x6 ", word, " ", more)), cat("c2c 8x6 forward double ", more, word));
+        EXPECT_EQ(key.print(Problem::parse("c2c 8x6").value()), "");
+    }
+    EXPECT_EQ(find_problem_key("memory_bytes"), nullptr);
+    EXPECT_EQ(find_problem_key(""), nullptr);
+}
+
 struct Bad {
     const char* text;
     std::vector<std::string> words;  // of the sentence: what was wrong, and what to do
@@ -84,7 +130,13 @@ TEST(Problem, EveryRefusalNamesTheWordAndARemedy) {
         {"c2c 4611686018427387904 batch=4611686018427387904", {"batch", "63 bits"}},
         {"c2c 8 sideways", {"'sideways'", "forward, backward"}},
         {"c2c 8 in-place", {"'in-place'", "in_place"}},
-        {"c2c 8 in_place=1", {"'in_place'", "not a key"}},
+        {"c2c 8 in_place=1", {"'in_place'", "not a key", "stands alone"}},
+        {"c2c 8 inplace", {"'inplace'", "did you mean 'in_place'?"}},
+        {"c2c 8 threads", {"'threads'", "no value", "threads=VALUE", "a number"}},
+        {"c2c 8 thread=2", {"'thread'", "did you mean 'threads'?"}},
+        {"c2c 8 io=", {"io=", "leave it out", "uring"}},
+        {"c2c 8 measure_seconds=long", {"'long'", "number", "measure_seconds"}},
+        {"c2c 8 reads_once", {"reads_once", "memory="}},
         {"c2c 8 forward backward", {"backward", "twice", "forward"}},
         {"c2c 8 float double", {"'double'", "twice"}},
         {"c2r 8 forward", {"c2r", "forward", "write c2r, or r2c"}},

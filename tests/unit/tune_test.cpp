@@ -100,7 +100,7 @@ TEST(Tune, ACandidateThatCanNotBeBoundOnOneRankIsDroppedOnAll) {
 
 TEST(Tune, ProblemsThatNoOneTakesFailAlike) {
     ThreadWorld world(3);
-    for (const auto& kept : tune_on(world, 3, "c2c 64 grid=3 axes=0 effort=tune")) {
+    for (const auto& kept : tune_on(world, 3, "c2c 64 layout=cyclic effort=tune")) {
         EXPECT_FALSE(kept.status.ok());
         EXPECT_FALSE(kept.status.message().empty());
     }

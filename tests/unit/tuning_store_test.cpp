@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <locale>
 
+#include "disk/output_file.hpp"
 #include "plan/knowledge.hpp"
 #include "plan/machine_file.hpp"
 #include "plan/user_files.hpp"
@@ -69,13 +70,16 @@ TEST(TuningStore, TextsAreTheSameInEveryLocale) {
     EXPECT_EQ(print_machine(again.value()), texts[2]);
 }
 
-// In a container every process has the same number.
-TEST(TuningStore, FilesOfDeadWritersAreNotInTheWay) {
+TEST(TuningStore, WhatDeadWritersLeftIsRemovedAndWhatOthersWriteStays) {
     TemporaryFolder folder;
-    for (int k = 0; k < 200; ++k) write_file(cat(folder.file("t"), ".", getpid(), ".", k, ".tmp"), "");
+    write_file(folder.file(".t.dead.spanfft-partial"), "te");
+    const auto other = create_partial(folder.file("t"));
+    ASSERT_TRUE(other.ok()) << other.status().message();
     const Status status = write_text(folder.file("t"), "text");
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(read_file(folder.file("t")), "text");
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{other.value().path.substr(folder.path().size() + 1), "t"}));
+    close(other.value().descriptor);
 }
 
 TEST(TuningStore, WhatWasGainedIsKnownHereThoughTheStoreCantBeRead) {

@@ -8,13 +8,9 @@ does not hold it, so that each chunk is read, or written, once.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import re
-import secrets
-import shutil
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,7 +27,6 @@ __all__ = ["MoveBox", "Options", "Source", "Target"]
 MoveBox = Callable[[tuple[int, ...], tuple[int, ...], memoryview], None]
 """(first, extent, memory): moves a box of the array into memory, or out of it. C order."""
 
-PARTIAL_SUFFIX = ".spanfft-partial"
 _CHUNK_BYTES = 16 << 20
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
 
@@ -163,82 +158,6 @@ def told(name: str, what: str) -> Iterator[None]:
         raise IOFailure(f"{name} can't be {what}: {error}") from error
 
 
-def hidden_name(path: str) -> str:
-    """A name beside `path` that shows that it is not whole; as the library's own partial files are called."""
-    folder, name = os.path.split(os.path.abspath(path))
-    tail = f".{secrets.token_hex(4)}{PARTIAL_SUFFIX}"
-    return os.path.join(folder, f".{name[: 254 - len(tail)]}{tail}")
-
-
-def behind_links(path: str) -> str:
-    """Where an output of this name goes: a link stays, and what it leads to is replaced."""
-    return os.path.realpath(path) if os.path.islink(path) else path
-
-
-def give_mode(hidden: str, target: str, source: str) -> None:
-    """Who may read a finished output: those who could read what had its name before; of a new one, those whom the
-    umask and the input's mode allow. As the library has it of files that it makes.
-    """
-    group, others = stat.S_IRWXG, stat.S_IRWXO
-    if os.path.exists(target):
-        mode = os.stat(target).st_mode & 0o777
-        if os.stat(target).st_gid != os.stat(hidden).st_gid:
-            mode &= ~group
-    else:
-        mode = (0o777 if os.path.isdir(hidden) else 0o666) & ~_umask()
-        like = os.stat(source).st_mode
-        mode &= ~(0 if like & stat.S_IRGRP else group) & ~(0 if like & stat.S_IROTH else others)
-    os.chmod(hidden, mode)
-
-
-def _umask() -> int:
-    """Without changing it, which other threads would see."""
-    try:
-        with open("/proc/self/status") as status:
-            return next(int(line.split()[1], 8) for line in status if line.startswith("Umask:"))
-    except (OSError, StopIteration):
-        return 0o077
-
-
-def lock(path: str) -> int:
-    """An open descriptor that says that a partial file or folder is in use."""
-    descriptor = os.open(path, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    return descriptor
-
-
-def lock_unless_held(path: str) -> int:
-    """As `lock`, but -1 where another descriptor, of a library we use, has it."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return -1
-    return descriptor
-
-
-def remove_stale(folder: str) -> None:
-    """Partial files and folders of dead runs."""
-    with os.scandir(folder) as entries:
-        dead = [e for e in entries if e.name.endswith(PARTIAL_SUFFIX) and not e.is_symlink()]
-    for entry in dead:
-        try:
-            descriptor = os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            elif entry.is_file(follow_symlinks=False):
-                os.unlink(entry.path)
-        except OSError:
-            pass
-        finally:
-            os.close(descriptor)
-
-
 def identity_of_file(path: str) -> str:
     """Size, time and inode of a file, and a checksum of 64 of its blocks, as the library has it of files it reads."""
     with open(path, "rb", buffering=0) as file:
@@ -268,42 +187,6 @@ def identity_of_folder(path: str) -> str:
                 total += int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
                 count += 1
     return f"{count} files {total % 2**64:016x}"
-
-
-def flush(path: str) -> None:
-    """A file, or a folder with all that is in it, to the disk."""
-    for folder, _, names in os.walk(path):
-        for name in names:
-            _flush_one(os.path.join(folder, name))
-        _flush_one(folder)
-    if not os.path.isdir(path):
-        _flush_one(path)
-
-
-def _flush_one(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def flush_folder(folder: str) -> None:
-    """The names in a folder to the disk."""
-    _flush_one(folder)
-
-
-def replace_file(source: str, target: str) -> None:
-    """Copies a small file over `target`, which leads to the old or the new one at every instant."""
-    hidden = hidden_name(target)
-    with told(target, "written"):
-        try:
-            shutil.copyfile(source, hidden)
-            _flush_one(hidden)
-            os.replace(hidden, target)
-        finally:
-            if os.path.lexists(hidden):
-                os.unlink(hidden)
 
 
 def existing_folder(target: str) -> str:

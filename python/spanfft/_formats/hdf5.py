@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from .. import _whole_files
 from .._errors import CorruptData, InvalidArgument, IOFailure, Unsupported
 from .._files import Element, check_is_file
 from . import base
@@ -155,29 +155,37 @@ class _ContiguousTarget(Target):
 
     def open(self) -> None:
         h5py = _h5py(self.name)
-        beside = base.existing_folder(self.path)
-        with base.told(self.name, "written"), tempfile.TemporaryDirectory(dir=beside, prefix=".spanfft-") as folder:
-            sample = os.path.join(folder, "empty.h5")  # as long as the output will be, but a hole
-            with _new_file(h5py, sample) as file:
-                layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-                layout.set_layout(h5py.h5d.CONTIGUOUS)
-                layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-                layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-                layout.set_obj_track_times(False)  # a run that goes on another second writes the same header
-                links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
-                links.set_create_intermediate_group(True)
-                kind = h5py.h5t.py_create(_dtype(self._element), logical=True)
-                space = h5py.h5s.create_simple(self._shape)
-                made = h5py.h5d.create(file.id, self._dataset.encode(), kind, space, layout, links)
-                offset = int(made.get_offset())
-            payload = self._element.size_bytes
-            for n in self._shape:
-                payload *= n
-            if os.path.getsize(sample) != offset + payload:
+        with base.told(self.name, "written"):
+            _whole_files.remove_stale(base.existing_folder(self.path))
+            sample = _whole_files.hidden_name(self.path)  # as long as the output will be, but a hole
+            try:
+                self.header = self._header(h5py, sample)
+            finally:
+                if os.path.lexists(sample):
+                    os.unlink(sample)
+
+    def _header(self, h5py: Any, sample: str) -> bytes:
+        with _new_file(h5py, sample) as file:
+            written = os.open(sample, os.O_RDONLY | os.O_CLOEXEC)  # its name may go when HDF5's lock goes
+            layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            layout.set_layout(h5py.h5d.CONTIGUOUS)
+            layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+            layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+            layout.set_obj_track_times(False)  # a run that goes on another second writes the same header
+            links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
+            links.set_create_intermediate_group(True)
+            kind = h5py.h5t.py_create(_dtype(self._element), logical=True)
+            space = h5py.h5s.create_simple(self._shape)
+            made = h5py.h5d.create(file.id, self._dataset.encode(), kind, space, layout, links)
+            offset = int(made.get_offset())
+        payload = self._element.size_bytes
+        for n in self._shape:
+            payload *= n
+        with open(written, "rb") as whole:
+            if os.fstat(written).st_size != offset + payload:
                 raise IOFailure(f"{self.name} can't be written in one piece: HDF5 put its own data behind the dataset; "
                                 f"give chunks")  # fmt: skip
-            with open(sample, "rb") as written:
-                self.header = written.read(offset)
+            return whole.read(offset)
 
 
 def _dtype(element: Element) -> Any:
@@ -193,7 +201,7 @@ class _ChunkedTarget(Target):
         self, name: str, path: str, dataset: str, element: Element, shape: Sequence[int], chunk: tuple[int, ...],
         compression: tuple[str | None, int | None], like: str,
     ) -> None:  # fmt: skip
-        super().__init__(name, base.behind_links(path))
+        super().__init__(name, _whole_files.behind_links(path))
         self._like = like
         self.chunk = chunk
         self.write = self._write
@@ -208,13 +216,13 @@ class _ChunkedTarget(Target):
     def open(self) -> None:
         h5py = _h5py(self.name)
         with base.told(self.name, "written"):
-            base.remove_stale(base.existing_folder(self.path))
-            hidden = base.hidden_name(self.path)
+            _whole_files.remove_stale(base.existing_folder(self.path))
+            hidden = _whole_files.hidden_name(self.path)
             os.close(os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             self._hidden = hidden
             self._file = h5py.File(hidden, "w")
             # Whoever cleans up after dead runs goes by the lock, which HDF5 can be told not to take.
-            self._lock = base.lock_unless_held(hidden)
+            self._lock = _whole_files.lock_unless_held(hidden)
             self._array = self._file.create_dataset(
                 self._dataset, self._shape, _dtype(self._element), chunks=self.chunk, fillvalue=None,
                 compression=self._compression[0], compression_opts=self._compression[1],
@@ -232,13 +240,13 @@ class _ChunkedTarget(Target):
             file, self._file, self._array = self._file, None, None  # closed once, even if that fails
             file.close()
             if self._lock < 0:
-                self._lock = base.lock(self._hidden)
-            base.give_mode(self._hidden, self.path, self._like)
-            base.flush(self._hidden)
+                self._lock = _whole_files.lock(self._hidden)
+            _whole_files.give_mode(self._hidden, self.path, self._like)
+            _whole_files.flush(self._hidden)
             os.replace(self._hidden, self.path)
             self._hidden = ""
             self._unlock()
-            base.flush_folder(base.existing_folder(self.path))
+            _whole_files.flush_folder(base.existing_folder(self.path))
 
     def discard(self) -> None:
         file, self._file, self._array = self._file, None, None

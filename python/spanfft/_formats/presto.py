@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Sequence
 
 from .._errors import CorruptData, InvalidArgument, IOFailure
 from .._files import ELEMENTS, Element, check_is_file, describe
-from .base import Options, Source, Target, replace_file
+from .._whole_files import replaced
+from .base import Options, Source, Target, told
 from .flat import open_target as open_flat_target
 
 __all__ = ["open_source", "open_target"]
@@ -71,9 +73,12 @@ class _PrestoTarget(Target):
         self._sidecar = sidecar
 
     def publish(self) -> None:
+        """The .inf, when the array has its name: before, it would describe what had the name before."""
         inf = _inf_of(self.path)
-        if self._sidecar and not (os.path.exists(inf) and os.path.samefile(self._sidecar, inf)):
-            replace_file(self._sidecar, inf)
+        if not self._sidecar or (os.path.exists(inf) and os.path.samefile(self._sidecar, inf)):
+            return
+        with told(inf, "written"), open(self._sidecar, "rb") as file, replaced(inf, like=self._sidecar) as copy:
+            shutil.copyfileobj(file, copy)
 
 
 def open_target(name: str, element: Element, shape: Sequence[int], source: Source, options: Options) -> Target:

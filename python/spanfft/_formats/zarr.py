@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .. import _whole_files
 from .._errors import CorruptData, InvalidArgument, IOFailure, Unsupported
 from .._files import Element
 from . import base
@@ -112,7 +113,7 @@ class _ZarrTarget(Target):
         self, name: str, element: Element, shape: Sequence[int], chunk: tuple[int, ...],
         compression: tuple[str, int | None] | None, like: str,
     ) -> None:  # fmt: skip
-        super().__init__(name, base.behind_links(name))
+        super().__init__(name, _whole_files.behind_links(name))
         self._like = like
         self.chunk = chunk
         self._compression = compression
@@ -126,11 +127,11 @@ class _ZarrTarget(Target):
     def open(self) -> None:
         zarr = _zarr(self.name)
         with base.told(self.name, "written"):
-            base.remove_stale(base.existing_folder(self.path))
-            hidden = base.hidden_name(self.path)
+            _whole_files.remove_stale(base.existing_folder(self.path))
+            hidden = _whole_files.hidden_name(self.path)
             os.mkdir(hidden, 0o700)
             self._hidden = hidden
-            self._lock = base.lock(hidden)
+            self._lock = _whole_files.lock(hidden)
             self._array = zarr.create_array(
                 store=hidden, shape=self._shape, dtype=self._element.descr, chunks=self.chunk,
                 compressors=_codec(zarr, self._compression),
@@ -147,10 +148,10 @@ class _ZarrTarget(Target):
 
     def publish(self) -> None:
         with base.told(self.name, "written"):
-            base.give_mode(self._hidden, self.path, self._like)
-            base.flush(self._hidden)
+            _whole_files.give_mode(self._hidden, self.path, self._like)
+            _whole_files.flush(self._hidden)
             _exchange(self._hidden, self.path)
-            base.flush_folder(base.existing_folder(self.path))
+            _whole_files.flush_folder(base.existing_folder(self.path))
         self.discard()  # what had the name before, if anything
 
     def discard(self) -> None:
@@ -189,7 +190,7 @@ def _exchange(new: str, path: str) -> None:
 
 def _exchange_by_steps(new: str, path: str) -> None:
     """For file systems that can't exchange names (NFS): a kill in between leaves both arrays, under hidden names."""
-    aside = new.removesuffix(base.PARTIAL_SUFFIX) + ".spanfft-replaced"  # no name that is cleaned up
+    aside = new.removesuffix(_whole_files.PARTIAL_SUFFIX) + ".spanfft-replaced"  # no name that is cleaned up
     os.rename(path, aside)
     try:
         os.rename(new, path)
@@ -204,7 +205,7 @@ def open_target(name: str, element: Element, shape: Sequence[int], source: Sourc
     """An array in the input's chunks, if it has any, else in chunks of 16 MiB."""
     _zarr(name)
     name = name.rstrip("/")
-    place = base.behind_links(name)
+    place = _whole_files.behind_links(name)
     base.existing_folder(place)
     if os.path.lexists(place):
         if not os.path.isdir(name):

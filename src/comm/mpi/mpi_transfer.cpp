@@ -70,7 +70,7 @@ class DatatypeTransfer final : public Transfer {
         return Status();
     }
     Status finish() override {
-        SPANFFT_MPI_TRY(MPI_Wait(&request_, MPI_STATUS_IGNORE));
+        if (request_ != MPI_REQUEST_NULL) SPANFFT_MPI_TRY(MPI_Wait(&request_, MPI_STATUS_IGNORE));
         return Status();
     }
 
@@ -118,7 +118,7 @@ class BytesTransfer : public Transfer {
         return Status();
     }
     Status finish() override {
-        SPANFFT_MPI_TRY(MPI_Wait(&request_, MPI_STATUS_IGNORE));
+        if (request_ != MPI_REQUEST_NULL) SPANFFT_MPI_TRY(MPI_Wait(&request_, MPI_STATUS_IGNORE));
         return Status();
     }
 

@@ -51,6 +51,7 @@ struct World {
     ino_t epoch = 0;  // of inodes that the state built last does not have
     std::map<std::pair<dev_t, ino_t>, ShownFile> shown;
     std::string text;
+    std::vector<power_cut_cut> chosen;
 };
 
 World& world() {
@@ -259,17 +260,26 @@ const char* power_cut_describe(int recording, int64_t operation) {
     return all.text.c_str();
 }
 
-uint64_t power_cut_state(int recording, int64_t operation, int fate, unsigned seed, int build) {
+uint64_t power_cut_state(int recording, power_cut_cut cut, int build) {
     World& all = world();
     const std::lock_guard lock(all.mutex);
     const Inside own;
     const RecordedDisk& disk = *all.recordings.at(static_cast<size_t>(recording));
-    const RecordedDisk::State state = disk.state_after(operation, static_cast<Fate>(fate), seed);
+    const RecordedDisk::State state = disk.state_after(cut);
     if (!build) return state.hash;
     all.shown = disk.build(state);
     ++all.epoch;
     return state.hash;
 }
+
+int64_t power_cut_choose(int recording, int all) {
+    World& world_now = world();
+    const std::lock_guard lock(world_now.mutex);
+    world_now.chosen = world_now.recordings.at(static_cast<size_t>(recording))->choose(all != 0);
+    return static_cast<int64_t>(world_now.chosen.size());
+}
+
+power_cut_cut power_cut_chosen(int64_t index) { return world().chosen.at(static_cast<size_t>(index)); }
 
 const char* power_cut_fate(int fate) { return spanfft::test::fate_name(static_cast<Fate>(fate)); }
 

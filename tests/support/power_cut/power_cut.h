@@ -20,9 +20,18 @@ POWER_CUT_API int power_cut_record(const char* root);
 /* Ends it: the number of operations; -1 where the model lacks one, which power_cut_describe tells of operation 0. */
 POWER_CUT_API int64_t power_cut_stop(void);
 POWER_CUT_API const char* power_cut_describe(int recording, int64_t operation);
-/* Replaces what is below the root by a state after `operation` operations. `fate` counts as in recorded_disk.hpp.
-   Returns a hash of the state. With build == 0 the hash alone. */
-POWER_CUT_API uint64_t power_cut_state(int recording, int64_t operation, int fate, unsigned seed, int build);
+/* A state: after so many operations; `fate` counts as in recorded_disk.hpp. */
+struct power_cut_cut {
+    int64_t operation;
+    int fate;
+    unsigned seed;
+};
+enum { POWER_CUT_EVERYTHING = 1, POWER_CUT_NAMES_IN_ORDER = 6, POWER_CUT_FATES = 7 };
+/* Replaces what is below the root by a state. Returns a hash of the state. With build == 0 the hash alone. */
+POWER_CUT_API uint64_t power_cut_state(int recording, struct power_cut_cut cut, int build);
+/* Chooses states to try (RecordedDisk::choose), far more with all != 0; how many, and each. */
+POWER_CUT_API int64_t power_cut_choose(int recording, int all);
+POWER_CUT_API struct power_cut_cut power_cut_chosen(int64_t index);
 POWER_CUT_API const char* power_cut_fate(int fate);
 /* Flushes and stat are the system's again; recordings are forgotten. */
 POWER_CUT_API void power_cut_end(void);

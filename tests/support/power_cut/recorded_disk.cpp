@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 #include <sstream>
 
 namespace spanfft::test {
@@ -55,7 +57,12 @@ void put_torn(std::string& content, size_t at, const std::string& bytes, const A
 }
 
 uint64_t mix(uint64_t hash, const std::string& text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    for (size_t at = 0; at < text.size(); at += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+        hash ^= hash >> 29;
+    }
     return (hash ^ text.size()) * 0x9e3779b97f4a7c15ULL;
 }
 
@@ -241,7 +248,31 @@ std::string RecordedDisk::describe(int64_t operation) const {
     return text.str();
 }
 
-RecordedDisk::State RecordedDisk::state_after(int64_t operation, Fate fate, unsigned seed) const {
+std::vector<power_cut_cut> RecordedDisk::choose(bool all) const {
+    std::vector<power_cut_cut> some;
+    std::set<uint64_t> seen;
+    const int64_t step = all ? 1 : std::max<int64_t>(1, operations() / 8);
+    for (int64_t operation = 0; operation <= operations(); ++operation) {
+        // Before a flush there is most that can be lost.
+        const bool at_flush =
+            operation < operations() && operations_[static_cast<size_t>(operation)].kind == Kind::flush;
+        for (int fate = 0; fate < kFates; ++fate) {
+            const bool sampled = fate >= static_cast<int>(Fate::sectors),
+                       coins = fate >= static_cast<int>(Fate::random);
+            if (sampled && operation % step != 0 && !at_flush) continue;
+            const unsigned seeds = !coins ? 1 : all ? 8 : 2;
+            for (unsigned i = 0; i < seeds; ++i) {
+                const power_cut_cut cut{operation, fate, static_cast<unsigned>(operation) * 100 + i};
+                if (seen.insert(state_after(cut).hash).second || operation == operations()) some.push_back(cut);
+            }
+        }
+    }
+    return some;
+}
+
+RecordedDisk::State RecordedDisk::state_after(const power_cut_cut& cut) const {
+    const int64_t operation = cut.operation;
+    const auto fate = static_cast<Fate>(cut.fate);
     State state;
     for (const auto& [id, file] : files_) {
         State::Node& node = state.nodes[id];
@@ -251,7 +282,7 @@ RecordedDisk::State RecordedDisk::state_after(int64_t operation, Fate fate, unsi
         node.attributes = file.attributes;
         node.names = file.names;
     }
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(cut.seed);
     const auto leaning = random() % 3;  // of four coins
     const auto coin = [&] { return random() % 4 <= leaning; };
     std::vector<const Operation*> unflushed_names;

@@ -18,19 +18,21 @@
 #include <string>
 #include <vector>
 
+#include "power_cut.h"
+
 namespace spanfft::test {
 
 // What becomes of the operations that no flush covers.
 enum class Fate {
-    none,         // the disk has what was flushed, and nothing else
-    all,          // everything arrived, as if the process had been killed
-    names,        // names, and no data: a new name leads to old bytes
-    data,         // data, and no names
-    sectors,      // names, and of what was written every other 512 bytes of the file
-    random,       // by a coin each, torn too; a seed's coins lean to either side
-    names_first,  // data by a coin; names in the order in which they were given, up to a random one
+    none,                                    // the disk has what was flushed, and nothing else
+    all = POWER_CUT_EVERYTHING,              // everything arrived, as if the process had been killed
+    names,                                   // names, and no data: a new name leads to old bytes
+    data,                                    // data, and no names
+    sectors,                                 // names, and of what was written every other 512 bytes of the file
+    random,                                  // by a coin each, torn too; a seed's coins lean to either side
+    names_first = POWER_CUT_NAMES_IN_ORDER,  // data by a coin; names as they were given, up to a random one
 };
-constexpr int kFates = 7;
+constexpr int kFates = POWER_CUT_FATES;
 const char* fate_name(Fate fate);
 
 struct ShownFile {  // what stat is to say of a file that a state was built with
@@ -78,7 +80,12 @@ class RecordedDisk {
         uint64_t hash = 0;
     };
     // After `operation` operations: 0 is before the first one.
-    State state_after(int64_t operation, Fate fate, unsigned seed) const;
+    State state_after(const power_cut_cut& cut) const;
+    // Cuts whose states differ, of all operations; and all of the last one, behind which the program has said that it
+    // is done. At each: what was flushed and nothing else, everything, names without data and data without names.
+    // Before each flush and at some other operations also every other sector and coins for all that was not flushed;
+    // with `all` at all operations, several each.
+    std::vector<power_cut_cut> choose(bool all) const;
     // Replaces all that is below the root by it.
     std::map<std::pair<dev_t, ino_t>, ShownFile> build(const State& state) const;
 

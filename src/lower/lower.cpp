@@ -1,0 +1,373 @@
+// Slots and steps; see lower.hpp.
+#include "lower/lower.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "exchange/exchange.hpp"
+#include "steps/butterfly_step.hpp"
+#include "steps/exchange_step.hpp"
+#include "steps/pipelined_step.hpp"
+#include "steps/segment_step.hpp"
+#include "steps/shared_transform_step.hpp"
+#include "steps/split_step.hpp"
+#include "steps/transpose_step.hpp"
+
+namespace spanfft {
+
+namespace {
+
+using Type = RouteOp::Type;
+
+Route::iterator first_not_view(Route& route) {
+    return std::find_if(route.begin(), route.end(), [](const RouteOp& op) { return op.type != Type::view; });
+}
+
+// c2r over several axes destroys what it reads (in every FFTW-like library), which must not be the user's input: of its
+// c2c axes all but one are done first, out of place; or the only one; or, if there is none, the input is copied. The
+// last two axes of several stay together, as engines take them plane by plane in one sweep of memory.
+void protect_input(Route& route) {
+    const auto first = first_not_view(route);
+    if (first->type != Type::transform || first->kernel != Kernel::c2r) return;
+    RouteOp before = copy_of(first->from);
+    if (first->axes.size() > 1) {
+        const auto end = first->axes.end() - (first->axes.size() > 2 ? 2 : 1);
+        before.type = Type::transform;
+        before.kernel = Kernel::c2c_backward;
+        before.axes.assign(first->axes.begin(), end);
+        first->axes.erase(first->axes.begin(), end);
+    }
+    route.insert(first, std::move(before));
+}
+
+// Whether all ranks must see the array before operation `at` (route.size(): after the last).
+bool seen_by_all(const Route& route, size_t at) {
+    if (at > 0 && route[at - 1].writes_all_parts()) return true;
+    while (at < route.size() && route[at].type == Type::view) ++at;
+    return at < route.size() && route[at].reads_all_parts();
+}
+
+// Finds the operations that leave their result elsewhere than where their source is, in order, and adds the copies that
+// are needed around them.
+class Movers {
+  public:
+    Movers(Route& route, const Problem& problem)
+        : route_(route), in_place_(problem.in_place), own_(problem.own_output) {
+        find();
+        if (ends_unseen()) leave_window();
+        if (in_place_ && found_.size() == 1) add_second();
+    }
+    const std::vector<size_t>& found() const { return found_; }
+
+  private:
+    void find() {
+        bool users = true;  // the array lies where the user put it
+        for (size_t i = 0; i < route_.size(); ++i) {
+            if (route_[i].type == Type::view) continue;
+            if (users && route_[i].reads_all_parts()) route_.insert(at(i), copy_of(route_[i].from));
+            const bool must_leave = users && (!in_place_ || seen_by_all(route_, i + 1));
+            if (!must_leave && route_[i].can_stay()) continue;
+            found_.push_back(i);
+            users = false;
+        }
+    }
+
+    // The array stays in the output from the last of them on, where all ranks must see it and don't.
+    bool ends_unseen() const {
+        if (own_ || found_.empty()) return false;
+        for (size_t i = found_.back() + 1; i <= route_.size(); ++i) {
+            if (seen_by_all(route_, i)) return true;
+        }
+        return false;
+    }
+
+    // Whether the operation can leave its result in the output although it needs not.
+    bool can_move(size_t i) const {
+        const RouteOp& op = route_[i];
+        return !op.share && (op.type == Type::transform || op.type == Type::butterfly);
+    }
+
+    // Into the output: by the last operation, where that can, or else by a copy.
+    void leave_window() {
+        size_t last = route_.size() - 1;
+        while (route_[last].type == Type::view) --last;
+        last > found_.back() && can_move(last) ? found_.push_back(last) : append_copy();
+    }
+
+    // In place one operation alone would read and write the same memory. Another that could stay goes on from there, or
+    // comes before; else the result is copied back.
+    void add_second() {
+        for (size_t i = route_.size(); i-- > 0;) {
+            if (i == found_[0] || !can_move(i)) continue;
+            found_.insert(i < found_[0] ? found_.begin() : found_.end(), i);
+            return;
+        }
+        append_copy();
+    }
+
+    void append_copy() {
+        route_.push_back(copy_of(route_.back().to));
+        found_.push_back(route_.size() - 1);
+    }
+
+    Route::iterator at(size_t i) { return route_.begin() + static_cast<std::ptrdiff_t>(i); }
+
+    Route& route_;
+    const bool in_place_, own_;
+    std::vector<size_t> found_;
+};
+
+// True if `state` fits where `area` does, on every rank.
+bool fits(const ArrayState& state, const ArrayState& area) {
+    const RankClasses classes({&state.layout, &area.layout});
+    for (int rank : classes.representatives()) {
+        if (state.local_bytes(rank) > area.local_bytes(rank)) return false;
+    }
+    return true;
+}
+
+struct OpSlots {
+    Slot source, target;
+};
+
+// Where each operation reads and writes; see the head of lower.hpp.
+std::vector<OpSlots> assign_slots(const Route& route, const std::vector<size_t>& movers, const Problem& problem) {
+    std::vector<Slot> target(route.size());
+    Slot next = Slot::output;
+    for (size_t m = movers.size(); m-- > 0;) {
+        if (m + 1 < movers.size()) {
+            bool seen = false;
+            for (size_t i = movers[m] + 1; i <= movers[m + 1]; ++i) seen = seen || seen_by_all(route, i);
+            const bool reads_output = m == 0 && problem.in_place;
+            const bool output_is_free = next != Slot::output && !reads_output && (!seen || problem.own_output) &&
+                                        fits(route[movers[m]].to, route.back().to);
+            next = output_is_free ? Slot::output : next == Slot::work0 ? Slot::work1 : Slot::work0;
+        }
+        target[movers[m]] = next;
+    }
+    std::vector<OpSlots> slots;
+    Slot current = problem.in_place ? Slot::output : Slot::input;
+    for (size_t i = 0; i < route.size(); ++i) {
+        const bool moved = std::find(movers.begin(), movers.end(), i) != movers.end();
+        slots.push_back({current, moved ? target[i] : current});
+        current = slots.back().target;
+    }
+    return slots;
+}
+
+// The last operation that multiplies its results anyway carries the normalisation, or else the last transform.
+size_t scaled_op(const Route& route) {
+    const auto last_that = [&](auto wanted) {
+        size_t i = route.size();
+        while (i > 0 && !wanted(route[i - 1])) --i;
+        return i;  // 0: none
+    };
+    const auto multiplies = [](const RouteOp& op) {
+        const bool chirps_out = op.type == Type::chirp && op.chirping == Chirping::out;
+        const bool factors = op.type == Type::twiddle || op.type == Type::butterfly || op.type == Type::demodulate;
+        return factors || op.share || chirps_out;
+    };
+    if (const size_t i = last_that(multiplies)) return i - 1;
+    if (const size_t i = last_that([](const RouteOp& op) { return op.type == Type::transform; })) return i - 1;
+    return last_that([](const RouteOp& op) { return op.type == Type::copy; }) - 1;
+}
+
+// Makes the steps of one plan, operation by operation.
+class Lowering {
+  public:
+    Lowering(const Problem& problem, const std::string& exchange, size_t moves, const Planner& planner,
+             const char* solver)
+        : exchanges_(split_exchanges(exchange)), moves_(moves), machine_(planner.machine()) {
+        plan_->problem = problem;
+        plan_->problem.threads = threads_of(problem, machine_);
+        if (moves > 0) plan_->problem.exchange = exchange;
+        plan_->solver = solver;
+    }
+
+    Status add(const RouteOp& op, const OpSlots& slots, long double scale) {
+        if (slots.target != slots.source && (slots.target == Slot::work0 || slots.target == Slot::work1))
+            plan_->slot_bytes.hold(slots.target, op.to);
+        switch (op.type) {
+            case Type::view:
+                return note_view();
+            case Type::move:
+                return add_move(op, slots);
+            case Type::twiddle:
+                assert(slots.source == slots.target);
+                add_step(make_twiddle_step({op.from, op.pairs, direction_of(op), scale, slots.source}, machine_));
+                return {};
+            case Type::butterfly:
+                add_step(make_butterfly_step(
+                    {op.from, op.pairs[0], problem().direction, scale, slots.source, slots.target, problem().threads},
+                    machine_));
+                return {};
+            case Type::transpose:
+                add_step(make_transpose_step(
+                    {op.from, op.to, op.axes[0], slots.source, slots.target, problem().threads}, machine_));
+                return {};
+            case Type::halve:
+                if (op.halving == Halving::split || op.halving == Halving::join) return add_split(op, slots);
+                add_step(make_halve_step({op.halving, op.from, op.to, slots.source, slots.target}, machine_));
+                return {};
+            case Type::convolve:
+                add_step(make_convolve_step(
+                    {op.window, op.from, op.to, problem().direction, slots.source, slots.target, problem().threads},
+                    machine_));
+                return {};
+            case Type::demodulate:
+                add_step(
+                    make_demodulate_step({op.window, op.from, op.to, scale, slots.source, slots.target}, machine_));
+                return {};
+            case Type::chirp:
+                add_step(make_chirp_step({op.chirping, op.kernel, problem().shape[0], problem().batch, op.from, op.to,
+                                          scale, slots.source, slots.target, problem().engine, machine_.engine_rates},
+                                         machine_));
+                return {};
+            case Type::transform:
+            case Type::copy:
+                return op.share ? add_shared(op, slots, scale) : add_local(op, slots, scale);
+        }
+        return {};
+    }
+
+    std::unique_ptr<Plan> finish(ArrayState input, ArrayState output) {
+        plan_->input = std::move(input);
+        plan_->output = std::move(output);
+        return std::move(plan_);
+    }
+
+  private:
+    const Problem& problem() const { return plan_->problem; }
+    static Direction direction_of(const RouteOp& op) {
+        return op.kernel == Kernel::c2c_backward ? Direction::backward : Direction::forward;
+    }
+
+    void add_step(std::unique_ptr<Step> step) {
+        plan_->steps.push_back(std::move(step));
+        before_.reset();
+    }
+
+    Status note_view() {
+        const char* note = "an axis of n points is shown as two, whose lengths multiply to n";
+        if (std::find(plan_->notes.begin(), plan_->notes.end(), note) == plan_->notes.end())
+            plan_->notes.push_back(note);
+        return {};
+    }
+
+    // One step with the transform before it, where the strategy sends chunks that it can wait for one by one.
+    Status add_move(const RouteOp& op, const OpSlots& slots) {
+        const size_t forward = problem().forward() ? moves_done_ : moves_ - 1 - moves_done_;
+        const ExchangeChoice choice = find_exchange(exchanges_.size() == 1 ? exchanges_[0] : exchanges_[forward]);
+        ++moves_done_;
+        ExchangeSpec moved = exchange_spec(op.from, op.to, choice.parameter, machine_);
+        SPANFFT_TRY(choice.strategy->check(moved));
+        auto step = make_exchange_step(moved, slots.source, slots.target, *choice.strategy, machine_);
+        if (before_ && can_pipeline(*before_, moved, *choice.strategy, slots.target)) {
+            before_->in_chunks = true;
+            SPANFFT_ASSIGN(plan_->steps.back(), make_transform_step(*before_, machine_, plan_->notes));
+            step = make_pipelined_step(*before_, std::move(plan_->steps.back()), std::move(moved), std::move(step),
+                                       *choice.strategy, slots.target, machine_);
+            plan_->steps.pop_back();
+        }
+        add_step(std::move(step));
+        return {};
+    }
+
+    // By the strategy of the forward route's last move.
+    Status add_split(const RouteOp& op, const OpSlots& slots) {
+        SPANFFT_ASSIGN(auto step, make_split_step({op.halving, op.from, op.to, slots.source, slots.target},
+                                                  find_exchange(exchanges_.back()), machine_));
+        add_step(std::move(step));
+        return {};
+    }
+
+    Status add_local(const RouteOp& op, const OpSlots& slots, long double scale) {
+        TransformSpec spec;
+        spec.from = op.from;
+        spec.to = op.to;
+        spec.kernel = op.kernel;
+        spec.axes = op.axes;
+        spec.orthogonal = problem().norm == Norm::ortho && is_r2r(op.kernel);
+        spec.scale = scale;
+        spec.source = slots.source;
+        spec.target = slots.target;
+        spec.engine = problem().engine;
+        spec.rates = machine_.engine_rates;
+        spec.caches = machine_.caches_of(problem().ranks);
+        spec.memory_bytes_per_second = machine_.memory_bytes_per_second;
+        spec.threads = problem().threads;
+        spec.measure = problem().effort == Effort::measure;
+        SPANFFT_ASSIGN(auto step, make_transform_step(spec, machine_, plan_->notes));
+        add_step(std::move(step));
+        before_ = std::move(spec);
+        return {};
+    }
+
+    Status add_shared(const RouteOp& op, const OpSlots& slots, long double scale) {
+        SharedTransformSpec spec;
+        spec.elem = op.from.elem;
+        spec.kernel = op.kernel;
+        spec.axis = op.axes[0];
+        spec.share = *op.share;
+        spec.from = {op.from.layout, slots.source, op.reads_all_parts(), op.turned == Turned::from};
+        spec.to = {op.to.layout, slots.target, op.writes_all_parts(), op.turned == Turned::to};
+        spec.twiddled = op.twiddled;
+        spec.scale = scale;
+        spec.engine = problem().engine;
+        spec.rates = machine_.engine_rates;
+        spec.caches = machine_.caches_of(problem().ranks);
+        spec.threads = problem().threads;
+        spec.measure = problem().effort == Effort::measure;
+        SPANFFT_ASSIGN(auto step, make_shared_transform_step(std::move(spec), plan_->notes));
+        add_step(std::move(step));
+        plan_->problem.exchange = "shared";
+        return {};
+    }
+
+    const std::vector<std::string> exchanges_;  // one for each move of the forward route, or one for all
+    const size_t moves_;
+    size_t moves_done_ = 0;
+    const Machine& machine_;
+    std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
+    std::optional<TransformSpec> before_;  // of the last step, if it is a local transform or a copy
+};
+
+}  // namespace
+
+int threads_of(const Problem& problem, const Machine& machine) {
+    if (problem.threads > 0) return problem.threads;
+    return machine.threads_for(problem.ranks);
+}
+
+Status windows_allowed(const Problem& problem, const Planner& planner, const char* solver) {
+    if (!problem.exchange.empty() && problem.exchange != "shared")
+        return error(Code::unsupported, solver, " takes no other exchange than shared");
+    if (problem.exchange.empty() && !planner.machine().shared_windows)
+        return error(Code::unsupported, solver, " needs a window, for which the ranks have no room");
+    if (planner.machine().topology.nodes(problem.ranks) > 1)
+        return error(Code::unsupported, solver, " is for ranks of one node");
+    return Status();
+}
+
+Result<std::unique_ptr<Plan>> lower(const Problem& problem, Route route, const std::string& exchange,
+                                    const Planner& planner, const char* solver) {
+    assert(!route.empty());
+    const auto moves = static_cast<size_t>(
+        std::count_if(route.begin(), route.end(), [](const RouteOp& op) { return op.type == Type::move; }));
+    const size_t named = split_exchanges(exchange).size();
+    if (moves > 0 && named > 1 && named != moves) {
+        return error(Code::invalid_argument, "exchange ", exchange, " names ", named, " strategies, but ", solver,
+                     " makes ", moves, moves == 1 ? " exchange" : " exchanges", "; name one for each, or one for all");
+    }
+    const ArrayState input = route.front().from, output = route.back().to;
+    if (!problem.in_place) protect_input(route);
+    const Movers movers(route, problem);
+    const auto slots = assign_slots(route, movers.found(), problem);
+    const size_t scaled = scaled_op(route);
+    Lowering lowering(problem, exchange, moves, planner, solver);
+    for (size_t i = 0; i < route.size(); ++i)
+        SPANFFT_TRY(lowering.add(route[i], slots[i], i == scaled ? problem.scale() : 1));
+    return lowering.finish(input, output);
+}
+
+}  // namespace spanfft

@@ -1,0 +1,132 @@
+// Operations on routes; see route.hpp.
+#include "lower/route.hpp"
+
+#include <algorithm>
+
+namespace spanfft {
+
+bool RouteOp::can_stay() const {
+    if (type == Type::view || type == Type::twiddle || type == Type::butterfly) return true;
+    if (type == Type::chirp) return chirping == Chirping::filter;
+    if (type != Type::transform || turned != Turned::neither) return false;
+    return from.elem == to.elem && from.layout == to.layout;
+}
+
+int batch_axes(const Problem& problem) { return problem.batch > 1 ? 1 : 0; }
+
+Layout with_batch(const Problem& problem, Layout layout) {
+    return batch_axes(problem) ? layout.with_leading_axis(problem.batch) : layout;
+}
+
+Layout divided(const Problem& problem, const Extents& shape, const Extents& grid, Division division) {
+    std::vector<GridDim> dims;
+    for (size_t axis = 0; axis < grid.size(); ++axis) {
+        if (grid[axis] > 1) dims.push_back({grid[axis], static_cast<int>(axis), division});
+    }
+    if (dims.empty()) dims.push_back({1, -1, Division::block});
+    return with_batch(problem, Layout(shape, dims));
+}
+
+ElemType real_elem(const Problem& problem) { return {problem.precision, problem.real_is_complex()}; }
+
+std::vector<PendingAxis> pending_axes(const Problem& problem) {
+    std::vector<PendingAxis> pending;
+    for (size_t i = 0; i < problem.axes.size(); ++i)
+        pending.push_back({problem.axes[i] + batch_axes(problem), problem.kinds[i]});
+    return pending;
+}
+
+namespace {
+
+// Takes from `pending` the axes that `wanted` accepts, in order.
+template <class Wanted>
+std::vector<PendingAxis> take(std::vector<PendingAxis>& pending, Wanted wanted) {
+    std::vector<PendingAxis> taken, left;
+    for (const auto& p : pending) (wanted(p) ? taken : left).push_back(p);
+    pending = std::move(left);
+    return taken;
+}
+
+void append_transform(Route& route, ArrayState& state, Kernel kernel, std::vector<int> axes, ArrayState to) {
+    route.push_back({RouteOp::Type::transform, state, to, kernel, std::move(axes)});
+    state = std::move(to);
+}
+
+}  // namespace
+
+void transform_whole_axes(Route& route, ArrayState& state, std::vector<PendingAxis>& pending) {
+    const auto whole = [&](const PendingAxis& p) { return state.layout.is_whole(p.axis); };
+    for (const auto& p : take(pending, [&](const PendingAxis& q) { return is_r2r(q.kind) && whole(q); })) {
+        append_transform(route, state, kernel_of(p.kind, Direction::forward), {p.axis}, state);
+    }
+    const bool halving =
+        std::any_of(pending.begin(), pending.end(), [](const PendingAxis& p) { return p.kind == AxisKind::r2c; });
+    const auto halved = take(pending, [&](const PendingAxis& p) { return p.kind == AxisKind::r2c && whole(p); });
+    if (halving && halved.empty()) return;  // c2c must wait for it
+    auto c2c = take(pending, [&](const PendingAxis& p) { return p.kind == AxisKind::c2c && whole(p); });
+    std::vector<int> axes;
+    for (const auto& p : c2c) axes.push_back(p.axis);
+    std::sort(axes.begin(), axes.end());
+    if (!halved.empty()) {
+        const int axis = halved[0].axis;
+        const index_t n = state.layout.shape()[static_cast<size_t>(axis)];
+        const ArrayState to{state.layout.with_extent(axis, n / 2 + 1), {state.elem.precision, true}};
+        axes.push_back(axis);  // last: the halved one
+        append_transform(route, state, Kernel::r2c, axes, to);
+    } else if (!axes.empty()) {
+        append_transform(route, state, Kernel::c2c_forward, axes, state);
+    }
+}
+
+namespace {
+
+void relayout(RouteOp::Type type, Route& route, ArrayState& state, Layout layout) {
+    if (layout == state.layout) return;
+    ArrayState to{std::move(layout), state.elem};
+    route.push_back({type, state, to});
+    state = std::move(to);
+}
+
+}  // namespace
+
+void move_to(Route& route, ArrayState& state, Layout layout) {
+    relayout(RouteOp::Type::move, route, state, std::move(layout));
+}
+
+void view_as(Route& route, ArrayState& state, Layout layout) {
+    relayout(RouteOp::Type::view, route, state, std::move(layout));
+}
+
+void transpose(Route& route, ArrayState& state, int axis, Layout layout) {
+    ArrayState to{std::move(layout), state.elem};
+    route.push_back({RouteOp::Type::transpose, state, to, Kernel::c2c_forward, {axis}});
+    state = std::move(to);
+}
+
+void halve(Route& route, ArrayState& state, Halving halving, ArrayState to) {
+    route.push_back({RouteOp::Type::halve, state, to});
+    route.back().halving = halving;
+    state = std::move(to);
+}
+
+void chirp(Route& route, ArrayState& state, Chirping chirping, Kernel line, ArrayState to) {
+    route.push_back({RouteOp::Type::chirp, state, to, line});
+    route.back().chirping = chirping;
+    state = std::move(to);
+}
+
+RouteOp copy_of(const ArrayState& state) { return {RouteOp::Type::copy, state, state}; }
+
+Route reversed(const Route& forward) {
+    Route route(forward.rbegin(), forward.rend());
+    for (RouteOp& op : route) {
+        std::swap(op.from, op.to);
+        op.kernel = inverse_kernel(op.kernel);
+        op.halving = inverse(op.halving);
+        op.chirping = inverse(op.chirping);
+        if (op.turned != Turned::neither) op.turned = op.turned == Turned::from ? Turned::to : Turned::from;
+    }
+    return route;
+}
+
+}  // namespace spanfft

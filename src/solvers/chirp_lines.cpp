@@ -1,0 +1,173 @@
+// Solvers `chirp_lines` and `shared_chirp_lines`: one axis of any length and kind over ranks, as a convolution with a
+// chirp (L. Bluestein, 1970) of a good length, which the ranks share out as lines.cpp does.
+//
+// Method (steps/chirp.hpp): n inputs and k outputs are a cyclic convolution of m = m1 m2 >= n + k - 1 points. The
+// order of its spectrum does not matter: it is left as rows k1 of X[k1 + m1 k2], where the filter's spectrum lies too,
+// so neither the way there nor the way back has a transposing exchange.
+// Route of `chirp_lines`: the first rows of m1 x m2 hold the inputs, times their chirp; move, so that the ranks share
+// columns; lengthen these to m1; transform, twiddle, move to rows, transform; times the filter's spectrum; the same
+// undone; cut the columns; move to rows; times the outputs' chirp. Four exchanges, two of n points and two of m.
+// Route of `shared_chirp_lines`, where all ranks see the array: two sweeps there and two back. A rank's rows of the
+// spectrum are its own, so they are multiplied where they are.
+// For lengths with a prime factor above 13, as two transforms miss the accuracy rule for the others. Backward is the
+// route undone: each chirp is then that of the inverse kind.
+// Worked numbers: n = 101 on 2 ranks: m = 210 >= 201, 14 x 15: seven rows hold the line, of which rank 0 has four.
+#include <algorithm>
+#include <cmath>
+
+#include "lower/lower.hpp"
+#include "lower/route_search.hpp"
+#include "solvers/lines.hpp"
+#include "solvers/table.hpp"
+#include "steps/chirp.hpp"
+
+namespace spanfft {
+
+namespace {
+
+struct Convolution {
+    Kernel kernel = Kernel::c2c_forward;  // of the line, forward
+    index_t inputs = 1, outputs = 1;      // of the line
+    index_t m1 = 1, m2 = 1;
+};
+
+// The shortest m1 m2 of small factors, neither of them more than four times the other (unless ranks are as many), both
+// multiples of the ranks, where these are few enough.
+Convolution convolution_of(const Problem& problem) {
+    Convolution c;
+    c.kernel = kernel_of(problem.kinds[0], Direction::forward);
+    const Chirp chirp = make_chirp(c.kernel, problem.shape[0]);
+    c.inputs = chirp.inputs;
+    c.outputs = chirp.outputs;
+    const index_t least = chirp.convolution(), ranks = problem.ranks;
+    const auto root = static_cast<index_t>(std::sqrt(static_cast<double>(least)));
+    const index_t unit = ranks <= root ? ranks : 1;
+    const std::vector<index_t> smooth = smooth_numbers(4 * (root / unit + 1) + 8);
+    index_t shortest = 0;
+    for (index_t a : smooth) {
+        const index_t m2 = a * unit, rows = ceil_div(ceil_div(least, m2), unit);
+        const auto b = std::lower_bound(smooth.begin(), smooth.end(), rows);
+        if (b == smooth.end()) continue;
+        const index_t m1 = *b * unit;
+        if (shortest == 0 || m1 * m2 < shortest || (m1 * m2 == shortest && std::max(m1, m2) < std::max(c.m1, c.m2))) {
+            shortest = m1 * m2;
+            c.m1 = m1;
+            c.m2 = m2;
+        }
+    }
+    return c;
+}
+
+Layout rows_of(const Problem& problem, index_t n1, index_t n2) {
+    return divided(problem, {n1, n2}, {problem.ranks}, Division::block);
+}
+
+// The filter, and the way there once more, backward.
+void multiply_and_undo(Route& route, ArrayState& state, const Convolution& c, const Route& there) {
+    chirp(route, state, Chirping::filter, c.kernel, state);
+    const Route back = reversed(there);
+    route.insert(route.end(), back.begin(), back.end());
+    state = back.back().to;
+}
+
+// From columns of m1 x m2 to columns of it.
+void convolve_by_messages(Route& route, ArrayState& state, const Problem& problem, const Convolution& c) {
+    const int axis = batch_axes(problem);
+    Route there;
+    const auto transform = [&](int of) {
+        there.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {of}});
+    };
+    transform(axis);
+    there.push_back({RouteOp::Type::twiddle, state, state, Kernel::c2c_forward, {}, {{axis, axis + 1}}});
+    move_to(there, state, rows_of(problem, c.m1, c.m2));
+    transform(axis + 1);
+    route.insert(route.end(), there.begin(), there.end());
+    multiply_and_undo(route, state, c, there);
+}
+
+Result<Route> chirp_route(const Problem& problem, const Extents& grid) {
+    const Convolution c = convolution_of(problem);
+    const index_t in_rows = ceil_div(c.inputs, c.m2), out_rows = ceil_div(c.outputs, c.m2);
+    const ElemType complex{problem.precision, true};
+    const auto columns = [&](index_t n1) { return divided(problem, {n1, c.m2}, {1, problem.ranks}, Division::block); };
+    SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
+    SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
+    SPANFFT_ASSIGN(Layout begin, whole_rows(problem, grid, c.inputs, in_rows, c.m2));
+    SPANFFT_ASSIGN(Layout end, whole_rows(problem, grid, c.outputs, out_rows, c.m2));
+    Route route;
+    ArrayState state{std::move(real), real_elem(problem)};
+    move_to(route, state, std::move(begin));
+    chirp(route, state, Chirping::in, c.kernel, {rows_of(problem, in_rows, c.m2), complex});
+    move_to(route, state, columns(in_rows));
+    chirp(route, state, Chirping::pad, c.kernel, {columns(c.m1), complex});
+    convolve_by_messages(route, state, problem, c);
+    chirp(route, state, Chirping::pad, c.kernel, {columns(out_rows), complex});
+    move_to(route, state, rows_of(problem, out_rows, c.m2));
+    chirp(route, state, Chirping::out, c.kernel, {std::move(end), {problem.precision, problem.spectrum_is_complex()}});
+    move_to(route, state, std::move(spectrum));
+    return route;
+}
+
+Result<Route> shared_chirp_route(const Problem& problem, const Extents& grid) {
+    const Convolution c = convolution_of(problem);
+    SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
+    SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
+    SPANFFT_ASSIGN(Layout begin, whole_rows(problem, grid, c.inputs, c.m1, c.m2));
+    SPANFFT_ASSIGN(Layout end, whole_rows(problem, grid, c.outputs, c.m1, c.m2));
+    Route route, there;
+    ArrayState state{std::move(real), real_elem(problem)};
+    move_to(route, state, std::move(begin));
+    chirp(route, state, Chirping::in, c.kernel, {rows_of(problem, c.m1, c.m2), {problem.precision, true}});
+    columns_to_rows(there, state, problem, c.m1, c.m2, true);
+    columns_to_rows(there, state, problem, c.m2, c.m1, false);
+    route.insert(route.end(), there.begin(), there.end());
+    multiply_and_undo(route, state, c, there);
+    chirp(route, state, Chirping::out, c.kernel, {std::move(end), {problem.precision, problem.spectrum_is_complex()}});
+    move_to(route, state, std::move(spectrum));
+    return route;
+}
+
+Result<std::vector<Extents>> one_grid(const Problem& problem) { return std::vector<Extents>{{problem.ranks}}; }
+
+Status applies(const Problem& problem, const char* solver) {
+    SPANFFT_TRY(is_line_on_ranks(problem, solver));
+    const AxisKind kind = problem.kinds[0];
+    if (is_r2r(kind) && problem.norm == Norm::ortho)
+        return error(Code::unsupported, solver, " does not know norm=ortho of ", axis_kind_name(kind));
+    if (leaves_cyclic(problem)) return error(Code::unsupported, solver, " leaves natural order only");
+    const index_t logical = problem.logical_length(0);
+    if (largest_prime_factor(logical) <= kLargestSmoothPrime)
+        return error(Code::unsupported, solver, " is for large prime factors, and ", logical, " has none above ",
+                     kLargestSmoothPrime, ": the convolution would miss the accuracy rule");
+    return Status();
+}
+
+void note(Plan& plan) {
+    const Convolution c = convolution_of(plan.problem);
+    plan.notes.push_back(cat("the line is a convolution of ", c.m1 * c.m2, " = ", c.m1, "*", c.m2, " points"));
+    note_order(plan);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Plan>> solve_chirp_lines(const Problem& problem, const Planner& planner) {
+    static const RouteFamily family{"chirp_lines", one_grid, chirp_route};
+    SPANFFT_TRY(applies(problem, family.solver));
+    SPANFFT_ASSIGN(auto plan, solve_by_route(family, problem, planner));
+    note(*plan);
+    return plan;
+}
+
+Result<std::unique_ptr<Plan>> solve_shared_chirp_lines(const Problem& problem, const Planner& planner) {
+    const char* const solver = "shared_chirp_lines";
+    SPANFFT_TRY(applies(problem, solver));
+    SPANFFT_TRY(windows_allowed(problem, planner, solver));
+    const Extents grid{problem.ranks};
+    SPANFFT_ASSIGN(Route route, shared_chirp_route(problem, grid));
+    SPANFFT_ASSIGN(auto plan, lower(problem, directed(problem, std::move(route)), "shared", planner, solver));
+    plan->problem.grid = grid;
+    note(*plan);
+    return plan;
+}
+
+}  // namespace spanfft

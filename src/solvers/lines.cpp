@@ -1,0 +1,329 @@
+// Solvers `lines` and `shared_lines`: one long axis over ranks, in balanced blocks (P2, section 2.1).
+//
+// Route of `lines` (the six-step method), for n = n1 n2 points, j = j2 + n2 j1 and k = k1 + n1 k2:
+//
+//     X[k1 + n1 k2] = sum_j2 w_n2^(j2 k2) w_n^(j2 k1) sum_j1 w_n1^(j1 k1) x[j2 + n2 j1],  w_n = exp(-2 pi i/n)
+//
+// view n as n1 x n2, whose rows the ranks share; move, so that they share columns; (1) transform the columns; (2)
+// multiply by w_n^(j2 k1); move, so that they share rows again; (3) transform the rows; move to columns, which each
+// rank transposes: n2 x n1, whose rows it shares, is the spectrum in natural order. Three exchanges. Backward is the
+// route undone, with conjugate factors.
+//
+// Exchanged order: two exchanges. The second move gives rank r the rows k1 = r, r + p, ... (p divides n1). After (3) it
+// transposes these rows by itself, and has X[k1 + n1 k2] for all k2: the frequencies r, r + p, ... of n, in rising
+// order. So the spectrum is divided cyclically, as FFTE's "block to cyclic" has it, and a part is a start and a step.
+//
+// Route of `shared_lines`, where all ranks see the array: each rank takes its share of the columns from the rows of
+// all, transforms and twiddles them and keeps each as a row (n2 x n1, divided as the spectrum is); then it takes its
+// share of that matrix' columns from the rows of all, transforms them and puts them back. Two sweeps of memory, no
+// message.
+//
+// Rows and balanced blocks: where the ranks divide n1 (and n2) evenly, a rank's rows are its block of n. Elsewhere the
+// route begins (and ends) with a move of the few elements by which the two differ; n1 and n2 are chosen so that this
+// is spared if it can be.
+// Where n is prime, or so short that its columns would feed few ranks, one rank transforms all of it.
+// r2c of an even number of points: the line of n/2 pairs goes the same way, and the spectra of the even and the odd
+// points are taken apart (split_step.hpp), for which each rank gets the half of another: all data once more, but half
+// as many. Of an odd number, or in exchanged order, the line is widened to complex numbers first, and of its spectrum
+// half is kept (halve_step.hpp): twice the memory and the work.
+//
+// Worked numbers: n = 12 on 2 ranks, 4 x 3: rank 0 has x[0..5], rows 0 1, and gets columns 0 1 of 3 (j2 = 0 1), so
+// x[0 3 6 9] and x[1 4 7 10]; after (2) it gets rows k1 = 0 1 of 4; X[k1 + 4 k2] for k2 = 0 1 (of 3) are X[0..7]: its
+// block is X[0..5], and 6 and 7 are moved to rank 1, as 2 does not divide n2 = 3.
+#include "solvers/lines.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "lower/lower.hpp"
+#include "lower/route_search.hpp"
+#include "solvers/table.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr index_t kShortest = 64;  // below, one rank transforms the line
+
+struct Factors {
+    index_t n1 = 1, n2 = 1;
+};
+
+// How well the ranks share n1 rows, then n2: whether evenly on either side, then the fullest rank's excess and how far
+// the two are from alike. Less is better.
+auto merit(const Factors& f, index_t ranks) {
+    const auto excess = [&](index_t n) {
+        return static_cast<double>(ceil_div(n, ranks) * ranks) / static_cast<double>(n);
+    };
+    const double unlike = std::abs(std::log2(static_cast<double>(f.n1) / static_cast<double>(f.n2)));
+    const int uneven = (f.n1 % ranks != 0) + (f.n2 % ranks != 0);
+    // Up to a ratio of 256 both are short transforms of good length; a move of a few elements more costs less.
+    return std::tuple(unlike > 8, excess(f.n1) * excess(f.n2) > 1.5, uneven, excess(f.n1) * excess(f.n2), unlike);
+}
+
+// n = n1 n2, with n1 a multiple of `unit`; 1 x n where there are none, or one rank is to transform all of it.
+Factors factors_of(index_t n, index_t ranks, index_t unit = 1) {
+    Factors best{1, n};
+    if (n < kShortest) return best;
+    for (index_t n1 : divisors(n)) {
+        const Factors f{n1, n / n1};
+        if (f.n1 == 1 || f.n2 == 1 || f.n1 % unit != 0) continue;
+        if (best.n1 == 1 || merit(f, ranks) < merit(best, ranks)) best = f;
+    }
+    return best;
+}
+
+// Whether an r2c line is transformed as half as many pairs.
+bool takes_pairs(const Problem& problem) {
+    const index_t n = problem.shape[0];
+    return problem.kinds[0] == AxisKind::r2c && n % 2 == 0 && !leaves_cyclic(problem) &&
+           factors_of(n / 2, problem.ranks).n1 > 1;
+}
+
+Factors factors_of(const Problem& problem) {
+    if (takes_pairs(problem)) return factors_of(problem.shape[0] / 2, problem.ranks);
+    return factors_of(problem.shape[0], problem.ranks, leaves_cyclic(problem) ? problem.ranks : 1);
+}
+
+// What the caller has and wants: balanced blocks of the grid, or boxes of the caller's.
+Result<Layout> callers(const Problem& problem, const Extents& shape, const std::vector<Patch>& boxes,
+                       const Extents& grid) {
+    if (boxes.empty()) return divided(problem, shape, grid, Division::block);
+    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes(shape, boxes));
+    return with_batch(problem, std::move(layout));
+}
+
+// Of an r2c line whose n/2 pairs lie on the ranks like this; the rank with the last one has the frequency n/2 too.
+Result<Layout> half_of_pairs(const Problem& problem, const Layout& pairs) {
+    const index_t kept = problem.spectrum_shape()[0];
+    std::vector<Patch> boxes;
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        AxisRange points = pairs.patch(rank).back();
+        if (points.count > 0 && points.start + points.count == kept - 1) ++points.count;
+        boxes.push_back({points});
+    }
+    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({kept}, std::move(boxes)));
+    return with_batch(problem, std::move(layout));
+}
+
+// The spectrum that is kept of n points that lie on the ranks like this.
+Result<Layout> kept_half(const Problem& problem, const Layout& whole) {
+    const index_t kept = problem.spectrum_shape()[0];
+    if (whole.has_grid() && whole.grid()[0].division == Division::cyclic)
+        return divided(problem, {kept}, {problem.ranks}, Division::cyclic);
+    std::vector<Patch> boxes;
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        AxisRange points = whole.patch(rank).back();
+        points.count = std::clamp(kept - points.start, index_t{0}, points.count);
+        points.start = std::min(points.start, kept);
+        boxes.push_back({points});
+    }
+    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({kept}, std::move(boxes)));
+    return with_batch(problem, std::move(layout));
+}
+
+Result<Route> line_on_one_rank(const Problem& problem, const Extents& grid) {
+    const index_t n = problem.shape[0], kept = problem.spectrum_shape()[0];
+    const auto all_on_first = [&](index_t points) -> Result<Layout> {
+        std::vector<Patch> boxes(static_cast<size_t>(problem.ranks), {{0, 0, 1}});
+        boxes[0] = {{0, points, 1}};
+        SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({points}, std::move(boxes)));
+        return with_batch(problem, std::move(layout));
+    };
+    SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
+    SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
+    SPANFFT_ASSIGN(Layout first, all_on_first(n));
+    Route route;
+    ArrayState state{std::move(real), real_elem(problem)};
+    move_to(route, state, std::move(first));
+    const AxisKind kind = problem.kinds[0];
+    ArrayState to{state.layout, {problem.precision, problem.spectrum_is_complex()}};
+    if (kind == AxisKind::r2c) {
+        SPANFFT_ASSIGN(to.layout, all_on_first(kept));
+    }
+    route.push_back({RouteOp::Type::transform, state, to, kernel_of(kind, Direction::forward), {batch_axes(problem)}});
+    state = to;
+    move_to(route, state, std::move(spectrum));
+    return route;
+}
+
+// The six steps: from n points in whole rows of n1 x n2 to n points in whole rows of n2 x n1, or divided cyclically.
+void six_steps(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end) {
+    const Extents matrix{f.n1, f.n2}, transposed{f.n2, f.n1};
+    const Extents rows{problem.ranks}, columns{1, problem.ranks};
+    const Division division = leaves_cyclic(problem) ? Division::cyclic : Division::block;
+    const int axis = batch_axes(problem);
+    const auto transform = [&](int of) {
+        route.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {of}});
+    };
+    view_as(route, state, divided(problem, matrix, rows, Division::block));
+    move_to(route, state, divided(problem, matrix, columns, Division::block));
+    transform(axis);
+    route.push_back({RouteOp::Type::twiddle, state, state, Kernel::c2c_forward, {}, {{axis, axis + 1}}});
+    move_to(route, state, divided(problem, matrix, rows, division));
+    transform(axis + 1);
+    if (division == Division::block) {
+        move_to(route, state, divided(problem, matrix, columns, division));
+        transpose(route, state, axis, divided(problem, transposed, rows, division));
+    } else {
+        transpose(route, state, axis, divided(problem, transposed, columns, division));
+    }
+    view_as(route, state, std::move(end));
+}
+
+// The two sweeps, between the same layouts.
+void two_sweeps(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end) {
+    view_as(route, state, divided(problem, {f.n1, f.n2}, {problem.ranks}, Division::block));
+    columns_to_rows(route, state, problem, f.n1, f.n2, true);
+    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {batch_axes(problem)}};
+    op.share = divided(problem, {f.n2, f.n1}, {1, problem.ranks}, Division::block);
+    route.push_back(std::move(op));
+    view_as(route, state, std::move(end));
+}
+
+using Middle = void (*)(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end);
+
+Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Extents& grid) {
+    const Factors f = factors_of(problem);
+    const index_t n = problem.shape[0], pairs = n / 2;
+    const ElemType complex{problem.precision, true};
+    SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
+    SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
+    SPANFFT_ASSIGN(Layout reals, whole_rows(problem, grid, n, f.n1, 2 * f.n2));
+    SPANFFT_ASSIGN(Layout begin, whole_rows(problem, grid, pairs, f.n1, f.n2));
+    SPANFFT_ASSIGN(Layout end, whole_rows(problem, grid, pairs, f.n2, f.n1));
+    SPANFFT_ASSIGN(Layout half, half_of_pairs(problem, end));
+    Route route;
+    ArrayState state{std::move(real), real_elem(problem)};
+    move_to(route, state, std::move(reals));
+    const ArrayState as_pairs{std::move(begin), complex};
+    route.push_back({RouteOp::Type::view, state, as_pairs});
+    state = as_pairs;
+    middle(route, state, problem, f, std::move(end));
+    halve(route, state, Halving::split, {std::move(half), complex});
+    move_to(route, state, std::move(spectrum));
+    return route;
+}
+
+Result<Route> route_through(Middle middle, const Problem& problem, const Extents& grid) {
+    if (takes_pairs(problem)) return route_of_pairs(middle, problem, grid);
+    const Factors f = factors_of(problem);
+    const bool halves = problem.kinds[0] == AxisKind::r2c;
+    SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
+    SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
+    Route route;
+    ArrayState state{std::move(real), real_elem(problem)};
+    SPANFFT_ASSIGN(Layout begin, whole_rows(problem, grid, problem.shape[0], f.n1, f.n2));
+    SPANFFT_ASSIGN(Layout end, whole_rows(problem, grid, problem.shape[0], f.n2, f.n1));
+    if (middle == six_steps && leaves_cyclic(problem)) end = divided(problem, problem.shape, grid, Division::cyclic);
+    move_to(route, state, std::move(begin));
+    const ElemType complex{problem.precision, true};
+    if (halves) halve(route, state, Halving::widen, {state.layout, complex});
+    middle(route, state, problem, f, std::move(end));
+    if (halves) {
+        SPANFFT_ASSIGN(Layout kept, kept_half(problem, state.layout));
+        halve(route, state, Halving::cut, {std::move(kept), complex});
+    }
+    move_to(route, state, std::move(spectrum));
+    return route;
+}
+
+bool has_factors(const Problem& problem) { return !is_r2r(problem.kinds[0]) && factors_of(problem).n1 > 1; }
+
+Result<Route> line_route(const Problem& problem, const Extents& grid) {
+    return has_factors(problem) ? route_through(six_steps, problem, grid) : line_on_one_rank(problem, grid);
+}
+
+Result<std::vector<Extents>> line_grids(const Problem& problem) { return std::vector<Extents>{{problem.ranks}}; }
+
+}  // namespace
+
+bool leaves_cyclic(const Problem& problem) {
+    return problem.output == SpectrumOrder::exchanged && !is_r2r(problem.kinds[0]) &&
+           factors_of(problem.shape[0], problem.ranks, problem.ranks).n1 > 1;
+}
+
+void note_order(Plan& plan) {
+    if (plan.problem.output != SpectrumOrder::exchanged) return;
+    const int ranks = plan.problem.ranks;
+    plan.notes.push_back(leaves_cyclic(plan.problem)
+                             ? cat("the spectrum is divided cyclically: frequency k lies on rank k mod ", ranks)
+                             : cat("the spectrum is in natural order, as exchanged order takes a c2c or r2c line of ",
+                                   kShortest, " points or more, whose length has two factors of which ", ranks,
+                                   " divides one"));
+}
+
+Result<Layout> whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n1, index_t n2) {
+    const index_t ranks = problem.ranks;
+    std::vector<Patch> boxes;
+    bool same = true;
+    for (index_t rank = 0; rank < ranks; ++rank) {
+        const AxisRange rows = block_range(n1, ranks, rank), block = block_range(points, ranks, rank);
+        const index_t start = std::min(rows.start * n2, points);
+        const AxisRange own{start, std::min(rows.count * n2, points - start), 1};
+        same = same && own.count == block.count && (own.count == 0 || own.start == block.start);
+        boxes.push_back({own});
+    }
+    if (same) return divided(problem, {points}, grid, Division::block);
+    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({points}, std::move(boxes)));
+    return with_batch(problem, std::move(layout));
+}
+
+Result<Layout> callers_real(const Problem& problem, const Extents& grid) {
+    return callers(problem, problem.shape, problem.real_boxes, grid);
+}
+
+Result<Layout> callers_spectrum(const Problem& problem, const Extents& grid) {
+    if (leaves_cyclic(problem)) return divided(problem, problem.spectrum_shape(), grid, Division::cyclic);
+    return callers(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid);
+}
+
+void columns_to_rows(Route& route, ArrayState& state, const Problem& problem, index_t n1, index_t n2, bool twiddled) {
+    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {batch_axes(problem)}};
+    op.to.layout = divided(problem, {n2, n1}, {problem.ranks}, Division::block);
+    op.share = divided(problem, {n1, n2}, {1, problem.ranks}, Division::block);
+    op.turned = Turned::to;
+    op.twiddled = twiddled;
+    state = op.to;
+    route.push_back(std::move(op));
+}
+
+Status is_line_on_ranks(const Problem& problem, const char* solver) {
+    if (problem.memory_bytes > 0) return error(Code::unsupported, solver, " works on arrays in memory, not on files");
+    if (problem.ranks == 1) return error(Code::unsupported, solver, " is for several ranks");
+    if (problem.ndim() != 1) return error(Code::unsupported, solver, " is for arrays of one axis");
+    if (problem.output == SpectrumOrder::exchanged && !(problem.real_boxes.empty() && problem.spectrum_boxes.empty()))
+        return error(Code::unsupported, "a 1-D transform across ranks of given boxes leaves natural order only: leave ",
+                     "out output=exchanged");
+    return Status();
+}
+
+Result<std::unique_ptr<Plan>> solve_lines(const Problem& problem, const Planner& planner) {
+    static const RouteFamily family{"lines", line_grids, line_route};
+    SPANFFT_TRY(is_line_on_ranks(problem, "lines"));
+    SPANFFT_ASSIGN(auto plan, solve_by_route(family, problem, planner));
+    const index_t n = problem.shape[0];
+    const AxisKind kind = problem.kinds[0];
+    const char* why = is_r2r(kind)    ? ", as only c2c and r2c lines are shared out"
+                      : n < kShortest ? ", as its points are few"
+                                      : ", as its length is prime";
+    if (!has_factors(problem)) plan->notes.push_back(cat("rank 0 transforms the whole line", why));
+    note_order(*plan);
+    return plan;
+}
+
+Result<std::unique_ptr<Plan>> solve_shared_lines(const Problem& problem, const Planner& planner) {
+    SPANFFT_TRY(is_line_on_ranks(problem, "lines"));
+    SPANFFT_TRY(windows_allowed(problem, planner, "shared_lines"));
+    if (!has_factors(problem))
+        return error(Code::unsupported, "shared_lines needs a c2c or r2c line of a length with factors");
+    const Extents grid{problem.ranks};
+    SPANFFT_ASSIGN(Route route, route_through(two_sweeps, problem, grid));
+    SPANFFT_ASSIGN(auto plan, lower(problem, directed(problem, std::move(route)), "shared", planner, "shared_lines"));
+    plan->problem.grid = grid;
+    note_order(*plan);
+    return plan;
+}
+
+}  // namespace spanfft

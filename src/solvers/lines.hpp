@@ -1,0 +1,26 @@
+// Lines: what the solvers of one axis over ranks share; where its points lie, and in which order they leave it.
+#pragma once
+
+#include "lower/route.hpp"
+
+namespace spanfft {
+
+// Whether the spectrum is left in cyclic division; where p does not divide the length, natural order is all there is.
+bool leaves_cyclic(const Problem& problem);
+void note_order(Plan& plan);  // what output=exchanged came to
+
+// The first `points` of n1 x n2, of which each rank has those in the rows that a balanced division of n1 gives it: the
+// balanced division of the points itself where that is the same.
+Result<Layout> whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n1, index_t n2);
+
+// What the caller has and wants.
+Result<Layout> callers_real(const Problem& problem, const Extents& grid);
+Result<Layout> callers_spectrum(const Problem& problem, const Extents& grid);
+
+// The first transform of two sweeps over an array that all ranks see: columns of n1 x n2 become rows of n2 x n1.
+void columns_to_rows(Route& route, ArrayState& state, const Problem& problem, index_t n1, index_t n2, bool twiddled);
+
+// Why no solver of lines is for this problem; ok if it may be.
+Status is_line_on_ranks(const Problem& problem, const char* solver);
+
+}  // namespace spanfft

@@ -1,0 +1,405 @@
+// A line as a convolution; see chirp_step.hpp.
+#include "steps/chirp_step.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+
+#include "core/buffer.hpp"
+#include "steps/chirp.hpp"
+#include "steps/pass_kernels.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr index_t kSide = 16;
+constexpr index_t kChunk = kSide * kSide;             // points at a time, in the first-level cache
+constexpr index_t kColumnBytes = index_t{256} << 10;  // of the filter's columns that are transformed together
+
+const char* name_of(Chirping chirping) {
+    switch (chirping) {
+        case Chirping::in:
+            return "ChirpIn";
+        case Chirping::pad:
+            return "Pad";
+        case Chirping::filter:
+            return "Filter";
+        default:
+            return "ChirpOut";
+    }
+}
+
+index_t complex_bytes(const ChirpSpec& spec) {
+    return static_cast<index_t>(ElemType{spec.from.elem.precision, true}.bytes());
+}
+
+// One array of a rank: its points on either side, and the first one's index in the line.
+struct Points {
+    index_t from = 0, to = 0, first = 0;
+};
+
+Points points_of(const ChirpSpec& spec, int rank) {
+    Points points{spec.from.layout.local_elems(rank) / spec.batch, spec.to.layout.local_elems(rank) / spec.batch};
+    const Layout& matrix = spec.chirping == Chirping::in ? spec.to.layout : spec.from.layout;
+    const Patch patch = matrix.patch(rank);
+    points.first = patch[patch.size() - 2].start * matrix.shape().back();
+    return points;
+}
+
+Counts predicted_counts(const ChirpSpec& spec, int rank) {
+    const Points points = points_of(spec, rank);
+    const auto from_bytes = static_cast<index_t>(spec.from.elem.bytes()),
+               to_bytes = static_cast<index_t>(spec.to.elem.bytes());
+    Counts counts;
+    const index_t read = std::min(points.from, points.to);
+    counts.memory_bytes = spec.batch * (read * from_bytes + points.to * to_bytes);
+    if (spec.chirping == Chirping::pad) return counts;
+    if (spec.chirping == Chirping::filter) counts.memory_bytes += spec.batch * points.to * to_bytes;
+    counts.flops = 6 * static_cast<double>(spec.batch * read);
+    return counts;
+}
+
+// --- the filter ------------------------------------------------------------------------------------------------------
+
+struct FilterShape {
+    index_t m1 = 1, m2 = 1;
+    AxisRange rows;       // of m1, that a rank keeps
+    index_t columns = 1;  // that are transformed together
+    index_t elem_bytes = 0;
+    index_t kept_bytes() const { return rows.count * m2 * elem_bytes; }
+    index_t column_bytes() const { return (columns * m1 + twiddle_elems(m1)) * elem_bytes; }
+};
+
+FilterShape filter_shape(const ChirpSpec& spec, int rank) {
+    const Patch patch = spec.from.layout.patch(rank);
+    const Extents& shape = spec.from.layout.shape();
+    FilterShape f;
+    f.m1 = shape[shape.size() - 2];
+    f.m2 = shape.back();
+    f.rows = patch[patch.size() - 2];
+    f.elem_bytes = complex_bytes(spec);
+    f.columns = std::clamp<index_t>(kColumnBytes / (f.m1 * f.elem_bytes), 1, f.m2);
+    return f;
+}
+
+LocalSpec lines_of(const ChirpSpec& spec, index_t points, index_t lines) {
+    LocalSpec local;
+    local.precision = spec.from.elem.precision;
+    local.transform = {{points, 1, 1}};
+    local.batch = {{lines, points, points}};
+    local.in_place = true;
+    return local;
+}
+
+// The rank's rows of the spectrum of the filter, times 1/m for the way back.
+template <class T>
+class FilterMaker {
+  public:
+    FilterMaker(const ChirpSpec& spec, int rank)
+        : spec_(spec), shape_(filter_shape(spec, rank)), chirp_(make_chirp(spec.kernel, spec.n)) {}
+
+    Status fill(Pair<T>* kept, Binding& binding) {
+        SPANFFT_ASSIGN(chirp_roots_, RootTable::make(chirp_.order()));
+        SPANFFT_ASSIGN(roots_, RootTable::make(shape_.m1 * shape_.m2));
+        SPANFFT_ASSIGN(lines_, Buffer::allocate(static_cast<size_t>(shape_.column_bytes())));
+        std::fill_n(lines_.template as<char>(), shape_.column_bytes(), '\0');
+        SPANFFT_ASSIGN(EngineChoice columns,
+                       plan_local(lines_of(spec_, shape_.m1, shape_.columns), spec_.engine, spec_.rates));
+        for (index_t column = 0; column < shape_.m2; column += shape_.columns) {
+            const index_t width = std::min(shape_.columns, shape_.m2 - column);
+            make_columns(column, width);
+            columns.fft->execute(line(0), line(0));
+            keep(column, width, kept);
+        }
+        SPANFFT_ASSIGN(EngineChoice rows,
+                       plan_local(lines_of(spec_, shape_.m2, shape_.rows.count), spec_.engine, spec_.rates));
+        rows.fft->execute(kept, kept);
+        binding.engine_ran(rows.engine);
+        return Status();
+    }
+
+  private:
+    Pair<T>* line(index_t i) { return lines_.template as<Pair<T>>() + i * shape_.m1; }
+
+    void make_columns(index_t column, index_t width) {
+        const index_t m = shape_.m1 * shape_.m2;
+        for (index_t i = 0; i < width; ++i)
+            chirp_filter(chirp_, chirp_roots_, m, 1 / static_cast<long double>(m), column + i, shape_.m2, shape_.m1,
+                         line(i));
+    }
+
+    void keep(index_t column, index_t width, Pair<T>* kept) {
+        const AxisRange& rows = shape_.rows;
+        Pair<T>* const factors = line(shape_.columns);
+        for (index_t i = 0; i < width; ++i) {
+            make_twiddles(roots_, column + i, shape_.m1, false, 1, factors);
+            twiddle_rows_in_place(factors, rows.start, rows.start + rows.count, line(i) + rows.start);
+        }
+        for (index_t row = 0; row < rows.count; ++row) {
+            for (index_t i = 0; i < width; ++i) kept[row * shape_.m2 + column + i] = line(i)[rows.start + row];
+        }
+    }
+
+    const ChirpSpec& spec_;
+    const FilterShape shape_;
+    const Chirp chirp_;
+    RootTable chirp_roots_, roots_;
+    Buffer lines_;
+};
+
+template <class T>
+Status fill_filter(const ChirpSpec& spec, int rank, Buffer& kept, Binding& binding) {
+    return FilterMaker<T>(spec, rank).fill(kept.as<Pair<T>>(), binding);
+}
+
+Result<Buffer> make_filter(const ChirpSpec& spec, Binding& binding) {
+    const int rank = binding.comm.rank();
+    Buffer kept;
+    const index_t bytes = filter_shape(spec, rank).kept_bytes();
+    if (bytes == 0) return kept;
+    SPANFFT_ASSIGN(kept, Buffer::allocate(static_cast<size_t>(bytes)));
+    switch (spec.from.elem.precision) {
+        case Precision::single:
+            SPANFFT_TRY(fill_filter<float>(spec, rank, kept, binding));
+            break;
+        case Precision::dbl:
+            SPANFFT_TRY(fill_filter<double>(spec, rank, kept, binding));
+            break;
+        case Precision::extended:
+            SPANFFT_TRY(fill_filter<long double>(spec, rank, kept, binding));
+            break;
+    }
+    return kept;
+}
+
+// --- the factors ---------------------------------------------------------------------------------------------------
+
+// Of a run of points. With E(i) = q i^2 + s i + t, which chirp.hpp has for the exponent of point i, and r = 16 a + b,
+//     E(i + r) = [E(i) + 16 (2 q i + s) a] + [(2 q i + s) b] + [q r^2],
+// so 256 factors are products of 16 and 16 roots that are made for them and of 256 that are always the same, each
+// rounded once. A root from the table takes ten times as long as such a product.
+template <class T>
+class ChirpRun {
+  public:
+    ChirpRun(const Chirp& chirp, const RootTable& roots, bool in)
+        : roots_(roots),
+          order_(chirp.order()),
+          square_(chirp.square),
+          slope_(in ? chirp.a : chirp.b),
+          constant_(in ? 0 : chirp.c),
+          sign_(chirp.backward ? 1 : -1) {
+        for (index_t r = 0; r < kChunk; ++r) squares_[static_cast<size_t>(r)] = rounded(square_ * r * r % order_);
+    }
+
+    // Of points first, first + 1, ..., first + kChunk - 1.
+    void fill(index_t first, std::array<Pair<T>, kChunk>& factors) const {
+        const index_t i = first % order_, slope = (product_mod(2 * square_, i, order_) + slope_) % order_;
+        const index_t ii = product_mod(square_, product_mod(i, i, order_), order_);
+        const index_t start = (ii + product_mod(slope_, i, order_) + constant_) % order_;
+        std::array<Pair<T>, kSide> low;
+        for (index_t b = 0; b < kSide; ++b) low[static_cast<size_t>(b)] = rounded(product_mod(slope, b, order_));
+        for (index_t a = 0; a < kSide; ++a) {
+            const Pair<T> high = rounded((start + product_mod(slope, kSide * a, order_)) % order_);
+            const Pair<T>* squares = squares_.data() + a * kSide;
+            Pair<T>* to = factors.data() + a * kSide;
+            for (size_t b = 0; b < kSide; ++b) to[b] = multiply(high, multiply(low[b], squares[b]));
+        }
+    }
+
+  private:
+    Pair<T> rounded(index_t exponent) const {
+        const Pair<long double> root = roots_.at(exponent);
+        return {static_cast<T>(root.re), static_cast<T>(sign_ * root.im)};
+    }
+
+    const RootTable& roots_;
+    const index_t order_, square_, slope_, constant_;
+    const long double sign_;
+    std::array<Pair<T>, kChunk> squares_;
+};
+
+// --- running ---------------------------------------------------------------------------------------------------------
+
+class ChirpTask final : public Task {
+  public:
+    ChirpTask(ChirpSpec spec, int rank, RootTable roots, Buffer filter)
+        : spec_(std::move(spec)),
+          points_(points_of(spec_, rank)),
+          chirp_(make_chirp(spec_.kernel, spec_.n)),
+          roots_(std::move(roots)),
+          filter_(std::move(filter)) {}
+
+    Status run(RunContext& context) override {
+        const TraceScope scope(context.trace, "chirp", TraceCategory::compute);
+        counts_ = Counts();
+        switch (spec_.from.elem.precision) {
+            case Precision::single:
+                run_arrays<float>(context);
+                break;
+            case Precision::dbl:
+                run_arrays<double>(context);
+                break;
+            case Precision::extended:
+                run_arrays<long double>(context);
+                break;
+        }
+        return Status();
+    }
+    Counts counted() const override { return counts_; }
+
+  private:
+    template <class T>
+    void run_arrays(RunContext& context) {
+        const auto from_bytes = static_cast<index_t>(spec_.from.elem.bytes()),
+                   to_bytes = static_cast<index_t>(spec_.to.elem.bytes());
+        const auto* source = static_cast<const char*>(context.at(spec_.source));
+        auto* target = static_cast<char*>(context.at(spec_.target));
+        for (index_t i = 0; i < spec_.batch; ++i) {
+            run_array<T>(source, target);
+            if (source) source += points_.from * from_bytes;
+            if (target) target += points_.to * to_bytes;
+        }
+    }
+
+    template <class T>
+    void run_array(const char* source, char* target) {
+        auto* to = reinterpret_cast<Pair<T>*>(target);
+        switch (spec_.chirping) {
+            case Chirping::in: {
+                const ChirpRun<T> run(chirp_, roots_, true);
+                for (index_t i = 0; i < points_.to; i += kChunk) chirp_in(run, source, to, i);
+                return;
+            }
+            case Chirping::pad:
+                return pad(reinterpret_cast<const Pair<T>*>(source), to);
+            case Chirping::filter:
+                counts_.memory_bytes += multiply_rows(to, filter_.as<Pair<T>>(), points_.to, to);
+                counts_.flops += 6 * static_cast<double>(points_.to);
+                return;
+            case Chirping::out: {
+                const ChirpRun<T> run(chirp_, roots_, false);
+                for (index_t i = 0; i < points_.to; i += kChunk)
+                    chirp_out(run, reinterpret_cast<const Pair<T>*>(source), target, i);
+            }
+        }
+    }
+
+    // Points i and on of an array, as many as a chunk has.
+    template <class T>
+    void chirp_in(const ChirpRun<T>& run, const char* source, Pair<T>* to, index_t i) {
+        const index_t count = std::min(kChunk, points_.to - i), given = std::clamp<index_t>(points_.from - i, 0, count);
+        std::array<Pair<T>, kChunk> factors;
+        if (given > 0) run.fill(points_.first + i, factors);
+        const auto* complexes = reinterpret_cast<const Pair<T>*>(source) + i;
+        const T* reals = reinterpret_cast<const T*>(source) + i;
+        const auto times = [&](index_t r) {
+            const Pair<T>& factor = factors[static_cast<size_t>(r)];
+            if (spec_.from.elem.complex) return multiply(complexes[r], factor);
+            return Pair<T>{reals[r] * factor.re, reals[r] * factor.im};
+        };
+        if (chirp_.first_weight == 1 && chirp_.weight == 1 && chirp_.last_weight == 1) {
+            for (index_t r = 0; r < given; ++r) to[i + r] = times(r);
+        } else {
+            for (index_t r = 0; r < given; ++r) {
+                const auto weight = static_cast<T>(chirp_.weight_of(points_.first + i + r));
+                const Pair<T> x = times(r);
+                to[i + r] = {weight * x.re, weight * x.im};
+            }
+        }
+        std::fill(to + i + given, to + i + count, Pair<T>{0, 0});
+        counts_.flops += 6 * static_cast<double>(given);
+        counts_.memory_bytes +=
+            given * static_cast<index_t>(spec_.from.elem.bytes()) + count * static_cast<index_t>(sizeof(Pair<T>));
+    }
+
+    template <class T>
+    void pad(const Pair<T>* from, Pair<T>* to) {
+        const index_t kept = std::min(points_.from, points_.to);
+        std::copy_n(from, kept, to);
+        std::fill(to + kept, to + points_.to, Pair<T>{0, 0});
+        counts_.memory_bytes += (kept + points_.to) * static_cast<index_t>(sizeof(Pair<T>));
+    }
+
+    template <class T>
+    void chirp_out(const ChirpRun<T>& run, const Pair<T>* from, char* target, index_t i) {
+        const index_t count = std::min(kChunk, points_.to - i);
+        std::array<Pair<T>, kChunk> factors;
+        run.fill(points_.first + i, factors);
+        const auto scale = static_cast<T>(spec_.scale);
+        auto* complexes = reinterpret_cast<Pair<T>*>(target) + i;
+        auto* reals = reinterpret_cast<T*>(target) + i;
+        for (index_t r = 0; r < count; ++r) {
+            const Pair<T> x = multiply(from[i + r], factors[static_cast<size_t>(r)]);
+            if (spec_.to.elem.complex)
+                complexes[r] = {scale * x.re, scale * x.im};
+            else
+                reals[r] = scale * x.re;
+        }
+        counts_.flops += 6 * static_cast<double>(count);
+        counts_.memory_bytes +=
+            count * static_cast<index_t>(sizeof(Pair<T>)) + count * static_cast<index_t>(spec_.to.elem.bytes());
+    }
+
+    ChirpSpec spec_;
+    Points points_;
+    Chirp chirp_;
+    RootTable roots_;  // of in and out
+    Buffer filter_;    // of filter: its spectrum
+    Counts counts_;
+};
+
+class ChirpStep final : public Step {
+  public:
+    ChirpStep(ChirpSpec spec, const Machine& machine)
+        : spec_(std::move(spec)), bytes_per_second_(machine.memory_bytes_per_second) {}
+    const char* type() const override { return name_of(spec_.chirping); }
+
+    std::string describe() const override {
+        const std::string slots = cat(slot_name(spec_.source), " -> ", slot_name(spec_.target));
+        if (spec_.chirping == Chirping::filter)
+            return cat("times the spectrum of the chirp of ", spec_.n, " points, ", spec_.from.layout.describe(), " ",
+                       slot_name(spec_.source));
+        return cat(kernel_name(spec_.kernel), " of ", spec_.n, " points, ", spec_.from.layout.describe(), " -> ",
+                   spec_.to.layout.describe(), spec_.scale != 1 ? ", scaled, " : ", ", slots);
+    }
+
+    Counts predict(int rank) const override {
+        Counts counts = predicted_counts(spec_, rank);
+        counts.seconds = static_cast<double>(counts.memory_bytes) / 2 / bytes_per_second_;
+        return counts;
+    }
+
+    index_t own_memory_bytes(int rank) const override {
+        if (spec_.chirping == Chirping::pad) return 0;
+        const index_t roots = RootTable::bytes(make_chirp(spec_.kernel, spec_.n).order());
+        if (spec_.chirping != Chirping::filter) return roots;
+        const FilterShape shape = filter_shape(spec_, rank);
+        return roots + RootTable::bytes(shape.m1 * shape.m2) + shape.kept_bytes() + shape.column_bytes();
+    }
+
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        RootTable roots;
+        Buffer filter;
+        if (spec_.chirping == Chirping::filter) {
+            SPANFFT_ASSIGN(filter, make_filter(spec_, binding));
+        } else if (spec_.chirping != Chirping::pad) {
+            SPANFFT_ASSIGN(roots, RootTable::make(make_chirp(spec_.kernel, spec_.n).order()));
+        }
+        return std::unique_ptr<Task>(new ChirpTask(spec_, binding.comm.rank(), std::move(roots), std::move(filter)));
+    }
+
+  private:
+    ChirpSpec spec_;
+    double bytes_per_second_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_chirp_step(ChirpSpec spec, const Machine& machine) {
+    assert((spec.chirping == Chirping::filter) == (spec.source == spec.target));
+    return std::make_unique<ChirpStep>(std::move(spec), machine);
+}
+
+}  // namespace spanfft

@@ -1,0 +1,109 @@
+// The inner loops of disk passes: moving strided columns into cache-sized tiles and back, and the twiddle factors
+// between the two passes of a long 1-D transform.
+//
+// Method: a tile holds a few whole columns, each contiguous, so that the engine sees unit stride. Twiddles
+// W^(column*row), W = exp(-+2 pi i/n), are a product of two factors, one for a chunk of 64 rows and one for the row
+// in the chunk; both come from a table of exact roots and are rounded once, so that the error per factor is that of two
+// roundings and a product, whatever n is. The scale of the transform rides on the chunk's factor.
+// Invariant: nothing here allocates.
+#pragma once
+
+#include <algorithm>
+
+#include "core/extents.hpp"
+#include "core/root_of_unity.hpp"
+
+namespace spanfft {
+
+constexpr index_t kTwiddleChunk = 64;
+
+// Factors of one column: chunk factors for `rows` rows and the 64 of a chunk, in `factors` (see twiddle_elems).
+inline index_t twiddle_elems(index_t rows) { return kTwiddleChunk + ceil_div(rows, kTwiddleChunk); }
+
+template <class T>
+void make_twiddles(const RootTable& roots, index_t column, index_t rows, bool backward, long double scale,
+                   Pair<T>* factors) {
+    const index_t n = roots.n();
+    const long double sign = backward ? 1 : -1;
+    const auto fill = [&](Pair<T>* to, index_t count, index_t step, long double factor) {
+        for (index_t i = 0, e = 0; i < count; ++i) {
+            const Pair<long double> root = roots.at(e);
+            to[i] = {static_cast<T>(factor * root.re), static_cast<T>(factor * sign * root.im)};
+            e += step;
+            if (e >= n) e -= n;
+        }
+    };
+    fill(factors, std::min(kTwiddleChunk, rows), column % n, 1);
+    const index_t chunk_step = product_mod(column, kTwiddleChunk, n);
+    fill(factors + kTwiddleChunk, ceil_div(rows, kTwiddleChunk), chunk_step, scale);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define SPANFFT_CLONES __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#else
+#define SPANFFT_CLONES
+#endif
+
+// to[i] = from[i] * factor of row begin+i, for rows begin..end of the column. Returns the bytes that it wrote.
+template <class T>
+inline index_t twiddle_rows(const Pair<T>* __restrict from, const Pair<T>* __restrict factors, index_t begin,
+                            index_t end, Pair<T>* __restrict to) {
+    index_t rows = 0;
+    for (index_t r = begin; r < end;) {
+        const index_t stop = std::min(end, (r / kTwiddleChunk + 1) * kTwiddleChunk);
+        const Pair<T> chunk = factors[kTwiddleChunk + r / kTwiddleChunk];
+        const Pair<T>* inner = factors + r % kTwiddleChunk;
+        for (index_t i = 0; i < stop - r; ++i) {
+            const T re = chunk.re * inner[i].re - chunk.im * inner[i].im;
+            const T im = chunk.re * inner[i].im + chunk.im * inner[i].re;
+            const Pair<T> x = from[r - begin + i];
+            to[r - begin + i] = {x.re * re - x.im * im, x.re * im + x.im * re};
+        }
+        rows += stop - r;
+        r = stop;
+    }
+    return rows * static_cast<index_t>(sizeof(Pair<T>));
+}
+
+// The same where they lie: row begin is data[0]. Returns the bytes that it read and wrote.
+template <class T>
+inline index_t twiddle_rows_in_place(const Pair<T>* __restrict factors, index_t begin, index_t end,
+                                     Pair<T>* __restrict data) {
+    index_t rows = 0;
+    while (begin < end) {
+        const index_t chunk = begin / kTwiddleChunk, first = begin % kTwiddleChunk;
+        const index_t count = std::min(kTwiddleChunk - first, end - begin);
+        const Pair<T> factor = factors[kTwiddleChunk + chunk];
+        for (index_t i = 0; i < count; ++i) data[i] = multiply(data[i], multiply(factor, factors[first + i]));
+        data += count;
+        begin += count;
+        rows += count;
+    }
+    return 2 * rows * static_cast<index_t>(sizeof(Pair<T>));
+}
+
+// Returns the bytes that it read and wrote.
+template <class T>
+inline index_t multiply_rows(const Pair<T>* __restrict x, const Pair<T>* __restrict y, index_t count,
+                             Pair<T>* __restrict to) {
+    for (index_t i = 0; i < count; ++i) to[i] = multiply(x[i], y[i]);
+    return 3 * count * static_cast<index_t>(sizeof(Pair<T>));
+}
+
+// Copies `width` neighbouring elements at `from` to element `point` of each of `width` tile columns. Returns the bytes
+// that it read.
+template <class E>
+inline index_t into_tile(const E* from, index_t width, E* tile, index_t pitch_elems, index_t point) {
+    for (index_t j = 0; j < width; ++j) tile[j * pitch_elems + point] = from[j];
+    return width * static_cast<index_t>(sizeof(E));
+}
+
+// The reverse. Returns the bytes that it wrote.
+template <class E>
+inline index_t from_tile(const E* tile, index_t pitch_elems, index_t point, index_t width, E* to) {
+    for (index_t j = 0; j < width; ++j) to[j] = tile[j * pitch_elems + point];
+    return width * static_cast<index_t>(sizeof(E));
+}
+
+}  // namespace spanfft

@@ -1,0 +1,253 @@
+// Pairs of real numbers; see split_step.hpp.
+#include "steps/split_step.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "core/buffer.hpp"
+#include "core/root_of_unity.hpp"
+#include "plan/exchange_cost.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr index_t kChunk = 64;  // factors are products of a chunk's and one in it, each rounded once
+constexpr double kFlops = 16;   // a point
+
+index_t pairs_of(const SplitSpec& spec) {
+    return std::min(spec.from.layout.shape().back(), spec.to.layout.shape().back());
+}
+
+AxisRange points_of(const ArrayState& state, int rank) { return state.layout.patch(rank).back(); }
+
+// A line of a rank.
+template <class T>
+struct Line {
+    const Pair<T>*from = nullptr, *mirrored = nullptr;
+    Pair<T>* to = nullptr;
+    AxisRange points;    // of the result
+    index_t mirror = 0;  // mirrored[i] is index mirror + i
+    index_t m = 0;
+};
+
+template <class T>
+class Splitter {
+  public:
+    Splitter(Halving halving, const RootTable& roots) : joins_(halving == Halving::join), roots_(roots) {
+        for (index_t i = 0; i < kChunk; ++i) fine_[static_cast<size_t>(i)] = root(i % roots_.n());
+    }
+
+    // Returns how many points it made.
+    index_t run(const Line<T>& line) const {
+        index_t made = 0;
+        for (index_t first = 0; first < line.points.count; first += kChunk) {
+            const index_t count = std::min(kChunk, line.points.count - first);
+            const Pair<T> chunk = root((line.points.start + first) % roots_.n());
+            for (index_t i = 0; i < count; ++i) {
+                const Pair<T> w = multiply(chunk, fine_[static_cast<size_t>(i)]);
+                line.to[first + i] = point(line, line.points.start + first + i, w);
+            }
+            made += count;
+        }
+        return made;
+    }
+
+  private:
+    // w^k, or w^(-k) to join.
+    Pair<T> root(index_t k) const {
+        const Pair<long double> r = roots_.at(k);
+        return {static_cast<T>(r.re), static_cast<T>(joins_ ? r.im : -r.im)};
+    }
+
+    Pair<T> point(const Line<T>& line, index_t k, const Pair<T>& w) const {
+        Pair<T> x{}, y{};
+        const auto mirrored = [&](index_t at) { return line.mirrored[at - line.mirror]; };
+        if (joins_) {
+            x = line.from[k - line.points.start];
+            y = mirrored(line.m - k);
+            if (k == 0) x.im = y.im = 0;
+        } else {
+            x = k == line.m ? mirrored(0) : line.from[k - line.points.start];
+            y = k == 0 ? x : mirrored(line.m - k);
+        }
+        const Pair<T> sum{x.re + y.re, x.im - y.im}, difference = multiply(w, {x.re - y.re, x.im + y.im});
+        if (joins_) return {sum.re - difference.im, sum.im + difference.re};
+        return {(sum.re + difference.im) / 2, (sum.im - difference.re) / 2};
+    }
+
+    const bool joins_;
+    const RootTable& roots_;
+    std::array<Pair<T>, kChunk> fine_;
+};
+
+class SplitTask final : public Task {
+  public:
+    SplitTask(const SplitSpec& spec, const Layout& mirrored, int rank, RootTable roots, BoundExchange exchange,
+              Buffer buffer)
+        : spec_(spec),
+          points_(points_of(spec.to, rank)),
+          from_points_(points_of(spec.from, rank).count),
+          mirrored_(mirrored.patch(rank).back()),
+          lines_(points_.count ? spec.to.layout.local_elems(rank) / points_.count : 0),
+          roots_(std::move(roots)),
+          exchange_(std::move(exchange)),
+          buffer_(std::move(buffer)) {}
+
+    Status run(RunContext& context) override {
+        counts_ = Counts();
+        const Counts before = *exchange_.wire;
+        const index_t moved_bytes = exchange_.exchange->moved_bytes();
+        const Status status = exchange_.exchange->run(context.at(spec_.source), buffer_.data(), context.trace);
+        counts_.messages = exchange_.wire->messages - before.messages;
+        counts_.sent_bytes = exchange_.wire->sent_bytes - before.sent_bytes;
+        counts_.calls = exchange_.wire->calls - before.calls;
+        counts_.memory_bytes = exchange_.exchange->moved_bytes() - moved_bytes;
+        const TraceScope scope(context.trace, "split", TraceCategory::compute);
+        switch (spec_.from.elem.precision) {
+            case Precision::single:
+                run_lines<float>(context);
+                break;
+            case Precision::dbl:
+                run_lines<double>(context);
+                break;
+            case Precision::extended:
+                run_lines<long double>(context);
+                break;
+        }
+        return status;
+    }
+    Counts counted() const override { return counts_; }
+
+  private:
+    template <class T>
+    void run_lines(RunContext& context) {
+        const Splitter<T> splitter(spec_.halving, roots_);
+        Line<T> line{static_cast<const Pair<T>*>(context.at(spec_.source)),
+                     buffer_.as<Pair<T>>(),
+                     static_cast<Pair<T>*>(context.at(spec_.target)),
+                     points_,
+                     mirrored_.start,
+                     pairs_of(spec_)};
+        index_t made = 0;
+        for (index_t i = 0; i < lines_; ++i) {
+            made += splitter.run(line);
+            line.from += from_points_;
+            line.mirrored += mirrored_.count;
+            line.to += points_.count;
+        }
+        counts_.flops = kFlops * static_cast<double>(made);
+        counts_.memory_bytes += 3 * made * static_cast<index_t>(sizeof(Pair<T>));
+    }
+
+    SplitSpec spec_;
+    AxisRange points_;
+    index_t from_points_;
+    AxisRange mirrored_;
+    index_t lines_;
+    RootTable roots_;
+    BoundExchange exchange_;
+    Buffer buffer_;
+    Counts counts_;
+};
+
+class SplitStep final : public Step {
+  public:
+    SplitStep(SplitSpec spec, ExchangeSpec moved, const ExchangeStrategy& strategy, const Machine& machine)
+        : spec_(std::move(spec)),
+          moved_(std::move(moved)),
+          strategy_(strategy),
+          figures_(machine.exchange(strategy.name)),
+          copy_bytes_per_second_(machine.copy_bytes_per_second(moved_.from.nranks())),
+          bytes_per_second_(machine.memory_bytes_per_second) {
+        const bool owned = spec_.source == Slot::work0 || spec_.source == Slot::work1;
+        moved_.in_window = strategy_.uses_window && owned && moved_.topology.nodes(moved_.from.nranks()) == 1;
+    }
+    const char* type() const override { return spec_.halving == Halving::split ? "Split" : "Join"; }
+
+    std::string describe() const override {
+        return cat("mirrored half by ", exchange_text(strategy_, moved_.parameter), ", ", spec_.from.layout.describe(),
+                   " -> ", spec_.to.layout.describe(), ", ", slot_name(spec_.source), " -> ", slot_name(spec_.target));
+    }
+
+    Counts predict(int rank) const override {
+        Counts counts = strategy_.predict(moved_, rank);
+        counts.seconds =
+            exchange_seconds(exchange_load(moved_, rank, moved_.topology), counts, figures_, copy_bytes_per_second_);
+        const index_t elems = spec_.to.layout.local_elems(rank), bytes = 3 * elems * moved_.elem_bytes;
+        counts.flops += kFlops * static_cast<double>(elems);
+        counts.memory_bytes += bytes;
+        counts.seconds += static_cast<double>(bytes) / 2 / bytes_per_second_;
+        return counts;
+    }
+
+    index_t own_memory_bytes(int rank) const override {
+        return strategy_.buffer_bytes(moved_, rank) + buffer_bytes(rank) + RootTable::bytes(2 * pairs_of(spec_));
+    }
+
+    std::vector<Slot> shared_slots() const override {
+        return moved_.in_window ? std::vector<Slot>{spec_.source} : std::vector<Slot>{};
+    }
+
+    std::vector<int> group(int rank) const override { return exchange_group(moved_.from, moved_.to, rank); }
+
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        const int rank = binding.comm.rank();
+        SPANFFT_ASSIGN(BoundExchange exchange, bind_exchange(moved_, strategy_, spec_.source, binding));
+        SPANFFT_ASSIGN(RootTable roots, RootTable::make(2 * pairs_of(spec_)));
+        Buffer buffer;
+        if (buffer_bytes(rank) > 0) {
+            SPANFFT_ASSIGN(buffer, Buffer::allocate(static_cast<size_t>(buffer_bytes(rank))));
+        }
+        return std::unique_ptr<Task>(
+            new SplitTask(spec_, moved_.to, rank, std::move(roots), std::move(exchange), std::move(buffer)));
+    }
+
+  private:
+    index_t buffer_bytes(int rank) const { return moved_.to.local_elems(rank) * moved_.elem_bytes; }
+
+    SplitSpec spec_;
+    ExchangeSpec moved_;
+    const ExchangeStrategy& strategy_;  // in the static table
+    ExchangeFigures figures_;
+    double copy_bytes_per_second_, bytes_per_second_;
+};
+
+}  // namespace
+
+Result<Layout> mirrored_half(const SplitSpec& spec) {
+    const index_t m = pairs_of(spec);
+    const bool joins = spec.halving == Halving::join;
+    Extents shape = spec.from.layout.shape();
+    std::vector<Patch> boxes;
+    for (int rank = 0; rank < spec.to.layout.nranks(); ++rank) {
+        Patch box = spec.to.layout.patch(rank);
+        const AxisRange points = box.back();
+        // m-k for these k; of split, where Z[m] is Z[0], not for k = 0. X[0] mirrors X[m] of none: the last rank has
+        // it.
+        const index_t first = joins ? points.start : std::max(points.start, index_t{1});
+        const index_t end = points.start + points.count;
+        const bool last = joins && points.count > 0 && end == m;
+        const index_t start = last ? 0 : std::max(m - end + 1, index_t{0});
+        const index_t stop = points.count > 0 ? std::max(m - first + 1, start) : start;
+        box.back() = {std::min(start, shape.back()), points.count > 0 ? stop - start : 0, 1};
+        boxes.push_back(std::move(box));
+    }
+    return Layout::from_boxes(std::move(shape), std::move(boxes));
+}
+
+Result<std::unique_ptr<Step>> make_split_step(SplitSpec spec, const ExchangeChoice& choice, const Machine& machine) {
+    assert(spec.source != spec.target);
+    SPANFFT_ASSIGN(Layout mirrored, mirrored_half(spec));
+    const ArrayState target{std::move(mirrored), spec.from.elem};
+    ExchangeSpec moved = exchange_spec(spec.from, target, choice.parameter, machine);
+    const ExchangeStrategy* strategy = choice.strategy;
+    if (!strategy->check(moved).ok()) {  // it may do the plan's other exchanges and not this one
+        strategy = find_exchange("alltoallv").strategy;
+        moved.parameter.clear();
+    }
+    return std::unique_ptr<Step>(new SplitStep(std::move(spec), std::move(moved), *strategy, machine));
+}
+
+}  // namespace spanfft

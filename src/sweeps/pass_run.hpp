@@ -1,0 +1,95 @@
+// PassRun: what the passes of a plan share while they run: where each reads and writes, checksums of what one hands to
+// the next, and, with a journal, which panels are done.
+//
+// Method: a pass that works in place would overwrite what a killed run needs; with a journal its source is displaced
+// (disk/displaced_store.hpp), for which the file is an eighth or so longer meanwhile. Which displacement, and how many
+// panels must be on the disk before another is written, follows from the panels' geometry (examine_passes).
+// Of a run in place, whose output is its input, the last sweep alone writes there, from another file: until then the
+// input is as it was, and from then on all that it becomes is in files that a journal knows.
+// Invariant: a run that resumes reads what the killed one wrote, verified by the same sums, and computes every panel
+// that is left as a run from the start would: to the same bits.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "disk/displaced_store.hpp"
+#include "disk/panel_sums.hpp"
+#include "disk/sweep_log.hpp"
+#include "plan/plan.hpp"
+#include "sweeps/pass_step.hpp"
+
+namespace spanfft {
+
+// One sweep of a plan, as far as sums and the journal need to know it.
+struct SweepShape {
+    const PassSpec* pass = nullptr;  // nullptr: of a step on parallel disks, or of one that copies a chunked array
+    Place source = Place::input, target = Place::output;
+    index_t source_scratch_bytes = 0, target_scratch_bytes = 0;  // where in scratch the array begins
+    index_t panels = 1;
+    Partition written, read;  // of arrays at byte 0
+    int threads = 1;          // that add to sums
+};
+
+// A step that has other sweeps than a Pass.
+class SweptStep {
+  public:
+    virtual ~SweptStep() = default;
+    virtual std::vector<SweepShape> sweep_shapes() const = 0;
+};
+
+// For one pass; the stores and what is behind the pointers are the PassRun's.
+struct PassSweep {
+    Store* source = nullptr;
+    Store* target = nullptr;
+    PanelSums* read_sums = nullptr;     // nullptr: the run's input, or no checksums
+    PanelSums* written_sums = nullptr;  // nullptr: nobody reads it again, or no checksums
+    SweepLog* log = nullptr;            // nullptr: no journal, or a sweep that begins anew
+    LoggedSweep logged;
+    bool done() const { return logged.first_panel >= logged.panels; }
+};
+
+// How the passes of a plan can be journalled.
+struct PassLayout {
+    std::vector<SweepShape> sweeps;                      // empty: the plan has other steps
+    std::vector<size_t> first_sweep;                     // of each step, and the end
+    std::string why_not;                                 // not empty: it can't
+    std::vector<std::optional<Displacement>> displaced;  // the source of each sweep, from the array's first byte on
+    index_t output_extra_bytes = 0, scratch_extra_bytes = 0;
+    bool overwrites_input = false;  // in place: the last sweep does; else the whole output is copied there
+    bool needs_output = true;       // besides what the last sweep writes, if that goes elsewhere
+    index_t memory_bytes = 0;       // of the sums, journal or not
+};
+PassLayout examine_passes(const Plan& plan, bool in_place = false);
+
+class PassRun {
+  public:
+    // Of a plan whose passes were examined; `context` has its stores, as large as the layout asks where there is a
+    // sink.
+    PassRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink);
+    Status started() const { return log_ ? log_->started() : Status(); }
+    // Goes on where these lines of a journal end.
+    Status resume(const std::vector<std::string>& lines);
+    // The first one of a step, which the others follow; nullptr: it has none.
+    const PassSweep* sweep(size_t step) const {
+        const size_t first = layout_.first_sweep[step];
+        return first < layout_.first_sweep[step + 1] ? &sweeps_[first] : nullptr;
+    }
+    // Of payload that the steps would move and need not.
+    index_t skipped_bytes(const Plan& plan) const;
+    index_t durable_panels() const { return resumed_panels_ + (log_ ? log_->durable_panels() : 0); }
+
+  private:
+    index_t bytes_per_panel(const Plan& plan, size_t step) const;  // read and written, of any of its sweeps
+
+    PassLayout layout_;
+    std::vector<std::unique_ptr<Store>> views_;
+    std::vector<std::unique_ptr<PanelSums>> sums_;  // of what pass i hands to pass i+1
+    std::unique_ptr<SweepLog> log_;
+    std::vector<PassSweep> sweeps_;
+    index_t resumed_panels_ = 0;
+};
+
+}  // namespace spanfft

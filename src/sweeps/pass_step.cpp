@@ -1,0 +1,337 @@
+// Predicting and describing a sweep of a disk, and its engine calls; see pass_step.hpp. Running it: pass_task.cpp.
+#include "sweeps/pass_step.hpp"
+
+#include <algorithm>
+
+#include "engine/spec.hpp"
+#include "plan/problem.hpp"
+#include "steps/pass_kernels.hpp"
+
+namespace spanfft {
+
+Result<std::shared_ptr<PassTeam>> make_pass_team(int threads, const std::string& io) {
+    IoChoice choice;
+    SPANFFT_ASSIGN(choice.backend, choose_io_backend(io));
+    return std::make_shared<PassTeam>(threads, choice);
+}
+
+std::string describe_io(const PassTeam& team) {
+    const std::string reads = team.pipeline.describe_reads(), writes = team.pipeline.describe_writes();
+    if (reads.empty() || reads == writes) return reads;
+    return "reads " + reads + "; writes " + writes;
+}
+
+Result<std::string> describe_machine_io(const std::string& io) {
+    IoChoice choice;
+    SPANFFT_ASSIGN(choice.backend, choose_io_backend(io));
+    return describe_disk_io(choice, kPassIoThreads);
+}
+
+namespace {
+
+using Shape = PassSpec::Shape;
+
+// A column's pitch in a tile: whole cache lines, and not a multiple of a page, or columns would fight for cache sets.
+index_t tile_pitch(index_t points, index_t bytes) {
+    const index_t line_elems = std::max<index_t>(1, 64 / bytes);
+    return round_up(points, line_elems) + line_elems;
+}
+
+// Bytes of twiddles and chirps: tables that all threads share, and the factors of a column for each.
+index_t table_bytes(const PassSpec& spec) {
+    index_t bytes = spec.roots_n > 0 ? RootTable::bytes(spec.roots_n) : 0;
+    if (spec.chirp.length > 0) bytes += RootTable::bytes(spec.chirp.order());
+    return bytes;
+}
+
+}  // namespace
+
+index_t PassSpec::twiddle_bytes() const {
+    return roots_n > 0
+               ? round_up(twiddle_elems(out_points) * static_cast<index_t>(ElemType{precision, true}.bytes()), 4096)
+               : 0;
+}
+
+index_t PassSpec::tile_steps() const {
+    if (shape == Shape::columns_to_blocks) return ceil_div(in.panel, blocks.tile_columns);
+    if (shape == Shape::blocks_to_columns) return ceil_div(out.panel, blocks.tile_rows);
+    return 1;
+}
+
+index_t PassSpec::read_slots() const {
+    const index_t reads = walked().panels() * (reads_blocks() ? tile_steps() : 1);
+    return std::min<index_t>(in_place ? in_place_slots : 2, reads);
+}
+
+index_t PassSpec::write_slots() const {
+    if (in_place) return 0;
+    return std::min<index_t>(2, walked().panels() * (writes_blocks() ? tile_steps() : 1));
+}
+
+index_t PassSpec::read_slot_bytes() const {
+    return round_up(reads_blocks() ? blocks.read_slot_bytes() : in.slot_bytes(), 4096);
+}
+
+index_t PassSpec::write_slot_bytes() const {
+    return round_up(writes_blocks() ? blocks.write_slot_bytes() : out.slot_bytes(), 4096);
+}
+
+index_t PassSpec::panel_bytes() const { return read_slots() * read_slot_bytes() + write_slots() * write_slot_bytes(); }
+
+bool PassSpec::shared_slab() const { return shape == Shape::slabs && in.panel / points < 2 * threads; }
+index_t PassSpec::source_pitch() const { return tile_pitch(points, source_elem_bytes()); }
+index_t PassSpec::target_pitch() const { return tile_pitch(out_points, target_elem_bytes()); }
+
+// For each thread: a tile on the source side, one on the target side if that is another, and twiddles.
+index_t PassSpec::own_bytes() const {
+    if (!tiled()) return table_bytes(*this) + threads * twiddle_bytes();
+    const index_t source_bytes = lanes * source_pitch() * source_elem_bytes();
+    const index_t target_bytes = lanes * target_pitch() * target_elem_bytes();
+    index_t bytes = threads * round_up(source_bytes, 4096);
+    if (source_complex != target_complex) bytes += threads * round_up(target_bytes, 4096);
+    return bytes + table_bytes(*this) + threads * twiddle_bytes();
+}
+
+std::vector<PassStage> make_stages(const StageRequest& request) {
+    const auto strides_of = [&](bool complex_side, bool source_side) {
+        // The halved axis is shorter on its complex side.
+        Extents shape = request.shape;
+        for (size_t i = 0; i < request.axes.size(); ++i) {
+            const bool halved = request.kernels[i] == (source_side ? Kernel::c2r : Kernel::r2c);
+            if (halved && complex_side) {
+                auto& n = shape[static_cast<size_t>(request.axes[i])];
+                n = n / 2 + 1;
+            }
+        }
+        return std::pair{shape, row_major_strides(shape)};
+    };
+    const auto [source_shape, source_strides] = strides_of(request.source_complex, true);
+    const auto [target_shape, target_strides] = strides_of(request.target_complex, false);
+
+    std::vector<PassStage> stages;
+    const auto blank = [&](Kernel kernel) {
+        PassStage stage;
+        stage.spec.kernel = kernel;
+        stage.spec.precision = request.precision;
+        stage.spec.threads = request.threads;
+        return stage;
+    };
+    // All complex and halved axes go into one call; every real-to-real axis gets its own.
+    PassStage joint = blank(Kernel::c2c_forward);
+    std::vector<bool> in_joint(request.shape.size(), false);
+    const auto halved = [](Kernel kernel) { return kernel == Kernel::r2c || kernel == Kernel::c2r; };
+    for (const bool halved_ones : {false, true}) {  // the engine wants the halved axis last
+        for (size_t i = 0; i < request.axes.size(); ++i) {
+            if (is_r2r(request.kernels[i]) || halved(request.kernels[i]) != halved_ones) continue;
+            const auto axis = static_cast<size_t>(request.axes[i]);
+            joint.spec.transform.push_back({request.shape[axis], source_strides[axis], target_strides[axis]});
+            joint.spec.kernel = request.kernels[i];
+            in_joint[axis] = true;
+        }
+    }
+    const bool halves = request.source_complex != request.target_complex;
+    const auto add_batch = [&](PassStage& stage, const std::vector<bool>& transformed, const Extents& shape) {
+        const bool on_source = stage.on == PassStage::On::source, on_target = stage.on == PassStage::On::target;
+        for (size_t axis = 0; axis < shape.size(); ++axis) {
+            if (transformed[axis] || shape[axis] == 1) continue;
+            stage.spec.batch.push_back({shape[axis], on_target ? target_strides[axis] : source_strides[axis],
+                                        on_source ? source_strides[axis] : target_strides[axis]});
+        }
+        if (request.lanes > 1) {
+            stage.spec.batch.insert(stage.spec.batch.begin(),
+                                    {request.lanes, on_target ? request.target_pitch : request.source_pitch,
+                                     on_source ? request.source_pitch : request.target_pitch});
+        }
+        stage.spec.in_place = stage.on != PassStage::On::across || !request.across;
+    };
+    const auto add_joint = [&] {
+        if (joint.spec.transform.empty()) return;
+        const bool first = stages.empty() || halves;
+        joint.on = first && request.across ? PassStage::On::across : PassStage::On::target;
+        if (joint.on == PassStage::On::target) {
+            for (LoopDim& dim : joint.spec.transform) dim.in_stride = dim.out_stride;
+        }
+        add_batch(joint, in_joint, request.source_complex ? source_shape : target_shape);
+        stages.push_back(joint);
+    };
+    const auto add_real = [&](PassStage::On side) {
+        for (size_t i = 0; i < request.axes.size(); ++i) {
+            if (!is_r2r(request.kernels[i])) continue;
+            const auto axis = static_cast<size_t>(request.axes[i]);
+            PassStage stage = blank(request.kernels[i]);
+            stage.on = side == PassStage::On::target && stages.empty() && request.across ? PassStage::On::across : side;
+            const bool on_source = side == PassStage::On::source;
+            const Extents& shape = on_source ? source_shape : target_shape;
+            const index_t stride = on_source ? source_strides[axis] : target_strides[axis];
+            stage.spec.transform.push_back({shape[axis], stride, stride});
+            std::vector<bool> transformed(shape.size(), false);
+            transformed[axis] = true;
+            add_batch(stage, transformed, shape);
+            if (on_source ? request.source_complex : request.target_complex) {
+                // Real and imaginary parts are transformed alike: strides in real numbers, twice as many transforms.
+                for (auto* dims : {&stage.spec.transform, &stage.spec.batch}) {
+                    for (LoopDim& dim : *dims) dim.in_stride *= 2, dim.out_stride *= 2;
+                }
+                stage.spec.batch.push_back({2, 1, 1});
+            }
+            stages.push_back(stage);
+        }
+    };
+    if (halves && request.source_complex) {
+        add_real(PassStage::On::source);
+        add_joint();
+    } else {
+        add_joint();
+        add_real(PassStage::On::target);
+    }
+    return stages;
+}
+
+std::string PassStep::describe() const {
+    const auto place_name = [](Place place) {
+        return place == Place::input ? "input" : place == Place::scratch ? "scratch" : "output";
+    };
+    const auto side = [&](const ColumnPanels& panels) {
+        const double run = static_cast<double>(panels.panel * panels.elem_bytes);
+        return cat(panels.panels(), panels.panels() == 1 ? " panel" : " panels", " in runs of ", bytes_string(run));
+    };
+    const auto blocks = [&] {
+        if (spec_.blocks.natural) return cat(spec_.blocks.tile_columns, " columns at a time");
+        return cat("blocks of ", spec_.blocks.tile_columns, "x", spec_.blocks.tile_rows);
+    };
+    return cat(spec_.title, ": reads ", place_name(spec_.source), " (",
+               spec_.reads_blocks() ? blocks() : side(spec_.in), "), writes ", place_name(spec_.target), " (",
+               spec_.writes_blocks() ? blocks() : side(spec_.out), ")");
+}
+
+namespace {
+
+// Columns (or slabs) that are transformed in a whole sweep.
+index_t total_columns(const PassSpec& spec) {
+    switch (spec.shape) {
+        case Shape::columns_to_blocks:
+            return spec.blocks.outer * spec.blocks.columns;
+        case Shape::blocks_to_columns:
+            return spec.blocks.outer * spec.blocks.rows;
+        case Shape::chirp_in:  // and the filter's
+            return (spec.in.outer + 1) * spec.in.columns;
+        case Shape::columns:
+        case Shape::chirp_out:
+            return spec.in.outer * (spec.in.reflected ? spec.in.row_elems : spec.in.columns);
+        case Shape::slabs:
+        case Shape::chirp_rows:
+            return spec.in.outer * (spec.in.row_elems / spec.points);
+    }
+    return 0;
+}
+
+// Columns (or slabs) that engines are given: tiles are whole, with unused lanes too.
+index_t transformed_columns(const PassSpec& spec) {
+    if (!spec.tiled()) return total_columns(spec);
+    const index_t step = spec.writes_blocks()  ? spec.blocks.tile_columns
+                         : spec.reads_blocks() ? spec.blocks.tile_rows
+                                               : 0;
+    const index_t groups = spec.walked().total_groups(step, spec.lanes);
+    return spec.lanes * (spec.shape == Shape::chirp_in ? groups / spec.in.outer * (spec.in.outer + 1) : groups);
+}
+
+index_t row_runs(const PassSpec& spec) {
+    return spec.whole_section > 0 ? spec.in.outer * spec.in.rows * (spec.in.columns / spec.whole_section) : 0;
+}
+
+// What tiles take from panels or blocks, and put into them.
+index_t gathered_bytes(const PassSpec& spec, index_t columns) {
+    if (spec.reads_blocks()) return columns * spec.points * spec.source_elem_bytes();
+    if (!spec.in.mirrored) return columns * spec.in.rows * spec.in.elem_bytes;
+    // DCT-III as c2r has one input less than the half spectrum has numbers.
+    const index_t zeros = spec.chirp.length > 0 ? spec.in.outer * (spec.roots_n / 2 + 1 - spec.chirp.inputs) : 0;
+    return (columns * spec.points - zeros) * spec.in.elem_bytes;
+}
+
+index_t scattered_bytes(const PassSpec& spec, index_t columns) {
+    if (spec.writes_blocks() || spec.whole_section > 0) return columns * spec.out_points * spec.target_elem_bytes();
+    const bool once = spec.half_section > 0 || spec.out.mirrored;  // each number of a half spectrum
+    return (once ? spec.out.outer * spec.out.matrix_elems() : columns * spec.out.rows) * spec.out.elem_bytes;
+}
+
+// Of a slab that is transformed, and scaled, where it lies.
+index_t slab_bytes(const PassSpec& spec) {
+    const index_t in = spec.points * spec.source_elem_bytes(), out = spec.out_points * spec.target_elem_bytes();
+    index_t bytes = spec.scale != 1 ? 2 * out : 0;
+    for (const PassStage& stage : spec.stages)
+        bytes += (stage.on == PassStage::On::target ? out : in) + (stage.on == PassStage::On::source ? in : out);
+    return bytes;
+}
+
+// What a whole sweep reads and writes in memory, reads and writes of the disk and tiles apart.
+index_t swept_bytes(const PassSpec& spec) {
+    const index_t columns = total_columns(spec);
+    switch (spec.shape) {
+        case Shape::slabs:
+            return columns * slab_bytes(spec);
+        case Shape::chirp_rows:  // three engine calls and the twiddles, each in place, and a product of two rows
+            return columns * spec.points * spec.source_elem_bytes() * (4 * 2 + 3);
+        case Shape::chirp_in:  // the filter is not read but made
+            return gathered_bytes(spec, columns - spec.in.columns) + columns * spec.points * spec.target_elem_bytes();
+        default:
+            break;
+    }
+    const auto rows_bytes = row_runs(spec) * spec.whole_section * 2 * spec.source_elem_bytes();
+    return gathered_bytes(spec, columns) + rows_bytes * std::ssize(spec.row_stages) + scattered_bytes(spec, columns);
+}
+
+// Seconds that engines take for so many flops in these stages, by the machine's rates for such lengths: one call after
+// the other on each thread, or each call by all threads. While solvers compare, a pass has no stages yet: then one for
+// its columns stands for them.
+double engine_seconds(const PassSpec& spec, const std::vector<PassStage>& stages, double flops,
+                      const RateTable& rates) {
+    if (flops <= 0) return 0;
+    const bool together = spec.shared_slab();
+    double seconds = 0, stage_flops = 0;
+    const auto add = [&](LocalSpec local) {
+        local.threads = together ? spec.threads : 1;
+        seconds += outline_local(local, spec.engine, rates);
+        stage_flops += spec_flops(local);
+    };
+    for (const PassStage& stage : stages) add(stage.spec);
+    if (stage_flops <= 0) {
+        LocalSpec columns;
+        columns.precision = spec.precision;
+        columns.transform = {{std::max<index_t>(spec.points, 2), 1, 1}};
+        columns.batch = {{spec.lanes, columns.transform[0].n, columns.transform[0].n}};
+        add(columns);
+    }
+    return seconds / stage_flops * flops / (together ? 1 : spec.threads);
+}
+
+}  // namespace
+
+Counts PassStep::predict(int /*rank*/) const {
+    Counts counts;
+    counts.disk_read_bytes = spec_.reads_blocks() ? spec_.blocks.payload_bytes() : spec_.in.payload_bytes();
+    counts.disk_reads = spec_.reads_blocks() ? spec_.blocks.total_reads() : spec_.in.total_requests();
+    counts.disk_written_bytes = spec_.writes_blocks() ? spec_.blocks.payload_bytes() : spec_.out.payload_bytes();
+    if (spec_.stored_bytes > 0)
+        counts.disk_written_bytes = counts.disk_written_bytes / spec_.out.elem_bytes * spec_.stored_bytes;
+    counts.disk_writes = spec_.writes_blocks() ? spec_.blocks.total_writes() : spec_.out.total_requests();
+    counts.memory_bytes = swept_bytes(spec_);
+    const double column_flops = spec_.flops_each * static_cast<double>(transformed_columns(spec_));
+    const double row_flops = spec_.row_flops * static_cast<double>(row_runs(spec_));
+    counts.flops = column_flops + row_flops;
+    const auto disks = [&](Place place) { return place == Place::scratch ? spec_.scratch_disks : 1; };
+    Counts reads = counts;
+    reads.disk_writes = reads.disk_written_bytes = 0;
+    const double reading = machine_.disk_seconds(reads, disks(spec_.source), disks(spec_.target));
+    const double disk = machine_.disk_seconds(counts, disks(spec_.source), disks(spec_.target));
+    const auto disk_bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
+    const double compute = engine_seconds(spec_, spec_.stages, column_flops, machine_.engine_rates) +
+                           engine_seconds(spec_, spec_.row_stages, row_flops, machine_.engine_rates) +
+                           2 * disk_bytes / machine_.memory_bytes_per_second / spec_.threads;
+    // Panels overlap but for the first one and the last; in two slots nothing is computed while one is written.
+    const auto panels = static_cast<double>(spec_.walked().panels());
+    const auto overlap = [&](double io) { return std::max(io, compute) + std::min(io, compute) / panels; };
+    counts.seconds = spec_.in_place && spec_.in_place_slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
+    return counts;
+}
+
+}  // namespace spanfft

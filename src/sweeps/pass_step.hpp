@@ -1,0 +1,151 @@
+// Pass: one sweep of a disk. Reads panels, transforms, writes panels, all three at the same time.
+//
+// Method: a PassSpec is a value that says which panels are read and written (disk/panels.hpp) and what happens to
+// each in between. Four shapes cover all sweeps so far:
+//   columns_to_blocks  first pass of a long 1-D transform: strided columns -> transform, twiddle -> blocks of scratch
+//   blocks_to_columns  its second pass: blocks -> transform -> strided columns, in natural order
+//   columns            a group of axes with something faster behind it: strided columns -> transform -> the same; or
+//   one
+//                      of many passes of a long 1-D transform, which writes them in another order
+//   slabs              a group of axes up to the last one: contiguous slabs -> transform -> slabs
+//   chirp_in, chirp_rows, chirp_out  the three of a convolution with a chirp (steps/chirp.hpp,
+//   solvers/chirp_passes.cpp)
+// Panels lie in the executor's work0, which all passes of a plan share; tiles, tables and engines are the task's.
+// Invariant: predict() is computed from the geometry alone; counted() comes from the Stores and the loops themselves.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/threads.hpp"
+#include "disk/panels.hpp"
+#include "disk/pipeline.hpp"
+#include "engine/engine.hpp"
+#include "plan/machine.hpp"
+#include "plan/step.hpp"
+#include "steps/chirp.hpp"
+
+namespace spanfft {
+
+enum class Place : int { input, scratch, output, array };  // array: a chunked one (staging.hpp)
+
+// One engine call on a tile or slab: from the source side to the target side, or in place on one of them.
+struct PassStage {
+    enum class On { source, across, target };
+    LocalSpec spec;  // batch: what is done in one call; pointers are to the first element of tile or slab
+    On on = On::target;
+};
+
+struct PassSpec {
+    enum class Shape { columns_to_blocks, blocks_to_columns, columns, slabs, chirp_in, chirp_rows, chirp_out };
+    Shape shape = Shape::slabs;
+    Place source = Place::input, target = Place::output;
+    Precision precision = Precision::dbl;
+    bool source_complex = true, target_complex = true;
+    bool backward = false;
+    long double scale = 1;
+    int threads = 1;
+    int scratch_disks = 1;  // that scratch is striped over
+    std::string engine;
+    std::string title;  // what is transformed, for describe()
+
+    ColumnPanels in, out;   // slabs: rows == 1, panel = elements of the slabs of a panel
+    BlockGrid blocks;       // the scratch side of the first two shapes
+    bool in_place = false;  // columns: read, transformed and written in the same slot
+    // Of these: with 3 a panel is read, one transformed and one written; with 2, which can be half as wide again, the
+    // panel before is written first.
+    index_t in_place_slots = 3;
+    // columns, > 0: panels are whole sections of so many columns; a section is written as out_points x columns, one
+    // after the other, so a panel is one long run.
+    index_t whole_section = 0;
+    // columns, > 0: of every so many columns of a half spectrum the first half and one are transformed, and panels hold
+    // with these sections those that mirror them (reflected): what is written is whole again.
+    index_t half_section = 0;
+    // columns, with whole_section: each run of a section's columns is transformed itself first, where it was read.
+    std::vector<PassStage> row_stages;
+
+    index_t stored_bytes = 0;  // of an output element in the file, where it is not stored as computed; else 0
+
+    index_t points = 1;      // of a column, or elements of a slab, as read
+    index_t out_points = 1;  // as written
+    index_t roots_n = 0;     // the length n whose roots the twiddles are; n1*n2
+    // Sections of the columns that are twiddled alike, and of those indices `kept` of every `whole` that are stored.
+    index_t twiddle_section = 1, kept = 1, whole = 1;
+    index_t source_scratch_bytes = 0, target_scratch_bytes = 0;  // where in scratch the array begins
+    index_t lanes = 1;                                           // columns a tile; slabs a call
+    std::vector<PassStage> stages;                               // on `lanes` columns or slabs
+    std::vector<PassStage> last_stages;  // slabs: on one slab, when lanes > 1; chirp_rows: the way back; else empty
+    double flops_each = 0;               // of a column or slab
+    double row_flops = 0;                // of a run of row_stages
+    Chirp chirp;  // of the chirp_ shapes, and of the first two for DCT and DST, which are sums of N = n1*n2 roots
+
+    bool reads_blocks() const { return shape == Shape::blocks_to_columns; }
+    bool writes_blocks() const { return shape == Shape::columns_to_blocks; }
+    bool tiled() const { return shape != Shape::slabs && shape != Shape::chirp_rows; }
+    const ColumnPanels& walked() const { return reads_blocks() ? out : in; }  // whose panels are the compute steps
+    index_t source_elem_bytes() const { return static_cast<index_t>(ElemType{precision, source_complex}.bytes()); }
+    index_t target_elem_bytes() const { return static_cast<index_t>(ElemType{precision, target_complex}.bytes()); }
+    index_t tile_steps() const;  // compute steps a panel
+    // For reading, transforming and writing at the same time; where all is one panel, more would never be touched, but
+    // registered.
+    index_t read_slots() const;
+    index_t write_slots() const;
+    index_t read_slot_bytes() const;
+    index_t write_slot_bytes() const;
+    index_t panel_bytes() const;                   // of work0
+    index_t own_bytes() const;                     // tiles and tables
+    index_t twiddle_bytes() const;                 // the factors of a column, for each thread
+    bool shared_slab() const;                      // one slab at a time, by all threads
+    index_t twiddle_index(index_t column) const {  // r of the twiddles W^(rk) behind a column
+        const index_t r = column / twiddle_section;
+        return r / kept * whole + r % kept;
+    }
+    index_t source_pitch() const;  // tile column pitch in elements
+    index_t target_pitch() const;
+};
+
+constexpr int kPassIoThreads = 16;  // for reads, and as many for writes
+
+class PassStep : public Step {
+  public:
+    PassStep(PassSpec spec, Machine machine) : spec_(std::move(spec)), machine_(std::move(machine)) {}
+    const char* type() const override { return "Pass"; }
+    std::string describe() const override;
+    Counts predict(int rank) const override;
+    index_t own_memory_bytes(int) const override { return spec_.own_bytes(); }
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override;
+    const PassSpec& spec() const { return spec_; }
+
+  private:
+    PassSpec spec_;
+    Machine machine_;
+};
+
+// The engine calls that transform `axes` (their positions in `shape`, rising, with their kinds) of `lanes` arrays of
+// that shape. shape is in real space; a c2r or r2c axis, if any, is among axes. Pitches are from array to array.
+struct StageRequest {
+    Extents shape;
+    std::vector<int> axes;
+    std::vector<Kernel> kernels;  // one for each axis, as the engine knows them
+    Precision precision = Precision::dbl;
+    bool source_complex = true, target_complex = true;
+    index_t lanes = 1, source_pitch = 0, target_pitch = 0;
+    bool across = true;  // source and target differ
+    int threads = 1;
+};
+std::vector<PassStage> make_stages(const StageRequest& request);
+
+// What the tasks of one executor share: compute threads and I/O threads. Made by the first pass that is bound.
+class PassTeam {
+  public:
+    PassTeam(int threads, const IoChoice& io) : compute(threads), pipeline(kPassIoThreads, io) {}
+    ThreadTeam compute;
+    Pipeline pipeline;
+};
+Result<std::shared_ptr<PassTeam>> make_pass_team(int threads, const std::string& io);
+std::string describe_io(const PassTeam& team);  // who did the reads and writes so far; "" before the first
+// What passes would do on this machine, asked for `io` (Problem::io).
+Result<std::string> describe_machine_io(const std::string& io);
+
+}  // namespace spanfft

@@ -1,0 +1,465 @@
+// Running a sweep of a disk: panels are read, their columns transformed by a team of threads, and written, all at the
+// same time (disk/pipeline.hpp). What is gathered from where: pass_tiles.hpp; what a sweep is: pass_step.hpp.
+// Invariant: everything is allocated when the task is made; a compute thread touches its own lane's tiles only.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "core/threads.hpp"
+#include "disk/pipeline.hpp"
+#include "steps/pass_kernels.hpp"
+#include "sweeps/pass_run.hpp"
+#include "sweeps/pass_step.hpp"
+#include "sweeps/pass_tiles.hpp"
+#include "sweeps/sweep_hooks.hpp"
+
+namespace spanfft {
+
+namespace {
+
+using Shape = PassSpec::Shape;
+
+template <class T>
+class PassTask : public Task {
+  public:
+    PassTask(const PassSpec& spec, std::shared_ptr<PassTeam> team) : spec_(spec), team_(std::move(team)) {}
+    Status prepare(Binding& binding, const RateTable& rates);
+    Status run(RunContext& context) override;
+    Counts counted() const override { return counts_; }
+
+  private:
+    using C = Pair<T>;
+    struct Lane {  // what one compute thread owns
+        void* source_tile = nullptr;
+        void* target_tile = nullptr;
+        C* twiddles = nullptr;
+        std::vector<std::unique_ptr<CountedFft>> stages, last_stages, row_stages;
+        index_t moved_bytes = 0;  // through memory, by its loops, in all runs
+    };
+
+    Status plan_stages(const std::vector<PassStage>& stages, std::vector<std::unique_ptr<CountedFft>>& ffts,
+                       Binding& binding, const RateTable& rates);
+    void execute(const std::vector<PassStage>& stages, const std::vector<std::unique_ptr<CountedFft>>& ffts,
+                 void* source, void* target) const;
+    Counts done() const;  // of flops and memory, in all runs
+    char* read_slot(index_t slot) const { return base_ + slot * spec_.read_slot_bytes(); }
+    char* write_slot(index_t slot) const {
+        if (spec_.in_place) return read_slot(slot);
+        return base_ + spec_.read_slots() * spec_.read_slot_bytes() + slot * spec_.write_slot_bytes();
+    }
+    void describe_pipeline(PipelineSpec& pipeline, RunContext& context);
+    PassWhere locate(index_t step, index_t read, index_t write) const;
+    Status compute(index_t step, index_t read, index_t write);
+    void compute_columns(const PassWhere& where, Lane& lane, index_t first, index_t count);
+    index_t gather(const PassWhere& where, Lane& lane, index_t first, index_t count) const;
+    index_t scatter(const PassWhere& where, Lane& lane, index_t first, index_t count) const;
+    void transform_rows(const PassWhere& where);
+    void compute_slabs(const PassWhere& where);
+    void compute_chirp_in(const PassWhere& where, Lane& lane, index_t first, index_t count);
+    void compute_chirp_rows(const PassWhere& where);
+    void compute_chirp_out(const PassWhere& where, Lane& lane, index_t first, index_t count);
+
+    const PassSpec spec_;
+    std::shared_ptr<PassTeam> team_;
+    std::vector<Lane> lanes_;
+    Buffer tile_memory_;
+    PassTiles<T> tiles_{spec_};
+    char* base_ = nullptr;  // work0, during a run
+    Counts counts_;
+};
+
+template <class T>
+Status PassTask<T>::plan_stages(const std::vector<PassStage>& stages, std::vector<std::unique_ptr<CountedFft>>& ffts,
+                                Binding& binding, const RateTable& rates) {
+    for (const PassStage& stage : stages) {
+        SPANFFT_ASSIGN(EngineChoice choice, plan_local(stage.spec, spec_.engine, rates));
+        binding.engine_ran(choice.engine);
+        ffts.push_back(std::move(choice.fft));
+    }
+    return {};
+}
+
+template <class T>
+Status PassTask<T>::prepare(Binding& binding, const RateTable& rates) {
+    const index_t lanes = spec_.shared_slab() ? 1 : team_->compute.size();
+    const index_t source_bytes = round_up(spec_.lanes * spec_.source_pitch() * spec_.source_elem_bytes(), 4096);
+    const index_t target_bytes = spec_.source_complex == spec_.target_complex
+                                     ? 0
+                                     : round_up(spec_.lanes * spec_.target_pitch() * spec_.target_elem_bytes(), 4096);
+    const index_t tile_bytes = spec_.tiled() ? source_bytes + target_bytes : 0;
+    const index_t lane_bytes = tile_bytes + spec_.twiddle_bytes();
+    SPANFFT_ASSIGN(tile_memory_, Buffer::allocate(static_cast<size_t>(lanes * lane_bytes)));
+    if (spec_.roots_n > 0) {
+        SPANFFT_ASSIGN(tiles_.roots, RootTable::make(spec_.roots_n));
+    }
+    if (spec_.chirp.length > 0) {
+        SPANFFT_ASSIGN(tiles_.chirp_roots, RootTable::make(spec_.chirp.order()));
+    }
+    lanes_.resize(static_cast<size_t>(lanes));
+    char* next = tile_memory_.as<char>();
+    // Columns of a tile that a narrow last panel leaves unused are transformed too: they must hold numbers.
+    if (next) std::memset(next, 0, tile_memory_.bytes());
+    for (Lane& lane : lanes_) {
+        SPANFFT_TRY(plan_stages(spec_.stages, lane.stages, binding, rates));
+        SPANFFT_TRY(plan_stages(spec_.last_stages, lane.last_stages, binding, rates));
+        SPANFFT_TRY(plan_stages(spec_.row_stages, lane.row_stages, binding, rates));
+        lane.source_tile = next;
+        lane.target_tile = target_bytes > 0 ? next + source_bytes : next;
+        lane.twiddles = reinterpret_cast<C*>(next + tile_bytes);
+        next += lane_bytes;
+    }
+    return team_->pipeline.started();
+}
+
+template <class T>
+void PassTask<T>::execute(const std::vector<PassStage>& stages, const std::vector<std::unique_ptr<CountedFft>>& ffts,
+                          void* source, void* target) const {
+    for (size_t i = 0; i < stages.size(); ++i) {
+        const void* from = stages[i].on == PassStage::On::target ? target : source;
+        void* to = stages[i].on == PassStage::On::source ? source : target;
+        ffts[i]->execute(from, to);
+    }
+}
+
+template <class T>
+PassWhere PassTask<T>::locate(index_t step, index_t read, index_t write) const {
+    PassWhere where;
+    where.panel = step / spec_.tile_steps();
+    where.read = read_slot(read);
+    where.write = write_slot(write);
+    const index_t tile_step = step % spec_.tile_steps();
+    const ColumnPanels& panels = spec_.walked();
+    where.matrix = where.panel / panels.panels_per_matrix();
+    const index_t in_matrix = where.panel % panels.panels_per_matrix();
+    where.tile = in_matrix * spec_.tile_steps() + tile_step;
+    index_t width = panels.panel;
+    if (spec_.writes_blocks()) width = spec_.blocks.tile_columns;
+    if (spec_.reads_blocks()) width = spec_.blocks.tile_rows;
+    const index_t begin = panels.first_column(where.panel), end = begin + panels.group(where.panel, 0).width;
+    where.first = begin + tile_step * width;
+    where.count = std::clamp<index_t>(end - where.first, 0, width);
+    if (panels.reflected) where.count += panels.group(where.panel, 1).width;
+    if (spec_.writes_blocks()) where.tile = spec_.blocks.tile_at(where.first);
+    return where;
+}
+
+template <class T>
+Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
+    const PassWhere where = locate(step, read, write);
+    if (where.count == 0) return {};  // the last panel of a matrix may have fewer tiles
+    if (!spec_.tiled()) {
+        if (spec_.shape == Shape::chirp_rows)
+            compute_chirp_rows(where);
+        else
+            compute_slabs(where);
+        return {};
+    }
+    if (!spec_.row_stages.empty()) transform_rows(where);
+    std::atomic<index_t> next{0};
+    const auto job = [&](int member) {
+        for (index_t i = next.fetch_add(spec_.lanes); i < where.count; i = next.fetch_add(spec_.lanes)) {
+            compute_columns(where, lanes_[static_cast<size_t>(member)], where.first + i,
+                            std::min(spec_.lanes, where.count - i));
+        }
+    };
+    team_->compute.run(job);
+    return {};
+}
+
+template <class T>
+void PassTask<T>::compute_columns(const PassWhere& where, Lane& lane, index_t first, index_t count) {
+    if (spec_.shape == Shape::chirp_in) return compute_chirp_in(where, lane, first, count);
+    if (spec_.shape == Shape::chirp_out) return compute_chirp_out(where, lane, first, count);
+    lane.moved_bytes += gather(where, lane, first, count);
+    execute(spec_.stages, lane.stages, lane.source_tile, lane.target_tile);
+    if (spec_.shape == Shape::columns && spec_.roots_n > 0) {
+        for (index_t j = 0, made = -1; j < count; ++j) {  // a section has one set of twiddles
+            const index_t r = spec_.twiddle_index(first + j);
+            if (r != made) make_twiddles(tiles_.roots, r, spec_.out_points, spec_.backward, 1, lane.twiddles);
+            made = r;
+            twiddle_rows_in_place(lane.twiddles, 0, spec_.out_points,
+                                  static_cast<C*>(lane.target_tile) + j * spec_.target_pitch());
+        }
+    }
+    lane.moved_bytes += scatter(where, lane, first, count);
+}
+
+// From the panel into the lane's tile, and back, in the way that the sweep is for; the bytes that the panel gave or
+// got.
+template <class T>
+index_t PassTask<T>::gather(const PassWhere& where, Lane& lane, index_t first, index_t count) const {
+    const bool sums = spec_.chirp.length > 0;  // a real kind as a Fourier transform
+    if (!spec_.source_complex) {
+        T* const tile = static_cast<T*>(lane.source_tile);
+        return sums ? tiles_.gather_padded(where, first, count, tile) : tiles_.gather(where, first, count, tile);
+    }
+    C* const tile = static_cast<C*>(lane.source_tile);
+    if (spec_.reads_blocks()) return tiles_.gather(where, first, count, tile);
+    if (spec_.in.mirrored) return tiles_.gather_half_spectrum(where, first, count, tile);
+    if (sums) return tiles_.gather_inputs(where, first, count, tile);
+    return tiles_.gather(where, first, count, tile);
+}
+
+template <class T>
+index_t PassTask<T>::scatter(const PassWhere& where, Lane& lane, index_t first, index_t count) const {
+    C* const tile = static_cast<C*>(lane.target_tile);
+    if (spec_.writes_blocks()) return tiles_.scatter_blocks(where, first, count, tile, lane.twiddles);
+    if (!spec_.target_complex) return tiles_.scatter(where, first, count, static_cast<T*>(lane.target_tile));
+    if (spec_.half_section > 0) return tiles_.scatter_reflected(where, first, count, tile);
+    if (spec_.whole_section > 0) return tiles_.scatter_sections(where, first, count, tile);
+    if (spec_.out.mirrored) return tiles_.scatter_half_spectrum(where, first, count, tile);
+    if (spec_.chirp.length > 0) return tiles_.scatter_outputs(where, first, count, tile);
+    return tiles_.scatter(where, first, count, tile);
+}
+
+// The runs of a section's columns, each where it was read.
+template <class T>
+void PassTask<T>::transform_rows(const PassWhere& where) {
+    const RowMap rows = spec_.in.map(where.panel, 0, tiles_.in_offset, where.read);
+    const index_t sections = where.count / spec_.whole_section, runs = spec_.in.rows * sections;
+    const index_t run_bytes = spec_.whole_section * spec_.source_elem_bytes();
+    std::atomic<index_t> next{0};
+    const auto job = [&](int member) {
+        for (index_t i = next.fetch_add(1); i < runs; i = next.fetch_add(1)) {
+            char* const run = rows.row(i / sections) + i % sections * run_bytes;
+            execute(spec_.row_stages, lanes_[static_cast<size_t>(member)].row_stages, run, run);
+        }
+    };
+    team_->compute.run(job);
+}
+
+template <class T>
+void PassTask<T>::compute_slabs(const PassWhere& where) {
+    const index_t slabs = where.count / spec_.points, calls = ceil_div(slabs, spec_.lanes);
+    const index_t in_bytes = spec_.points * spec_.source_elem_bytes();
+    const index_t out_bytes = spec_.out_points * spec_.target_elem_bytes();
+    char* source = spec_.in.map(where.panel, 0, tiles_.in_offset, where.read).row(0);
+    char* target = spec_.out.map(where.panel, 0, tiles_.out_offset, where.write).row(0);
+    std::atomic<index_t> next{0};
+    const auto scaled = [&](char* slab, index_t bytes) -> index_t {
+        if (spec_.scale == 1) return 0;
+        T* reals = reinterpret_cast<T*>(slab);
+        const T scale = static_cast<T>(spec_.scale);
+        index_t i = 0;
+        for (; i < bytes / static_cast<index_t>(sizeof(T)); ++i) reals[i] *= scale;
+        return 2 * i * static_cast<index_t>(sizeof(T));
+    };
+    const auto job = [&](int member) {
+        Lane& lane = lanes_[static_cast<size_t>(member)];
+        for (index_t call = next.fetch_add(1); call < calls; call = next.fetch_add(1)) {
+            const index_t first = call * spec_.lanes, count = std::min(spec_.lanes, slabs - first);
+            if (count == spec_.lanes) {
+                execute(spec_.stages, lane.stages, source + first * in_bytes, target + first * out_bytes);
+            } else {
+                for (index_t i = first; i < slabs; ++i) {
+                    execute(spec_.last_stages, lane.last_stages, source + i * in_bytes, target + i * out_bytes);
+                }
+            }
+            lane.moved_bytes += scaled(target + first * out_bytes, count * out_bytes);
+        }
+    };
+    if (spec_.shared_slab()) {
+        job(0);  // the engine shares the work out itself
+    } else {
+        team_->compute.run(job);
+    }
+}
+
+// Columns of the input times the chirp, padded with zeros, transformed and twiddled; of the first array those of the
+// filter besides. A row of the padded array is in.row_elems elements.
+template <class T>
+void PassTask<T>::compute_chirp_in(const PassWhere& where, Lane& lane, index_t first, index_t count) {
+    C* const tile = static_cast<C*>(lane.source_tile);
+    const index_t pitch = spec_.source_pitch(), step = spec_.in.row_elems, m = spec_.roots_n;
+    const auto put = [&](int which) {
+        execute(spec_.stages, lane.stages, tile, tile);
+        const RowMap rows = spec_.out.map(where.panel, which, tiles_.out_offset, where.write);
+        const index_t at = first - spec_.walked().first_column(where.panel);
+        for (index_t j = 0; j < count; ++j) {
+            make_twiddles(tiles_.roots, first + j, spec_.points, false, 1, lane.twiddles);
+            twiddle_rows_in_place(lane.twiddles, 0, spec_.points, tile + j * pitch);
+        }
+        for (index_t r = 0; r < spec_.points; ++r) {
+            lane.moved_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<C*>(rows.row(r)) + at);
+        }
+    };
+    lane.moved_bytes += tiles_.gather_inputs(where, first, count, tile);
+    put(0);
+    if (where.matrix > 0) return;
+    for (index_t j = 0; j < count; ++j) {
+        chirp_filter(spec_.chirp, tiles_.chirp_roots, m, spec_.scale, first + j, step, spec_.points, tile + j * pitch);
+    }
+    put(1);
+}
+
+// Rows of the array and of the filter: both transformed, multiplied, transformed back and untwiddled.
+template <class T>
+void PassTask<T>::compute_chirp_rows(const PassWhere& where) {
+    const index_t points = spec_.points, slabs = where.count / points, row = where.first / points;
+    C* const data = reinterpret_cast<C*>(spec_.in.map(where.panel, 0, tiles_.in_offset, where.read).row(0));
+    C* const filter = reinterpret_cast<C*>(spec_.in.map(where.panel, 1, tiles_.in_offset, where.read).row(0));
+    C* const target = reinterpret_cast<C*>(spec_.out.map(where.panel, 0, tiles_.out_offset, where.write).row(0));
+    std::atomic<index_t> next{0};
+    const std::function<void(int)> job = [&](int member) {
+        Lane& lane = lanes_[static_cast<size_t>(member)];
+        for (index_t i = next.fetch_add(1); i < slabs; i = next.fetch_add(1)) {
+            C *const x = data + i * points, *const b = filter + i * points, *const y = target + i * points;
+            execute(spec_.stages, lane.stages, x, x);
+            execute(spec_.stages, lane.stages, b, b);
+            lane.moved_bytes += multiply_rows(x, b, points, y);
+            execute(spec_.last_stages, lane.last_stages, y, y);
+            make_twiddles(tiles_.roots, row + i, points, true, 1, lane.twiddles);
+            lane.moved_bytes += twiddle_rows_in_place(lane.twiddles, 0, points, y);
+        }
+    };
+    team_->compute.run(job);
+}
+
+// Columns of the convolution, transformed back, times the chirp.
+template <class T>
+void PassTask<T>::compute_chirp_out(const PassWhere& where, Lane& lane, index_t first, index_t count) {
+    C* const tile = static_cast<C*>(lane.source_tile);
+    lane.moved_bytes += tiles_.gather(where, first, count, tile);
+    execute(spec_.stages, lane.stages, tile, tile);
+    lane.moved_bytes += tiles_.scatter_outputs(where, first, count, tile);
+}
+
+template <class T>
+void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context) {
+    const index_t tiles = spec_.tile_steps();
+    const ColumnPanels& panels = spec_.walked();
+    pipeline.steps = panels.panels() * tiles;
+    pipeline.steps_per_read = spec_.reads_blocks() ? 1 : tiles;
+    pipeline.steps_per_write = spec_.writes_blocks() ? 1 : tiles;
+    pipeline.read_slots = spec_.read_slots();
+    pipeline.write_slots = spec_.write_slots();
+    pipeline.in_place = spec_.in_place;
+    const auto store = [&](Place place) {
+        return place == Place::input     ? context.input_store
+               : place == Place::scratch ? context.scratch_store
+                                         : context.output_store;
+    };
+    const auto offset = [&](Place place, index_t in_scratch) {
+        return place == Place::input     ? context.input_offset_bytes
+               : place == Place::scratch ? in_scratch
+                                         : context.output_offset_bytes;
+    };
+    pipeline.source = store(spec_.source);
+    pipeline.target = spec_.target == Place::output ? context.written_store() : store(spec_.target);
+    tiles_.in_offset = offset(spec_.source, spec_.source_scratch_bytes);
+    tiles_.out_offset = spec_.target == Place::output ? context.written_offset_bytes()
+                                                      : offset(spec_.target, spec_.target_scratch_bytes);
+    if (spec_.reads_blocks()) {
+        pipeline.read_count = [this](index_t step) {
+            return locate(step, 0, 0).count > 0 ? spec_.blocks.column_tiles() : 0;
+        };
+        pipeline.read_run = [this](index_t step, index_t slot, index_t i) {
+            const PassWhere where = locate(step, slot, 0);
+            return spec_.blocks.read_run(where.matrix, where.tile, i, where.read);
+        };
+    } else {
+        pipeline.read_count = [this](index_t panel) { return spec_.in.requests(panel); };
+        pipeline.read_run = [this](index_t panel, index_t slot, index_t i) {
+            return spec_.in.run(panel, i, tiles_.in_offset, read_slot(slot));
+        };
+    }
+    if (spec_.writes_blocks()) {
+        pipeline.write_count = [this](index_t step) {
+            const PassWhere where = locate(step, 0, 0);
+            return where.count > 0 ? spec_.blocks.write_requests(where.tile) : 0;
+        };
+        pipeline.write_run = [this](index_t step, index_t slot, index_t i) {
+            const PassWhere where = locate(step, 0, slot);
+            return spec_.blocks.write_run(where.matrix, where.tile, i, tiles_.out_offset, where.write);
+        };
+    } else {
+        pipeline.write_count = [this](index_t panel) { return spec_.out.requests(panel); };
+        pipeline.write_run = [this](index_t panel, index_t slot, index_t i) {
+            const index_t in_memory = spec_.in_place ? tiles_.in_offset : tiles_.out_offset;
+            Run run = spec_.out.run(panel, i, tiles_.out_offset, in_memory, write_slot(slot));
+            run.slack = false;  // other panels' columns are next to it
+            return run;
+        };
+    }
+    pipeline.compute = [this](index_t step, index_t read, index_t write) { return compute(step, read, write); };
+}
+
+template <class T>
+Status PassTask<T>::run(RunContext& context) {
+    counts_ = Counts();
+    base_ = static_cast<char*>(context.at(Slot::work0));
+    PipelineSpec pipeline;
+    describe_pipeline(pipeline, context);
+    const PassSweep* const sweep = context.sweep;
+    if (sweep) {
+        if (sweep->done()) return {};
+        pipeline.source = sweep->source;
+        pipeline.target = sweep->target;
+        sum_up(pipeline, *sweep, spec_.tile_steps(), team_->compute);
+        log_panels(pipeline, *sweep, spec_.tile_steps());
+        pipeline.first_step = sweep->logged.first_panel * spec_.tile_steps();
+    }
+    pipeline.trace = context.trace;
+    pipeline.memory = base_;
+    pipeline.memory_bytes = spec_.panel_bytes();
+    if (!base_ || !pipeline.source || !pipeline.target) {
+        return error(Code::internal, "a disk pass was run without its stores or its work space");
+    }
+    if (context.progress) {
+        pipeline.progress = [&context](index_t bytes) { return context.advance(bytes); };
+    }
+    const StoreCounter moved(*pipeline.source, *pipeline.target);
+    const Counts before = done();
+    const Status status = run_logged(sweep, [&] { return team_->pipeline.run(pipeline); });
+    const Counts after = done();
+    counts_ = moved.counted();
+    counts_.memory_bytes = after.memory_bytes - before.memory_bytes;
+    counts_.flops = after.flops - before.flops;
+    return status;
+}
+
+// What engines did in a tile is flops; what they did where a panel lies went through memory too.
+template <class T>
+Counts PassTask<T>::done() const {
+    Counts counts;
+    const auto add = [&](const std::vector<std::unique_ptr<CountedFft>>& ffts, bool in_tile) {
+        for (const auto& fft : ffts) {
+            const LocalWork work = fft->done();
+            counts.flops += work.flops;
+            if (!in_tile) counts.memory_bytes += work.memory_bytes;
+        }
+    };
+    for (const Lane& lane : lanes_) {
+        add(lane.stages, spec_.tiled());
+        add(lane.last_stages, spec_.tiled());
+        add(lane.row_stages, false);
+        counts.memory_bytes += lane.moved_bytes;
+    }
+    return counts;
+}
+
+template <class T>
+Result<std::unique_ptr<Task>> make_task(const PassSpec& spec, const Machine& machine, Binding& binding) {
+    auto task = std::make_unique<PassTask<T>>(spec, binding.pass_team);
+    SPANFFT_TRY(task->prepare(binding, machine.engine_rates));
+    return std::unique_ptr<Task>(std::move(task));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Task>> PassStep::bind(Binding& binding) const {
+    if (!binding.pass_team) {
+        SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
+    }
+    switch (spec_.precision) {
+        case Precision::single:
+            return make_task<float>(spec_, machine_, binding);
+        case Precision::dbl:
+            return make_task<double>(spec_, machine_, binding);
+        case Precision::extended:
+            return make_task<long double>(spec_, machine_, binding);
+    }
+    return error(Code::internal, "unknown precision");
+}
+
+}  // namespace spanfft

@@ -1,0 +1,298 @@
+// Between panels or blocks and tiles; see pass_tiles.hpp.
+#include "sweeps/pass_tiles.hpp"
+
+#include "steps/pass_kernels.hpp"
+
+namespace spanfft {
+
+// Columns first, first+1, ... (count of them) of the matrix, from panel or blocks into the columns of a tile.
+template <class T>
+template <class E>
+index_t PassTiles<T>::gather(const PassWhere& where, index_t first, index_t count, E* tile) const {
+    const index_t pitch = spec_.source_pitch();
+    index_t read_bytes = 0;
+    if (spec_.reads_blocks()) {
+        const BlockGrid& blocks = spec_.blocks;
+        const index_t height = blocks.rows_in(where.tile), row = first - where.first;
+        for (index_t t = 0, point = 0; t < blocks.column_tiles(); ++t) {
+            const auto* block = static_cast<const E*>(blocks.read_run(where.matrix, where.tile, t, where.read).data);
+            for (index_t c = 0; c < blocks.columns_in(t); ++c, ++point) {
+                read_bytes += into_tile(block + c * height + row, count, tile, pitch, point);
+            }
+        }
+        return read_bytes;
+    }
+    for (Lot lot; lot.from + lot.count < count;) {
+        lot = lot_of(where, first, lot.from + lot.count, count);
+        const RowMap rows = spec_.in.map(where.panel, lot.which, in_offset, where.read);
+        for (index_t r = 0; r < spec_.in.rows; ++r) {
+            read_bytes += into_tile(reinterpret_cast<const E*>(rows.row(r)) + lot.at, lot.count,
+                                    tile + lot.from * pitch, pitch, r);
+        }
+    }
+    return read_bytes;
+}
+
+template <class T>
+typename PassTiles<T>::Lot PassTiles<T>::lot_of(const PassWhere& where, index_t first, index_t from,
+                                                index_t count) const {
+    const index_t at = first + from - spec_.in.first_column(where.panel), left = count - from;
+    if (!spec_.in.reflected) return {0, at, from, left};
+    const index_t own = spec_.in.group(where.panel, 0).width;
+    if (at >= own) return {1, at - own, from, left};
+    return {0, at, from, std::min(left, own - at)};
+}
+
+// What is stored of a real kind's input as the half spectrum whose c2r is that kind: x e(ak/D); the rest is 0, and not
+// added to what was `read`. Real data in the first place, so weights of 2 are the conjugate halves.
+template <class T>
+Pair<T> PassTiles<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column,
+                                        index_t& read) const {
+    if (k >= spec_.chirp.inputs) return {0, 0};
+    ++read;
+    const T x = reinterpret_cast<const T*>(rows.row(row))[column];
+    const Pair<long double> root = linear_root(spec_.chirp, chirp_roots, spec_.chirp.a, 0, k);
+    return {x * static_cast<T>(root.re), x * static_cast<T>(root.im)};
+}
+
+// Column k1 of X[k1 + n1*k2], k2 = 0..n2-1, from the half that is stored: k = k1 + n1*k2 > n/2 is conj(X[n-k]), and
+// n-k = (n1-k1) + n1*(n2-1-k2), or n1*(n2-k2) in column 0. Worked: n = 12 = 4*3, column 1 is X1, X5, conj(X3).
+template <class T>
+index_t PassTiles<T>::gather_half_spectrum(const PassWhere& where, index_t first, index_t count, C* tile) const {
+    const index_t row_elems = spec_.in.row_elems, n2 = spec_.points, half = spec_.roots_n / 2;
+    const bool sums = spec_.chirp.length > 0;
+    const RowMap rows = spec_.in.map(where.panel, 0, in_offset, where.read);
+    const RowMap mirror_rows = spec_.in.map(where.panel, 1, in_offset, where.read);
+    const index_t at = spec_.in.group(where.panel, 0).first, mirror_at = spec_.in.group(where.panel, 1).first;
+    index_t read = 0;
+    for (index_t k2 = 0; k2 < n2; ++k2) {
+        for (index_t j = 0; j < count; ++j) {
+            const index_t k1 = at + first + j - spec_.in.first_column(where.panel);
+            C& to = tile[j * spec_.source_pitch() + k2];
+            const index_t k = k1 + row_elems * k2;
+            if (k <= half) {
+                to = sums ? spectrum_of_input(k, rows, k2, k1 - at, read)
+                          : reinterpret_cast<const C*>(rows.row(k2))[k1 - at];
+                continue;
+            }
+            const bool own = k1 == 0 || (2 * k1 == row_elems && !spec_.in.mirrors_all);
+            const RowMap& map = own ? rows : mirror_rows;
+            const index_t row = k1 == 0 ? n2 - k2 : n2 - 1 - k2;
+            const index_t column = k1 == 0 ? 0 : own ? k1 - at : row_elems - k1 - mirror_at;
+            const C from = sums ? spectrum_of_input(row_elems * n2 - k, map, row, column, read)
+                                : reinterpret_cast<const C*>(map.row(row))[column];
+            to = {from.re, -from.im};
+        }
+        if (!sums) read += count;
+    }
+    return read * spec_.in.elem_bytes;
+}
+
+// Columns of the input times its factors, with zeros behind it.
+template <class T>
+index_t PassTiles<T>::gather_inputs(const PassWhere& where, index_t first, index_t count, C* tile) const {
+    const index_t pitch = spec_.source_pitch();
+    index_t read_bytes = 0;
+    if (spec_.in.elem_bytes == static_cast<index_t>(sizeof(C))) {
+        read_bytes = gather(where, first, count, tile);
+    } else {
+        const RowMap rows = spec_.in.map(where.panel, 0, in_offset, where.read);
+        const index_t at = first - spec_.in.first_column(where.panel);
+        for (index_t r = 0; r < spec_.in.rows; ++r) {
+            const T* reals = reinterpret_cast<const T*>(rows.row(r)) + at;
+            for (index_t j = 0; j < count; ++j) tile[j * pitch + r] = {reals[j], 0};
+            read_bytes += count * static_cast<index_t>(sizeof(T));
+        }
+    }
+    for (index_t j = 0; j < count; ++j)
+        chirp_inputs(spec_.chirp, chirp_roots, first + j, spec_.in.row_elems, spec_.points, tile + j * pitch);
+    return read_bytes;
+}
+
+// The same where the factors are weights alone and the tile is real.
+template <class T>
+index_t PassTiles<T>::gather_padded(const PassWhere& where, index_t first, index_t count, T* tile) const {
+    const index_t read_bytes = gather(where, first, count, tile);
+    const Chirp& chirp = spec_.chirp;
+    for (index_t j = 0; j < count; ++j) {
+        T* const column = tile + j * spec_.source_pitch();
+        for (index_t r = 0, i = first + j; r < spec_.points; ++r, i += spec_.in.row_elems) {
+            if (i >= chirp.inputs)
+                column[r] = 0;
+            else
+                column[r] *= static_cast<T>(chirp.weight_of(i));
+        }
+    }
+    return read_bytes;
+}
+
+template <class T>
+template <class E>
+void PassTiles<T>::scale_tile(index_t count, E* tile) const {
+    if (spec_.scale == 1 || spec_.reads_blocks()) return;
+    const T scale = static_cast<T>(spec_.scale);
+    for (index_t j = 0; j < count; ++j) {
+        T* column = reinterpret_cast<T*>(tile + j * spec_.target_pitch());
+        const index_t reals = spec_.out_points * static_cast<index_t>(sizeof(E) / sizeof(T));
+        for (index_t i = 0; i < reals; ++i) column[i] *= scale;
+    }
+}
+
+template <class T>
+template <class E>
+index_t PassTiles<T>::scatter(const PassWhere& where, index_t first, index_t count, E* tile) const {
+    const index_t pitch = spec_.target_pitch();
+    scale_tile(count, tile);
+    // In place the slot keeps the alignment with which it was read.
+    const RowMap rows = spec_.in_place ? spec_.in.map(where.panel, 0, in_offset, where.write)
+                                       : spec_.out.map(where.panel, 0, out_offset, where.write);
+    const index_t at = first - spec_.walked().first_column(where.panel);
+    index_t written_bytes = 0;
+    for (index_t r = 0; r < spec_.out.rows; ++r) {
+        written_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<E*>(rows.row(r)) + at);
+    }
+    return written_bytes;
+}
+
+// The reverse of gather_half_spectrum: what row k1 of the second pass gives of X[0..n/2], each element once. Columns
+// 0 and n1/2 are their own mirror images; their upper part is not needed.
+template <class T>
+index_t PassTiles<T>::scatter_half_spectrum(const PassWhere& where, index_t first, index_t count, const C* tile) const {
+    const index_t row_elems = spec_.out.row_elems, n2 = spec_.points, half = spec_.out.matrix_elems() - 1;
+    const index_t section = spec_.out.section > 0 ? spec_.out.section_pitch : row_elems;
+    index_t written = 0;
+    const auto put = [&](index_t k, const C& value, char* row, index_t column) {
+        ++written;
+        if (spec_.chirp.length == 0)
+            reinterpret_cast<C*>(row)[column] = value;
+        else
+            reinterpret_cast<T*>(row)[column] = real_output(spec_.chirp, chirp_roots, k, value);
+    };
+    const RowMap rows = spec_.out.map(where.panel, 0, out_offset, where.write);
+    const RowMap mirror_rows = spec_.out.map(where.panel, 1, out_offset, where.write);
+    const index_t at = spec_.out.group(where.panel, 0).first, mirror_at = spec_.out.group(where.panel, 1).first;
+    for (index_t k2 = 0; k2 < n2; ++k2) {
+        for (index_t j = 0; j < count; ++j) {
+            const index_t k1 = at + first + j - spec_.walked().first_column(where.panel);
+            const C from = tile[j * spec_.target_pitch() + k2];
+            const index_t k = k1 + row_elems * k2;
+            const C conjugate{from.re, -from.im};
+            if (k <= half) {
+                put(k, from, rows.row(k2), k1 - at);
+            } else if (k1 % section > 0 && 2 * (k1 % section) != section) {
+                put(row_elems * n2 - k, conjugate, mirror_rows.row(n2 - 1 - k2), row_elems - k1 - mirror_at);
+            }
+        }
+    }
+    return written * spec_.out.elem_bytes;
+}
+
+// From the columns of whole sections of a half spectrum and of those that mirror them: each column gives of X[0..n/2]
+// what is its own and what is its mirror image's, row_elems - k1, in the other group.
+template <class T>
+index_t PassTiles<T>::scatter_reflected(const PassWhere& where, index_t first, index_t count, const C* tile) const {
+    const index_t row_elems = spec_.out.row_elems, n2 = spec_.points, half = spec_.out.matrix_elems() - 1;
+    const index_t section = spec_.half_section, stored = section / 2 + 1;
+    const RowMap rows[2] = {spec_.out.map(where.panel, 0, out_offset, where.write),
+                            spec_.out.map(where.panel, 1, out_offset, where.write)};
+    const ColumnPanels::Group far = spec_.out.group(where.panel, 1);
+    const index_t begins[2] = {spec_.out.group(where.panel, 0).first, far.first};
+    index_t written = 0;
+    const auto at = [&](index_t row, index_t k1) -> C& {
+        ++written;
+        const int group = far.width > 0 && k1 >= far.first ? 1 : 0;
+        return reinterpret_cast<C*>(rows[group].row(row))[k1 - begins[group]];
+    };
+    for (Lot lot; lot.from + lot.count < count;) {
+        lot = lot_of(where, first, lot.from + lot.count, count);
+        const index_t column = spec_.in.group(where.panel, lot.which).first + lot.at;
+        for (index_t k2 = 0; k2 < n2; ++k2) {
+            const C* from = tile + lot.from * spec_.target_pitch() + k2;
+            for (index_t j = 0; j < lot.count; ++j, from += spec_.target_pitch()) {
+                const index_t k0 = (column + j) % stored, k1 = (column + j) / stored * section + k0;
+                if (k1 + row_elems * k2 <= half) {
+                    at(k2, k1) = *from;
+                } else if (k0 > 0 && 2 * k0 != section) {
+                    at(n2 - 1 - k2, row_elems - k1) = {from->re, -from->im};
+                }
+            }
+        }
+    }
+    return written * static_cast<index_t>(sizeof(C));
+}
+
+// Column d of section s, row r, is element (s * out_points + r) * whole_section + d of the matrix.
+template <class T>
+index_t PassTiles<T>::scatter_sections(const PassWhere& where, index_t first, index_t count, C* tile) const {
+    const index_t wide = spec_.whole_section, pitch = spec_.target_pitch();
+    scale_tile(count, tile);
+    C* const to = reinterpret_cast<C*>(spec_.out.map(where.panel, 0, out_offset, where.write).row(0));
+    const index_t panel_first = spec_.out.group(where.panel, 0).first;
+    index_t written_bytes = 0;
+    for (index_t j = 0; j < count;) {
+        const index_t section = (first + j) / wide, d = (first + j) % wide,
+                      side_by_side = std::min(count - j, wide - d);
+        C* const begin = to + section * spec_.out_points * wide + d - panel_first;
+        for (index_t r = 0; r < spec_.out_points; ++r)
+            written_bytes += from_tile(tile + j * pitch, pitch, r, side_by_side, begin + r * wide);
+        j += side_by_side;
+    }
+    return written_bytes;
+}
+
+// Columns times the factors of the outputs, as many as there are; of real results the real part.
+template <class T>
+index_t PassTiles<T>::scatter_outputs(const PassWhere& where, index_t first, index_t count, C* tile) const {
+    const index_t pitch = spec_.target_pitch();
+    for (index_t j = 0; j < count; ++j) {
+        chirp_outputs(spec_.chirp, chirp_roots, first + j, spec_.out.row_elems, spec_.out.rows, tile + j * pitch);
+    }
+    const RowMap rows = spec_.out.map(where.panel, 0, out_offset, where.write);
+    const index_t at = first - spec_.walked().first_column(where.panel);
+    index_t written_bytes = 0;
+    for (index_t r = 0; r < spec_.out.rows; ++r) {
+        if (spec_.out.elem_bytes == static_cast<index_t>(sizeof(C))) {
+            written_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<C*>(rows.row(r)) + at);
+        } else {
+            T* reals = reinterpret_cast<T*>(rows.row(r)) + at;
+            for (index_t j = 0; j < count; ++j) reals[j] = tile[j * pitch + r].re;
+            written_bytes += count * static_cast<index_t>(sizeof(T));
+        }
+    }
+    return written_bytes;
+}
+
+template <class T>
+index_t PassTiles<T>::scatter_blocks(const PassWhere& where, index_t first, index_t count, const C* tile,
+                                     C* twiddles) const {
+    const BlockGrid& blocks = spec_.blocks;
+    index_t written_bytes = 0;
+    for (index_t j = 0; j < count; ++j) {
+        make_twiddles(roots, spec_.twiddle_index(first + j), blocks.rows, spec_.backward, spec_.scale, twiddles);
+        for (index_t t = 0; t < blocks.row_tiles(); ++t) {
+            const index_t begin = t * blocks.tile_rows, height = blocks.rows_in(t);
+            C* to = reinterpret_cast<C*>(where.write) + blocks.block_elems_before(where.tile, t) +
+                    (first + j - where.first) * height;
+            written_bytes += twiddle_rows(tile + j * spec_.target_pitch() + begin, twiddles, begin, begin + height, to);
+        }
+    }
+    return written_bytes;
+}
+
+template class PassTiles<float>;
+template index_t PassTiles<float>::gather(const PassWhere&, index_t, index_t, float*) const;
+template index_t PassTiles<float>::scatter(const PassWhere&, index_t, index_t, float*) const;
+template index_t PassTiles<float>::gather(const PassWhere&, index_t, index_t, Pair<float>*) const;
+template index_t PassTiles<float>::scatter(const PassWhere&, index_t, index_t, Pair<float>*) const;
+template class PassTiles<double>;
+template index_t PassTiles<double>::gather(const PassWhere&, index_t, index_t, double*) const;
+template index_t PassTiles<double>::scatter(const PassWhere&, index_t, index_t, double*) const;
+template index_t PassTiles<double>::gather(const PassWhere&, index_t, index_t, Pair<double>*) const;
+template index_t PassTiles<double>::scatter(const PassWhere&, index_t, index_t, Pair<double>*) const;
+template class PassTiles<long double>;
+template index_t PassTiles<long double>::gather(const PassWhere&, index_t, index_t, long double*) const;
+template index_t PassTiles<long double>::scatter(const PassWhere&, index_t, index_t, long double*) const;
+template index_t PassTiles<long double>::gather(const PassWhere&, index_t, index_t, Pair<long double>*) const;
+template index_t PassTiles<long double>::scatter(const PassWhere&, index_t, index_t, Pair<long double>*) const;
+
+}  // namespace spanfft

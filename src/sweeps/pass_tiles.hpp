@@ -1,0 +1,62 @@
+// What a thread of a disk pass takes from a panel (or from blocks) into the columns of its tile, and puts back: as it
+// is, times the factors of a real kind, or from and to the stored half of a conjugate-even spectrum.
+//
+// Method: column j of a tile has points at tile[j * pitch + r]; rows of a panel are where its runs landed (panels.hpp).
+// Each returns the bytes of panel or blocks that it read or wrote; a tile is in a cache and its bytes are not counted.
+// Invariant: const while a pass runs, so any number of threads may use one; each tile has one thread.
+// Source: half spectra docs/adr/0017, real kinds steps/chirp.hpp.
+#pragma once
+
+#include "core/root_of_unity.hpp"
+#include "sweeps/pass_step.hpp"
+
+namespace spanfft {
+
+struct PassWhere {                            // of a compute step
+    index_t matrix = 0, panel = 0, tile = 0;  // tile: of the matrix, not of the panel
+    index_t first = 0, count = 0;             // columns or slabs
+    char* read = nullptr;
+    char* write = nullptr;
+};
+
+template <class T>
+class PassTiles {
+  public:
+    using C = Pair<T>;
+    explicit PassTiles(const PassSpec& spec) : spec_(spec) {}  // which must outlive it
+
+    // Columns first, first+1, ... (count of them) of the matrix, from panel or blocks into the columns of a tile; E is
+    // T or C.
+    template <class E>
+    index_t gather(const PassWhere& where, index_t first, index_t count, E* tile) const;
+    index_t gather_half_spectrum(const PassWhere& where, index_t first, index_t count, C* tile) const;
+    index_t gather_inputs(const PassWhere& where, index_t first, index_t count, C* tile) const;
+    index_t gather_padded(const PassWhere& where, index_t first, index_t count, T* tile) const;
+
+    // The reverse; scatter multiplies by the scale, in the tile.
+    template <class E>
+    index_t scatter(const PassWhere& where, index_t first, index_t count, E* tile) const;
+    index_t scatter_half_spectrum(const PassWhere& where, index_t first, index_t count, const C* tile) const;
+    index_t scatter_reflected(const PassWhere& where, index_t first, index_t count, const C* tile) const;
+    index_t scatter_sections(const PassWhere& where, index_t first, index_t count, C* tile) const;
+    index_t scatter_outputs(const PassWhere& where, index_t first, index_t count, C* tile) const;
+    index_t scatter_blocks(const PassWhere& where, index_t first, index_t count, const C* tile, C* twiddles) const;
+
+    RootTable roots, chirp_roots;           // made with the task
+    index_t in_offset = 0, out_offset = 0;  // of the arrays in their stores, set before a run
+
+  private:
+    template <class E>
+    void scale_tile(index_t count, E* tile) const;
+    // Columns of a panel that lie side by side in its memory.
+    struct Lot {
+        int which = 0;                        // group
+        index_t at = 0, from = 0, count = 0;  // columns into the group, and from the first that was asked for
+    };
+    Lot lot_of(const PassWhere& where, index_t first, index_t from, index_t count) const;
+    C spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column, index_t& read) const;
+
+    const PassSpec& spec_;
+};
+
+}  // namespace spanfft

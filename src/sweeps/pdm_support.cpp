@@ -1,0 +1,84 @@
+// Stores as disks, sweeps as counts; see pdm_support.hpp.
+#include "sweeps/pdm_support.hpp"
+
+#include <algorithm>
+
+#include "sweeps/sweep_hooks.hpp"
+
+namespace spanfft {
+
+const char* pdm_place_name(const PdmPlace& place) {
+    return place.place == Place::input ? "input" : place.place == Place::scratch ? "scratch" : "output";
+}
+
+namespace {
+
+Store* store_of(const RunContext& context, Place place) {
+    return place == Place::input     ? context.input_store
+           : place == Place::scratch ? context.scratch_store
+                                     : context.written_store();  // the last sweep alone writes there
+}
+
+}  // namespace
+
+Status check_pdm_context(const RunContext& context, const PdmPlace& source, const PdmPlace& target) {
+    if (store_of(context, source.place) && store_of(context, target.place) && context.at(Slot::work0)) return {};
+    return error(Code::internal, "a step on parallel disks was run without its stores or its work space");
+}
+
+ParallelDisks pdm_disks(const PdmSpec& spec, const PdmPlace& place, const RunContext& context) {
+    const index_t offset = place.place == Place::input     ? context.input_offset_bytes
+                           : place.place == Place::scratch ? place.area * spec.array_bytes()
+                                                           : context.written_offset_bytes();
+    return ParallelDisks(*store_of(context, place.place), static_cast<int>(spec.shape.disks()), offset, spec.blocks(),
+                         spec.block_bytes());
+}
+
+SweepShape pdm_shape(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target,
+                     std::function<index_t(index_t block)> reads, std::function<index_t(index_t block)> writes) {
+    const index_t loads = spec.shape.memoryloads();
+    SweepShape shape;
+    shape.source = source.place;
+    shape.target = target.place;
+    shape.source_scratch_bytes = source.area * spec.array_bytes();
+    shape.target_scratch_bytes = target.area * spec.array_bytes();
+    shape.panels = loads;
+    shape.read = Partition::of_loads(loads, spec.block_bytes(), std::move(reads));
+    shape.written = Partition::of_loads(loads, spec.block_bytes(), std::move(writes));
+    shape.threads = spec.threads;
+    return shape;
+}
+
+std::function<void(PipelineSpec&)> pdm_dress(const PassSweep* sweep, ThreadTeam& team) {
+    if (!sweep) return {};
+    return [sweep, &team](PipelineSpec& pipeline) {
+        sum_up(pipeline, *sweep, 1, team);
+        log_panels(pipeline, *sweep, 1);
+    };
+}
+
+Counts pdm_predicted(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, const Machine& machine) {
+    const auto disks = [&](const PdmPlace& place) { return place.place == Place::scratch ? spec.scratch_disks : 1; };
+    Counts counts;
+    counts.disk_reads = counts.disk_writes = spec.blocks();
+    counts.disk_read_bytes = counts.disk_written_bytes = spec.array_bytes();
+    const double disk = machine.disk_seconds(counts, disks(source), disks(target));
+    const double memory = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes) /
+                          machine.memory_bytes_per_second / spec.threads;
+    counts.seconds = spec.mode == IoMode::asynchronous ? std::max(disk, memory) : disk + memory;
+    return counts;
+}
+
+Counts pdm_counted(const ParallelDisks& source, const ParallelDisks& target) {
+    const bool same = &source == &target;
+    const StoreCounts reads = source.counts(), writes = target.counts();
+    Counts counts;
+    counts.disk_reads = reads.reads;
+    counts.disk_read_bytes = reads.read_bytes;
+    counts.disk_writes = writes.writes;
+    counts.disk_written_bytes = writes.written_bytes;
+    counts.parallel_ios = source.parallel_ios().total() + (same ? 0 : target.parallel_ios().total());
+    return counts;
+}
+
+}  // namespace spanfft

@@ -1,0 +1,21 @@
+// What the steps on parallel disks share: a run's stores seen as disks, and the counts of whole sweeps.
+#pragma once
+
+#include "sweeps/pass_run.hpp"
+#include "sweeps/pdm_step.hpp"
+
+namespace spanfft {
+
+const char* pdm_place_name(const PdmPlace& place);
+Status check_pdm_context(const RunContext& context, const PdmPlace& source, const PdmPlace& target);
+ParallelDisks pdm_disks(const PdmSpec& spec, const PdmPlace& place, const RunContext& context);
+SweepShape pdm_shape(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target,
+                     std::function<index_t(index_t block)> reads, std::function<index_t(index_t block)> writes);
+// Sums and journal of such a sweep, for DiskSweep::dress; nothing where `sweep` is nullptr.
+std::function<void(PipelineSpec&)> pdm_dress(const PassSweep* sweep, ThreadTeam& team);
+// Of one sweep that reads and writes every block; without flops and what goes through memory.
+Counts pdm_predicted(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, const Machine& machine);
+// Of one sweep by fresh ParallelDisks: of disks alone.
+Counts pdm_counted(const ParallelDisks& source, const ParallelDisks& target);
+
+}  // namespace spanfft

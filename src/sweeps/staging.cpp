@@ -1,0 +1,233 @@
+// Copying between a chunked array and a file, box by box; see staging.hpp.
+#include "sweeps/staging.hpp"
+
+#include <algorithm>
+
+#include "disk/panels.hpp"
+#include "plan/machine.hpp"
+#include "steps/box_io_step.hpp"
+#include "sweeps/sweep_hooks.hpp"
+
+namespace spanfft {
+
+namespace {
+
+constexpr index_t kMostBoxBytes = index_t{64} << 20;  // larger ones only lengthen the pipeline's ends
+
+enum class Way { in, out };
+
+struct StageSpec {
+    Way way = Way::in;
+    ArrayBoxes boxes;
+    index_t slots = 3;  // panels in memory: 3, or 2 of large chunks
+    int threads = 1;
+    index_t slot_bytes() const {
+        return round_up(boxes.most_bytes() + 2 * run_alignment(boxes.most_bytes()), kDirectBytes);
+    }
+};
+
+Extents clipped(const Extents& shape, Extents chunk) {
+    for (size_t axis = 0; axis < shape.size(); ++axis) chunk[axis] = std::min(chunk[axis], shape[axis]);
+    return chunk;
+}
+
+// As many chunks side by side, from the last axis on, as room_bytes hold; at least one.
+Extents grown(const Extents& shape, Extents box, index_t elem_bytes, index_t room_bytes) {
+    for (size_t axis = shape.size(); axis-- > 0;) {
+        const index_t most = ceil_div(shape[axis], box[axis]);
+        const index_t times = std::clamp<index_t>(room_bytes / (product(box) * elem_bytes), 1, most);
+        box[axis] = std::min(shape[axis], box[axis] * times);
+        if (times < most) break;
+    }
+    return box;
+}
+
+// The flat side of a box. A box that is one run lies in memory as far past a boundary as in the file, so that
+// it can go past the page cache; one of many runs is packed.
+struct FlatBox {
+    ArrayBoxes::Box box;
+    index_t run_bytes = 0, runs = 0, pieces = 0, first_offset_bytes = 0;
+
+    FlatBox(const ArrayBoxes& boxes, index_t index, index_t file_offset_bytes)
+        : box(boxes.at(index)),
+          run_bytes(boxes.flat_run_bytes(box)),
+          runs(boxes.flat_runs(box)),
+          pieces(pieces_of(run_bytes)),
+          first_offset_bytes(file_offset_bytes + boxes.flat_offset_bytes(box, 0)) {}
+    index_t requests() const { return runs * pieces; }
+    char* memory(char* slot) const { return slot + (runs == 1 ? first_offset_bytes % run_alignment(run_bytes) : 0); }
+    Run request(const ArrayBoxes& boxes, index_t i, index_t file_offset_bytes, char* slot, bool reading) const {
+        const index_t run = i / pieces;
+        const Run whole{file_offset_bytes + boxes.flat_offset_bytes(box, run), memory(slot) + run * run_bytes,
+                        run_bytes, reading && requests() == 1};
+        return piece_of(whole, pieces, i % pieces);
+    }
+};
+
+class StageTask final : public Task {
+  public:
+    StageTask(const StageSpec& spec, std::shared_ptr<PassTeam> team) : spec_(spec), team_(std::move(team)) {}
+    Counts counted() const override { return counts_; }
+
+    Status run(RunContext& context) override {
+        counts_ = Counts();
+        if (context.sweep && context.sweep->done()) return {};
+        const bool in = spec_.way == Way::in;
+        Store* const array = in ? context.staged_input_store : context.staged_output_store;
+        Store* const file = in ? context.input_store : context.output_store;
+        const index_t file_offset = in ? context.input_offset_bytes : context.output_offset_bytes;
+        char* const memory = static_cast<char*>(context.at(Slot::work0));
+        if (!array || !file || !memory) return error(Code::internal, "a chunked array is staged without its stores");
+        const auto slot_at = [=, this](index_t slot) { return memory + slot * spec_.slot_bytes(); };
+        const auto flat_count = [=, this](index_t group) {
+            return FlatBox(spec_.boxes, group, file_offset).requests();
+        };
+        const auto flat_run = [=, this](index_t group, index_t slot, index_t i) {
+            return FlatBox(spec_.boxes, group, file_offset).request(spec_.boxes, i, file_offset, slot_at(slot), !in);
+        };
+        const auto one = [](index_t) { return index_t{1}; };
+        const auto box_run = [=, this](index_t group, index_t slot, index_t) {
+            const FlatBox flat(spec_.boxes, group, file_offset);
+            return Run{flat.box.offset_bytes, flat.memory(slot_at(slot)), flat.box.bytes, false};
+        };
+        PipelineSpec pipeline;
+        pipeline.steps = spec_.boxes.count();
+        pipeline.read_slots = spec_.slots;
+        pipeline.write_slots = 0;
+        pipeline.in_place = true;
+        pipeline.source = in ? array : file;
+        pipeline.target = in ? file : array;
+        pipeline.read_count = in ? std::function<index_t(index_t)>(one) : flat_count;
+        pipeline.write_count = in ? std::function<index_t(index_t)>(flat_count) : one;
+        pipeline.read_run = in ? std::function<Run(index_t, index_t, index_t)>(box_run) : flat_run;
+        pipeline.write_run = in ? std::function<Run(index_t, index_t, index_t)>(flat_run) : box_run;
+        pipeline.compute = [](index_t, index_t, index_t) { return Status(); };
+        pipeline.memory = memory;
+        pipeline.memory_bytes = spec_.slots * spec_.slot_bytes();
+        pipeline.trace = context.trace;
+        if (context.progress) pipeline.progress = [&context](index_t bytes) { return context.advance(bytes); };
+        if (context.sweep) {
+            sum_up(pipeline, *context.sweep, 1, team_->compute);
+            log_panels(pipeline, *context.sweep, 1);
+            pipeline.first_step = context.sweep->logged.first_panel;
+        }
+        const StoreCounter moved(*pipeline.source, *pipeline.target);
+        const Status status = run_logged(context.sweep, [&] { return team_->pipeline.run(pipeline); });
+        counts_ = moved.counted();
+        return status;
+    }
+
+  private:
+    const StageSpec spec_;
+    std::shared_ptr<PassTeam> team_;
+    Counts counts_;
+};
+
+class StageStep final : public Step, public SweptStep {
+  public:
+    StageStep(StageSpec spec, const Machine& machine) : spec_(std::move(spec)), machine_(machine) {}
+    const char* type() const override { return "Stage"; }
+    std::string describe() const override {
+        const std::string boxes = cat(spec_.boxes.count(), " boxes of ", shape_string(spec_.boxes.box));
+        return spec_.way == Way::in
+                   ? cat("the chunked input into a file, each chunk read once: ", boxes, ", whole chunks")
+                   : cat("a file into the chunked output, each chunk written once: ", boxes, ", whole chunks");
+    }
+    Counts predict(int /*rank*/) const override {
+        Counts counts;
+        index_t& flat = spec_.way == Way::in ? counts.disk_writes : counts.disk_reads;
+        (spec_.way == Way::in ? counts.disk_reads : counts.disk_writes) = spec_.boxes.count();
+        for (index_t i = 0; i < spec_.boxes.count(); ++i) flat += FlatBox(spec_.boxes, i, 0).requests();
+        counts.disk_read_bytes = counts.disk_written_bytes = spec_.boxes.bytes();
+        const double bytes = static_cast<double>(spec_.boxes.bytes());
+        counts.seconds = bytes / machine_.disk_read_bytes_per_second + bytes / machine_.disk_write_bytes_per_second +
+                         static_cast<double>(flat) * machine_.disk_request_seconds / machine_.disk_queue_depth;
+        return counts;
+    }
+    std::vector<SweepShape> sweep_shapes() const override {
+        SweepShape shape;
+        const bool in = spec_.way == Way::in;
+        shape.source = in ? Place::array : Place::output;
+        shape.target = in ? Place::input : Place::array;
+        shape.panels = spec_.boxes.count();
+        shape.written = shape.read = Partition::of_boxes(spec_.boxes);
+        shape.threads = spec_.threads;
+        return {shape};
+    }
+    Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        if (!binding.pass_team) {
+            SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
+        }
+        SPANFFT_TRY(binding.pass_team->pipeline.started());
+        return std::unique_ptr<Task>(std::make_unique<StageTask>(spec_, binding.pass_team));
+    }
+
+  private:
+    StageSpec spec_;
+    Machine machine_;
+};
+
+index_t chunk_bytes(const Extents& shape, const Extents& chunk, const ElemType& elem) {
+    return chunk.empty() ? 0 : product(clipped(shape, chunk)) * static_cast<index_t>(elem.bytes());
+}
+
+}  // namespace
+
+index_t callback_bytes(const Problem& problem) {
+    return 2 * std::max(chunk_bytes(problem.input_shape(), problem.input_chunk, problem.input_elem()),
+                        chunk_bytes(problem.output_shape(), problem.output_chunk, problem.output_elem()));
+}
+
+std::string chunks_too_large(const Problem& problem) {
+    return cat(
+        "a chunk has ", bytes_string(static_cast<double>(callback_bytes(problem)) / 2),
+        ", of which four must fit the budget beside the passes: two that are copied and two for whoever encodes ",
+        "and decodes them; give more memory=, or make the chunks smaller");
+}
+
+Extents planes_box(const Extents& shape, const Extents& chunk, const ElemType& elem) {
+    if (chunk.empty()) return {};
+    Extents box = shape;
+    box[0] = std::min(chunk[0], shape[0]);
+    return grown(shape, box, static_cast<index_t>(elem.bytes()), kBoxRequestBytes);
+}
+
+Status stage_chunks(Plan& plan, const Machine& machine) {
+    const Problem& problem = plan.problem;
+    struct Side {
+        Way way;
+        Extents shape, chunk;
+        ElemType elem;
+        Extents& box;
+        index_t& staged_bytes;
+    };
+    Side sides[] = {{Way::in, problem.input_shape(), problem.input_chunk, problem.input_elem(), plan.input_box,
+                     plan.staged_input_bytes},
+                    {Way::out, problem.output_shape(), problem.output_chunk, problem.output_elem(), plan.output_box,
+                     plan.staged_output_bytes}};
+    for (Side& side : sides) {
+        if (side.chunk.empty() || !side.box.empty()) continue;
+        StageSpec spec;
+        spec.way = side.way;
+        spec.threads = problem.threads > 0 ? problem.threads : machine.cores;
+        spec.boxes = {side.shape, clipped(side.shape, side.chunk), static_cast<index_t>(side.elem.bytes())};
+        const index_t work = plan.slot_bytes[0][static_cast<size_t>(Slot::work0)];
+        const index_t free = problem.memory_bytes - callback_bytes(problem) - plan.peak_memory_bytes(0) + work;
+        const index_t needed = 2 * spec.slot_bytes();
+        if (needed > std::max(work, free)) return error(Code::out_of_memory, chunks_too_large(problem));
+        spec.slots = 3 * spec.slot_bytes() <= std::max(work, free) ? 3 : 2;
+        const index_t room = std::max(work, spec.slots * spec.slot_bytes()) / spec.slots -
+                             2 * run_alignment(std::max(work, needed)) - kDirectBytes;
+        const index_t most = std::max(kMostBoxBytes, spec.boxes.most_bytes());
+        spec.boxes.box = grown(side.shape, spec.boxes.box, spec.boxes.elem_bytes, std::min(room, most));
+        plan.slot_bytes.fix(Slot::work0, spec.slots * spec.slot_bytes());
+        side.box = spec.boxes.box;
+        side.staged_bytes = spec.boxes.bytes();
+        auto step = std::make_unique<StageStep>(std::move(spec), machine);
+        plan.steps.insert(side.way == Way::in ? plan.steps.begin() : plan.steps.end(), std::move(step));
+        ++plan.sweeps;
+    }
+    return {};
+}
+
+}  // namespace spanfft

@@ -1,0 +1,76 @@
+// Sums and logs around a pipeline's steps; see sweep_hooks.hpp.
+#include "sweeps/sweep_hooks.hpp"
+
+#include <atomic>
+
+namespace spanfft {
+
+namespace {
+
+// All runs of a group, shared among the threads.
+template <class Visit>
+void each_run(ThreadTeam& team, index_t count, const Visit& visit) {
+    std::atomic<index_t> next{0};
+    const auto job = [&](int member) {
+        for (index_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) visit(member, i);
+    };
+    team.run(job);
+}
+
+// Of the panel that ends with this group of reads.
+Status check_panel(const PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles, index_t group, index_t slot) {
+    const index_t groups = tiles / pipeline.steps_per_read;
+    if ((group + 1) % groups != 0) return {};
+    return sweep.read_sums->check(group / groups, *pipeline.source, [&](const PanelSums::EachRun& found) {
+        for (index_t g = group + 1 - groups; g <= group; ++g)
+            for (index_t i = 0; i < pipeline.read_count(g); ++i) found(pipeline.read_run(g, slot, i));
+    });
+}
+
+}  // namespace
+
+void sum_up(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles, ThreadTeam& team) {
+    if (!sweep.read_sums && !sweep.written_sums) return;
+    pipeline.compute = [&, tiles, compute = pipeline.compute](index_t step, index_t read, index_t write) -> Status {
+        if (sweep.read_sums && step % pipeline.steps_per_read == 0) {
+            const index_t group = step / pipeline.steps_per_read;
+            each_run(team, pipeline.read_count(group), [&](int member, index_t i) {
+                sweep.read_sums->add_read(member, step / tiles, i, pipeline.read_run(group, read, i));
+            });
+            SPANFFT_TRY(check_panel(pipeline, sweep, tiles, group, read));
+        }
+        SPANFFT_TRY(compute(step, read, write));
+        if (sweep.written_sums && (step + 1) % pipeline.steps_per_write == 0) {
+            const index_t group = step / pipeline.steps_per_write;
+            each_run(team, pipeline.write_count(group), [&](int member, index_t i) {
+                sweep.written_sums->add_written(member, pipeline.write_run(group, write, i));
+            });
+            if ((step + 1) % tiles == 0) sweep.written_sums->end_written(step / tiles);
+        }
+        return {};
+    };
+}
+
+void log_panels(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles) {
+    const index_t groups = tiles / pipeline.steps_per_write;  // of writes, a panel
+    pipeline.written = [&sweep, groups](index_t group) -> Status {
+        if ((group + 1) % groups != 0) return {};
+        if (sweep.log) return sweep.log->written(group / groups);
+        if (sweep.written_sums) sweep.written_sums->settle(group / groups);
+        return {};
+    };
+    if (!sweep.log || !sweep.logged.needs) return;
+    pipeline.writes_before = [&sweep, groups](index_t group) { return sweep.logged.needs(group / groups) * groups; };
+    pipeline.before_write = [&sweep, groups](index_t group) { return sweep.log->before_write(group / groups); };
+}
+
+Status run_logged(const PassSweep* sweep, const std::function<Status()>& run) {
+    if (!sweep || !sweep->log) return run();
+    sweep->log->begin(sweep->logged);
+    Status status = run();
+    if (status.ok()) return sweep->log->finish();
+    sweep->log->stop();
+    return status;
+}
+
+}  // namespace spanfft

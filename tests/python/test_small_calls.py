@@ -1,0 +1,217 @@
+"""Small calls of numpy's names (core.small_call): the general way's numbers and errors, and no second plan."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import spanfft
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spanfft import _calls as calls
+from spanfft._native import core
+
+FORMS = {"fft": calls.C2C, "ifft": calls.C2C_BACKWARD, "rfft": calls.R2C, "irfft": calls.C2R}
+REAL, COMPLEX = ("float32", "float64", "longdouble"), ("complex64", "complex128", "clongdouble")
+
+
+@pytest.fixture(autouse=True)
+def empty_cache() -> Iterator[None]:
+    spanfft.clear_cache()
+    yield
+    spanfft.clear_cache()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The problems of the plans that were made."""
+    problems: list[str] = []
+    make = core.plan
+
+    def counting(problem: str, *others: Any) -> Any:
+        problems.append(problem)
+        return make(problem, *others)
+
+    monkeypatch.setattr(core, "plan", counting)
+    return problems
+
+
+def random_array(seed: int, shape: tuple[int, ...], dtype: str) -> Any:
+    random = np.random.default_rng(seed)
+    a = random.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        a = a + 1j * random.standard_normal(shape)
+    return np.asarray(a * 100).astype(dtype)
+
+
+def generally(name: str, a: Any, n: Any, axes: Any, norm: Any) -> Any:
+    """The general way, which test_numpy_names.py and test_accuracy.py compare with references."""
+    base = name.rstrip("2n")
+    one_axis = name == base
+    if one_axis:
+        n = None if n is None else (n,)
+    return calls.transform_like_numpy(a, n, axes, FORMS[base], norm, None, None, None, one_axis=one_axis)
+
+
+def outcome(call: Any) -> Any:
+    try:
+        result = call()
+    except Exception as error:
+        return type(error), str(error)
+    return result.dtype, result.shape, result.flags.c_contiguous, result.tobytes()
+
+
+def bits(call: Any) -> Any:
+    """A long double has bytes that nobody sets, so its numbers are compared and not its bytes."""
+    found = outcome(call)
+    if len(found) == 4 and found[0].name in ("longdouble", "clongdouble", "float128", "complex256"):
+        numbers = np.frombuffer(found[3], found[0])
+        return (*found[:3], [repr(number) for number in numbers])
+    return found
+
+
+@pytest.mark.parametrize("name", [*FORMS, "fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2"])
+def test_a_second_call_makes_no_plan(name: str, made: list[str]) -> None:
+    a = random_array(1, (6, 10), "float64" if name.startswith("rfft") else "complex128")
+    function = getattr(spanfft, name)
+    first = function(a)
+    assert len(made) == 1
+    assert " threads=1" in made[0]
+    again = function(a)
+    assert len(made) == 1
+    assert again is not first
+    assert again.tobytes() == first.tobytes()
+    assert core.small_call_count() == 1
+    np.testing.assert_allclose(first, getattr(np.fft, name)(a), rtol=1e-12, atol=1e-9)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_sampled_calls_are_bit_for_bit_the_general_ways(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from([*FORMS, "fftn", "ifftn", "rfftn", "irfftn"]))
+    shape = tuple(data.draw(st.lists(st.integers(0, 9), min_size=0, max_size=4)))
+    if data.draw(st.booleans()):
+        shape = (*shape, data.draw(st.sampled_from([1, 2, 64, 127, 1000, 1024])))
+    dtype = data.draw(st.sampled_from([*REAL, *COMPLEX, "int32", "float16", ">f8", ">c16", "bool", "U3"]))
+    a = random_array(7, shape, dtype) if dtype != "U3" else np.full(shape, "abc")
+    axis = st.integers(-len(shape) - 1, len(shape))
+    several = name.endswith("n")
+    n: Any = None
+    if several:
+        axes: Any = data.draw(st.one_of(st.none(), axis, st.lists(axis, max_size=3).map(tuple), st.just([0])))
+    else:
+        axes = data.draw(st.one_of(axis, st.just(-1), st.sampled_from([None, (0,), True, 0.5])))
+        own = shape[-1] if shape else 1
+        n = data.draw(st.one_of(st.none(), st.sampled_from([own, 2 * own - 1, 2 * own - 2, 5, 0, -3, 2.5, True])))
+    norm = data.draw(st.sampled_from([None, "backward", "ortho", "forward", "loud", 3]))
+    how = data.draw(st.sampled_from(["plain", "fortran", "reversed", "list", "matrix", "read-only"]))
+    if how == "fortran":
+        a = np.asfortranarray(a)
+    elif how == "reversed":
+        a = a[..., ::-1] if a.ndim else a
+    elif how == "list":
+        a = a.tolist()
+    elif how == "matrix" and a.ndim == 2:
+        a = a.view(np.matrix)
+    elif how == "read-only" and a.ndim:
+        a.flags.writeable = False
+    function = getattr(spanfft, name)
+    wanted = bits(lambda: generally(name, a, n, axes, norm))
+    arguments = {"axes": axes} if several else {"n": n, "axis": axes}
+    for _ in range(2):  # the second finds a plan, if the first made one
+        assert bits(lambda: function(a, norm=norm, **arguments)) == wanted
+
+
+def test_the_input_is_left_as_it_was() -> None:
+    for name, dtype in (("fft", "complex128"), ("fft", "float64"), ("rfft", "float32"), ("irfft", "complex128")):
+        a = random_array(3, (5, 12), dtype)
+        before = a.tobytes()
+        getattr(spanfft, name)(a)
+        getattr(spanfft, name)(a)
+        assert a.tobytes() == before
+
+
+def test_the_cache_holds_no_more_plans_than_it_says(made: list[str]) -> None:
+    lengths = range(1, 2 * core.small_call_plans)
+    for n in lengths:
+        a = random_array(n, (n,), "complex128")
+        np.testing.assert_allclose(spanfft.fft(a), np.fft.fft(a), rtol=1e-10, atol=1e-9)
+        assert core.small_call_count() == min(n, core.small_call_plans)
+    before = len(made)
+    for n in lengths[-core.small_call_plans :]:
+        spanfft.fft(np.zeros(n, complex))
+    assert len(made) == before  # the newest stayed
+    spanfft.fft(np.zeros(1, complex))
+    assert len(made) == before + 1  # the oldest left
+
+
+def test_what_is_larger_is_left_to_the_general_way_and_to_more_threads(made: list[str]) -> None:
+    for n, kept in ((core.small_call_elems, 1), (core.small_call_elems + 1, 0)):
+        spanfft.clear_cache()
+        made.clear()
+        spanfft.fft(np.zeros(n, complex))
+        assert core.small_call_count() == kept
+        assert (" threads=1" in made[0]) == bool(kept)
+
+
+def test_clear_cache_frees_the_plans_and_the_environment_is_read_anew(
+    made: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    a = np.ones(16, complex)
+    spanfft.fft(a)
+    monkeypatch.setenv("SPANFFT_HOME", str(tmp_path))  # read when a plan is made
+    spanfft.fft(a)
+    assert len(made) == 1
+    spanfft.clear_cache()
+    assert core.small_call_count() == 0
+    spanfft.fft(a)
+    assert len(made) == 2
+
+
+def test_threads_get_right_results_at_once() -> None:
+    sizes = (8, 64, 2048, 4096, 16384)  # from 2048 elements on the GIL is released meanwhile
+    arrays = {n: [random_array(100 * n + i, (n,), "complex128") for i in range(4)] for n in sizes}
+    wanted = {n: [np.fft.fft(a) for a in arrays[n]] for n in sizes}
+    wrong: list[object] = []
+    start = threading.Barrier(4)
+
+    def work(i: int) -> None:
+        start.wait()
+        try:
+            for turn in range(60):
+                for n in sizes:
+                    found = spanfft.fft(arrays[n][i])
+                    if not np.allclose(found, wanted[n][i], rtol=1e-11, atol=1e-8):
+                        wrong.append((i, turn, n))
+                if i == 0 and turn % 20 == 10:
+                    spanfft.clear_cache()
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(100)
+    assert not wrong
+    assert core.small_call_count() <= core.small_call_plans
+
+
+def test_a_child_of_fork_plans_anew() -> None:
+    a = random_array(5, (64,), "complex128")
+    wanted = spanfft.fft(a)
+    assert core.small_call_count() == 1
+    child = os.fork()
+    if child == 0:
+        try:
+            none_kept = core.small_call_count() == 0
+            good = none_kept and spanfft.fft(a).tobytes() == wanted.tobytes() and core.small_call_count() == 1
+        except BaseException:
+            good = False
+        os._exit(0 if good else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert spanfft.fft(a).tobytes() == wanted.tobytes()

@@ -1,0 +1,129 @@
+// The machine that a plan is made for: its rates and caches decide its plan, and no other one.
+//
+// Oracle: the same plan made when no other machine was ever imagined, and arithmetic on the figures that were given.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "exec/explain.hpp"
+#include "plan/knowledge.hpp"
+#include "plan/machine_file.hpp"
+#include "plan/planner.hpp"
+#include "plan/topology.hpp"
+#include "support/thread_comm.hpp"
+
+namespace spanfft::test {
+namespace {
+
+// In memory, on ranks, and by the solvers of files that compare by seconds.
+const char* const kProblems[] = {"c2c 96x64x80",
+                                 "r2c 4096x512 threads=2",
+                                 "c2c 64x64x64 ranks=4",
+                                 "c2c 65536 ranks=2",
+                                 "c2c 4194304 memory=8MiB",
+                                 "c2c 1048576 memory=4MiB method=superlevels",
+                                 "dct2 2048x2048 memory=8MiB"};
+
+// A machine whose every engine is so slow, as a file would tell it. ducc0 is the least slow one.
+std::string machine_text(double gflops) {
+    std::string text = "spanfft-machine 1\nname imagined\nmeasured 2026-01-01T00:00:00Z\nmeasured_ranks 1\n";
+    for (const char* shape : {"line", "strided", "several"}) {
+        for (const char* engine : {"fftw", "mkl", "ducc0"})
+            text += cat("engine ", engine, " double ", shape, " 1 1024 ", engine[0] == 'd' ? gflops : gflops / 2, "\n");
+    }
+    return text;
+}
+
+Machine imagined(double gflops) {
+    auto machine = parse_machine(machine_text(gflops), this_machine());
+    EXPECT_TRUE(machine.ok()) << machine.status().message();
+    return std::move(machine).value();
+}
+
+std::unique_ptr<Plan> plan_for(const Machine& machine, const char* text) {
+    Knowledge knowledge;
+    knowledge.machine = machine;
+    auto plan = plan_knowing(knowledge, Problem::parse(text).value());
+    EXPECT_TRUE(plan.ok()) << text << ": " << plan.status().message();
+    return std::move(plan).value();
+}
+
+// All that a plan says of itself, its predictions with all their digits.
+std::string told(const Plan& plan) {
+    std::string text = cat(plan.solver, "\n");
+    for (const auto& step : plan.steps) text += cat(step->type(), " ", step->describe(), "\n");
+    text += std::to_string(plan.predicted_seconds());
+    for (const std::string& note : plan.notes) text += "\n" + note;
+    return text;
+}
+
+TEST(MachineRates, ImaginingASlowMachineChangesNoOtherPlan) {
+    for (const char* text : kProblems) {
+        const std::string before = told(*plan_for(this_machine(), text));
+        const auto slow = plan_for(imagined(1e-3), text);
+        EXPECT_EQ(told(*plan_for(this_machine(), text)), before) << text;
+        EXPECT_EQ(told(*plan_for(this_machine(), text)), before) << text;
+        EXPECT_NE(told(*slow), before) << text;
+    }
+}
+
+TEST(MachineRates, PlansThatAreMadeAtTheSameTimeKnowNothingOfOneAnother) {
+    const char* text = kProblems[0];
+    const std::string here = told(*plan_for(this_machine(), text)), there = told(*plan_for(imagined(1e-3), text));
+    ASSERT_NE(here, there);
+    std::atomic<int> wrong{0};
+    const auto many = [&](const Machine& machine, const std::string& expected) {
+        for (int i = 0; i < 50; ++i) wrong += told(*plan_for(machine, text)) != expected;
+    };
+    std::thread other(many, imagined(1e-3), there);
+    many(this_machine(), here);
+    other.join();
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST(MachineRates, OfASlowMachineSlowDownEveryKindOfPlan) {
+    for (const char* text : kProblems) {
+        const double slow = plan_for(imagined(1e-3), text)->predicted_seconds();
+        const double slower = plan_for(imagined(1e-4), text)->predicted_seconds();
+        // Nearly all of it is computing, at a tenth of the rate.
+        EXPECT_NEAR(slower / slow, 10, 0.5) << text;
+    }
+}
+
+// The engine that runs is the one that the plan was made with, though another machine is imagined in between.
+TEST(MachineRates, ChooseTheEngineThatRuns) {
+    const auto first = plan_for(imagined(1e-3), kProblems[0]);
+    const auto other = plan_for(this_machine(), kProblems[0]);
+    const std::string& text = first->steps.at(0)->describe();
+    EXPECT_NE(text.find("by ducc0"), std::string::npos) << text;
+}
+
+TEST(MachineCaches, AreTheSmallestOfAllRanksAndDividedByThoseOfANode) {
+    ThreadWorld world(3);
+    world.run([](int, Comm& comm) {
+        Machine machine = this_machine();
+        ASSERT_TRUE(find_topology(comm, machine).ok());
+        EXPECT_EQ(machine.caches, cache_sizes());
+        EXPECT_EQ(machine.caches_of(3), cache_sizes().shared_by(3));
+    });
+    Machine machine;
+    machine.caches = {32 << 10, 1 << 20, 32 << 20, 1};
+    machine.topology.ranks_per_node = 4;
+    EXPECT_EQ(machine.caches_of(1000).l3_bytes, 8 << 20);
+    EXPECT_EQ(machine.caches_of(2).l3_bytes, 16 << 20);
+}
+
+TEST(MachineCaches, OfAFileAreThoseOfTheMachineThatItDescribes) {
+    const auto machine = parse_machine("spanfft-machine 1\ncache_l2_bytes 65536\ncache_l3_count 0\n", Machine());
+    ASSERT_TRUE(machine.ok());
+    EXPECT_EQ(machine.value().caches.l2_bytes, 65536);
+    EXPECT_EQ(machine.value().caches.l3_count, 1);
+    EXPECT_EQ(machine.value().caches.l3_bytes, cache_sizes().l3_bytes);
+    EXPECT_EQ(print_machine(parse_machine(print_machine(machine.value()), Machine()).value()),
+              print_machine(machine.value()));
+}
+
+}  // namespace
+}  // namespace spanfft::test
