@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/buffer.hpp"
-#include "core/threads.hpp"
+#include "core/shared_team.hpp"
 #include "steps/pass_kernels.hpp"
 
 namespace spanfft {
@@ -293,7 +293,7 @@ class ButterflyTask final : public Task {
             if (shape_.elems()) fill_factors(shape_, backward(), spec_.scale, factors_.as<Pair<T>>());
         });
         const index_t bytes = shape_.elems() * static_cast<index_t>(spec_.state.elem.bytes());
-        if (spec_.threads > 1 && bytes >= kTeamBytes) team_ = std::make_unique<ThreadTeam>(spec_.threads);
+        if (bytes >= kTeamBytes) team_ = SharedTeam::of(spec_.threads);
     }
     Status run(RunContext& context) override {
         counts_ = Counts();
@@ -332,7 +332,7 @@ class ButterflyTask final : public Task {
     ButterflySpec spec_;
     Shape shape_;
     Buffer factors_;
-    std::unique_ptr<ThreadTeam> team_;  // nullptr: this thread alone
+    std::unique_ptr<SharedTeam> team_;  // nullptr: this thread alone
     Counts counts_;
 };
 

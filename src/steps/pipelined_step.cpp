@@ -110,7 +110,7 @@ class PipelinedStep final : public Step {
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         SPANFFT_ASSIGN(BoundExchange bound, bind_exchange(exchange_, strategy_, transform_.target, binding));
         const int rank = binding.comm.rank();
-        const index_t count = exchange_.from.patch(rank)[static_cast<size_t>(axis())].count;
+        const index_t count = exchange_.from.range(rank, axis()).count;
         std::map<index_t, RowsTransform> transforms;
         std::vector<AxisRange> rows;
         for (int chunk = 0; chunk < bound.exchange->chunks(); ++chunk) {

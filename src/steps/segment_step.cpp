@@ -10,7 +10,7 @@
 
 #include "core/buffer.hpp"
 #include "core/root_of_unity.hpp"
-#include "core/threads.hpp"
+#include "core/shared_team.hpp"
 
 namespace spanfft {
 
@@ -168,8 +168,7 @@ class ConvolveTask final : public Task {
           work_(stencil_, share_),
           source_(spec.source),
           target_(spec.target) {
-        if (spec.threads > 1 && share_.source_rows * share_.row_bytes() >= kThreadWorthBytes)
-            team_ = std::make_unique<ThreadTeam>(spec.threads);
+        if (share_.source_rows * share_.row_bytes() >= kThreadWorthBytes) team_ = SharedTeam::of(spec.threads);
     }
 
     Status prepare(const SegmentWindow& window) {
@@ -323,7 +322,7 @@ class ConvolveTask final : public Task {
     Buffer memory_;  // weights, what is sent, what is received, the two edges
     std::unique_ptr<Transfer> transfer_;
     std::shared_ptr<Counts> wire_;
-    std::unique_ptr<ThreadTeam> team_;  // nullptr: this thread alone
+    std::unique_ptr<SharedTeam> team_;  // nullptr: this thread alone
     std::atomic<index_t> moved_bytes_{0}, summed_rows_{0};
     Counts counts_;
 };

@@ -203,7 +203,7 @@ index_t swept_bytes(const TransformSpec& spec, int rank, bool scaled) {
     const EndScales ends = spec.orthogonal && !spec.axes.empty() ? end_scales(spec.kernel) : EndScales();
     index_t end_bytes = 0;
     if (ends.first || ends.last) {
-        const index_t planes = spec.to.layout.patch(rank)[static_cast<size_t>(spec.axes[0])].count;
+        const index_t planes = spec.to.layout.range(rank, spec.axes[0]).count;
         end_bytes = out_bytes / planes * ((ends.first ? 1 : 0) + (ends.last ? 1 : 0));
     }
     index_t bytes = 0;
