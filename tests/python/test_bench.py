@@ -25,8 +25,8 @@ from cases import MIN_REPEATS, Case, Target, all_cases, suites  # noqa: E402
 from peers import PEERS, Pool, World, block  # noqa: E402
 
 MPIEXEC = os.environ.get("SPANFFT_MPIEXEC") or shutil.which("mpiexec")
-# Both kinds, one, two and four ranks, one axis alone and on ranks, a file. The others differ from these in size and list
-# of peers only.
+# Both kinds, one, two and four ranks, one axis alone and on ranks, a file. The others differ from these in size and
+# list of peers only.
 SMALL = ["c2c-256-1", "r2c-256-2", "c2c-256-4", "c2c-1d-1", "c2c-1d-22-2", "calls-64", "disk-c2c-1d"]
 
 
