@@ -20,27 +20,17 @@ from pathlib import Path
 LOOK_SECONDS = 1.0  # between looks: many turns on a core, so that no spinning thread seems to wait all the time
 
 
-def processes(roots: tuple[int, ...]) -> list[int]:
-    """These and their descendants, also those with sessions of their own."""
-    parents: dict[int, int] = {}
-    for name in filter(str.isdecimal, os.listdir("/proc")):
-        with contextlib.suppress(OSError):  # it has ended since
-            # PID (the program's name, with any characters) STATE PARENT ...
-            parents[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
-    found = list(roots)
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid and child not in found]
-    return found
-
-
 def queued_ns(roots: tuple[int, ...]) -> dict[int, int]:
-    """Nanoseconds that each thread of these processes and their descendants has waited for a core."""
-    found = {}
-    for pid in processes(roots):
+    """Nanoseconds that each thread of these processes and their descendants has waited for a core, those in sessions of
+    their own too. What ends meanwhile is left out."""
+    found, pids = {}, list(roots)
+    for pid in pids:
         with contextlib.suppress(OSError):
-            for thread in Path(f"/proc/{pid}/task").iterdir():
+            for thread in os.listdir(f"/proc/{pid}/task"):
                 with contextlib.suppress(OSError):
-                    found[int(thread.name)] = int((thread / "schedstat").read_text().split()[1])
+                    at = f"/proc/{pid}/task/{thread}"
+                    found[int(thread)] = int(Path(at, "schedstat").read_text().split()[1])
+                    pids += map(int, Path(at, "children").read_text().split())
     return found
 
 
