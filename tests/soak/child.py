@@ -39,8 +39,10 @@ def _open_engines() -> int:
 
 
 def _limit(what: int, value: int | None) -> None:
+    """Of processor time the hard limit is a second more: at it comes SIGKILL, and SIGXCPU, which tells why, at the soft
+    one only where that comes first."""
     if value is not None:
-        resource.setrlimit(what, (value, value))
+        resource.setrlimit(what, (value, value + (what == resource.RLIMIT_CPU)))
 
 
 def _say(pipe: int, function: Callable[[], Any]) -> None:
