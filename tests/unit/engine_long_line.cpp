@@ -26,6 +26,7 @@ LocalSpec line(index_t n, Kernel kernel = Kernel::c2c_forward, Precision precisi
     spec.precision = precision;
     spec.transform = {{n, 1, 1}};
     spec.sweeps = true;
+    spec.caches = Caches();  // whatever this machine has: they decide what is worth two sweeps
     return spec;
 }
 
