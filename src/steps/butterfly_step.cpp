@@ -276,14 +276,6 @@ void fill_factors(const Shape& shape, bool backward, long double scale, Pair<T>*
     }
 }
 
-// body(T()) for the precision's T.
-template <class Body>
-void with_real(Precision precision, Body body) {
-    if (precision == Precision::single) return body(float());
-    if (precision == Precision::dbl) return body(double());
-    body(static_cast<long double>(0));
-}
-
 class ButterflyTask final : public Task {
   public:
     ButterflyTask(ButterflySpec spec, const Shape& shape, Buffer factors)

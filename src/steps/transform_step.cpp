@@ -119,15 +119,7 @@ index_t scale_reals(void* data, index_t count, long double factor) {
 }  // namespace
 
 index_t scale_reals(Precision precision, void* data, index_t count, long double factor) {
-    switch (precision) {
-        case Precision::single:
-            return scale_reals<float>(data, count, factor);
-        case Precision::dbl:
-            return scale_reals<double>(data, count, factor);
-        case Precision::extended:
-            return scale_reals<long double>(data, count, factor);
-    }
-    return 0;
+    return with_real(precision, [&](auto real) { return scale_reals<decltype(real)>(data, count, factor); });
 }
 
 namespace {
