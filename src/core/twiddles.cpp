@@ -114,6 +114,16 @@ void multiply_16(Precision precision, void* factors, index_t lead, index_t point
     multiply_with<16>(precision, factors, lead, points, from, to, stream);
 }
 
+// Long doubles, one by one.
+void multiply_numbers(void* factors, index_t points, const void* from_row, void* to_row) {
+    using T = long double;
+    const Factors<T> f(factors);
+    const auto* from = static_cast<const Pair<T>*>(from_row);
+    auto* to = static_cast<Pair<T>*>(to_row);
+    for (index_t k = 0; k < points; k += kChunk)
+        multiply_some(f, f.chunks[k / kChunk], index_t{0}, std::min(kChunk, points - k), from + k, to + k);
+}
+
 // a and b may be one number.
 template <class T>
 SPANFFT_INLINE void fold_numbers(T s, const Pair<T>& d, Pair<T>& a, Pair<T>& b) {
@@ -204,15 +214,20 @@ Result<Twiddles> Twiddles::make(index_t n, Precision precision, bool backward, i
     made.precision_ = precision;
     made.side_ = RootTable::side(n);
     while (index_t{1} << made.shift_ < made.side_) ++made.shift_;
-    SPANFFT_ASSIGN(made.roots_, Buffer::allocate(static_cast<size_t>(bytes(n))));
-    auto* roots = made.roots_.as<Pair<double>>();
-    const long double sign = backward ? 1 : -1;
-    for (index_t i = 0; i < made.side_; ++i) {
-        const Pair<long double> low = unit_root(i % n, n), high = unit_root(product_mod(i, made.side_, n), n);
-        roots[i] = {static_cast<double>(low.re), static_cast<double>(sign * low.im)};
-        roots[made.side_ + i] = {static_cast<double>(high.re), static_cast<double>(sign * high.im)};
-    }
+    SPANFFT_ASSIGN(made.roots_, Buffer::allocate(static_cast<size_t>(bytes(n, precision))));
+    precision == Precision::extended ? made.fill_roots<long double>(backward) : made.fill_roots<double>(backward);
     return made;
+}
+
+template <class R>
+void Twiddles::fill_roots(bool backward) {
+    auto* roots = roots_.as<Pair<R>>();
+    const long double sign = backward ? 1 : -1;
+    for (index_t i = 0; i < side_; ++i) {
+        const Pair<long double> low = unit_root(i % n_, n_), high = unit_root(product_mod(i, side_, n_), n_);
+        roots[i] = {static_cast<R>(low.re), static_cast<R>(sign * low.im)};
+        roots[side_ + i] = {static_cast<R>(high.re), static_cast<R>(sign * high.im)};
+    }
 }
 
 index_t Twiddles::Row::bytes(index_t points, Precision precision) {
@@ -228,7 +243,7 @@ Result<Twiddles::Row> Twiddles::Row::make(index_t points, Precision precision) {
 
 // The factors of 64 neighbours, and `factor` times those of the chunks that begin at exponents start, start + 64 j, ...
 template <class T>
-void Twiddles::fill(const Row& row, index_t j, index_t start, index_t chunks, const Pair<double>& factor) const {
+void Twiddles::fill(const Row& row, index_t j, index_t start, index_t chunks, const Pair<Root<T>>& factor) const {
     const Factors<T> f(row.buffer_.data());
     j %= n_;
     const auto step = [&](index_t& e, index_t by) {
@@ -237,7 +252,7 @@ void Twiddles::fill(const Row& row, index_t j, index_t start, index_t chunks, co
     };
     index_t e = 0;
     for (index_t i = 0; i < kChunk; ++i, step(e, j)) {
-        const Pair<double> w = at(e);
+        const Pair<Root<T>> w = at<Root<T>>(e);
         f.doubled[2 * i] = f.doubled[2 * i + 1] = static_cast<T>(w.re);
         f.signed_parts[2 * i] = static_cast<T>(-w.im);
         f.signed_parts[2 * i + 1] = static_cast<T>(w.im);
@@ -245,24 +260,29 @@ void Twiddles::fill(const Row& row, index_t j, index_t start, index_t chunks, co
     const index_t chunk_step = product_mod(j, kChunk, n_);
     e = start;
     for (index_t c = 0; c < chunks; ++c, step(e, chunk_step)) {
-        const Pair<double> w = multiply(at(e), factor);
+        const Pair<Root<T>> w = multiply(at<Root<T>>(e), factor);
         f.chunks[c] = {static_cast<T>(w.re), static_cast<T>(w.im)};
     }
 }
 
-void Twiddles::multiply_row(const Row& row, index_t j, index_t points, double factor, const void* from, void* to,
+void Twiddles::multiply_row(const Row& row, index_t j, index_t points, long double factor, const void* from, void* to,
                             bool stream) const {
     const auto elem = static_cast<index_t>(ElemType{precision_, true}.bytes());
     const auto past = static_cast<index_t>(reinterpret_cast<std::uintptr_t>(to) % kLine);
-    stream = stream && past % elem == 0;
+    stream = stream && past % elem == 0 && precision_ != Precision::extended;
     const index_t lead = stream && past ? (kLine - past) / elem : 0;
     const index_t first = lead ? lead - kChunk : 0, chunks = ceil_div(points - first, kChunk);
     j %= n_;
     const index_t start = first < 0 ? product_mod(n_ - j, -first, n_) : product_mod(j, first, n_);
+    const auto wide = static_cast<double>(factor);
+    if (precision_ == Precision::extended) {
+        fill<long double>(row, j, start, chunks, {factor, 0});
+        return multiply_numbers(row.buffer_.data(), points, from, to);
+    }
     if (precision_ == Precision::dbl)
-        fill<double>(row, j, start, chunks, {factor, 0});
+        fill<double>(row, j, start, chunks, {wide, 0});
     else
-        fill<float>(row, j, start, chunks, {factor, 0});
+        fill<float>(row, j, start, chunks, {wide, 0});
     const auto multiply = width_bytes_ == 64 ? multiply_64 : width_bytes_ == 32 ? multiply_32 : multiply_16;
     multiply(precision_, row.buffer_.data(), lead, points, from, to, stream);
 }

@@ -9,83 +9,37 @@
 #include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
 #include "core/twiddles.hpp"
+#include "engine/line_tile.hpp"
 #include "engine/rates.hpp"
 #include "engine/spec.hpp"
 #include "engine/tile.hpp"
 #include "engine/trust.hpp"
-#include "engine/turn.hpp"
 
 namespace spanfft {
 
 namespace {
 
-constexpr index_t kLine = 64;
-constexpr index_t kMostRunBytes = 512;
-constexpr index_t kCallBytes = index_t{256} << 10;  // of lines that one call of the engine transforms
-constexpr index_t kAhead = 6;                       // rows that are fetched ahead while columns become rows
-constexpr index_t kWorthBytes = index_t{1} << 20;   // a shorter line stays in the second cache, whole
-constexpr int kFormsTried = 3;                      // divisors next to the square root, each in both orders
-constexpr double kSweepCopies = 3.8;                // a sweep takes so many copies, turns and twiddles included
+constexpr index_t kWorthBytes = index_t{1} << 20;  // a shorter line stays in the second cache, whole
+constexpr int kFormsTried = 3;                     // divisors next to the square root, each in both orders
 
 index_t elem_bytes_of(const LocalSpec& spec) { return static_cast<index_t>(ElemType{spec.precision, true}.bytes()); }
 
-index_t tile_budget_bytes(const Caches& caches) { return caches.l2_bytes / 2; }
-
-// How lines of one length lie in a tile.
-struct TileForm {
-    index_t points = 0, lines = 0, lines_a_call = 1, pitch_bytes = 0;
-    index_t bytes() const { return lines * pitch_bytes; }
-};
-
-TileForm tile_form(const Caches& caches, index_t points, index_t elem_bytes) {
-    TileForm form;
-    form.points = points;
-    const index_t line_bytes = points * elem_bytes, unit = kLine / elem_bytes;
-    const index_t fit = tile_budget_bytes(caches) / line_bytes / unit * unit;
-    form.lines = std::clamp(fit, unit, kMostRunBytes / elem_bytes);
-    while (form.lines_a_call * 2 * line_bytes <= kCallBytes && form.lines % (form.lines_a_call * 2) == 0)
-        form.lines_a_call *= 2;
-    form.pitch_bytes = row_pitch_bytes(line_bytes);
-    return form;
+LineTileForm tile_form(const LocalSpec& spec, index_t points) {
+    return line_tile_form(spec.caches, points, elem_bytes_of(spec));
 }
 
-LocalSpec lines_of(const LocalSpec& spec, const TileForm& tile) {
-    const index_t elem = elem_bytes_of(spec);
-    LocalSpec lines;
-    lines.kernel = is_c2c(spec.kernel)          ? spec.kernel
-                   : spec.kernel == Kernel::r2c ? Kernel::c2c_forward
-                                                : Kernel::c2c_backward;
-    lines.precision = spec.precision;
-    lines.transform = {{tile.points, 1, 1}};
-    if (tile.lines_a_call > 1) lines.batch = {{tile.lines_a_call, tile.pitch_bytes / elem, tile.pitch_bytes / elem}};
-    lines.in_place = true;
-    lines.measure = spec.measure;
-    return lines;
+LocalSpec call_of(const LocalSpec& spec, const LineTileForm& tile) {
+    const bool backward = spec.kernel == Kernel::c2c_backward || spec.kernel == Kernel::c2r;
+    return line_tile_call(tile, backward ? Kernel::c2c_backward : Kernel::c2c_forward, spec.precision, spec.measure);
 }
 
-// Elements before the first one that begins a cache line; 0 where none does.
-index_t lead_elems(const void* array, index_t elem_bytes) {
-    const auto past = static_cast<index_t>(reinterpret_cast<std::uintptr_t>(array) % kLine);
-    return past % elem_bytes ? 0 : (kLine - past) % kLine / elem_bytes;
+ColumnGroups groups_of(const void* array, index_t columns, const LineTileForm& tile) {
+    const auto address = static_cast<index_t>(reinterpret_cast<std::uintptr_t>(array) % 64);
+    return {columns, elems_before_line(address, tile.elem_bytes), tile.lines};
 }
 
-// The columns of a matrix in groups. The first group ends where a cache line of the array begins, so that the runs of
-// the others are whole lines.
-struct Groups {
-    index_t columns, lead, width;
-    Groups(const void* array, index_t elem_bytes, index_t all, index_t most) : columns(all), width(most) {
-        lead = std::min(lead_elems(array, elem_bytes), columns);
-    }
-    index_t count() const { return (lead > 0 ? 1 : 0) + ceil_div(columns - lead, width); }
-    index_t begin(index_t group) const {
-        if (lead == 0) return group * width;
-        return group == 0 ? 0 : lead + (group - 1) * width;
-    }
-    index_t end(index_t group) const { return group + 1 == count() ? columns : begin(group + 1); }
-};
-
-// The same for real data, where column c is needed with column `columns` - c: group 0 is columns 0 and columns / 2,
-// which are needed with themselves; every other one is `count` low columns and as many high ones, low[i] with
+// Groups of columns of real data, where column c is needed with column `columns` - c: group 0 is columns 0 and columns
+// / 2, which are needed with themselves; every other one is `count` low columns and as many high ones, low[i] with
 // high[count-1-i].
 struct Pairs {
     index_t columns, width;
@@ -127,36 +81,35 @@ class LongLineFft final : public LocalFft {
 
   private:
     struct Member {
-        Buffer tile;
+        Buffer memory;
+        LineTile columns, rows;  // of the two sweeps
         Twiddles::Row row, fold;
-        std::unique_ptr<LocalFft> columns, rows;  // some lines of the tile
-        char* line(const TileForm& form, index_t i) const { return tile.as<char>() + i * form.pitch_bytes; }
+        std::unique_ptr<LocalFft> columns_fft, rows_fft;  // some lines of the tile
     };
 
     LongLineFft(const LocalSpec& spec, const LongLineForm& form)
         : form_(form),
           kernel_(spec.kernel),
           batch_(spec.batch),
-          scale_(static_cast<double>(spec.scale)),
+          scale_(spec.scale),
           elem_bytes_(elem_bytes_of(spec)),
           in_bytes_(static_cast<index_t>(input_type(spec).bytes())),
           out_bytes_(static_cast<index_t>(output_type(spec).bytes())),
           points_(form.first * form.second),
-          columns_(tile_form(spec.caches, form.first, elem_bytes_)),
-          rows_(tile_form(spec.caches, form.second, elem_bytes_)) {}
+          columns_(tile_form(spec, form.first)),
+          rows_(tile_form(spec, form.second)) {}
 
     Status make_member(const Engine& engine, const LocalSpec& spec, Member& member) const {
-        const auto tile_bytes = static_cast<size_t>(std::max(columns_.bytes(), rows_.bytes()));
-        SPANFFT_ASSIGN(member.tile, Buffer::allocate(tile_bytes));
-        std::fill_n(member.tile.as<char>(), tile_bytes,
-                    '\0');  // a call may have lines that are not used: no NaN
+        SPANFFT_ASSIGN(member.memory, tile_memory(std::max(columns_.bytes(), rows_.bytes())));
+        member.columns = LineTile(member.memory, columns_);
+        member.rows = LineTile(member.memory, rows_);
         SPANFFT_ASSIGN(member.row, Twiddles::Row::make(form_.first, spec.precision));
         if (!is_c2c(kernel_)) {
             SPANFFT_ASSIGN(member.fold,
                            Twiddles::Row::make(kernel_ == Kernel::r2c ? form_.second : form_.first, spec.precision));
         }
-        SPANFFT_ASSIGN(member.columns, engine.plan(lines_of(spec, columns_)));
-        SPANFFT_ASSIGN(member.rows, engine.plan(lines_of(spec, rows_)));
+        SPANFFT_ASSIGN(member.columns_fft, engine.plan(call_of(spec, columns_)));
+        SPANFFT_ASSIGN(member.rows_fft, engine.plan(call_of(spec, rows_)));
         return {};
     }
 
@@ -188,7 +141,7 @@ class LongLineFft final : public LocalFft {
             share(pairs.count(),
                   [&](index_t group, const Member& member) { unfold_1(pairs, group, in, between, member); });
         } else {
-            const Groups groups(in, elem_bytes_, form_.second, columns_.lines);
+            const ColumnGroups groups = groups_of(in, form_.second, columns_);
             share(groups.count(), [&](index_t group, const Member& member) {
                 sweep_1(in, between, groups.begin(group), groups.end(group), member);
             });
@@ -198,7 +151,7 @@ class LongLineFft final : public LocalFft {
             share(pairs.count(),
                   [&](index_t group, const Member& member) { fold_2(pairs, group, between, out, member); });
         } else {
-            const Groups groups(out, elem_bytes_, form_.first, rows_.lines);
+            const ColumnGroups groups = groups_of(out, form_.first, rows_);
             share(groups.count(), [&](index_t group, const Member& member) {
                 sweep_2(between, out, groups.begin(group), groups.end(group), member);
             });
@@ -207,15 +160,15 @@ class LongLineFft final : public LocalFft {
 
     // Columns [begin, end) of the input, `second` columns wide, into rows [begin, end) of length `first`.
     void sweep_1(const char* in, char* between, index_t begin, index_t end, const Member& member) const {
-        fetch(in, form_.second, begin, end, columns_, member, 0);
-        transform(*member.columns, columns_, end - begin, member);
+        fetch_1(in, begin, end, member, 0);
+        member.columns.transform(*member.columns_fft, end - begin);
         leave(between, begin, end, member, 0);
     }
 
     // Columns [begin, end) of what is between, `first` columns wide, where they come from.
     void sweep_2(const char* between, char* out, index_t begin, index_t end, const Member& member) const {
-        fetch(between, form_.first, begin, end, rows_, member, 0);
-        transform(*member.rows, rows_, end - begin, member);
+        fetch_2(between, begin, end, member, 0);
+        member.rows.transform(*member.rows_fft, end - begin);
         put(out, begin, end, member, 0);
     }
 
@@ -230,25 +183,25 @@ class LongLineFft final : public LocalFft {
             return;
         }
         const auto [low, high, count] = pairs.at(group);
-        fetch(in, form_.second, low, low + count, columns_, member, 0);
-        fetch(in, form_.second, high, high + count, columns_, member, count);
+        fetch_1(in, low, low + count, member, 0);
+        fetch_1(in, high, high + count, member, count);
         for (index_t i = 0; i < count; ++i) {
             fold.start = low + i;
-            folds_.fold_rows(member.fold, fold, form_.first, member.line(columns_, i),
-                             member.line(columns_, 2 * count - 1 - i));
+            folds_.fold_rows(member.fold, fold, form_.first, member.columns.line(i),
+                             member.columns.line(2 * count - 1 - i));
         }
-        transform(*member.columns, columns_, 2 * count, member);
+        member.columns.transform(*member.columns_fft, 2 * count);
         leave(between, low, low + count, member, 0);
         leave(between, high, high + count, member, count);
     }
 
     void alone_1(index_t column, Twiddles::Fold fold, const char* in, char* between, const Member& member) const {
-        fetch(in, form_.second, column, column + 1, columns_, member, 0);
-        char* line = member.line(columns_, 0);
+        fetch_1(in, column, column + 1, member, 0);
+        char* line = member.columns.line(0);
         if (column == 0) fold_ends(line,
                                    const_cast<char*>(in) + points_ * elem_bytes_);  // only read
         fold_alone(column, fold, form_.first, line);
-        transform(*member.columns, columns_, 1, member);
+        member.columns.transform(*member.columns_fft, 1);
         leave(between, column, column + 1, member, 0);
     }
 
@@ -264,22 +217,21 @@ class LongLineFft final : public LocalFft {
             return;
         }
         const auto [low, high, count] = pairs.at(group);
-        fetch(between, form_.first, low, low + count, rows_, member, 0);
-        fetch(between, form_.first, high, high + count, rows_, member, count);
-        transform(*member.rows, rows_, 2 * count, member);
+        fetch_2(between, low, low + count, member, 0);
+        fetch_2(between, high, high + count, member, count);
+        member.rows.transform(*member.rows_fft, 2 * count);
         for (index_t i = 0; i < count; ++i) {
             fold.start = low + i;
-            folds_.fold_rows(member.fold, fold, form_.second, member.line(rows_, i),
-                             member.line(rows_, 2 * count - 1 - i));
+            folds_.fold_rows(member.fold, fold, form_.second, member.rows.line(i), member.rows.line(2 * count - 1 - i));
         }
         put(out, low, low + count, member, 0);
         put(out, high, high + count, member, count);
     }
 
     void alone_2(index_t column, Twiddles::Fold fold, const char* between, char* out, const Member& member) const {
-        fetch(between, form_.first, column, column + 1, rows_, member, 0);
-        transform(*member.rows, rows_, 1, member);
-        char* line = member.line(rows_, 0);
+        fetch_2(between, column, column + 1, member, 0);
+        member.rows.transform(*member.rows_fft, 1);
+        char* line = member.rows.line(0);
         if (column == 0) fold_ends(line, out + points_ * elem_bytes_);
         fold_alone(column, fold, form_.second, line);
         put(out, column, column + 1, member, 0);
@@ -311,58 +263,36 @@ class LongLineFft final : public LocalFft {
         elem_bytes_ == sizeof(Pair<double>) ? fold_ends<double>(first, last) : fold_ends<float>(first, last);
     }
 
-    // Columns [begin, end) of an array, `width` columns wide, into lines of the tile from `line` on.
-    void fetch(const char* array, index_t width, index_t begin, index_t end, const TileForm& tile, const Member& member,
-               index_t line) const {
-        const Turn turn{array + begin * elem_bytes_,
-                        width * elem_bytes_,
-                        member.line(tile, line),
-                        tile.pitch_bytes,
-                        tile.points,
-                        end - begin,
-                        elem_bytes_};
-        turn_in(turn, kAhead);
+    // Columns [begin, end) of the input, and of what is between, into lines of the tile from `line` on.
+    void fetch_1(const char* in, index_t begin, index_t end, const Member& member, index_t line) const {
+        member.columns.fetch(member.columns.all(end - begin, line), in + begin * elem_bytes_,
+                             form_.second * elem_bytes_);
     }
-
-    void transform(const LocalFft& fft, const TileForm& tile, index_t lines, const Member& member) const {
-        for (index_t line = 0; line < lines; line += tile.lines_a_call)
-            fft.execute(member.line(tile, line), member.line(tile, line));
+    void fetch_2(const char* between, index_t begin, index_t end, const Member& member, index_t line) const {
+        member.rows.fetch(member.rows.all(end - begin, line), between + begin * elem_bytes_, form_.first * elem_bytes_);
     }
 
     // Lines of the tile from `line` on leave as rows [begin, end) of what is between.
     void leave(char* between, index_t begin, index_t end, const Member& member, index_t line) const {
-        for (index_t row = begin; row < end; ++row, ++line) {
-            twiddles_.multiply_row(member.row, row, form_.first, scale_, member.line(columns_, line),
-                                   between + row * form_.first * elem_bytes_, form_.stream);
-        }
+        const index_t row_bytes = form_.first * elem_bytes_;
+        member.columns.leave_rows(end - begin, {&twiddles_, &member.row, begin, scale_}, between + begin * row_bytes,
+                                  row_bytes, form_.stream, line);
     }
 
-    // Lines of the tile from `line` on become columns [begin, end) of the output, whole cache lines apart from the
-    // ends.
+    // Lines of the tile from `line` on become columns [begin, end) of the output.
     void put(char* out, index_t begin, index_t end, const Member& member, index_t line) const {
-        const index_t unit = kLine / elem_bytes_;
-        const index_t whole = std::min(end, begin + lead_elems(out + begin * elem_bytes_, elem_bytes_));
-        const index_t rest = whole + (end - whole) / unit * unit;
-        for (const auto& [first, last] : {std::pair{begin, whole}, {whole, rest}, {rest, end}}) {
-            const Turn turn{member.line(rows_, line + first - begin),
-                            rows_.pitch_bytes,
-                            out + first * elem_bytes_,
-                            form_.first * elem_bytes_,
-                            last - first,
-                            form_.second,
-                            elem_bytes_};
-            if (last > first) turn_out(turn, form_.stream);
-        }
+        member.rows.put(member.rows.all(end - begin, line), out + begin * elem_bytes_, form_.first * elem_bytes_,
+                        form_.stream);
     }
 
     const LongLineForm form_;
     const Kernel kernel_;
     const std::vector<LoopDim> batch_;
-    const double scale_;
+    const long double scale_;
     const index_t elem_bytes_;            // of a complex number
     const index_t in_bytes_, out_bytes_;  // of an element
     const index_t points_;                // complex ones: half as many as real ones
-    const TileForm columns_, rows_;       // of the two sweeps
+    const LineTileForm columns_, rows_;   // of the two sweeps
     Twiddles twiddles_, folds_;
     Buffer between_;  // in place only
     std::unique_ptr<SharedTeam> team_;
@@ -388,19 +318,16 @@ bool may_be_long(const LocalSpec& spec) {
 // Seconds of all lines of one sweep, and of moving them; no seconds where a tile would not fit.
 std::optional<double> sweep_seconds(const Engine& engine, const LocalSpec& spec, const RateTable& rates, index_t points,
                                     index_t lines, bool paired) {
-    const TileForm tile = tile_form(spec.caches, points, elem_bytes_of(spec));
-    if (tile.bytes() > 2 * tile_budget_bytes(spec.caches)) return std::nullopt;
-    LocalSpec all = lines_of(spec, tile);
+    const LineTileForm tile = tile_form(spec, points);
+    if (!stays_in_cache(spec.caches, tile)) return std::nullopt;
+    LocalSpec all = call_of(spec, tile);
     all.batch = {{lines, points, points}};
-    const double bytes = static_cast<double>(points * lines * elem_bytes_of(spec));
-    // Each run of a tile's columns costs about a cache line more than it has.
-    const index_t run_bytes = tile.lines * elem_bytes_of(spec) / (paired ? 2 : 1);
-    const double runs = 1 + static_cast<double>(kLine) / static_cast<double>(run_bytes);
-    return expected_seconds(rates, engine.name(), all) + kSweepCopies * bytes * runs / spec.memory_bytes_per_second;
+    return expected_seconds(rates, engine.name(), all) +
+           line_tile_seconds(tile, lines, tile.lines / (paired ? 2 : 1), spec.memory_bytes_per_second);
 }
 
 bool trusted(const Engine& engine, const LocalSpec& spec, index_t points) {
-    return distrust(engine, lines_of(spec, tile_form(spec.caches, points, elem_bytes_of(spec)))).empty();
+    return distrust(engine, call_of(spec, tile_form(spec, points))).empty();
 }
 
 }  // namespace
@@ -435,12 +362,11 @@ std::optional<LongLineForm> long_line_form(const Engine& engine, const LocalSpec
 index_t long_line_bytes(const LocalSpec& asked, const LongLineForm& form) {
     const LocalSpec spec = canonical(asked);
     const index_t elem = elem_bytes_of(spec), n = form.first * form.second;
-    const index_t tile =
-        std::max(tile_form(spec.caches, form.first, elem).bytes(), tile_form(spec.caches, form.second, elem).bytes());
-    index_t row = Twiddles::Row::bytes(form.first, spec.precision), tables = Twiddles::bytes(n);
+    const index_t tile = std::max(tile_form(spec, form.first).bytes(), tile_form(spec, form.second).bytes());
+    index_t row = Twiddles::Row::bytes(form.first, spec.precision), tables = Twiddles::bytes(n, spec.precision);
     if (!is_c2c(spec.kernel)) {
         row += Twiddles::Row::bytes(spec.kernel == Kernel::r2c ? form.second : form.first, spec.precision);
-        tables += Twiddles::bytes(2 * n);
+        tables += Twiddles::bytes(2 * n, spec.precision);
     }
     return spec.threads * (tile + row) + tables + (spec.in_place ? n * elem : 0);
 }

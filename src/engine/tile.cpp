@@ -42,10 +42,11 @@ LocalSpec tile_lines(const TileSpec& spec) {
     return lines;
 }
 
-Result<Buffer> tile_memory(const TileSpec& spec) {
-    const auto bytes = static_cast<size_t>(spec.points * tile_pitch_bytes(spec));
-    SPANFFT_ASSIGN(Buffer memory, Buffer::allocate(bytes));
-    std::fill_n(memory.as<char>(), bytes, '\0');  // the last tile may be part empty: no stray NaN
+index_t tile_bytes(const TileSpec& spec) { return spec.points * tile_pitch_bytes(spec); }
+
+Result<Buffer> tile_memory(index_t bytes) {
+    SPANFFT_ASSIGN(Buffer memory, Buffer::allocate(static_cast<size_t>(bytes)));
+    std::fill_n(memory.as<char>(), static_cast<size_t>(bytes), '\0');
     return memory;
 }
 

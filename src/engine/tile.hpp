@@ -43,6 +43,8 @@ struct Tile {
     char* rows() const { return static_cast<char*>(memory.data()); }
     void transform() const { fft->execute(memory.data(), memory.data()); }
 };
-Result<Buffer> tile_memory(const TileSpec& spec);
+index_t tile_bytes(const TileSpec& spec);
+// Zeroed: the last tile may be part empty, and no NaN is to stray into what the engine does there.
+Result<Buffer> tile_memory(index_t bytes);
 
 }  // namespace spanfft

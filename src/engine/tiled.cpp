@@ -69,7 +69,7 @@ class AxisByTiles {
         spec.measure = whole.measure;
         for (int i = 0; i < threads; ++i) {
             Tile tile;
-            SPANFFT_ASSIGN(tile.memory, tile_memory(spec));
+            SPANFFT_ASSIGN(tile.memory, tile_memory(tile_bytes(spec)));
             SPANFFT_ASSIGN(tile.fft, engine.plan(tile_lines(spec)));
             made->tiles_.push_back(std::move(tile));
         }

@@ -125,12 +125,14 @@ void turn_out_16(const Turn& t, bool stream) { turn_out_with<16>(t, stream); }
 }  // namespace
 
 void turn_in(const Turn& turn, index_t ahead, int width_bytes) {
+    if (turn.elem_bytes == 32) return turn_one_by_one<32>(turn, 0, turn.rows, 0, turn.columns);
     return width_bytes == 64   ? turn_in_64(turn, ahead)
            : width_bytes == 32 ? turn_in_32(turn, ahead)
                                : turn_in_16(turn, ahead);
 }
 
 void turn_out(const Turn& turn, bool stream, int width_bytes) {
+    if (turn.elem_bytes == 32) return turn_one_by_one<32>(turn, 0, turn.rows, 0, turn.columns);
     return width_bytes == 64   ? turn_out_64(turn, stream)
            : width_bytes == 32 ? turn_out_32(turn, stream)
                                : turn_out_16(turn, stream);

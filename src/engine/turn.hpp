@@ -2,11 +2,11 @@
 //
 // Method: the array is read (or written) a few rows at a time, in runs of some cache lines, and small squares of
 // elements are transposed in vector registers: 4 x 4 complex doubles or 8 x 8 complex floats with 64-byte registers,
-// less with shorter ones. Every line of the cache is then loaded and stored whole. On the way in, rows further down are
-// fetched ahead, since they lie pages apart, where the processor does not look; on the way out, whole lines may pass
-// the cache by. Which registers there are is asked once, when the program runs: the library is compiled for any x86-64.
-// Worked numbers: 16 columns of a 4096 x 4096 array of 16-byte elements are 4096 runs of 256 bytes, which become 16
-// rows of 64 KiB.
+// less with shorter ones; long doubles one by one. Every line of the cache is then loaded and stored whole. On the way
+// in, rows further down are fetched ahead, since they lie pages apart, where the processor does not look; on the way
+// out, whole lines may pass the cache by. Which registers there are is asked once, when the program runs: the library
+// is compiled for any x86-64. Worked numbers: 16 columns of a 4096 x 4096 array of 16-byte elements are 4096 runs of
+// 256 bytes, which become 16 rows of 64 KiB.
 #pragma once
 
 #include "core/extents.hpp"
@@ -20,7 +20,7 @@ struct Turn {
     void* to = nullptr;  // columns x rows elements; does not overlap `from`
     index_t to_pitch_bytes = 0;
     index_t rows = 0, columns = 0;
-    index_t elem_bytes = 16;  // 8 or 16
+    index_t elem_bytes = 16;  // 8 or 16; or 32, one by one
 };
 
 // Few columns of many rows into a tile; `ahead` rows are fetched ahead.

@@ -165,12 +165,37 @@ size_t scaled_op(const Route& route) {
     const auto multiplies = [](const RouteOp& op) {
         const bool chirps_out = op.type == Type::chirp && op.chirping == Chirping::out;
         const bool factors = op.type == Type::twiddle || op.type == Type::butterfly || op.type == Type::demodulate;
-        return factors || op.share || chirps_out;
+        return factors || chirps_out || (op.share && (!op.rows || (op.turned != Turned::neither && op.twiddled)));
     };
     if (const size_t i = last_that(multiplies)) return i - 1;
     if (const size_t i = last_that([](const RouteOp& op) { return op.type == Type::transform; })) return i - 1;
     return last_that([](const RouteOp& op) { return op.type == Type::copy; }) - 1;
 }
+
+// A copy between the caller's array and a window is part of the transform beside it, whose rank leaves out what it
+// reads or writes itself: half of the array on two ranks.
+struct JoinedCopies {
+    std::vector<bool> joined;                      // by operation: it is such a copy
+    std::vector<std::optional<Slot>> reads, puts;  // by operation: where a transform finds, or leaves, its rank's part
+
+    JoinedCopies(const Route& route, const std::vector<OpSlots>& slots)
+        : joined(route.size()), reads(route.size()), puts(route.size()) {
+        for (size_t i = 0; i < route.size(); ++i) {
+            if (route[i].type != Type::copy) continue;
+            if (i + 1 < route.size() && route[i + 1].rows && route[i + 1].reads_all_parts()) {
+                joined[i] = true;
+                reads[i + 1] = slots[i].source;
+                continue;
+            }
+            size_t before = i;
+            while (before > 0 && route[before - 1].type == Type::view) --before;
+            if (before > 0 && route[before - 1].rows && route[before - 1].writes_all_parts()) {
+                joined[i] = true;
+                puts[before - 1] = slots[i].target;
+            }
+        }
+    }
+};
 
 // Makes the steps of one plan, operation by operation.
 class Lowering {
@@ -184,9 +209,15 @@ class Lowering {
         plan_->solver = solver;
     }
 
-    Status add(const RouteOp& op, const OpSlots& slots, long double scale) {
+    // What the operation leaves will have room.
+    void hold(const RouteOp& op, const OpSlots& slots) {
         if (slots.target != slots.source && (slots.target == Slot::work0 || slots.target == Slot::work1))
             plan_->slot_bytes.hold(slots.target, op.to);
+    }
+
+    // `reads`, `puts`: where a transform that all ranks share finds, or leaves, what is the caller's.
+    Status add(const RouteOp& op, const OpSlots& slots, long double scale, std::optional<Slot> reads,
+               std::optional<Slot> puts) {
         switch (op.type) {
             case Type::view:
                 return note_view();
@@ -225,7 +256,7 @@ class Lowering {
                 return {};
             case Type::transform:
             case Type::copy:
-                return op.share ? add_shared(op, slots, scale) : add_local(op, slots, scale);
+                return op.share ? add_shared(op, slots, scale, reads, puts) : add_local(op, slots, scale);
         }
         return {};
     }
@@ -303,19 +334,22 @@ class Lowering {
         return {};
     }
 
-    Status add_shared(const RouteOp& op, const OpSlots& slots, long double scale) {
+    Status add_shared(const RouteOp& op, const OpSlots& slots, long double scale, std::optional<Slot> reads,
+                      std::optional<Slot> puts) {
         SharedTransformSpec spec;
         spec.elem = op.from.elem;
         spec.kernel = op.kernel;
         spec.axis = op.axes[0];
         spec.share = *op.share;
-        spec.from = {op.from.layout, slots.source, op.reads_all_parts(), op.turned == Turned::from};
-        spec.to = {op.to.layout, slots.target, op.writes_all_parts(), op.turned == Turned::to};
+        spec.from = {op.from.layout, slots.source, op.reads_all_parts(), op.turned == Turned::from, reads};
+        spec.to = {op.to.layout, slots.target, op.writes_all_parts(), op.turned == Turned::to, puts};
+        spec.rows = op.rows;
         spec.twiddled = op.twiddled;
         spec.scale = scale;
         spec.engine = problem().engine;
         spec.rates = machine_.engine_rates;
         spec.caches = machine_.caches_of(problem().ranks);
+        spec.memory_bytes_per_second = machine_.copy_bytes_per_second(problem().ranks);
         spec.threads = problem().threads;
         spec.measure = problem().effort == Effort::measure;
         SPANFFT_ASSIGN(auto step, make_shared_transform_step(std::move(spec), plan_->notes));
@@ -365,8 +399,13 @@ Result<std::unique_ptr<Plan>> lower(const Problem& problem, Route route, const s
     const auto slots = assign_slots(route, movers.found(), problem);
     const size_t scaled = scaled_op(route);
     Lowering lowering(problem, exchange, moves, planner, solver);
-    for (size_t i = 0; i < route.size(); ++i)
-        SPANFFT_TRY(lowering.add(route[i], slots[i], i == scaled ? problem.scale() : 1));
+    const JoinedCopies copies(route, slots);
+    for (size_t i = 0; i < route.size(); ++i) {
+        lowering.hold(route[i], slots[i]);
+        if (copies.joined[i]) continue;
+        SPANFFT_TRY(
+            lowering.add(route[i], slots[i], i == scaled ? problem.scale() : 1, copies.reads[i], copies.puts[i]));
+    }
     return lowering.finish(input, output);
 }
 

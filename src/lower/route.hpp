@@ -59,6 +59,7 @@ struct RouteOp {
 
     Turned turned = Turned::neither;  // of a transform with a share
     bool twiddled = true;             // of a turned one
+    bool rows = false;                // of one with a share: its lines become rows of a tile, as suits few long ones
 
     // Can leave its result where its source is.
     bool can_stay() const;

@@ -20,7 +20,7 @@
 //
 // Rows and balanced blocks: where the ranks divide n1 (and n2) evenly, a rank's rows are its block of n. Elsewhere the
 // route begins (and ends) with a move of the few elements by which the two differ; n1 and n2 are chosen so that this
-// is spared if it can be.
+// is spared if it can be. Those of `shared_lines` are the ones that are expected to be fastest, that move included.
 // Where n is prime, or so short that its columns would feed few ranks, one rank transforms all of it.
 // r2c of an even number of points: the line of n/2 pairs goes the same way, and the spectra of the even and the odd
 // points are taken apart (split_step.hpp), for which each rank gets the half of another: all data once more, but half
@@ -36,6 +36,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "engine/line_tile.hpp"
 #include "lower/lower.hpp"
 #include "lower/route_search.hpp"
 #include "solvers/table.hpp"
@@ -62,16 +63,26 @@ auto merit(const Factors& f, index_t ranks) {
     return std::tuple(unlike > 8, excess(f.n1) * excess(f.n2) > 1.5, uneven, excess(f.n1) * excess(f.n2), unlike);
 }
 
-// n = n1 n2, with n1 a multiple of `unit`; 1 x n where there are none, or one rank is to transform all of it.
-Factors factors_of(index_t n, index_t ranks, index_t unit = 1) {
+// n = n1 n2, with n1 a multiple of `unit` and the least of some measure; 1 x n where there are none, or one rank is to
+// transform all of it.
+template <class Measure>
+Factors best_factors(index_t n, index_t unit, const Measure& measure) {
     Factors best{1, n};
     if (n < kShortest) return best;
+    auto least = measure(best);
     for (index_t n1 : divisors(n)) {
         const Factors f{n1, n / n1};
         if (f.n1 == 1 || f.n2 == 1 || f.n1 % unit != 0) continue;
-        if (best.n1 == 1 || merit(f, ranks) < merit(best, ranks)) best = f;
+        const auto measured = measure(f);
+        if (best.n1 > 1 && !(measured < least)) continue;
+        best = f;
+        least = measured;
     }
     return best;
+}
+
+Factors factors_of(index_t n, index_t ranks, index_t unit = 1) {
+    return best_factors(n, unit, [&](const Factors& f) { return merit(f, ranks); });
 }
 
 // Whether an r2c line is transformed as half as many pairs.
@@ -85,6 +96,44 @@ Factors factors_of(const Problem& problem) {
     if (takes_pairs(problem)) return factors_of(problem.shape[0] / 2, problem.ranks);
     return factors_of(problem.shape[0], problem.ranks, leaves_cyclic(problem) ? problem.ranks : 1);
 }
+
+// The seconds that the fullest rank is expected to take for two sweeps; and first, whether a tile leaves the cache.
+// Where blocks are no whole rows, all is moved once more.
+class SweepSeconds {
+  public:
+    SweepSeconds(const Problem& problem, const Machine& machine)
+        : problem_(problem),
+          machine_(machine),
+          caches_(machine.caches_of(problem.ranks)),
+          elem_bytes_(static_cast<index_t>(ElemType{problem.precision, true}.bytes())),
+          bytes_per_second_(machine.copy_bytes_per_second(problem.ranks)) {}
+
+    std::pair<bool, double> operator()(const Factors& f) const {
+        const auto [first_stays, first] = sweep(f.n1, f.n2);
+        const auto [second_stays, second] = sweep(f.n2, f.n1);
+        const int moves = (f.n1 % problem_.ranks != 0) + (f.n2 % problem_.ranks != 0);
+        const auto bytes = static_cast<double>(f.n1 * f.n2 / problem_.ranks * problem_.batch * elem_bytes_);
+        return {!first_stays || !second_stays, first + second + moves * bytes / bytes_per_second_};
+    }
+
+  private:
+    // Of `lines` lines of so many points, shared out.
+    std::pair<bool, double> sweep(index_t points, index_t lines) const {
+        const index_t most = ceil_div(lines, problem_.ranks);
+        const LineTileForm tile = line_tile_form(caches_, points, elem_bytes_, most);
+        LocalSpec all = line_tile_call(tile, Kernel::c2c_forward, problem_.precision, false);
+        all.batch = {{most, points, points}};
+        const double seconds = outline_local(all, problem_.engine, machine_.engine_rates) +
+                               line_tile_seconds(tile, most, tile.lines, bytes_per_second_);
+        return {stays_in_cache(caches_, tile), seconds * static_cast<double>(problem_.batch)};
+    }
+
+    const Problem& problem_;
+    const Machine& machine_;
+    const Caches caches_;
+    const index_t elem_bytes_;
+    const double bytes_per_second_;
+};
 
 // What the caller has and wants: balanced blocks of the grid, or boxes of the caller's.
 Result<Layout> callers(const Problem& problem, const Extents& shape, const std::vector<Patch>& boxes,
@@ -178,14 +227,14 @@ void two_sweeps(Route& route, ArrayState& state, const Problem& problem, const F
     columns_to_rows(route, state, problem, f.n1, f.n2, true);
     RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {batch_axes(problem)}};
     op.share = divided(problem, {f.n2, f.n1}, {1, problem.ranks}, Division::block);
+    op.rows = true;
     route.push_back(std::move(op));
     view_as(route, state, std::move(end));
 }
 
 using Middle = void (*)(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end);
 
-Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Extents& grid) {
-    const Factors f = factors_of(problem);
+Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Factors& f, const Extents& grid) {
     const index_t n = problem.shape[0], pairs = n / 2;
     const ElemType complex{problem.precision, true};
     SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
@@ -206,9 +255,8 @@ Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Extent
     return route;
 }
 
-Result<Route> route_through(Middle middle, const Problem& problem, const Extents& grid) {
-    if (takes_pairs(problem)) return route_of_pairs(middle, problem, grid);
-    const Factors f = factors_of(problem);
+Result<Route> route_through(Middle middle, const Problem& problem, const Factors& f, const Extents& grid) {
+    if (takes_pairs(problem)) return route_of_pairs(middle, problem, f, grid);
     const bool halves = problem.kinds[0] == AxisKind::r2c;
     SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
     SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
@@ -232,7 +280,8 @@ Result<Route> route_through(Middle middle, const Problem& problem, const Extents
 bool has_factors(const Problem& problem) { return !is_r2r(problem.kinds[0]) && factors_of(problem).n1 > 1; }
 
 Result<Route> line_route(const Problem& problem, const Extents& grid) {
-    return has_factors(problem) ? route_through(six_steps, problem, grid) : line_on_one_rank(problem, grid);
+    return has_factors(problem) ? route_through(six_steps, problem, factors_of(problem), grid)
+                                : line_on_one_rank(problem, grid);
 }
 
 Result<std::vector<Extents>> line_grids(const Problem& problem) { return std::vector<Extents>{{problem.ranks}}; }
@@ -284,6 +333,7 @@ void columns_to_rows(Route& route, ArrayState& state, const Problem& problem, in
     op.to.layout = divided(problem, {n2, n1}, {problem.ranks}, Division::block);
     op.share = divided(problem, {n1, n2}, {1, problem.ranks}, Division::block);
     op.turned = Turned::to;
+    op.rows = true;
     op.twiddled = twiddled;
     state = op.to;
     route.push_back(std::move(op));
@@ -319,7 +369,9 @@ Result<std::unique_ptr<Plan>> solve_shared_lines(const Problem& problem, const P
     if (!has_factors(problem))
         return error(Code::unsupported, "shared_lines needs a c2c or r2c line of a length with factors");
     const Extents grid{problem.ranks};
-    SPANFFT_ASSIGN(Route route, route_through(two_sweeps, problem, grid));
+    const index_t points = problem.shape[0] / (takes_pairs(problem) ? 2 : 1);
+    const Factors factors = best_factors(points, 1, SweepSeconds(problem, planner.machine()));
+    SPANFFT_ASSIGN(Route route, route_through(two_sweeps, problem, factors, grid));
     SPANFFT_ASSIGN(auto plan, lower(problem, directed(problem, std::move(route)), "shared", planner, "shared_lines"));
     plan->problem.grid = grid;
     note_order(*plan);

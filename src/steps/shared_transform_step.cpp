@@ -1,7 +1,4 @@
-// Regions, tiles, barriers; see shared_transform_step.hpp.
-//
-// The lines of a share are cut into regions, boxes across the axis within which every line has its pieces at the same
-// owners: one region for slabs and pencils, more where the share crosses owners' boundaries along other axes.
+// Tiles, barriers, copies beside them; see shared_transform_step.hpp.
 #include "steps/shared_transform_step.hpp"
 
 #include <algorithm>
@@ -10,318 +7,272 @@
 
 #include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
+#include "engine/line_tile.hpp"
 #include "engine/tile.hpp"
-#include "steps/pass_kernels.hpp"
+#include "steps/shared_regions.hpp"
 #include "steps/transform_step.hpp"
 
 namespace spanfft {
 
 namespace {
 
-bool turns(const SharedTransformSpec& spec) { return spec.from.turned || spec.to.turned; }
-bool twiddles(const SharedTransformSpec& spec) { return turns(spec) && spec.twiddled; }
+index_t elem_bytes_of(const SharedTransformSpec& spec) { return static_cast<index_t>(spec.elem.bytes()); }
 
-// The length whose transform this is one half of.
-index_t turned_length(const SharedTransformSpec& spec) {
-    const Extents& shape = spec.share.shape();
-    return shape[static_cast<size_t>(spec.axis)] * shape.back();
-}
+// The length whose transform a turned one is half of.
+index_t turned_length(const SharedTransformSpec& spec) { return spec.points() * spec.share.shape().back(); }
 
-// Where a run of points along the axis lies, for all lines of a region.
-struct Piece1d {
-    index_t points = 0;
-    int owner = -1;                     // whose window, or -1: this rank's slot memory
-    index_t offset_bytes = 0;           // of the region's first line, from the owner's first byte
-    index_t point_stride_bytes = 0;     // along the axis
-    std::vector<index_t> stride_bytes;  // along each loop of the region
+// How a rank's lines lie in tiles, and what the engine is asked for in one call.
+struct Tiling {
+    index_t lanes = 0;  // lines of a tile; 0: there are none
+    index_t lines_a_call = 1;
+    index_t bytes = 0;        // of a tile
+    index_t pitch_bytes = 0;  // from a point's run to the next one's, where lines lie side by side
+    LineTileForm rows;        // where they are rows
+    LocalSpec call;
+    index_t calls(index_t lines) const { return ceil_div(lines, lines_a_call); }
 };
 
-struct Region {
-    std::vector<index_t> counts;  // of loops over lines, the lanes (neighbouring lines) last
-    index_t first_lane = 0;       // index of the first one in its axis
-    std::vector<Piece1d> from, to;
-    index_t lines() const {
-        index_t n = 1;
-        for (index_t c : counts) n *= c;
-        return n;
+Tiling tiling_of(const SharedTransformSpec& spec, index_t available) {
+    Tiling tiling;
+    if (available == 0) return tiling;
+    if (spec.rows) {
+        tiling.rows = line_tile_form(spec.caches, spec.points(), elem_bytes_of(spec), available);
+        tiling.lanes = tiling.rows.lines;
+        tiling.lines_a_call = tiling.rows.lines_a_call;
+        tiling.bytes = tiling.rows.bytes();
+        tiling.call = line_tile_call(tiling.rows, spec.kernel, spec.elem.precision, spec.measure);
+        return tiling;
     }
-};
-
-// The region `box` (global, whole along the axis) as pieces of the local array that holds `patch` of it.
-Piece1d piece_in(const Patch& box, const Patch& patch, int axis, int owner, index_t elem_bytes,
-                 const std::vector<int>& loops, bool turned = false) {
-    Extents local = patch_shape(patch);
-    const auto turn = [&](Extents& extents) {
-        if (turned) std::swap(extents[static_cast<size_t>(axis)], extents[static_cast<size_t>(axis) + 1]);
-    };
-    turn(local);
-    Extents strides = row_major_strides(local);
-    turn(strides);
-    const Patch common = intersect(box, patch);
-    Piece1d piece;
-    piece.owner = owner;
-    piece.points = common[static_cast<size_t>(axis)].count;
-    for (size_t a = 0; a < common.size(); ++a)
-        piece.offset_bytes += (common[a].start - patch[a].start) * strides[a] * elem_bytes;
-    piece.point_stride_bytes = strides[static_cast<size_t>(axis)] * elem_bytes;
-    for (int loop : loops) piece.stride_bytes.push_back(strides[static_cast<size_t>(loop)] * elem_bytes);
-    return piece;
+    TileSpec tile{spec.kernel, spec.elem, spec.points(), 1, spec.measure};
+    tile.lanes = tile_lanes(spec.caches, tile.points, elem_bytes_of(spec), available);
+    tiling.lanes = tiling.lines_a_call = tile.lanes;
+    tiling.bytes = tile_bytes(tile);
+    tiling.pitch_bytes = tile_pitch_bytes(tile);
+    tiling.call = tile_lines(tile);
+    return tiling;
 }
 
-// Pieces along the axis in rising order, all of `box`; for a private side one piece.
-std::vector<Piece1d> pieces_of(const SharedSide& side, const Patch& box, const Patch& share, int axis,
-                               index_t elem_bytes, const std::vector<int>& loops) {
-    if (!side.shared) return {piece_in(box, share, axis, -1, elem_bytes, loops, side.turned)};
-    std::vector<std::pair<index_t, Piece1d>> found;
-    for (int owner = 0; owner < side.layout.nranks(); ++owner) {
-        const Patch patch = side.layout.patch(owner), common = intersect(box, patch);
-        if (patch_elems(common) == 0) continue;
-        found.emplace_back(common[static_cast<size_t>(axis)].start,
-                           piece_in(box, patch, axis, owner, elem_bytes, loops));
-    }
-    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<Piece1d> pieces;
-    for (auto& [start, piece] : found) pieces.push_back(std::move(piece));
-    return pieces;
-}
-
-// Where owners' boxes begin or end inside [range), along one axis.
-void add_cuts(const SharedSide& side, int axis, const AxisRange& range, std::vector<index_t>& cuts) {
-    if (!side.shared) return;
-    for (int owner = 0; owner < side.layout.nranks(); ++owner) {
-        const AxisRange r = side.layout.patch(owner)[static_cast<size_t>(axis)];
-        for (const index_t at : {r.start, r.start + r.count}) {
-            if (r.count && at > range.start && at < range.start + range.count) cuts.push_back(at);
-        }
-    }
-}
-
-std::vector<AxisRange> cut_axis(const SharedTransformSpec& spec, int axis, const AxisRange& range) {
-    if (axis == spec.axis) return {range};
-    std::vector<index_t> cuts{range.start, range.start + range.count};
-    add_cuts(spec.from, axis, range, cuts);
-    add_cuts(spec.to, axis, range, cuts);
-    std::sort(cuts.begin(), cuts.end());
-    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    std::vector<AxisRange> ranges;
-    for (size_t i = 0; i + 1 < cuts.size(); ++i) ranges.push_back({cuts[i], cuts[i + 1] - cuts[i], 1});
-    return ranges;
-}
-
-// Joins the two innermost loops while every piece's lines lie one after the other in both: longer runs, fuller tiles.
-void merge_loops(Region& region) {
-    const auto joinable = [&](const Piece1d& piece) {
-        const size_t last = region.counts.size() - 1;
-        return piece.stride_bytes[last - 1] == region.counts[last] * piece.stride_bytes[last];
-    };
-    while (region.counts.size() > 1 && std::all_of(region.from.begin(), region.from.end(), joinable) &&
-           std::all_of(region.to.begin(), region.to.end(), joinable)) {
-        const index_t inner = region.counts.back();
-        region.counts.pop_back();
-        region.counts.back() *= inner;
-        for (auto* side : {&region.from, &region.to}) {
-            for (Piece1d& piece : *side) piece.stride_bytes.erase(piece.stride_bytes.end() - 2);
-        }
-    }
-}
-
-std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
-    const Patch share = spec.share.patch(rank);
-    if (patch_elems(share) == 0) return {};
-    std::vector<Patch> boxes{share};
-    std::vector<int> loops;  // all axes but this one; the last is the lanes' (contiguous unless the axis itself is)
-    for (int axis = 0; axis < spec.share.ndim(); ++axis) {
-        std::vector<Patch> next;
-        for (const Patch& box : boxes) {
-            for (const AxisRange& range : cut_axis(spec, axis, box[static_cast<size_t>(axis)])) {
-                next.push_back(box);
-                next.back()[static_cast<size_t>(axis)] = range;
-            }
-        }
-        boxes = std::move(next);
-        if (axis != spec.axis) loops.push_back(axis);
-    }
-    const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
-    std::vector<Region> regions;
-    for (const Patch& box : boxes) {
-        Region region;
-        for (int loop : loops) region.counts.push_back(box[static_cast<size_t>(loop)].count);
-        if (!loops.empty()) region.first_lane = box[static_cast<size_t>(loops.back())].start;
-        region.from = pieces_of(spec.from, box, share, spec.axis, elem_bytes, loops);
-        region.to = pieces_of(spec.to, box, share, spec.axis, elem_bytes, loops);
-        if (loops.empty()) {  // a 1-D array: one line
-            region.counts = {1};
-            for (auto* side : {&region.from, &region.to})
-                for (Piece1d& piece : *side) piece.stride_bytes = {elem_bytes};
-        }
-        if (!turns(spec)) merge_loops(region);  // a turned side asks which lanes they are
-        regions.push_back(std::move(region));
-    }
-    return regions;
-}
-
-// The lines of a rank's regions, side by side in tiles.
-TileSpec tile_of(const SharedTransformSpec& spec, const std::vector<Region>& regions) {
+Tiling tiling_of(const SharedTransformSpec& spec, const std::vector<Region>& regions) {
     index_t most_lanes = 0;
-    for (const Region& region : regions) most_lanes = std::max(most_lanes, region.counts.back());
-    TileSpec tile;
-    tile.kernel = spec.kernel;
-    tile.elem = spec.elem;
-    tile.measure = spec.measure;
-    tile.points = spec.share.shape()[static_cast<size_t>(spec.axis)];
-    tile.lanes =
-        most_lanes ? tile_lanes(spec.caches, tile.points, static_cast<index_t>(spec.elem.bytes()), most_lanes) : 0;
-    return tile;
+    for (const Region& region : regions) most_lanes = std::max(most_lanes, region.lanes());
+    return tiling_of(spec, most_lanes);
 }
 
-// What transforming a rank's lines costs, in time aside: the engine is given whole tiles, the unused lanes of a last
+// The lanes of a region in groups of a tile.
+ColumnGroups groups_of(const SharedTransformSpec& spec, const Region& region, const Tiling& tiling) {
+    const index_t lead = spec.rows ? elems_before_line(region.past_line_bytes(), elem_bytes_of(spec)) : 0;
+    return {region.lanes(), std::min(lead, tiling.lanes), tiling.lanes};
+}
+
+index_t bytes_of(const std::vector<StridedPart>& parts) {
+    index_t bytes = 0;
+    for (const StridedPart& part : parts) bytes += part.bytes();
+    return bytes;
+}
+
+// What a rank reads and writes beside its lines.
+index_t copied_bytes(const SharedTransformSpec& spec, int rank) {
+    return 2 * (bytes_of(others_parts(spec, spec.from, rank)) + bytes_of(others_parts(spec, spec.to, rank)));
+}
+
+// What transforming a rank's lines costs, in time aside: the engine is given whole calls, the unused lanes of a last
 // one too; only lines that there are go through memory.
 Counts predicted_counts(const SharedTransformSpec& spec, int rank) {
     const std::vector<Region> regions = regions_of(spec, rank);
-    const TileSpec tile = tile_of(spec, regions);
+    const Tiling tiling = tiling_of(spec, regions);
     Counts counts;
-    index_t lines = 0, tiles = 0;
+    counts.memory_bytes = copied_bytes(spec, rank);
+    index_t lines = 0, calls = 0;
     for (const Region& region : regions) {
-        if (region.lines() == 0) continue;
-        lines += region.lines();
-        tiles += region.lines() / region.counts.back() * ceil_div(region.counts.back(), tile.lanes);
+        if (region.lanes() * region.outer() == 0) continue;
+        lines += region.lanes() * region.outer();
+        const ColumnGroups groups = groups_of(spec, region, tiling);
+        for (index_t g = 0; g < groups.count(); ++g)
+            calls += region.outer() * tiling.calls(groups.end(g) - groups.begin(g));
     }
     if (lines == 0) return counts;
-    counts.flops = static_cast<double>(tiles) * transform_flops(tile_lines(tile));
-    if (twiddles(spec)) counts.flops += 6 * static_cast<double>(lines * tile.points);
-    counts.memory_bytes = 2 * lines * tile.points * static_cast<index_t>(spec.elem.bytes());
+    counts.flops = static_cast<double>(calls) * transform_flops(tiling.call);
+    if (spec.twiddles()) counts.flops += 6 * static_cast<double>(lines * spec.points());
+    counts.memory_bytes += 2 * lines * spec.points() * elem_bytes_of(spec);
     return counts;
-}
-
-index_t factor_bytes(const SharedTransformSpec& spec, const TileSpec& tile) {
-    return tile.lanes * twiddle_elems(tile.points) * static_cast<index_t>(spec.elem.bytes());
 }
 
 class SharedTransformTask final : public Task {
   public:
     static Result<std::unique_ptr<Task>> make(const SharedTransformSpec& spec, Binding& binding) {
         auto task = std::unique_ptr<SharedTransformTask>(new SharedTransformTask(spec, binding));
-        task->tile_ = tile_of(spec, task->regions_);
-        if (task->tile_.lanes == 0) return std::unique_ptr<Task>(std::move(task));
-        task->pitch_bytes_ = tile_pitch_bytes(task->tile_);
         task->team_ = SharedTeam::of(spec.threads);
-        for (int i = 0; i < (task->team_ ? task->team_->size() : 1); ++i) {
-            Tile tile;
-            SPANFFT_ASSIGN(tile.memory, tile_memory(task->tile_));
-            SPANFFT_ASSIGN(EngineChoice choice, plan_local(tile_lines(task->tile_), spec.engine, spec.rates));
+        task->members_.resize(static_cast<size_t>(task->team_ ? task->team_->size() : 1));
+        if (task->tiling_.lanes == 0) return std::unique_ptr<Task>(std::move(task));
+        for (Member& member : task->members_) {
+            SPANFFT_ASSIGN(member.memory, tile_memory(task->tiling_.bytes));
+            SPANFFT_ASSIGN(EngineChoice choice, plan_local(task->tiling_.call, spec.engine, spec.rates));
             binding.engine_ran(choice.engine);
-            task->members_.push_back({choice.fft.get(), 0, 0});
-            tile.fft = std::move(choice.fft);
-            task->tiles_.push_back(std::move(tile));
-            if (!twiddles(spec)) continue;
-            SPANFFT_ASSIGN(Buffer factors, Buffer::allocate(static_cast<size_t>(factor_bytes(spec, task->tile_))));
-            task->factors_.push_back(std::move(factors));
+            member.fft = std::move(choice.fft);
+            member.lines = LineTile(member.memory, task->tiling_.rows);
+            if (!spec.twiddles()) continue;
+            SPANFFT_ASSIGN(member.factors, Twiddles::Row::make(spec.points(), spec.elem.precision));
         }
-        if (twiddles(spec)) {
-            SPANFFT_ASSIGN(task->roots_, RootTable::make(turned_length(spec)));
+        if (spec.twiddles()) {
+            SPANFFT_ASSIGN(task->twiddles_, Twiddles::make(turned_length(spec), spec.elem.precision,
+                                                           spec.kernel == Kernel::c2c_backward));
         }
         return std::unique_ptr<Task>(std::move(task));
     }
 
     Status run(RunContext& context) override {
-        counts_ = Counts();
-        Status first = barrier();  // after a failure too: the others come to the second one
         const Counts before = done();
+        if (spec_.from.own) copy_others(others_take_, context.at(*spec_.from.own), own_part(from_window_), context);
+        Status first = barrier();  // after a failure too: the others come to the second one
         {
             const TraceScope scope(context.trace, "transform", TraceCategory::compute);
             for (const Region& region : regions_) run_region(region, context);
         }
+        keep_first(first, barrier());
+        if (spec_.to.own) copy_others(others_put_, own_part(to_window_), context.at(*spec_.to.own), context);
         counts_ = done();
         counts_.flops -= before.flops;
         counts_.memory_bytes -= before.memory_bytes;
-        keep_first(first, barrier());
         return first;
     }
     Counts counted() const override { return counts_; }
 
   private:
+    struct alignas(64) Member {  // of one thread, and what it did: in cache lines of its own
+        Buffer memory;
+        LineTile lines;  // a view of the memory, where lines are rows
+        std::unique_ptr<CountedFft> fft;
+        Twiddles::Row factors;
+        index_t moved_bytes = 0;
+        index_t twiddled = 0;  // elements
+    };
+
     SharedTransformTask(const SharedTransformSpec& spec, Binding& binding)
         : spec_(spec),
-          regions_(regions_of(spec, binding.comm.rank())),
-          elem_bytes_(static_cast<index_t>(spec.elem.bytes())),
+          rank_(binding.comm.rank()),
+          regions_(regions_of(spec, rank_)),
+          others_take_(others_parts(spec, spec.from, rank_)),
+          others_put_(others_parts(spec, spec.to, rank_)),
+          elem_bytes_(elem_bytes_of(spec)),
           from_window_(spec.from.shared ? binding.window(spec.from.slot) : nullptr),
           to_window_(spec.to.shared ? binding.window(spec.to.slot) : nullptr),
-          stream_(!spec.to.shared) {}
+          large_(spec.share.local_elems(rank_) * elem_bytes_ >= spec.caches.stream_worth_bytes()),
+          stream_(spec.rows ? large_ : !spec.to.shared),
+          tiling_(tiling_of(spec, regions_)) {}
 
     // By all threads, in all runs.
     Counts done() const {
         Counts counts;
         for (const Member& member : members_) {
-            counts.flops += member.fft->done().flops + 6 * static_cast<double>(member.twiddled);
+            if (member.fft) counts.flops += member.fft->done().flops;
+            counts.flops += 6 * static_cast<double>(member.twiddled);
             counts.memory_bytes += member.moved_bytes;
         }
         return counts;
     }
 
     Status barrier() { return (from_window_ ? from_window_ : to_window_)->barrier(); }
+    void* own_part(SharedWindow* window) const { return window->part(rank_); }
 
-    void run_region(const Region& region, RunContext& context) {
-        const index_t lane_blocks = ceil_div(region.counts.back(), tile_.lanes);
-        const index_t blocks = region.lines() / region.counts.back() * lane_blocks;
+    // Each of so many jobs once, by whichever thread is free.
+    template <class Job>
+    void share(index_t count, const Job& job) {
         if (team_) {
             std::atomic<index_t> next{0};
             team_->run([&](int member) {
-                for (index_t b = next++; b < blocks; b = next++) run_block(region, b, lane_blocks, member, context);
+                for (index_t i = next++; i < count; i = next++) job(i, members_[static_cast<size_t>(member)]);
+                stream_fence();
             });
         } else {
-            for (index_t b = 0; b < blocks; ++b) run_block(region, b, lane_blocks, 0, context);
+            for (index_t i = 0; i < count; ++i) job(i, members_[0]);
+            stream_fence();
         }
     }
 
-    // Block b: lanes first of the innermost loop, then the outer loops.
-    void run_block(const Region& region, index_t b, index_t lane_blocks, int member, RunContext& context) {
-        const index_t first = b % lane_blocks * tile_.lanes;
-        const index_t width = std::min(tile_.lanes, region.counts.back() - first);
-        const Tile& tile = tiles_[static_cast<size_t>(member)];
-        index_t& moved_bytes = members_[static_cast<size_t>(member)].moved_bytes;
-        char* row = tile.rows();
-        for (const Piece1d& piece : region.from) {
-            char* const array = base(piece, from_window_, spec_.from.slot, context) +
-                                offset_bytes(region, piece, b / lane_blocks, first);
-            if (spec_.from.turned)
-                turn_lines<true>(region, piece, first, width, member, array);
-            else
-                row = move_piece<true>(piece, width, row, array);
-            moved_bytes += piece.points * width * elem_bytes_;
+    void copy_others(const std::vector<StridedPart>& parts, const void* from, void* to, RunContext& context) {
+        TraceScope scope(context.trace, "copy", TraceCategory::compute, 2 * bytes_of(parts));
+        for (const StridedPart& part : parts) {
+            share(part.bytes() / part.elem_bytes, [&](index_t run, Member& member) {
+                index_t at = part.offset_bytes;
+                for (size_t d = part.dims.size(); d-- > 0;) {
+                    at += run % part.dims[d].count * part.dims[d].stride_bytes;
+                    run /= part.dims[d].count;
+                }
+                copy_out(spec_.elem.precision, 1, large_, static_cast<char*>(to) + at,
+                         static_cast<const char*>(from) + at, static_cast<size_t>(part.elem_bytes));
+                member.moved_bytes += 2 * part.elem_bytes;
+            });
         }
-        tile.transform();
-        row = tile.rows();
+    }
+
+    void run_region(const Region& region, RunContext& context) {
+        const ColumnGroups groups = groups_of(spec_, region, tiling_);
+        share(region.outer() * groups.count(), [&](index_t job, Member& member) {
+            const index_t group = job % groups.count(), first = groups.begin(group);
+            run_tile(region, job / groups.count(), first, groups.end(group) - first, member, context);
+        });
+    }
+
+    // Lanes first, first + 1, ..., where the loops outside them are at `outer`.
+    void run_tile(const Region& region, index_t outer, index_t first, index_t width, Member& member,
+                  RunContext& context) const {
+        index_t point = 0;
+        for (const Piece1d& piece : region.from) {
+            const char* const array =
+                base(piece, spec_.from, from_window_, context) + piece.at_bytes(region.counts, outer, first);
+            spec_.rows ? take_lines(region, piece, point, first, width, array, member)
+                       : move_piece<true>(piece, point, width, const_cast<char*>(array), member);  // only read
+            point += piece.points;
+        }
+        spec_.rows ? member.lines.transform(*member.fft, width)
+                   : member.fft->execute(member.memory.data(), member.memory.data());
+        point = 0;
         for (const Piece1d& piece : region.to) {
             char* const array =
-                base(piece, to_window_, spec_.to.slot, context) + offset_bytes(region, piece, b / lane_blocks, first);
-            if (spec_.to.turned)
-                turn_lines<false>(region, piece, first, width, member, array);
-            else
-                row = move_piece<false>(piece, width, row, array);
-            moved_bytes += piece.points * width * elem_bytes_;
+                base(piece, spec_.to, to_window_, context) + piece.at_bytes(region.counts, outer, first);
+            spec_.rows ? leave_lines(region, piece, point, first, width, array, member)
+                       : move_piece<false>(piece, point, width, array, member);
+            point += piece.points;
         }
-        if (stream_) stream_fence();
+        member.moved_bytes += 2 * point * width * elem_bytes_;
     }
 
-    static char* base(const Piece1d& piece, SharedWindow* window, Slot slot, RunContext& context) {
-        return static_cast<char*>(piece.owner >= 0 ? window->part(piece.owner) : context.at(slot));
+    char* base(const Piece1d& piece, const SharedSide& side, SharedWindow* window, RunContext& context) const {
+        if (piece.owner < 0) return static_cast<char*>(context.at(side.slot));
+        if (piece.owner == rank_ && side.own) return static_cast<char*>(context.at(*side.own));
+        return static_cast<char*>(window->part(piece.owner));
     }
 
-    // Of lane `first` in an array, where the loops outside the lanes are at `outer`.
-    static index_t offset_bytes(const Region& region, const Piece1d& piece, index_t outer, index_t first) {
-        index_t bytes = piece.offset_bytes + first * piece.stride_bytes.back();
-        for (size_t l = region.counts.size() - 1; l-- > 0;) {
-            bytes += outer % region.counts[l] * piece.stride_bytes[l];
-            outer /= region.counts[l];
-        }
-        return bytes;
+    // Of lines that are rows of the tile: columns of an array, or rows of this rank's own array through factors.
+    void take_lines(const Region& region, const Piece1d& piece, index_t point, index_t first, index_t width,
+                    const char* array, Member& member) const {
+        if (spec_.from.turned)
+            member.lines.take_rows(width, factors(region, first, width, member), array, piece.stride_bytes.back());
+        else
+            member.lines.fetch({0, width, point, piece.points}, array, piece.point_stride_bytes);
     }
 
-    // Into the tile, or out of it (scaled); returns the tile's row after the last.
+    void leave_lines(const Region& region, const Piece1d& piece, index_t point, index_t first, index_t width,
+                     char* array, Member& member) const {
+        if (spec_.to.turned)
+            member.lines.leave_rows(width, factors(region, first, width, member), array, piece.stride_bytes.back(),
+                                    stream_);
+        else
+            member.lines.put({0, width, point, piece.points}, array, piece.point_stride_bytes, stream_);
+    }
+
+    LineFactors factors(const Region& region, index_t first, index_t width, Member& member) const {
+        if (!spec_.twiddled) return {};
+        member.twiddled += width * spec_.points();
+        return {&twiddles_, &member.factors, region.first_lane + first, spec_.scale};
+    }
+
+    // Of lines that lie side by side: into the tile, or out of it (scaled), from its row `point` on.
     template <bool kIn>
-    char* move_piece(const Piece1d& piece, index_t width, char* row, char* array) const {
+    void move_piece(const Piece1d& piece, index_t point, index_t width, char* array, const Member& member) const {
+        char* row = member.memory.as<char>() + point * tiling_.pitch_bytes;
         const bool adjacent = piece.stride_bytes.back() == elem_bytes_;
-        for (index_t p = 0; p < piece.points; ++p, row += pitch_bytes_, array += piece.point_stride_bytes) {
+        for (index_t p = 0; p < piece.points; ++p, row += tiling_.pitch_bytes, array += piece.point_stride_bytes) {
             if (adjacent) {
                 const auto bytes = static_cast<size_t>(width * elem_bytes_);
                 if (kIn) {
@@ -340,83 +291,28 @@ class SharedTransformTask final : public Task {
                              static_cast<size_t>(elem_bytes_));
             }
         }
-        return row;
     }
 
-    // Between rows of this rank's own array and the tile's columns, through twiddles.
-    template <bool kIn>
-    void turn_lines(const Region& region, const Piece1d& piece, index_t first, index_t width, int member, char* array) {
-        switch (spec_.elem.precision) {
-            case Precision::single:
-                return turn_lines_of<kIn, float>(region, piece, first, width, member, array);
-            case Precision::dbl:
-                return turn_lines_of<kIn, double>(region, piece, first, width, member, array);
-            case Precision::extended:
-                return turn_lines_of<kIn, long double>(region, piece, first, width, member, array);
-        }
-    }
-
-    // A chunk of points of all lanes at a time, so that the tile's rows stay in the first-level cache for all of them.
-    template <bool kIn, class T>
-    void turn_lines_of(const Region& region, const Piece1d& piece, index_t first, index_t width, int member,
-                       char* array) {
-        const auto who = static_cast<size_t>(member);
-        const bool twiddled = spec_.twiddled;
-        const index_t elems = twiddled ? twiddle_elems(tile_.points) : 0;
-        auto* factors = twiddled ? factors_[who].as<Pair<T>>() : nullptr;
-        for (index_t j = 0; twiddled && j < width; ++j) {
-            make_twiddles(roots_, region.first_lane + first + j, tile_.points, spec_.kernel == Kernel::c2c_backward,
-                          kIn ? 1 : spec_.scale, factors + j * elems);
-        }
-        char* rows = tiles_[who].rows();
-        for (index_t begin = 0; begin < tile_.points; begin += kTwiddleChunk, rows += kTwiddleChunk * pitch_bytes_) {
-            const index_t count = std::min(kTwiddleChunk, tile_.points - begin);
-            for (index_t j = 0; j < width; ++j) {
-                auto* line = reinterpret_cast<Pair<T>*>(array + j * piece.stride_bytes.back()) + begin;
-                turn_chunk<kIn>(line, factors + j * elems, begin, count, rows + j * elem_bytes_);
-            }
-        }
-        if (twiddled) members_[who].twiddled += width * tile_.points;
-    }
-
-    template <bool kIn, class T>
-    void turn_chunk(Pair<T>* line, const Pair<T>* factors, index_t begin, index_t count, char* column) const {
-        alignas(64) Pair<T> chunk[kTwiddleChunk], turned[kTwiddleChunk];
-        if (kIn) {
-            if (factors) twiddle_rows(line, factors, begin, begin + count, chunk);
-            const Pair<T>* const points = factors ? chunk : line;
-            for (index_t i = 0; i < count; ++i) std::memcpy(column + i * pitch_bytes_, &points[i], sizeof(Pair<T>));
-            return;
-        }
-        for (index_t i = 0; i < count; ++i) std::memcpy(&chunk[i], column + i * pitch_bytes_, sizeof(Pair<T>));
-        if (factors) twiddle_rows(chunk, factors, begin, begin + count, turned);
-        stream_copy(line, factors ? turned : chunk, static_cast<size_t>(count) * sizeof(Pair<T>));
-    }
-
-    struct alignas(64) Member {  // what one thread did: its lines in cache lines of their own
-        const CountedFft* fft = nullptr;
-        index_t moved_bytes = 0;
-        index_t twiddled = 0;  // elements
-    };
-    SharedTransformSpec spec_;
-    std::vector<Region> regions_;
-    index_t elem_bytes_ = 0, pitch_bytes_ = 0;
-    SharedWindow *from_window_, *to_window_;
-    // Out of the window: the tile's lines were read elsewhere, so the target is not in the cache.
-    bool stream_;
-    TileSpec tile_;
-    std::vector<Tile> tiles_;
-    std::vector<Member> members_;  // by thread, as tiles_
-    std::vector<Buffer> factors_;  // likewise, of each lane; empty where no side is turned
-    RootTable roots_;
+    const SharedTransformSpec spec_;
+    const int rank_;
+    const std::vector<Region> regions_;
+    const std::vector<StridedPart> others_take_, others_put_;  // of this rank's own parts
+    const index_t elem_bytes_;
+    SharedWindow *const from_window_, *const to_window_;
+    const bool large_;  // the share has left the cache before it is read again
+    // Side by side: out of the window, as the tile's lines were read elsewhere, so the target is not in the cache.
+    const bool stream_;
+    const Tiling tiling_;
+    std::vector<Member> members_;  // by thread
+    Twiddles twiddles_;
     std::unique_ptr<SharedTeam> team_;
     Counts counts_;
 };
 
 class SharedTransformStep final : public Step {
   public:
-    SharedTransformStep(SharedTransformSpec spec, std::string engine, double seconds_of_rank0)
-        : spec_(std::move(spec)), engine_(std::move(engine)), seconds_of_rank0_(seconds_of_rank0) {}
+    SharedTransformStep(SharedTransformSpec spec, std::string engine, double seconds_a_line)
+        : spec_(std::move(spec)), engine_(std::move(engine)), seconds_a_line_(seconds_a_line) {}
     const char* type() const override { return "SharedTransform"; }
 
     std::string describe() const override {
@@ -425,21 +321,22 @@ class SharedTransformStep final : public Step {
                        s.shared   ? " of all ranks"
                        : s.turned ? " turned"
                                   : "",
-                       " ", s.layout.describe());
+                       s.own ? cat(", but the rank's own part in ", slot_name(*s.own), ",") : "", " ",
+                       s.layout.describe());
         };
         return cat(kernel_name(spec_.kernel), " axis ", spec_.axis, " by ", engine_,
                    spec_.threads > 1 ? cat(" on ", spec_.threads, " threads") : std::string(),
-                   twiddles(spec_) ? ", twiddled" : "", spec_.scale != 1 ? ", scaled" : "", ", lines of ",
+                   spec_.twiddles() ? ", twiddled" : "", spec_.scale != 1 ? ", scaled" : "", ", lines of ",
                    spec_.share.describe(), ", ", side(spec_.from), " -> ", side(spec_.to));
     }
 
     Counts predict(int rank) const override {
-        const index_t points = spec_.share.shape()[static_cast<size_t>(spec_.axis)];
-        const index_t lines = points ? spec_.share.local_elems(rank) / points : 0;
-        if (lines == 0) return Counts();
         Counts counts = predicted_counts(spec_, rank);
-        const index_t most = spec_.share.local_elems(0);
-        counts.seconds = most ? seconds_of_rank0_ * static_cast<double>(lines * points) / static_cast<double>(most) : 0;
+        const index_t points = spec_.points();
+        const auto lines = static_cast<double>(points ? spec_.share.local_elems(rank) / points : 0);
+        counts.seconds = (lines * seconds_a_line_ +
+                          static_cast<double>(copied_bytes(spec_, rank)) / 2 / spec_.memory_bytes_per_second) /
+                         std::max(1, spec_.threads);
         return counts;
     }
 
@@ -452,10 +349,11 @@ class SharedTransformStep final : public Step {
     }
 
     index_t own_memory_bytes(int rank) const override {
-        const index_t tiles = spec_.threads * spec_.share.shape()[static_cast<size_t>(spec_.axis)] * 1088;  // at most
-        if (!twiddles(spec_)) return tiles;
-        return tiles + spec_.threads * factor_bytes(spec_, tile_of(spec_, regions_of(spec_, rank))) +
-               RootTable::bytes(turned_length(spec_));
+        const Tiling tiling = tiling_of(spec_, regions_of(spec_, rank));
+        if (tiling.lanes == 0) return 0;
+        if (!spec_.twiddles()) return spec_.threads * tiling.bytes;
+        return spec_.threads * (tiling.bytes + Twiddles::Row::bytes(spec_.points(), spec_.elem.precision)) +
+               Twiddles::bytes(turned_length(spec_), spec_.elem.precision);
     }
 
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
@@ -465,29 +363,27 @@ class SharedTransformStep final : public Step {
   private:
     SharedTransformSpec spec_;
     std::string engine_;
-    double seconds_of_rank0_;
+    double seconds_a_line_;  // by one thread
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Step>> make_shared_transform_step(SharedTransformSpec spec, std::vector<std::string>& notes) {
-    const index_t points = spec.share.shape()[static_cast<size_t>(spec.axis)];
-    const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
+    const index_t points = spec.points();
     const index_t lines = points ? spec.share.local_elems(0) / points : 0;
     std::string engine = "copy";
     double seconds = 0;
     if (lines > 0) {
-        const index_t lanes = tile_lanes(spec.caches, points, elem_bytes, lines);
-        const LocalSpec tile = tile_lines({spec.kernel, spec.elem, points, lanes, spec.measure});
-        SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(tile, spec.engine, spec.rates));
+        const Tiling tiling = tiling_of(spec, lines);
+        SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(tiling.call, spec.engine, spec.rates));
         engine = forecast.engine;
-        seconds =
-            forecast.seconds * static_cast<double>(lines) / static_cast<double>(lanes) / std::max(1, spec.threads);
+        // The rates of strided transforms have the gathering in them; those of contiguous ones have not.
+        seconds = forecast.seconds / static_cast<double>(tiling.lines_a_call);
+        if (spec.rows) seconds += line_tile_seconds(tiling.rows, 1, tiling.lanes, spec.memory_bytes_per_second);
         for (const auto& note : forecast.passed_over) {
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
         }
     }
-    // The rates of strided transforms have the gathering in them; what is measured is a sweep that also transforms.
     return std::unique_ptr<Step>(new SharedTransformStep(std::move(spec), engine, seconds));
 }
 

@@ -5,11 +5,15 @@
 // from wherever their pieces lie (the windows of the ranks that own them), transforms them in cache, and puts the
 // pieces where the next step wants them: back into the same windows (natural order), or into its own array (the layout
 // after an exchange). Nothing is packed, sent or received. Barriers before and after keep ranks from reading what is
-// not there yet and from overwriting what others still read. Cost: one read and one write of the share, which is what
-// the transform alone would move. Source: spanfft (docs/strategies.md); the share is that of P4's exchange. Worked
-// numbers: 256^3 of 16 bytes in 2 slabs of axis 0. Rank 0's share is columns 0-127 of axis 1: 32768 lines of 256
-// points, in 512 tiles of 64 lines; of each tile points 0-127 come from rank 0's window, 128-255 from rank 1's.
+// not there yet and from overwriting what others still read. Lines lie side by side in the tile (engine/tile.hpp), or,
+// as suits the halves of one long axis, as rows (engine/line_tile.hpp). Cost: one read and one write of the share,
+// which is what the transform alone would move. Source: spanfft (docs/strategies.md); the share is that of P4's
+// exchange. Worked numbers: 256^3 of 16 bytes in 2 slabs of axis 0. Rank 0's share is columns 0-127 of axis 1: 32768
+// lines of 256 points, in 512 tiles of 64 lines; of each tile points 0-127 come from rank 0's window, 128-255 from
+// rank 1's.
 #pragma once
+
+#include <optional>
 
 #include "engine/engine.hpp"
 #include "plan/step.hpp"
@@ -21,11 +25,15 @@ namespace spanfft {
 // one after the other (the transformed axis and the last one, which is behind it, change places), and element k of line
 // j is multiplied by w_n^(j k) on the way out of the tile, or by its conjugate on the way in: n is the product of the
 // two axes' lengths, whose transform (P2, section 2.1) this is one half of.
+// `own`: the rank's own part of the shared array lies, or is wanted, in this slot, which the others don't see. The rank
+// reads and writes it there; what others take of it is copied into the window first, and what they put is copied out of
+// the window last.
 struct SharedSide {
     Layout layout;
     Slot slot = Slot::work0;
     bool shared = true;
     bool turned = false;
+    std::optional<Slot> own = {};
 };
 
 struct SharedTransformSpec {
@@ -34,13 +42,19 @@ struct SharedTransformSpec {
     int axis = 0;
     Layout share;  // whole along axis: which lines each rank transforms
     SharedSide from, to;
-    bool twiddled = true;  // a turned side multiplies; if not, scale is 1
-    long double scale = 1;
-    std::string engine;  // forced, or ""
-    RateTable rates;     // of the machine that is planned for, by which the engine is chosen
-    Caches caches;       // of it, a rank's share
+    bool rows = false;  // lines become rows of the tile: c2c lines whose neighbours are adjacent; if a side is turned
+    bool twiddled = true;                   // a turned side multiplies
+    long double scale = 1;                  // 1 for rows without factors
+    std::string engine;                     // forced, or ""
+    RateTable rates;                        // of the machine that is planned for, by which the engine is chosen
+    Caches caches;                          // of it, a rank's share
+    double memory_bytes_per_second = 19e9;  // of it, copied by a thread
     int threads = 1;
     bool measure = false;
+
+    bool turns() const { return from.turned || to.turned; }
+    bool twiddles() const { return turns() && twiddled; }
+    index_t points() const { return share.shape()[static_cast<size_t>(axis)]; }
 };
 
 // All layouts must be boxes (no cyclic parts), and a shared side's slot must be a work slot or the plan's own array.

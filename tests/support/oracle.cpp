@@ -14,6 +14,7 @@
 #include "exec/explain.hpp"
 #include "plan/planner.hpp"
 #include "support/expect_counted.hpp"
+#include "support/oracle_on_machine.hpp"
 #include "support/thread_comm.hpp"
 
 namespace spanfft::test {
@@ -337,11 +338,24 @@ struct RankBody {
 
 }  // namespace
 
-PlanRun run_on_threads(const Problem& problem, const Wides& input, int times, int ranks_per_node,
-                       const std::vector<Wides>& others) {
-    PlanRun run;
+namespace {
+
+Machine machine_with(int ranks_per_node) {
     Machine machine = this_machine();
     machine.topology.ranks_per_node = ranks_per_node;
+    return machine;
+}
+
+}  // namespace
+
+PlanRun run_on_threads(const Problem& problem, const Wides& input, int times, int ranks_per_node,
+                       const std::vector<Wides>& others) {
+    return run_on_machine(problem, machine_with(ranks_per_node), input, times, others);
+}
+
+PlanRun run_on_machine(const Problem& problem, const Machine& machine, const Wides& input, int times,
+                       const std::vector<Wides>& others) {
+    PlanRun run;
     auto planned = Planner(machine).plan(problem);
     if (!planned.ok()) {
         run.status = planned.status();
@@ -351,7 +365,7 @@ PlanRun run_on_threads(const Problem& problem, const Wides& input, int times, in
     run.output.resize(static_cast<size_t>(product(problem.output_shape()) * problem.batch), {NAN, NAN});
     run.other_outputs.assign(others.size(), run.output);
     ThreadWorld world(problem.ranks);
-    world.ranks_per_node = ranks_per_node;
+    world.ranks_per_node = machine.topology.ranks_per_node;
     std::mutex mutex;
     RankBody body{*plan, input, times, others, run, mutex};
     world.run([&](int rank, Comm& comm) {
@@ -387,13 +401,15 @@ size_t draws_of(const Problem& problem) {
 
 }  // namespace
 
-void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node) {
+namespace {
+
+void check(const Problem& problem, uint64_t seed, const Machine& machine) {
     SCOPED_TRACE(cat("problem '", problem.print(), "', seed ", seed));
     Random random(seed);
     const Wides input = random_input(random, problem);
     std::vector<Wides> others(draws_of(problem) - 1);
     for (Wides& other : others) other = random_input(random, problem);
-    const PlanRun run = run_on_threads(problem, input, 2, ranks_per_node, others);
+    const PlanRun run = run_on_machine(problem, machine, input, 2, others);
     ASSERT_TRUE(run.status.ok()) << run.status.message();
     EXPECT_TRUE(run.statuses_agree);
     double squares = std::pow(relative_error(run.output, expected(problem, input)), 2);
@@ -406,10 +422,18 @@ void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node) {
     EXPECT_TRUE(run.wrong_counts.empty()) << run.wrong_counts.front();
 }
 
-void check_plan(const std::string& problem_text) {
+}  // namespace
+
+void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node) {
+    check(problem, seed, machine_with(ranks_per_node));
+}
+
+void check_plan_on(const Machine& machine, const std::string& problem_text) {
     const auto problem = Problem::parse(problem_text);
     ASSERT_TRUE(problem.ok()) << problem.status().message();
-    check_plan(problem.value(), 20260101);
+    check(problem.value(), 20260101, machine);
 }
+
+void check_plan(const std::string& problem_text) { check_plan_on(this_machine(), problem_text); }
 
 }  // namespace spanfft::test

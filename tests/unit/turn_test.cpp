@@ -54,7 +54,7 @@ void expect_turned(const Shape& shape, index_t elem, index_t gap_bytes, index_t 
 TEST(Turn, RowsBecomeColumnsAtEveryWidthOfRegisters) {
     for (int width = 16; width <= vector_bytes(); width *= 2) {
         for (const Shape& shape : {Shape{1, 1}, {1, 9}, {9, 1}, {4, 4}, {8, 8}, {3, 17}, {17, 3}, {16, 24}, {37, 29}}) {
-            for (const index_t elem : {8, 16}) {
+            for (const index_t elem : {8, 16, 32}) {
                 for (const index_t gap : {0, 8, 64}) {
                     for (const index_t shift : {0, 8, 16}) {
                         expect_turned(shape, elem, gap, shift, false, false, width);

@@ -81,6 +81,20 @@ TEST(Twiddles, LongTransformsLoseNoDigits) {
     }
 }
 
+// The roots that they are held against are themselves rounded to long double.
+TEST(Twiddles, RowsOfLongDoublesAreRightToAFewRoundings) {
+    for (const index_t points : {1, 3, 63, 64, 65, 200, 1000}) {
+        for (const index_t shift : {0, 1, 3}) {
+            for (const bool backward : {false, true}) {
+                const double error = row_error<long double>(points * 1021, 977, points, Precision::extended, backward,
+                                                            1 / 3.0, shift, shift == 1, vector_bytes());
+                EXPECT_LE(error, most_eps(points) + 0.5) << points;
+                EXPECT_GE(error, 0);
+            }
+        }
+    }
+}
+
 TEST(Twiddles, RowZeroIsACopy) {
     EXPECT_EQ(row_error<double>(4096, 0, 100, Precision::dbl, false, 1, 0, false, vector_bytes()), 0);
     EXPECT_EQ(row_error<float>(4096, 0, 100, Precision::single, true, 1, 2, true, vector_bytes()), 0);
