@@ -3,6 +3,7 @@
     ./spanfft-dev bench                        every case, into bench/results/MACHINE
     ./spanfft-dev bench list                   what there is
     ./spanfft-dev bench --case c2c-256-2       one case (may be repeated)
+    ./spanfft-dev bench --suite node           the cases of a suite (may be repeated)
     ./spanfft-dev bench --small                all of it at toy size, into .spanfft/bench: does it run?
     ./spanfft-dev bench summary | plot         anew from the committed rows
     ./spanfft-dev bench cluster ...            exchange strategies on an emulated cluster: strategies.py
@@ -35,7 +36,7 @@ import plot
 import rows
 import strategies
 import summary
-from cases import HEFFTE, MIN_REPEATS, Case, all_cases
+from cases import HEFFTE, MIN_REPEATS, Case, all_cases, suites
 from peers import PEERS, Absent
 
 HERE = Path(__file__).resolve().parent
@@ -76,6 +77,7 @@ def build_peers(cases: list[Case], only: list[str] | None) -> None:
     wanted = {peer for case in cases for peer in (only or case.peers)}
     for name, module, those in (
         ("FFTW-MPI", "fftw_mpi", {peer for peer in wanted if peer.startswith("fftw-mpi")}),
+        ("HPC Challenge's FFTE", "hpcc", wanted & {"hpcc"}),
         ("PRESTO", "presto", wanted & {"presto"}),
         ("heFFTe", "heffte", wanted & set(HEFFTE)),
         ("dtFFT", "dtfft", wanted & {"dtfft"}),
@@ -116,6 +118,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description=first, epilog=rest, formatter_class=raw)
     parser.add_argument("action", nargs="?", choices=("run", "list", "summary", "plot"), default="run")
     parser.add_argument("--case", action="append", choices=list(cases), metavar="NAME", help="default: all")
+    parser.add_argument("--suite", action="append", choices=list(suites()), metavar="NAME",
+                        help=f"of {', '.join(suites())}")  # fmt: skip
     parser.add_argument("--peer", action="append", choices=list(PEERS), metavar="NAME", help="default: the case's own")
     parser.add_argument("--small", action="store_true", help="toy sizes: does it run?")
     parser.add_argument("--repeats", type=int, help=f"turns, at least {MIN_REPEATS}; default: the case's own")
@@ -130,8 +134,10 @@ def main() -> int:
     parser.add_argument("--loaded", action="store_true", help="measure although the machine is not quiet")
     parser.add_argument("--no-build", action="store_true", help="don't compile FFTW-MPI and heFFTe's driver")
     options = parser.parse_args()
+    named = [*(options.case or ()), *(name for suite in options.suite or () for name in suites()[suite])]
+    chosen = [cases[name] for name in dict.fromkeys(named or cases)]
     if options.action == "list":
-        for case in cases.values():
+        for case in chosen:
             print(f"{case.name:<14} {case.problem:<46} {', '.join(case.peers)}")
         return 0
     if options.repeats is not None and options.repeats < MIN_REPEATS:
@@ -142,7 +148,6 @@ def main() -> int:
         finish(folder)
         return 0
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = [cases[name] for name in options.case or cases]
     chosen = [case.small() for case in chosen] if options.small else chosen
     if any(case.on_disk for case in chosen):
         limits.require_fio()  # now, not after the hours of the cases before

@@ -97,3 +97,17 @@ def all_cases() -> dict[str, Case]:
     from . import calls, disk, grids, lines, one_axis
 
     return {case.name: case for module in (grids, one_axis, lines, calls, disk) for case in module.CASES}
+
+
+def suites() -> dict[str, tuple[str, ...]]:
+    """Cases that one command takes. `node`: what is promised of arrays in memory on one node, of lines and of grids;
+    `node-dtfft`: the same against dtFFT, which runs under Debian's MPICH only."""
+    from . import calls, disk, grids, lines, one_axis
+
+    node = [case.name for module in (one_axis, lines, grids) for case in module.CASES]
+    return {
+        "node": tuple(name for name in node if not name.endswith("-dtfft")),
+        "node-dtfft": tuple(name for name in node if name.endswith("-dtfft")),
+        "calls": tuple(case.name for case in calls.CASES),
+        "disk": tuple(case.name for case in disk.CASES),
+    }

@@ -25,6 +25,7 @@ import numpy as np
 from cases import Case
 
 from peers import Absent, Run, World, require_memory
+from peers.from_debian import mpi_version
 
 VERSION = "3.2.0"
 _FOLDER = Path(__file__).resolve().parents[2] / ".spanfft" / "peers" / f"dtfft-{VERSION}-{sys.implementation.cache_tag}"
@@ -73,10 +74,7 @@ def preload() -> None:
 
 
 def describe() -> dict[str, str]:
-    from mpi4py import MPI
-
-    library = " ".join(MPI.Get_library_version().strip("\0 \n").splitlines()[0].split())
-    return {"dtfft": VERSION, "mpi": library}
+    return {"dtfft": VERSION, "mpi": mpi_version()}
 
 
 def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:

@@ -1,20 +1,15 @@
-"""FFTW's MPI transforms by ctypes: natural order or spectrum left transposed; measured, or at their best, which is
-FFTW_PATIENT and the input destroyed, or the transform in place.
+"""FFTW's MPI transforms by ctypes: natural order or spectrum left transposed (of one axis: scrambled); measured, or at
+their best, which is FFTW_PATIENT and the input destroyed, or the transform in place.
 
-Debian compiles them for Open MPI only, and a library made for one MPI cannot run on another. So `build` compiles
-them from Debian's own source package for the MPI in use, into the git-ignored .spanfft/peers, and links the system's
-libfftw3, which stays the engine: the same as that of the other FFTW peers.
+`build` compiles them from Debian's own source package for the MPI in use and links the system's libfftw3, which stays
+the engine: the same as that of the other FFTW peers.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import math
 import os
-import re
-import shutil
-import subprocess
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -27,87 +22,46 @@ from cases import Case
 from peers import Absent, Array, Run, World, require_memory
 from peers.fftw import load_fftw, threaded_library, version
 from peers.fftw3_interface import BACKWARD, FORWARD, MEASURE
+from peers.from_debian import call, folder, handle, mpi_version, mpicc, unpacked
 
+SCRAMBLED_IN, SCRAMBLED_OUT = 1 << 27, 1 << 28
 TRANSPOSED_IN, TRANSPOSED_OUT = 1 << 29, 1 << 30
 DESTROY_INPUT, PATIENT = 1 << 0, 1 << 5
-_ROOT = Path(__file__).resolve().parents[2]
 # As Debian configures the double-precision library that is linked: structures depend on it.
 _CONFIGURE = ("--enable-shared", "--disable-static", "--enable-threads", "--enable-sse2", "--enable-avx",
               "--enable-mpi", "--disable-fortran")  # fmt: skip
 
 
-def _folder(mpicc: str) -> Path:
-    """One for each MPI, told apart by what its compiler wrapper runs."""
-    shown = subprocess.run([mpicc, "-show"], capture_output=True, text=True).stdout
-    return _ROOT / ".spanfft" / "peers" / f"fftw-mpi-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
-
-
-def _mpicc() -> str:
-    found = os.environ.get("MPICC") or shutil.which("mpicc")
-    if not found:
-        raise Absent("no mpicc, so FFTW-MPI can't be compiled for this MPI")
-    return found
+def _path() -> Path:
+    return folder("fftw-mpi") / "libfftw3_mpi.so"
 
 
 def build() -> Path:
     """The compiled library; made if it is not there yet. Needs apt-get's source packages and takes half a minute."""
-    mpicc = _mpicc()
-    folder = _folder(mpicc)
-    library = folder / "libfftw3_mpi.so"
+    library = _path()
     if library.exists():
         return library
-    if not shutil.which("apt-get"):
-        raise Absent("FFTW-MPI is compiled from Debian's source package, and there is no apt-get")
-    shutil.rmtree(folder, ignore_errors=True)
-    log = folder / "build.log"
-    (folder / "apt" / "sources").mkdir(parents=True)
-    (folder / "apt" / "lists" / "partial").mkdir(parents=True)
-    # The system's own sources, asked for source packages instead of compiled ones, with lists of their own.
-    for path in Path("/etc/apt/sources.list.d").glob("*.sources"):
-        text = path.read_text()
-        if "debian" in text:
-            (folder / "apt" / "sources" / path.name).write_text(re.sub(r"(?m)^Types:.*$", "Types: deb-src", text))
-    lines = [path.read_text() for path in [Path("/etc/apt/sources.list")] if path.exists()]
-    found = [re.sub(r"^deb ", "deb-src ", line) for line in "\n".join(lines).splitlines() if line.startswith("deb ")]
-    (folder / "apt" / "sources.list").write_text("\n".join([*found, ""]))
-    at = f"{folder}/apt"
-    apt = ["apt-get", "-o", f"Dir::Etc::SourceList={at}/sources.list", "-o", f"Dir::Etc::SourceParts={at}/sources",
-           "-o", f"Dir::State::Lists={at}/lists", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=",
-           "-o", "APT::Sandbox::User=root"]  # fmt: skip
-
-    def call(command: list[str], cwd: Path) -> None:
-        with open(log, "a") as out:
-            print("$", *command, file=out, flush=True)
-            if subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=out).returncode:
-                raise Absent(f"FFTW-MPI can't be compiled here: {command[0]} failed (log: {log.relative_to(_ROOT)})")
-
-    call([*apt, "update"], folder)
-    call([*apt, "source", "--download-only", "fftw3"], folder)
-    archive = next(folder.glob("fftw3_*.orig.tar.*"), None)
-    if archive is None:
-        raise Absent("Debian's FFTW source package holds no source archive")
-    call(["tar", "-xf", str(archive)], folder)
-    source = next(path for path in folder.glob("fftw-*") if path.is_dir())
+    log = library.parent / "build.log"
+    source = unpacked("fftw3", library.parent, log)
     linked = version(load_fftw())
     if not linked.startswith(f"{source.name}-"):
         raise Absent(f"the source package is {source.name}, but the library is {linked}")
-    call(["./configure", f"CC={os.environ.get('CC', 'cc')}", f"MPICC={mpicc}", *_CONFIGURE], source)
+    call(["./configure", f"CC={os.environ.get('CC', 'cc')}", f"MPICC={mpicc()}", *_CONFIGURE], source, log)
     files = [path.name for path in sorted((source / "mpi").glob("*.c"))]
     files = [name for name in files if name not in ("mpi-bench.c", "testsched.c", "f03-wrap.c")]
     making = library.with_suffix(".part.so")
-    call([mpicc, "-O3", "-fomit-frame-pointer", "-fPIC", "-shared", "-DHAVE_CONFIG_H", "-I..", "-I../api", *files,
-          "-o", str(making), "-l:libfftw3.so.3"], source / "mpi")  # fmt: skip
+    call([mpicc(), "-O3", "-fomit-frame-pointer", "-fPIC", "-shared", "-DHAVE_CONFIG_H", "-I..", "-I../api", *files,
+          "-o", str(making), "-l:libfftw3.so.3"], source / "mpi", log)  # fmt: skip
     making.rename(library)
     return library
 
 
 @cache
 def _library() -> ctypes.CDLL:
-    path = _folder(_mpicc()) / "libfftw3_mpi.so"
-    if not path.exists():
+    if not _path().exists():
         raise Absent("FFTW-MPI is not compiled for this MPI (bench/run.py does it unless told --no-build)")
     load_fftw()
-    library = ctypes.CDLL(str(path))
+    library = ctypes.CDLL(str(_path()))
     library.fftw_mpi_init()
     for name in ("fftw_mpi_local_size_many_transposed", "fftw_mpi_local_size_1d"):
         getattr(library, name).restype = ctypes.c_ssize_t
@@ -122,18 +76,7 @@ def preload() -> None:
 
 
 def describe() -> dict[str, str]:
-    from mpi4py import MPI
-
-    library = " ".join(MPI.Get_library_version().strip("\0 \n").splitlines()[0].split())
-    return {"fftw": version(load_fftw()), "mpi": library}
-
-
-def _handle(comm: Any) -> Any:
-    """The communicator as this MPI's C type: an int in MPICH, a pointer in Open MPI."""
-    from mpi4py import MPI
-
-    kind = ctypes.c_int if MPI._sizeof(MPI.Comm) == ctypes.sizeof(ctypes.c_int) else ctypes.c_void_p
-    return kind.from_address(MPI._addressof(comm))
+    return {"fftw": version(load_fftw()), "mpi": mpi_version()}
 
 
 def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
@@ -144,10 +87,10 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
     effort = PATIENT | DESTROY_INPUT if options.get("patient") else MEASURE
     ndim = len(case.shape)
     if ndim < 2:
-        return _prepare_line(case, world, effort, in_place)
+        return _prepare_line(case, world, effort, in_place, transposed)
     extents = ctypes.c_ssize_t * ndim
     sizes = [ctypes.c_ssize_t() for _ in range(4)]
-    comm = _handle(world.comm)
+    comm = handle(world.comm)
     allocated = library.fftw_mpi_local_size_many_transposed(
         ndim, extents(*case.spectrum_shape), ctypes.c_ssize_t(1), ctypes.c_ssize_t(0), ctypes.c_ssize_t(0), comm,
         *map(ctypes.byref, sizes),
@@ -215,16 +158,20 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
     )
 
 
-def _prepare_line(case: Case, world: World, effort: int, in_place: bool) -> Run:
-    """One axis, c2c, in natural order. FFTW-MPI's blocks need not be balanced, and may differ by direction."""
+def _prepare_line(case: Case, world: World, effort: int, in_place: bool, scrambled: bool) -> Run:
+    """One axis, c2c, in natural order or scrambled, which omits the last of three transpositions. FFTW-MPI's blocks
+    need not be balanced, and may differ by direction."""
     if case.kind != "c2c":
         raise Absent("FFTW-MPI has no real transforms of one axis")
-    library, comm = _library(), _handle(world.comm)
-    n = ctypes.c_ssize_t(case.shape[0])
+    library, comm, points = _library(), handle(world.comm), case.shape[0]
+    n = ctypes.c_ssize_t(points)
+    order = {FORWARD: SCRAMBLED_OUT, BACKWARD: SCRAMBLED_IN} if scrambled else {FORWARD: 0, BACKWARD: 0}
+    flags = {sign: effort | order[sign] for sign in order}
     plans, took, places = [], [], []
     for sign in (FORWARD, BACKWARD):
         sizes = [ctypes.c_ssize_t() for _ in range(4)]
-        allocated = library.fftw_mpi_local_size_1d(n, comm, sign, ctypes.c_uint(effort), *map(ctypes.byref, sizes))
+        words = (ctypes.c_uint(flags[sign]), *map(ctypes.byref, sizes))
+        allocated = library.fftw_mpi_local_size_1d(n, comm, sign, *words)
         places.append((allocated, *(size.value for size in sizes)))
     (_, count, first, out_count, out_first), (_, *back) = places
     if back != [out_count, out_first, count, first]:
@@ -238,27 +185,37 @@ def _prepare_line(case: Case, world: World, effort: int, in_place: bool) -> Run:
     for sign, source, target in ((FORWARD, a, b), (BACKWARD, b, a)):
         begin = time.perf_counter()
         ends = (ctypes.c_void_p(source.ctypes.data), ctypes.c_void_p(target.ctypes.data))
-        plans.append(library.fftw_mpi_plan_dft_1d(n, *ends, comm, sign, ctypes.c_uint(effort)))
+        plans.append(library.fftw_mpi_plan_dft_1d(n, *ends, comm, sign, ctypes.c_uint(flags[sign])))
         took.append(time.perf_counter() - begin)
     planner.end_planning()
     if not all(plans):
-        raise Absent(f"FFTW-MPI makes no plan for {case.shape[0]} points on {world.size} ranks")
+        raise Absent(f"FFTW-MPI makes no plan for {points} points on {world.size} ranks")
+
+    def forward() -> None:
+        planner.main.fftw_execute(plans[0])
 
     def close() -> None:
         for plan in plans:
             planner.main.fftw_destroy_plan(plan)
 
+    spectrum, spectrum_first = (lambda: b[:out_count]), out_first
+    if scrambled:
+        a[:count] = np.exp(2j * np.pi * (first + np.arange(count)) / points)
+        forward()
+        radix = _place_of_frequency_one(b[:out_count], out_first, world.comm)
+        spectrum, spectrum_first = (lambda: _unscrambled(b[:out_count], out_first, radix, points)), 0
     return Run(
-        forward=lambda: planner.main.fftw_execute(plans[0]),
+        forward=forward,
         backward=lambda: planner.main.fftw_execute(plans[1]),
         input=a[:count],
         input_start=(first,),
-        spectrum=lambda: b[:out_count],
-        spectrum_start=(out_first,),
+        spectrum=spectrum,
+        spectrum_start=(spectrum_first,),
         result=lambda: a[:count],
-        pair_scale=float(case.shape[0]),
+        pair_scale=float(points),
         engine="fftw",
         effort="FFTW_MEASURE" if effort == MEASURE else "FFTW_PATIENT, input destroyed",
+        layout="exchanged" if scrambled else "natural",
         planning_seconds=sum(took),
         plan_limit_seconds=case.plan_limit_seconds,
         starved=max(took) >= case.plan_limit_seconds,
@@ -266,3 +223,20 @@ def _prepare_line(case: Case, world: World, effort: int, in_place: bool) -> Run:
         versions=describe(),
         close=close,
     )
+
+
+def _place_of_frequency_one(part: Array, first: int, comm: Any) -> int:
+    """Where a transformed tone stands out, in the numbers of all ranks.
+
+    FFTW splits n into m r and leaves frequency km + m kr at place km r + kr (mpi/dft-rank1.c: m x r, not transposed).
+    So frequency 1 tells r, which its interface does not."""
+    peak = int(np.abs(part).argmax()) if part.size else 0
+    return int(max(comm.allgather((float(abs(part[peak])) if part.size else 0.0, first + peak)))[1])
+
+
+def _unscrambled(part: Array, first: int, radix: int, points: int) -> Array:
+    """All frequencies in natural order: those of this rank, and 0 for those of others."""
+    whole: Array = np.zeros(points, np.complex128)
+    low, high = np.divmod(first + np.arange(part.size), radix)
+    whole[low + points // radix * high] = part
+    return whole

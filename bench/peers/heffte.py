@@ -31,6 +31,7 @@ import numpy.typing as npt
 from cases import Case
 
 from peers import Absent, Run, World, block, require_memory
+from peers.from_debian import mpi_version
 from peers.mkl import describe as describe_mkl
 from peers.mkl import load_mkl
 
@@ -102,10 +103,7 @@ def _library() -> ctypes.CDLL:
 
 
 def describe() -> dict[str, str]:
-    from mpi4py import MPI
-
-    mpi = " ".join(MPI.Get_library_version().strip("\0 \n").splitlines()[0].split())
-    return {"heffte": _library().heffte_driver_version().decode(), "mpi": mpi, **describe_mkl()}
+    return {"heffte": _library().heffte_driver_version().decode(), "mpi": mpi_version(), **describe_mkl()}
 
 
 def _must(code: int) -> None:

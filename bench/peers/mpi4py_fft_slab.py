@@ -12,6 +12,7 @@ from typing import Any
 from cases import Case
 
 from peers import Absent, Run, World, require_memory
+from peers.from_debian import mpi_version
 
 
 def describe() -> dict[str, str]:
@@ -20,11 +21,10 @@ def describe() -> dict[str, str]:
     try:
         import mpi4py
         import mpi4py_fft
-        from mpi4py import MPI
+        from mpi4py import MPI  # noqa: F401  (here, where it may fail)
     except (ImportError, RuntimeError) as error:
         raise Absent(f"mpi4py-fft can't be imported ({error})") from None
-    library = " ".join(MPI.Get_library_version().strip("\0 \n").splitlines()[0].split())
-    return {"mpi4py-fft": mpi4py_fft.__version__, "mpi4py": mpi4py.__version__, "mpi": library, **describe_fftw()}
+    return {"mpi4py-fft": mpi4py_fft.__version__, "mpi4py": mpi4py.__version__, "mpi": mpi_version(), **describe_fftw()}
 
 
 def preload() -> None:

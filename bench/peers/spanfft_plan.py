@@ -2,7 +2,8 @@
 
 By default into arrays of the caller, as it is called by default; with own_output into the plan's own, as FFTW-MPI and
 mpi4py-fft ask for, and then backward takes forward's result where it is.
-Alone it gets all cores as threads to choose from; on ranks one thread each. Backward carries the factor 1/N.
+In one process (a launch without ranks, or `alone` on rank 0) it gets all cores as threads to choose from; on ranks one
+thread each. Backward carries the factor 1/N.
 """
 
 from __future__ import annotations
@@ -37,17 +38,19 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
         from peers.fftw import load_fftw
 
         load_fftw().fftw_forget_wisdom()  # of other peers' plans
-    comm = world.comm if world.size > 1 else None
-    threads = 1 if world.size > 1 else world.cores
+    options = dict(options)
+    alone = world.size == 1 or bool(options.pop("alone", False))
+    comm, threads, pool = (None, world.cores, "whole") if alone else (world.comm, 1, "part")
     start = time.perf_counter()
     try:
         plan = spanfft.Plan(
-            case.shape, case.real_dtype, kind=case.kind, comm=comm, threads=threads, grid=case.grid or None, **options
-        )
+            case.shape, case.real_dtype, kind=case.kind, comm=comm, threads=threads,
+            **{"grid": None if alone else case.grid or None, **options},
+        )  # fmt: skip
         # Real space is divided as planned; the spectrum too.
-        a = world.pool.take("part_a", plan.input_shape, case.real_dtype)
+        a = world.pool.take(f"{pool}_a", plan.input_shape, case.real_dtype)
         owned = bool(options.get("own_output"))
-        b = None if owned else world.pool.take("part_b", plan.output_shape, "complex128")
+        b = None if owned else world.pool.take(f"{pool}_b", plan.output_shape, "complex128")
         target = None if owned else a
         planned = time.perf_counter() - start
         spectrum = plan.forward(a, b)

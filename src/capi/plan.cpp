@@ -9,6 +9,7 @@
 #include "capi/problem.hpp"
 #include "engine/trust.hpp"
 #include "exec/tune.hpp"
+#include "plan/kept_wisdom.hpp"
 #include "plan/knowledge.hpp"
 #include "plan/machine_file.hpp"
 
@@ -92,6 +93,15 @@ Result<std::shared_ptr<Plan>> plan_alike(const Problem& problem, const Knowledge
     return plan;
 }
 
+// What engines measured for the plan goes to the user's file, once for all ranks; a plan that could not use the file,
+// or add to it, says so.
+void keep_measured(Plan& plan, const Knowledge& knowledge, int rank) {
+    if (!knowledge.note.empty()) plan.notes.push_back(knowledge.note);
+    if (plan.problem.effort == Effort::estimate || rank != 0) return;
+    const Status kept = keep_wisdom();
+    if (!kept.ok()) plan.notes.push_back("wisdom is not stored for later processes: " + kept.message());
+}
+
 // Collective. A plan of ours whose windows found no room (`refusal`) gives way to one without any; a choice of the
 // user's doesn't.
 Status create_without_windows(const Problem& problem, Knowledge knowledge, const Status& refusal,
@@ -101,6 +111,7 @@ Status create_without_windows(const Problem& problem, Knowledge knowledge, const
     SPANFFT_ASSIGN(std::shared_ptr<Plan> plan, plan_alike(problem, knowledge, *comm));
     SPANFFT_ASSIGN(auto executor, Executor::make(plan, std::move(comm)));
     plan->notes.push_back(cat("planned without shared memory: ", refusal.message()));
+    keep_measured(*plan, knowledge, executor->rank());
     *out = new_handle(std::move(plan), std::move(executor));
     return Status();
 }
@@ -112,6 +123,7 @@ Status create_tuned(const Problem& problem, const Knowledge& knowledge, Comm& co
     gained.add(tuning.record);
     std::shared_ptr<Plan> plan = tuning.plan;
     note_windows(*plan, *tuning.executor);
+    keep_measured(*plan, knowledge, comm.rank());
     if (comm.rank() == 0) {
         const auto stored = gain_tuning(gained);
         if (!stored.ok()) plan->notes.push_back("not stored for later processes: " + stored.status().message());
@@ -152,6 +164,7 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
     }
     SPANFFT_TRY(executor.status());
     note_windows(*plan, *executor.value());
+    keep_measured(*plan, knowledge, executor.value()->rank());
     *out = new_handle(std::move(plan), std::move(executor).value());
     return Status();
 }

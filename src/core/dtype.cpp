@@ -6,15 +6,7 @@
 namespace spanfft {
 
 double precision_eps(Precision p) {
-    switch (p) {
-        case Precision::single:
-            return static_cast<double>(std::numeric_limits<float>::epsilon());
-        case Precision::dbl:
-            return std::numeric_limits<double>::epsilon();
-        case Precision::extended:
-            return static_cast<double>(std::numeric_limits<long double>::epsilon());
-    }
-    return 0;
+    return with_real(p, [](auto real) { return static_cast<double>(std::numeric_limits<decltype(real)>::epsilon()); });
 }
 
 }  // namespace spanfft

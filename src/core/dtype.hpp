@@ -14,6 +14,14 @@ constexpr size_t real_bytes(Precision p) {
     return p == Precision::single ? sizeof(float) : p == Precision::dbl ? sizeof(double) : sizeof(long double);
 }
 
+// body(T()) for the precision's T; returns what it returns, which may not depend on T.
+template <class Body>
+decltype(auto) with_real(Precision precision, Body&& body) {
+    if (precision == Precision::single) return body(float());
+    if (precision == Precision::dbl) return body(double());
+    return body(static_cast<long double>(0));
+}
+
 // An element is a real number or a (re, im) pair of them.
 struct ElemType {
     Precision precision = Precision::dbl;

@@ -69,14 +69,7 @@ void copy_out(Precision precision, long double factor, bool stream, void* target
             std::memcpy(target, source, bytes);
         return;
     }
-    switch (precision) {
-        case Precision::single:
-            return copy_out<float>(factor, stream, target, source, bytes);
-        case Precision::dbl:
-            return copy_out<double>(factor, stream, target, source, bytes);
-        case Precision::extended:
-            return copy_out<long double>(factor, stream, target, source, bytes);
-    }
+    with_real(precision, [&](auto real) { copy_out<decltype(real)>(factor, stream, target, source, bytes); });
 }
 
 void stream_copy(void* target, const void* source, size_t bytes) {

@@ -26,8 +26,26 @@ int available_cores() {
     return std::max(1, CPU_COUNT(&cores));
 }
 
-ThreadTeam::ThreadTeam(int threads) {
-    members_.resize(static_cast<size_t>(std::max(threads, 1) - 1));
+TeamPlace TeamPlace::now(int threads) {
+    const TeamCpus* const cpus = TeamCpus::now();
+    const cpu_set_t anywhere = allowed_cpus();
+    TeamPlace place{{}, cpus && cpus->moves_caller()};
+    for (int member = 0; member < std::max(threads, 1); ++member) {
+        const cpu_set_t own = cpus ? cpus->of_member(member) : cpu_set_t{};
+        place.members.push_back(CPU_COUNT(&own) > 0 ? own : anywhere);
+    }
+    return place;
+}
+
+bool TeamPlace::operator==(const TeamPlace& other) const {
+    return moves_caller == other.moves_caller &&
+           std::equal(members.begin(), members.end(), other.members.begin(), other.members.end(),
+                      [](const cpu_set_t& a, const cpu_set_t& b) { return CPU_EQUAL(&a, &b) != 0; });
+}
+
+ThreadTeam::ThreadTeam(const TeamPlace& place)
+    : moves_caller_(place.moves_caller && place.members.size() > 1), caller_cpus_(place.members.front()) {
+    members_.resize(place.members.size() - 1);
     for (size_t i = 0; i < members_.size(); ++i) {
         members_[i].team = this;
         members_[i].index = static_cast<int>(i) + 1;
@@ -35,18 +53,10 @@ ThreadTeam::ThreadTeam(int threads) {
             members_.resize(i);  // no growth, so the members that run keep their addresses
             break;
         }
-        place(members_[i]);
+        // A CPU that went away meanwhile (a container's limits changed) leaves the thread where it may run.
+        const cpu_set_t& cpus = place.members[i + 1];
+        if (CPU_COUNT(&cpus) > 0) (void)pthread_setaffinity_np(members_[i].thread, sizeof cpus, &cpus);
     }
-    if (members_.empty() || !TeamCpus::now() || !TeamCpus::now()->moves_caller()) return;
-    moves_caller_ = true;
-    caller_cpus_ = TeamCpus::now()->of_member(0);
-}
-
-// A CPU that went away meanwhile (a container's limits changed) leaves the thread where it may run.
-void ThreadTeam::place(const Member& member) {
-    if (!TeamCpus::now()) return;
-    const cpu_set_t cpus = TeamCpus::now()->of_member(member.index);
-    if (CPU_COUNT(&cpus) > 0) (void)pthread_setaffinity_np(member.thread, sizeof cpus, &cpus);
 }
 
 ThreadTeam::~ThreadTeam() {

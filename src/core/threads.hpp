@@ -2,8 +2,8 @@
 //
 // Method: the caller is member 0; the others sleep on a condition variable between jobs, so that a job costs a few
 // microseconds and nothing is created or allocated while a plan runs. Work inside a job is shared out by the job
-// itself, usually with next_index(). Members run where TeamCpus says when the team is made; the caller moves to its
-// CPU for a job, if at all, and back, so that threads that it makes between jobs don't crowd there.
+// itself. Members run where TeamCpus says when the team is made; the caller moves to its CPU for a job, if at all, and
+// back, so that threads that it makes between jobs don't crowd there. Plans take their teams from shared_team.hpp.
 // Invariant: run() returns when every member has returned; one job at a time; stacks are small and fixed.
 #pragma once
 
@@ -26,9 +26,19 @@ Status start_thread(pthread_t& thread, void* (*body)(void*), void* argument, siz
 
 int available_cores();  // cores that this process may run on, at least 1
 
+// Where the members of a team go.
+struct TeamPlace {
+    std::vector<cpu_set_t> members;  // of each; an empty set: wherever it starts
+    bool moves_caller = false;       // member 0, for the time of a job
+    // As TeamCpus::now() says; without one, wherever this thread may run.
+    static TeamPlace now(int threads);
+    bool operator==(const TeamPlace& other) const;
+};
+
 class ThreadTeam {
   public:
-    explicit ThreadTeam(int threads);  // fewer when the system gives fewer: see size()
+    explicit ThreadTeam(int threads) : ThreadTeam(TeamPlace::now(threads)) {}
+    explicit ThreadTeam(const TeamPlace& place);  // fewer when the system gives fewer: see size()
     ~ThreadTeam();
     ThreadTeam(const ThreadTeam&) = delete;
     ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -55,7 +65,6 @@ class ThreadTeam {
     static void* body(void* member);
     void run_job(const JobRef& job);
     void serve(int index);
-    static void place(const Member& member);
 
     std::vector<Member> members_;
     std::mutex mutex_;

@@ -101,15 +101,9 @@ class DuccEngine : public Engine {
     Result<std::unique_ptr<LocalFft>> plan(const LocalSpec& asked) const override {
         const LocalSpec spec = canonical(asked);
         if (is_empty(spec) || spec.transform.empty()) return make_copy(spec);
-        switch (spec.precision) {
-            case Precision::single:
-                return std::unique_ptr<LocalFft>(std::make_unique<DuccFft<float>>(spec));
-            case Precision::dbl:
-                return std::unique_ptr<LocalFft>(std::make_unique<DuccFft<double>>(spec));
-            case Precision::extended:
-                break;
-        }
-        return std::unique_ptr<LocalFft>(std::make_unique<DuccFft<long double>>(spec));
+        return with_real(spec.precision, [&](auto real) -> std::unique_ptr<LocalFft> {
+            return std::make_unique<DuccFft<decltype(real)>>(spec);
+        });
     }
 };
 

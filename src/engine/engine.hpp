@@ -91,6 +91,13 @@ class Engine {
     // spec (check_spec) before it asks.
     virtual Result<std::unique_ptr<LocalFft>> plan(const LocalSpec& spec) const = 0;
 
+    // What the library learnt by measuring plans (LocalSpec::measure), FFTW's "wisdom", as a text that another process
+    // with the same library can take in, so that it need not measure them; "" where there is none. learn() answers
+    // whether the text was the library's own.
+    virtual std::string learnt(Precision) const { return ""; }
+    virtual bool learn(Precision, const std::string&) const { return false; }
+    virtual index_t measurements() const { return 0; }  // plans that were measured in this process
+
   private:
     mutable std::atomic<index_t> executions_{0};
 };

@@ -3,7 +3,8 @@
 // Method: planning with FFTW_ESTIMATE never touches the arrays, so plans are made for addresses that are not
 // there and executed on the caller's (new-array execute). A plan for aligned data may not be used on other data,
 // and one for any data can be half as fast (FFTW 3.3.10, 4096 x 2^10: 11 against 19 GF/s), so both are made and
-// the pointers choose. Measured plans are timed on scratch arrays, never on the caller's.
+// the pointers choose. Measured plans are timed on scratch arrays, never on the caller's, unless the library knows by
+// its wisdom what measuring would find.
 // Invariant: the library's planner, which is not thread-safe, is entered under one mutex for the process.
 #include "engine/fftw_interface.hpp"
 
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -66,6 +68,7 @@ struct Library {
     std::array<Symbols, 3> symbols;      // by Precision
     std::array<std::string, 3> missing;  // why a precision is not there
     MklCalls mkl;
+    mutable std::atomic<index_t> measured{0};  // plans
 };
 
 int r2r_kind(Kernel kernel) {
@@ -184,9 +187,16 @@ class Step {
     void measure(unsigned keep) {
         auto scratch = make_scratch(spec_);
         if (!scratch.ok()) return;  // no room to measure in: the estimated plan serves
-        if (symbols_.set_time_limit) symbols_.set_time_limit(kMeasureSeconds);
-        aligned_ = call_planner(symbols_, spec_, scratch.value().in, scratch.value().out, kMeasure | keep);
-        if (symbols_.set_time_limit) symbols_.set_time_limit(-1.0);
+        const auto plan = [&](unsigned how) {
+            return call_planner(symbols_, spec_, scratch.value().in, scratch.value().out, how | keep);
+        };
+        aligned_ = plan(kMeasure | kWisdomOnly);
+        if (!aligned_) {
+            if (symbols_.set_time_limit) symbols_.set_time_limit(kMeasureSeconds);
+            aligned_ = plan(kMeasure);
+            if (symbols_.set_time_limit) symbols_.set_time_limit(-1.0);
+            ++library_.measured;
+        }
         if (aligned_ && !is_aligned(scratch.value().in, scratch.value().out)) {
             symbols_.destroy(aligned_);
             aligned_ = nullptr;
@@ -394,6 +404,22 @@ class FftwInterfaceEngine : public Engine {
                      precision_name(spec.precision), " ", kernel_name(spec.kernel), " of length ",
                      spec.transform.back().n);
     }
+
+    // MKL has the functions, and no wisdom.
+    std::string learnt(Precision precision) const override {
+        const Symbols& s = symbols(precision);
+        if (library_->spec.is_mkl || !s.export_wisdom) return "";
+        const std::lock_guard lock(planner_mutex());
+        const std::unique_ptr<char, void (*)(void*)> text(s.export_wisdom(), std::free);
+        return text ? text.get() : "";
+    }
+    bool learn(Precision precision, const std::string& text) const override {
+        const Symbols& s = symbols(precision);
+        if (library_->spec.is_mkl || !s.import_wisdom) return false;
+        const std::lock_guard lock(planner_mutex());
+        return s.import_wisdom(text.c_str()) != 0;
+    }
+    index_t measurements() const override { return library_->measured; }
 
   private:
     bool by_tiles(const LocalSpec& spec) const {

@@ -35,6 +35,8 @@ Symbols find_symbols(void* handle, void* threads_handle, Precision precision) {
     find(s.init_threads, "init_threads");
     find(s.with_nthreads, "plan_with_nthreads");
     find(s.set_time_limit, "set_timelimit");
+    find(s.export_wisdom, "export_wisdom_to_string");
+    find(s.import_wisdom, "import_wisdom_from_string");
     if (s.complete()) s.path = file_of(reinterpret_cast<const void*>(s.plan_dft));
     return s;
 }

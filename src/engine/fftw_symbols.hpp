@@ -29,6 +29,7 @@ constexpr unsigned kDestroyInput = 1U << 0;
 constexpr unsigned kUnaligned = 1U << 1;
 constexpr unsigned kPreserveInput = 1U << 4;
 constexpr unsigned kEstimate = 1U << 6;
+constexpr unsigned kWisdomOnly = 1U << 21;  // no plan rather than one that must be measured
 
 // Real-to-real kinds in the order of the interface's enumeration.
 enum R2rKind : int {
@@ -58,6 +59,8 @@ struct Symbols {
     int (*init_threads)() = nullptr;       // optional, as are the rest
     void (*with_nthreads)(int) = nullptr;
     void (*set_time_limit)(double) = nullptr;
+    char* (*export_wisdom)() = nullptr;  // to be freed by free()
+    int (*import_wisdom)(const char*) = nullptr;
     std::string path;  // of the shared object that plan_dft lies in
     bool complete() const { return plan_dft && execute_dft && destroy; }
 };

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "core/caches.hpp"
+#include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
-#include "core/threads.hpp"
 #include "core/twiddles.hpp"
 #include "engine/rates.hpp"
 #include "engine/spec.hpp"
@@ -105,7 +105,7 @@ class LongLineFft final : public LocalFft {
                                                   const LongLineForm& form) {
         auto made = std::unique_ptr<LongLineFft>(new LongLineFft(spec, form));
         const bool backward = spec.kernel == Kernel::c2c_backward || spec.kernel == Kernel::c2r;
-        if (spec.threads > 1) made->team_ = std::make_unique<ThreadTeam>(spec.threads);
+        made->team_ = SharedTeam::of(spec.threads);
         SPANFFT_ASSIGN(made->twiddles_, Twiddles::make(made->points_, spec.precision, backward));
         if (!is_c2c(spec.kernel)) {
             SPANFFT_ASSIGN(made->folds_, Twiddles::make(2 * made->points_, spec.precision, backward));
@@ -365,7 +365,7 @@ class LongLineFft final : public LocalFft {
     const TileForm columns_, rows_;       // of the two sweeps
     Twiddles twiddles_, folds_;
     Buffer between_;  // in place only
-    std::unique_ptr<ThreadTeam> team_;
+    std::unique_ptr<SharedTeam> team_;
     std::vector<Member> members_;
 };
 

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
-#include "core/threads.hpp"
 #include "engine/spec.hpp"
 #include "engine/tile.hpp"
 
@@ -45,7 +45,7 @@ class RowsFft final : public LocalFft {
     RowsFft(const LocalSpec& spec, int threads)
         : in_bytes_(static_cast<index_t>(input_type(spec).bytes())),
           out_bytes_(static_cast<index_t>(output_type(spec).bytes())) {
-        if (threads > 1) team_ = std::make_unique<ThreadTeam>(threads);
+        team_ = SharedTeam::of(threads);
     }
 
     Status plan(const Engine& engine, const LocalSpec& spec) {
@@ -94,7 +94,7 @@ class RowsFft final : public LocalFft {
 
   private:
     const index_t in_bytes_, out_bytes_;  // of an element
-    std::unique_ptr<ThreadTeam> team_;    // nullptr: this thread alone
+    std::unique_ptr<SharedTeam> team_;    // nullptr: this thread alone
     std::vector<LoopDim> outer_;
     index_t lists_ = 1, lines_ = 0, piece_lines_ = 0;
     std::vector<RowGroups> members_;  // one for each thread

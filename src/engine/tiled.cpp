@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "core/buffer.hpp"
+#include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
-#include "core/threads.hpp"
 #include "engine/rows.hpp"
 #include "engine/spec.hpp"
 #include "engine/tile.hpp"
@@ -254,7 +254,7 @@ class TiledFft final : public LocalFft {
   public:
     std::vector<Phase> phases;
     size_t in_bytes = 0, out_bytes = 0;  // of an element
-    std::unique_ptr<ThreadTeam> team;    // nullptr: this thread alone
+    std::unique_ptr<SharedTeam> team;    // nullptr: this thread alone
 
     void execute(const void* in, void* out) const override {
         for (const Phase& phase : phases) {
@@ -452,7 +452,7 @@ Result<std::unique_ptr<LocalFft>> plan_tiled(const Engine& engine, const LocalSp
     fft->in_bytes = input_type(spec).bytes();
     fft->out_bytes = output_type(spec).bytes();
     const int threads = spec_flops(spec) >= kThreadWorthFlops ? spec.threads : 1;
-    if (threads > 1) fft->team = std::make_unique<ThreadTeam>(threads);
+    fft->team = SharedTeam::of(threads);
     const int members = fft->team ? fft->team->size() : 1;
     const std::vector<PhaseOrder> orders = order_of(spec);
     // The last phase that copies results itself multiplies them by the scale, on the way; there is one (worth_tiling).

@@ -40,9 +40,9 @@ Result<Parameter> parse(const ExchangeSpec& spec) {
     return parsed;
 }
 
-Chunking chunking_of(const ExchangeSpec& spec, int rank) {
+Chunking chunking_of(const ExchangeSpec& spec) {
     constexpr index_t most = 1 << 30;
-    return chunks_in_all(spec, rank, static_cast<int>(std::min(parse(spec).value().blocks, most)));
+    return chunks_in_all(spec, static_cast<int>(std::min(parse(spec).value().blocks, most)));
 }
 
 Carrier carrier_of(const ExchangeSpec& spec) { return parse(spec).value().carrier; }
@@ -59,19 +59,19 @@ ExchangeStrategy blockvector_strategy() {
     row.how = "a collective for each block of vectors, under way while the next is computed";
     row.parameter = "blocks: 4 (default), ...; ',thread' after it: blocking collectives in a thread of their own";
     row.bind = [](const ExchangeBinding& binding) {
-        return bind_chunked(binding, chunking_of(binding.spec, binding.rank), carrier_of(binding.spec));
+        return bind_chunked(binding, chunking_of(binding.spec), carrier_of(binding.spec));
     };
     row.predict = [](const ExchangeSpec& spec, int rank) {
-        return predict_chunked(spec, rank, chunking_of(spec, rank), carrier_of(spec));
+        return predict_chunked(spec, rank, chunking_of(spec), carrier_of(spec));
     };
     row.buffer_bytes = [](const ExchangeSpec& spec, int rank) {
-        return chunked_buffer_bytes(spec, rank, chunking_of(spec, rank), carrier_of(spec));
+        return chunked_buffer_bytes(spec, rank, chunking_of(spec), carrier_of(spec));
     };
     row.check = [](const ExchangeSpec& spec) { return parse(spec).status(); };
     row.candidates = candidates;
-    row.chunks = [](const ExchangeSpec& spec, int rank) { return chunking_of(spec, rank).chunks; };
+    row.chunks = [](const ExchangeSpec& spec, int) { return chunking_of(spec).chunks; };
     row.rows = [](const ExchangeSpec& spec, int rank, int chunk) {
-        return chunk_rows(chunking_of(spec, rank), spec, rank, chunk);
+        return chunk_rows(chunking_of(spec), spec, rank, chunk);
     };
     row.overlaps = true;
     return row;

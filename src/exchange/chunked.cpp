@@ -305,25 +305,24 @@ struct Kind {
 };
 
 // The different numbers of rows that ranks of the group have.
-std::vector<index_t> row_counts(const ExchangeSpec& spec, int rank, const Chunking& chunking) {
-    const auto axis = static_cast<size_t>(chunking.axis);
+std::vector<index_t> row_counts(const ExchangeSpec& spec, const Chunking& chunking) {
     std::vector<index_t> counts;
     const auto add = [&](int peer) {
-        const index_t count = spec.from.patch(peer)[axis].count;
+        const index_t count = spec.from.range(peer, chunking.axis).count;
         if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
     };
     if (spec.from.has_grid() && spec.to.has_grid()) {
         const RankClasses classes({&spec.from});
         for (int like : classes.representatives()) add(like);
     } else {
-        for (int peer : exchange_group(spec.from, spec.to, rank)) add(peer);
+        for (int peer = 0; peer < spec.from.nranks(); ++peer) add(peer);
     }
     return counts;
 }
 
-std::vector<Kind> kinds_of_chunks(const ExchangeSpec& spec, int rank, const Chunking& chunking) {
+std::vector<Kind> kinds_of_chunks(const ExchangeSpec& spec, const Chunking& chunking) {
     const bool alike = spec.to.is_whole(chunking.axis);
-    const auto rows = row_counts(spec, rank, chunking);
+    const auto rows = row_counts(spec, chunking);
     std::vector<Kind> kinds;
     std::map<std::vector<index_t>, size_t> seen;
     for (int chunk = 0; chunk < chunking.chunks; ++chunk) {
@@ -359,7 +358,7 @@ Result<std::unique_ptr<Exchange>> bind_chunked(const ExchangeBinding& binding, c
 
 Counts predict_chunked(const ExchangeSpec& spec, int rank, const Chunking& chunking, Carrier carrier) {
     Counts total;
-    for (const Kind& kind : kinds_of_chunks(spec, rank, chunking)) {
+    for (const Kind& kind : kinds_of_chunks(spec, chunking)) {
         const PartSums sums = sum_chunk(spec, rank, chunking, carrier, kind.chunk);
         const bool replaces = carrier == Carrier::pairs_replace;
         const index_t calls = !in_pairs(carrier) ? 1
@@ -375,7 +374,7 @@ Counts predict_chunked(const ExchangeSpec& spec, int rank, const Chunking& chunk
 
 index_t chunked_buffer_bytes(const ExchangeSpec& spec, int rank, const Chunking& chunking, Carrier carrier) {
     index_t send = 0, receive = 0;
-    for (const Kind& kind : kinds_of_chunks(spec, rank, chunking)) {
+    for (const Kind& kind : kinds_of_chunks(spec, chunking)) {
         const PartSums sums = sum_chunk(spec, rank, chunking, carrier, kind.chunk);
         const bool replaces = carrier == Carrier::pairs_replace;
         const index_t sent = replaces ? sums.larger_bytes : sums.send.buffer_bytes();
@@ -393,18 +392,16 @@ Result<index_t> planes_parameter(const ExchangeSpec& spec) {
 
 Status check_planes(const ExchangeSpec& spec) { return planes_parameter(spec).status(); }
 
-Chunking chunks_of_planes(const ExchangeSpec& spec, int rank) {
-    return chunks_of_rows(spec, rank, planes_parameter(spec).value());
-}
+Chunking chunks_of_planes(const ExchangeSpec& spec) { return chunks_of_rows(spec, planes_parameter(spec).value()); }
 
-int count_planes_chunks(const ExchangeSpec& spec, int rank) { return chunks_of_planes(spec, rank).chunks; }
+int count_planes_chunks(const ExchangeSpec& spec, int) { return chunks_of_planes(spec).chunks; }
 
 AxisRange rows_of_planes(const ExchangeSpec& spec, int rank, int chunk) {
-    return chunk_rows(chunks_of_planes(spec, rank), spec, rank, chunk);
+    return chunk_rows(chunks_of_planes(spec), spec, rank, chunk);
 }
 
 std::vector<std::string> planes_candidates(const ExchangeSpec& spec) {
-    const index_t all = chunks_of_rows(spec, 0, 1).chunks;
+    const index_t all = chunks_of_rows(spec, 1).chunks;
     std::vector<std::string> texts;
     if (all <= kManyPlanes) texts.push_back("");
     for (const index_t planes : {all / 8, all / 4}) {

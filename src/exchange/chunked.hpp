@@ -24,7 +24,7 @@ index_t chunked_buffer_bytes(const ExchangeSpec& spec, int rank, const Chunking&
 // The parameter of strategies that send so many planes at a time: "", a number or "all" (0).
 Result<index_t> planes_parameter(const ExchangeSpec& spec);
 Status check_planes(const ExchangeSpec& spec);
-Chunking chunks_of_planes(const ExchangeSpec& spec, int rank);  // after check_planes
+Chunking chunks_of_planes(const ExchangeSpec& spec);  // after check_planes
 int count_planes_chunks(const ExchangeSpec& spec, int rank);
 AxisRange rows_of_planes(const ExchangeSpec& spec, int rank, int chunk);
 std::vector<std::string> planes_candidates(const ExchangeSpec& spec);  // one of few planes, an eighth, a quarter, all
@@ -40,13 +40,13 @@ ExchangeStrategy strategy_by_planes(const char* name, const char* source, const 
     row.how = how;
     row.parameter = kPlanesHelp;
     row.bind = [](const ExchangeBinding& binding) {
-        return bind_chunked(binding, chunks_of_planes(binding.spec, binding.rank), kCarrier);
+        return bind_chunked(binding, chunks_of_planes(binding.spec), kCarrier);
     };
     row.predict = [](const ExchangeSpec& spec, int rank) {
-        return predict_chunked(spec, rank, chunks_of_planes(spec, rank), kCarrier);
+        return predict_chunked(spec, rank, chunks_of_planes(spec), kCarrier);
     };
     row.buffer_bytes = [](const ExchangeSpec& spec, int rank) {
-        return chunked_buffer_bytes(spec, rank, chunks_of_planes(spec, rank), kCarrier);
+        return chunked_buffer_bytes(spec, rank, chunks_of_planes(spec), kCarrier);
     };
     row.check = check_planes;
     row.candidates = planes_candidates;

@@ -20,15 +20,14 @@ int chunk_axis(const ExchangeSpec& spec) {
 
 namespace {
 
-index_t rows_of(const ExchangeSpec& spec, int axis, int rank) {
-    return spec.from.patch(rank)[static_cast<size_t>(axis)].count;
-}
+index_t rows_of(const ExchangeSpec& spec, int axis, int rank) { return spec.from.range(rank, axis).count; }
 
-index_t most_rows(const ExchangeSpec& spec, int axis, int rank) {
+index_t most_rows(const ExchangeSpec& spec, int axis) {
     index_t most = 1;
     // Where a grid divides the axis, all coordinates of that dimension are in the group: the first has most rows.
     if (spec.from.has_grid() && axis == chunk_axis(spec)) return std::max(most, rows_of(spec, axis, 0));
-    for (int peer : exchange_group(spec.from, spec.to, rank)) most = std::max(most, rows_of(spec, axis, peer));
+    // Elsewhere all ranks are in the group.
+    for (int peer = 0; peer < spec.from.nranks(); ++peer) most = std::max(most, rows_of(spec, axis, peer));
     return most;
 }
 
@@ -39,18 +38,18 @@ AxisRange part_of(const AxisRange& range, const AxisRange& rows) {
 
 }  // namespace
 
-Chunking chunks_of_rows(const ExchangeSpec& spec, int rank, index_t rows_each) {
+Chunking chunks_of_rows(const ExchangeSpec& spec, index_t rows_each) {
     Chunking chunking{chunk_axis(spec), rows_each, 1};
-    const index_t most = most_rows(spec, chunking.axis, rank);
+    const index_t most = most_rows(spec, chunking.axis);
     if (rows_each <= 0 || rows_each > most) chunking.rows_each = most;
     chunking.rows_each = std::max(chunking.rows_each, ceil_div(most, index_t{INT32_MAX}));
     chunking.chunks = static_cast<int>(ceil_div(most, chunking.rows_each));
     return chunking;
 }
 
-Chunking chunks_in_all(const ExchangeSpec& spec, int rank, int chunks) {
+Chunking chunks_in_all(const ExchangeSpec& spec, int chunks) {
     Chunking chunking{chunk_axis(spec), 0, 1};
-    chunking.chunks = static_cast<int>(std::min<index_t>(chunks, most_rows(spec, chunking.axis, rank)));
+    chunking.chunks = static_cast<int>(std::min<index_t>(chunks, most_rows(spec, chunking.axis)));
     return chunking;
 }
 

@@ -21,8 +21,8 @@ struct Chunking {
     index_t rows_each = 0;  // > 0: this many rows a chunk
     int chunks = 1;         // the same on all ranks of the group
 };
-Chunking chunks_of_rows(const ExchangeSpec& spec, int rank, index_t rows_each);  // rows_each 0: all at once
-Chunking chunks_in_all(const ExchangeSpec& spec, int rank, int chunks);          // at most as many as rows
+Chunking chunks_of_rows(const ExchangeSpec& spec, index_t rows_each);  // rows_each 0: all at once
+Chunking chunks_in_all(const ExchangeSpec& spec, int chunks);          // at most as many as rows
 
 // The rows of a chunk, of those of a rank that has `rows` in all: start and count, step 1.
 AxisRange rows_in_chunk(const Chunking& chunking, index_t rows, int chunk);

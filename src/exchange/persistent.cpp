@@ -8,9 +8,6 @@
 // contiguous. It can win where parts are short and the same plan runs often.
 #include "exchange/persistent.hpp"
 
-#include <algorithm>
-#include <climits>
-
 #include "exchange/packed.hpp"
 
 namespace spanfft {
@@ -24,11 +21,6 @@ Status check(const ExchangeSpec& spec) {
             Code::unsupported,
             "this MPI library has no persistent collectives (they came with MPI-4); use another exchange, such "
             "as alltoallv, or a newer library");
-    }
-    const index_t most = std::max(spec.from.max_local_elems(), spec.to.max_local_elems()) * spec.elem_bytes;
-    if (most > INT_MAX) {
-        return error(Code::unsupported, "a persistent exchange holds at most 2 GiB on a rank, and one has ", most,
-                     " bytes; use more ranks or alltoallv");
     }
     return Status();
 }

@@ -109,12 +109,12 @@ Result<Layout> Layout::from_boxes(Extents shape, std::vector<Patch> boxes) {
     SPANFFT_TRY(check_tiling(shape, boxes));
     Layout layout;
     layout.shape_ = std::move(shape);
-    layout.boxes_ = std::move(boxes);
+    layout.boxes_ = std::make_shared<const std::vector<Patch>>(std::move(boxes));
     return layout;
 }
 
 int Layout::nranks() const {
-    if (!boxes_.empty()) return static_cast<int>(boxes_.size());
+    if (boxes_) return static_cast<int>(boxes_->size());
     index_t ranks = 1;
     for (const auto& dim : grid_) ranks *= dim.parts;
     return static_cast<int>(ranks);
@@ -132,18 +132,36 @@ Extents Layout::grid_coords(int rank) const {
 
 Patch Layout::patch(int rank) const {
     assert(rank >= 0 && rank < nranks());
-    if (!boxes_.empty()) return boxes_[static_cast<size_t>(rank)];
-    Patch patch;
-    for (index_t n : shape_) patch.push_back({0, n, 1});
-    const Extents coords = grid_coords(rank);
-    for (size_t i = 0; i < grid_.size(); ++i) {
-        const auto& dim = grid_[i];
-        if (dim.axis < 0) continue;
-        const index_t n = shape_[static_cast<size_t>(dim.axis)];
-        patch[static_cast<size_t>(dim.axis)] = dim.division == Division::block ? block_range(n, dim.parts, coords[i])
-                                                                               : cyclic_range(n, dim.parts, coords[i]);
-    }
+    if (boxes_) return (*boxes_)[static_cast<size_t>(rank)];
+    Patch patch(shape_.size());
+    for (int axis = 0; axis < ndim(); ++axis) patch[static_cast<size_t>(axis)] = range(rank, axis);
     return patch;
+}
+
+AxisRange Layout::range(int rank, int axis) const {
+    if (boxes_) return (*boxes_)[static_cast<size_t>(rank)][static_cast<size_t>(axis)];
+    const index_t n = shape_[static_cast<size_t>(axis)];
+    index_t rest = rank;
+    for (size_t i = grid_.size(); i-- > 0;) {
+        const GridDim& dim = grid_[i];
+        const index_t coord = rest % dim.parts;
+        if (dim.axis == axis)
+            return dim.division == Division::block ? block_range(n, dim.parts, coord)
+                                                   : cyclic_range(n, dim.parts, coord);
+        rest /= dim.parts;
+    }
+    return {0, n, 1};
+}
+
+index_t Layout::local_elems(int rank) const {
+    index_t elems = 1;
+    for (int axis = 0; axis < ndim(); ++axis) elems *= range(rank, axis).count;
+    return elems;
+}
+
+bool Layout::operator==(const Layout& other) const {
+    if (shape_ != other.shape_ || grid_ != other.grid_) return false;
+    return boxes_ == other.boxes_ || (boxes_ && other.boxes_ && *boxes_ == *other.boxes_);
 }
 
 index_t Layout::max_local_elems() const {
@@ -161,7 +179,7 @@ bool Layout::is_whole(int axis) const {
         return std::none_of(grid_.begin(), grid_.end(),
                             [&](const GridDim& d) { return d.axis == axis && d.parts > 1 && n > 1; });
     }
-    return std::all_of(boxes_.begin(), boxes_.end(), [&](const Patch& box) {
+    return std::all_of(boxes_->begin(), boxes_->end(), [&](const Patch& box) {
         return patch_elems(box) == 0 || box[static_cast<size_t>(axis)].count == n;
     });
 }
@@ -177,7 +195,10 @@ Layout Layout::with_leading_axis(index_t n) const {
     Layout copy = *this;
     copy.shape_.insert(copy.shape_.begin(), n);
     for (auto& dim : copy.grid_) dim.axis += dim.axis >= 0 ? 1 : 0;
-    for (auto& box : copy.boxes_) box.insert(box.begin(), {0, n, 1});
+    if (!boxes_) return copy;
+    auto boxes = *boxes_;
+    for (auto& box : boxes) box.insert(box.begin(), {0, n, 1});
+    copy.boxes_ = std::make_shared<const std::vector<Patch>>(std::move(boxes));
     return copy;
 }
 
@@ -200,7 +221,7 @@ std::string Layout::describe() const {
         }
     }
     text += "]";
-    if (!has_grid()) text += " in " + std::to_string(boxes_.size()) + " given boxes";
+    if (!has_grid()) text += " in " + std::to_string(boxes_->size()) + " given boxes";
     return text;
 }
 

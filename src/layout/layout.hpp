@@ -3,12 +3,14 @@
 // Method: ranks form a process grid (row-major, last grid dimension fastest). Each grid dimension divides at most
 // one axis of the array, in balanced blocks (P4, eq. 9: the first n mod m parts hold one more) or cyclically;
 // an axis that no grid dimension divides is whole everywhere. Instead of a grid, a layout may list one
-// arbitrary box a rank. A rank's part is a Patch: one arithmetic progression of indices an axis.
+// arbitrary box a rank, which its copies share: a route of 10,000 ranks copies layouts by the hundred. A rank's part is
+// a Patch: one arithmetic progression of indices an axis.
 // Invariant: the patches of all ranks tile the array: each element has exactly one owner. Layouts made by
 // the factories hold it by construction; from_boxes checks it.
 // Worked numbers: 10 indices over 4 ranks in blocks are 0-2, 3-5, 6-7, 8-9; cyclically rank 1 owns 1, 5, 9.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -62,12 +64,13 @@ class Layout {
     const Extents& shape() const { return shape_; }
     int ndim() const { return static_cast<int>(shape_.size()); }
     int nranks() const;
-    bool has_grid() const { return boxes_.empty(); }
+    bool has_grid() const { return !boxes_; }
     const std::vector<GridDim>& grid() const { return grid_; }
     Extents grid_coords(int rank) const;
 
     Patch patch(int rank) const;
-    index_t local_elems(int rank) const { return patch_elems(patch(rank)); }
+    AxisRange range(int rank, int axis) const;  // of the patch; allocates nothing
+    index_t local_elems(int rank) const;
     index_t max_local_elems() const;
     bool is_whole(int axis) const;  // every rank that owns anything holds all of the axis
 
@@ -78,12 +81,12 @@ class Layout {
     Layout with_division(int dim, int axis) const;
 
     std::string describe() const;  // "[64/2, 64, 33] on 2x1" : axis 0 in 2 blocks
-    bool operator==(const Layout&) const = default;
+    bool operator==(const Layout& other) const;
 
   private:
     Extents shape_;
     std::vector<GridDim> grid_;
-    std::vector<Patch> boxes_;  // if not empty: one a rank, instead of the grid
+    std::shared_ptr<const std::vector<Patch>> boxes_;  // if there: one a rank, instead of the grid
 };
 
 // Checks that boxes tile the array: inside it, no overlap, nothing missing. Names the first rank and box at fault.

@@ -24,11 +24,11 @@ bool same_grid(const Layout& a, const Layout& b) {
     return true;
 }
 
-// Which ranks of a block division can hold something of a box, by coordinate: what keeps exchanges among thousands of
+// Which ranks can hold something of a box: of a block division by coordinate. It keeps exchanges among thousands of
 // ranks, most of which never meet, cheap to describe.
 class Meeting {
   public:
-    Meeting(const Layout& theirs, const Patch& mine) : grid_(theirs.grid()) {
+    Meeting(const Layout& theirs, const Patch& mine) : theirs_(theirs), mine_(mine), grid_(theirs.grid()) {
         if (!theirs.has_grid() || patch_elems(mine) == 0) return;
         for (const GridDim& dim : grid_) {
             first_.push_back(0);
@@ -41,6 +41,7 @@ class Meeting {
         }
     }
     bool possible(int rank) const {
+        if (!theirs_.has_grid()) return common_elems(mine_, theirs_, rank) > 0;
         index_t rest = rank;
         for (size_t dim = first_.size(); dim-- > 0;) {
             const index_t coord = rest % grid_[dim].parts;
@@ -51,6 +52,8 @@ class Meeting {
     }
 
   private:
+    const Layout& theirs_;
+    const Patch& mine_;
     const std::vector<GridDim>& grid_;
     Extents first_, last_;
 };
@@ -75,6 +78,13 @@ Piece make_piece(int peer, const Patch& mine, const Patch& theirs) {
     if (patch_elems(common) == 0) return piece;
     for (size_t axis = 0; axis < mine.size(); ++axis) piece.local[axis] = to_local(common[axis], mine[axis]);
     return piece;
+}
+
+index_t common_elems(const Patch& mine, const Layout& theirs, int rank) {
+    index_t elems = 1;
+    for (int axis = 0; axis < theirs.ndim() && elems > 0; ++axis)
+        elems *= intersect(mine[static_cast<size_t>(axis)], theirs.range(rank, axis)).count;
+    return elems;
 }
 
 std::vector<int> exchange_group(const Layout& from, const Layout& to, int rank) {
@@ -199,9 +209,9 @@ std::vector<PeerKind> peer_kinds(const Layout& from, const Layout& to, int rank,
     const bool sends = patch_elems(sent) > 0, receives = patch_elems(mine) > 0;
     std::vector<PeerKind> kinds;
     if (!same_grid(from, to)) {
-        for (int peer : exchange_group(from, to, rank)) {
-            const bool meets = (sends && patch_elems(intersect(sent, to.patch(peer))) > 0) ||
-                               (receives && patch_elems(intersect(mine, from.patch(peer))) > 0);
+        for (int peer = 0; peer < from.nranks(); ++peer) {
+            const bool meets =
+                (sends && common_elems(sent, to, peer) > 0) || (receives && common_elems(mine, from, peer) > 0);
             if (meets) kinds.push_back({peer, 1});
         }
         return kinds;

@@ -22,6 +22,9 @@ struct Piece {
 // What the local array that holds `mine` has in common with `theirs`, both in global indices.
 Piece make_piece(int peer, const Patch& mine, const Patch& theirs);
 
+// Elements of `mine`, in global indices, that are in a rank's part of `theirs`; allocates nothing.
+index_t common_elems(const Patch& mine, const Layout& theirs, int rank);
+
 // The ranks that `rank` exchanges with, itself included, in rising order; the same list on each of them.
 std::vector<int> exchange_group(const Layout& from, const Layout& to, int rank);
 int first_of_group(const Layout& from, const Layout& to, int rank);  // its lowest member

@@ -17,13 +17,6 @@ namespace {
 constexpr index_t kPackElems = 2048, kCallElems = index_t{1} << 16;
 constexpr index_t kWindowRun = 256;
 
-template <class Visit>
-void with_real(Precision precision, Visit visit) {
-    if (precision == Precision::single) return visit(float());
-    if (precision == Precision::dbl) return visit(double());
-    visit(static_cast<long double>(0));
-}
-
 template <class From, class To>
 void cast(const From* from, index_t reals, To* to) {
     for (index_t i = 0; i < reals; ++i) to[i] = static_cast<To>(from[i]);

@@ -16,9 +16,11 @@ void add(ExchangeLoad& load, bool near, index_t bytes) {
 // Any two layouts, peer by peer.
 ExchangeLoad load_by_pieces(const ExchangeSpec& spec, int rank, const Topology& topology) {
     ExchangeLoad load;
-    for (const Piece& piece : pieces_to_send(spec.from, spec.to, rank)) {
-        if (piece.peer == rank) continue;
-        add(load, topology.node_of(piece.peer) == topology.node_of(rank), piece.elems() * spec.elem_bytes);
+    const Patch mine = spec.from.patch(rank);
+    for (int peer = 0; peer < spec.to.nranks(); ++peer) {
+        if (peer == rank) continue;
+        add(load, topology.node_of(peer) == topology.node_of(rank),
+            common_elems(mine, spec.to, peer) * spec.elem_bytes);
     }
     return load;
 }

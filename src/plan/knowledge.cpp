@@ -1,6 +1,7 @@
 // Reading, sharing and using what is known; see knowledge.hpp.
 #include "plan/knowledge.hpp"
 
+#include "plan/kept_wisdom.hpp"
 #include "plan/machine_file.hpp"
 #include "plan/topology.hpp"
 
@@ -30,6 +31,17 @@ void take_in(Knowledge& knowledge, const std::string& text) {
     knowledge.machine = std::move(machine).value();
 }
 
+// Collective. Every rank's engines learn what rank 0 found; the answer is rank 0's note.
+Result<std::string> share_wisdom(Comm& comm) {
+    StoredWisdom stored;
+    if (comm.rank() == 0) stored = read_wisdom();
+    SPANFFT_TRY(broadcast_text(comm, stored.text));
+    const std::string refused = learn_wisdom(stored.text);
+    if (stored.note.empty()) stored.note = refused;
+    SPANFFT_TRY(broadcast_text(comm, stored.note));
+    return stored.note;
+}
+
 }  // namespace
 
 Result<Knowledge> gather_knowledge(Comm& comm, const Problem& problem) {
@@ -41,6 +53,9 @@ Result<Knowledge> gather_knowledge(Comm& comm, const Problem& problem) {
     std::string text = comm.rank() == 0 ? known_here(knowledge.key, problem) : "";
     SPANFFT_TRY(broadcast_text(comm, text));
     take_in(knowledge, text);
+    if (problem.effort != Effort::estimate) {
+        SPANFFT_ASSIGN(knowledge.note, share_wisdom(comm));
+    }
     return knowledge;
 }
 

@@ -2,7 +2,7 @@
 //
 // Method: only rank 0 reads the user's files; what it found goes to all ranks as text, so that all plan from the same
 // numbers. Without stored figures the built-in ones serve; a tuned choice that can't be planned any more (an engine
-// that has gone) is left aside with a note.
+// that has gone) is left aside with a note. Where plans are to be measured, engines get what they learnt before.
 #pragma once
 
 #include <optional>
@@ -17,6 +17,7 @@ struct Knowledge {
     Machine machine;
     TuningKey key;
     std::optional<Tuned> tuned;
+    std::string note;  // what of the user's files could not be used; "": nothing
 };
 
 // Collective. For a problem that all ranks have alike.

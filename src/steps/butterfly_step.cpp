@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/buffer.hpp"
-#include "core/threads.hpp"
+#include "core/shared_team.hpp"
 #include "steps/pass_kernels.hpp"
 
 namespace spanfft {
@@ -276,14 +276,6 @@ void fill_factors(const Shape& shape, bool backward, long double scale, Pair<T>*
     }
 }
 
-// body(T()) for the precision's T.
-template <class Body>
-void with_real(Precision precision, Body body) {
-    if (precision == Precision::single) return body(float());
-    if (precision == Precision::dbl) return body(double());
-    body(static_cast<long double>(0));
-}
-
 class ButterflyTask final : public Task {
   public:
     ButterflyTask(ButterflySpec spec, const Shape& shape, Buffer factors)
@@ -293,7 +285,7 @@ class ButterflyTask final : public Task {
             if (shape_.elems()) fill_factors(shape_, backward(), spec_.scale, factors_.as<Pair<T>>());
         });
         const index_t bytes = shape_.elems() * static_cast<index_t>(spec_.state.elem.bytes());
-        if (spec_.threads > 1 && bytes >= kTeamBytes) team_ = std::make_unique<ThreadTeam>(spec_.threads);
+        if (bytes >= kTeamBytes) team_ = SharedTeam::of(spec_.threads);
     }
     Status run(RunContext& context) override {
         counts_ = Counts();
@@ -332,7 +324,7 @@ class ButterflyTask final : public Task {
     ButterflySpec spec_;
     Shape shape_;
     Buffer factors_;
-    std::unique_ptr<ThreadTeam> team_;  // nullptr: this thread alone
+    std::unique_ptr<SharedTeam> team_;  // nullptr: this thread alone
     Counts counts_;
 };
 

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "core/buffer.hpp"
+#include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
-#include "core/threads.hpp"
 #include "engine/tile.hpp"
 #include "engine/turn.hpp"
 #include "steps/pass_kernels.hpp"
@@ -136,7 +136,7 @@ class BoundColumns final : public BoundRowWork {
     Status prepare(Binding& binding, const std::vector<index_t>& counts) {
         if (form_.elems() == 0) return {};
         SPANFFT_ASSIGN(roots_, RootTable::make(form_.n));
-        if (spec_.threads > 1 && form_.bytes() >= kTeamBytes) team_ = std::make_unique<ThreadTeam>(spec_.threads);
+        if (form_.bytes() >= kTeamBytes) team_ = SharedTeam::of(spec_.threads);
         members_.resize(static_cast<size_t>(team_ ? team_->size() : 1));
         for (Member& member : members_) {
             SPANFFT_ASSIGN(member.tile, Buffer::allocate(static_cast<size_t>(form_.tile_bytes())));
@@ -219,14 +219,7 @@ class BoundColumns final : public BoundRowWork {
     }
 
     void twiddle(const Lines& lines, const Member& member) const {
-        switch (spec_.from.elem.precision) {
-            case Precision::single:
-                return twiddle_of<float>(lines, member);
-            case Precision::dbl:
-                return twiddle_of<double>(lines, member);
-            case Precision::extended:
-                return twiddle_of<long double>(lines, member);
-        }
+        with_real(spec_.from.elem.precision, [&](auto real) { twiddle_of<decltype(real)>(lines, member); });
     }
     template <class T>
     void twiddle_of(const Lines& lines, const Member& member) const {
@@ -302,7 +295,7 @@ class BoundColumns final : public BoundRowWork {
     const Form form_;
     RootTable roots_;
     std::vector<Member> members_;  // none where there are no columns
-    std::unique_ptr<ThreadTeam> team_;
+    std::unique_ptr<SharedTeam> team_;  // nullptr: this thread alone
 };
 
 Result<std::unique_ptr<BoundRowWork>> bind_columns(const ColumnsSpec& spec, Binding& binding,

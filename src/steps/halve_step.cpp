@@ -83,23 +83,14 @@ class HalveTask final : public Task {
     Status run(RunContext& context) override {
         const TraceScope scope(context.trace, "halve", TraceCategory::compute);
         counts_ = Counts();
-        counts_.memory_bytes = run_precision(context.at(source_), context.at(target_));
+        counts_.memory_bytes = with_real(precision_, [&](auto real) {
+            return run_rows<decltype(real)>(halving_, rows_, context.at(source_), context.at(target_));
+        });
         return Status();
     }
     Counts counted() const override { return counts_; }
 
   private:
-    index_t run_precision(const void* source, void* target) const {
-        switch (precision_) {
-            case Precision::single:
-                return run_rows<float>(halving_, rows_, source, target);
-            case Precision::dbl:
-                return run_rows<double>(halving_, rows_, source, target);
-            default:
-                return run_rows<long double>(halving_, rows_, source, target);
-        }
-    }
-
     Halving halving_;
     Precision precision_;
     Rows rows_;

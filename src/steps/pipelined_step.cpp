@@ -95,7 +95,7 @@ class PipelinedStep final : public Step {
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         SPANFFT_ASSIGN(BoundExchange bound, bind_exchange(exchange_, strategy_, work_->target(), binding));
         const int rank = binding.comm.rank();
-        const index_t count = exchange_.from.patch(rank)[static_cast<size_t>(axis())].count;
+        const index_t count = exchange_.from.range(rank, axis()).count;
         std::vector<AxisRange> chunks;
         std::vector<index_t> counts;
         index_t all = 0;

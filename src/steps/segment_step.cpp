@@ -10,7 +10,7 @@
 
 #include "core/buffer.hpp"
 #include "core/root_of_unity.hpp"
-#include "core/threads.hpp"
+#include "core/shared_team.hpp"
 
 namespace spanfft {
 
@@ -168,23 +168,14 @@ class ConvolveTask final : public Task {
           work_(stencil_, share_),
           source_(spec.source),
           target_(spec.target) {
-        if (spec.threads > 1 && share_.source_rows * share_.row_bytes() >= kThreadWorthBytes)
-            team_ = std::make_unique<ThreadTeam>(spec.threads);
+        if (share_.source_rows * share_.row_bytes() >= kThreadWorthBytes) team_ = SharedTeam::of(spec.threads);
     }
 
     Status prepare(const SegmentWindow& window) {
         SPANFFT_ASSIGN(memory_, Buffer::allocate(static_cast<size_t>(work_.bytes())));
-        switch (precision_) {
-            case Precision::single:
-                fill_weights<float>(window, stencil_, share_.columns, memory_.as<Pair<float>>());
-                break;
-            case Precision::dbl:
-                fill_weights<double>(window, stencil_, share_.columns, memory_.as<Pair<double>>());
-                break;
-            case Precision::extended:
-                fill_weights<long double>(window, stencil_, share_.columns, memory_.as<Pair<long double>>());
-                break;
-        }
+        with_real(precision_, [&](auto real) {
+            fill_weights(window, stencil_, share_.columns, memory_.as<Pair<decltype(real)>>());
+        });
         return Status();
     }
 
@@ -262,14 +253,7 @@ class ConvolveTask final : public Task {
     }
     template <class Row>
     void sum_range(index_t begin, index_t end, const Row& row, char* to) {
-        switch (precision_) {
-            case Precision::single:
-                return sum_range<float>(begin, end, row, to);
-            case Precision::dbl:
-                return sum_range<double>(begin, end, row, to);
-            case Precision::extended:
-                return sum_range<long double>(begin, end, row, to);
-        }
+        with_real(precision_, [&](auto real) { sum_range<decltype(real)>(begin, end, row, to); });
     }
 
     // Target rows of which all source rows are this rank's.
@@ -323,7 +307,7 @@ class ConvolveTask final : public Task {
     Buffer memory_;  // weights, what is sent, what is received, the two edges
     std::unique_ptr<Transfer> transfer_;
     std::shared_ptr<Counts> wire_;
-    std::unique_ptr<ThreadTeam> team_;  // nullptr: this thread alone
+    std::unique_ptr<SharedTeam> team_;  // nullptr: this thread alone
     std::atomic<index_t> moved_bytes_{0}, summed_rows_{0};
     Counts counts_;
 };
@@ -436,17 +420,9 @@ class DemodulateTask final : public Task {
         const long double by = scale * static_cast<long double>(window.under) / static_cast<long double>(window.over);
         for (index_t row = 0; row < columns_.rows(); ++row) {
             const long double factor = by / window.spectrum(static_cast<long double>(row) / rows - 0.5L);
-            switch (precision_) {
-                case Precision::single:
-                    factors_.as<float>()[row] = static_cast<float>(factor);
-                    break;
-                case Precision::dbl:
-                    factors_.as<double>()[row] = static_cast<double>(factor);
-                    break;
-                case Precision::extended:
-                    factors_.as<long double>()[row] = factor;
-                    break;
-            }
+            with_real(precision_, [&](auto real) {
+                factors_.as<decltype(real)>()[row] = static_cast<decltype(real)>(factor);
+            });
         }
         return Status();
     }
@@ -456,10 +432,9 @@ class DemodulateTask final : public Task {
         const void* from = context.at(source_);
         void* to = context.at(target_);
         counts_ = Counts();
-        counts_.memory_bytes = precision_ == Precision::single ? demodulate(columns_, factors_.as<float>(), from, to)
-                               : precision_ == Precision::dbl
-                                   ? demodulate(columns_, factors_.as<double>(), from, to)
-                                   : demodulate(columns_, factors_.as<long double>(), from, to);
+        counts_.memory_bytes = with_real(precision_, [&](auto real) {
+            return demodulate(columns_, factors_.as<decltype(real)>(), from, to);
+        });
         counts_.flops = 2.0 * static_cast<double>(columns_.batch * columns_.rows() * columns_.columns);
         return Status();
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <optional>
 
@@ -16,16 +15,7 @@ namespace {
 constexpr long double kPi = std::numbers::pi_v<long double>;
 constexpr index_t kMostTaps = 256;
 
-double rounding(Precision precision) {
-    switch (precision) {
-        case Precision::single:
-            return std::numeric_limits<float>::epsilon() / 2;
-        case Precision::dbl:
-            return std::numeric_limits<double>::epsilon() / 2;
-        default:
-            return static_cast<double>(std::numeric_limits<long double>::epsilon() / 2);
-    }
-}
+double rounding(Precision precision) { return precision_eps(precision) / 2; }
 
 // W(x) where it is small, beyond tau/2: a difference of erf would leave nothing but its rounding.
 double tail(const SegmentWindow& w, double x) {

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
-#include "core/threads.hpp"
 #include "engine/tile.hpp"
 #include "steps/pass_kernels.hpp"
 #include "steps/transform_step.hpp"
@@ -204,7 +204,7 @@ class SharedTransformTask final : public Task {
         task->tile_ = tile_of(spec, task->regions_);
         if (task->tile_.lanes == 0) return std::unique_ptr<Task>(std::move(task));
         task->pitch_bytes_ = tile_pitch_bytes(task->tile_);
-        if (spec.threads > 1) task->team_ = std::make_unique<ThreadTeam>(spec.threads);
+        task->team_ = SharedTeam::of(spec.threads);
         for (int i = 0; i < (task->team_ ? task->team_->size() : 1); ++i) {
             Tile tile;
             SPANFFT_ASSIGN(tile.memory, tile_memory(task->tile_));
@@ -409,7 +409,7 @@ class SharedTransformTask final : public Task {
     std::vector<Member> members_;  // by thread, as tiles_
     std::vector<Buffer> factors_;  // likewise, of each lane; empty where no side is turned
     RootTable roots_;
-    std::unique_ptr<ThreadTeam> team_;
+    std::unique_ptr<SharedTeam> team_;
     Counts counts_;
 };
 

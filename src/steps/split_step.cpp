@@ -105,17 +105,7 @@ class SplitTask final : public Task {
         counts_.calls = exchange_.wire->calls - before.calls;
         counts_.memory_bytes = exchange_.exchange->moved_bytes() - moved_bytes;
         const TraceScope scope(context.trace, "split", TraceCategory::compute);
-        switch (spec_.from.elem.precision) {
-            case Precision::single:
-                run_lines<float>(context);
-                break;
-            case Precision::dbl:
-                run_lines<double>(context);
-                break;
-            case Precision::extended:
-                run_lines<long double>(context);
-                break;
-        }
+        with_real(spec_.from.elem.precision, [&](auto real) { run_lines<decltype(real)>(context); });
         return status;
     }
     Counts counted() const override { return counts_; }

@@ -120,15 +120,7 @@ index_t scale_reals(void* data, index_t count, long double factor) {
 }  // namespace
 
 index_t scale_reals(Precision precision, void* data, index_t count, long double factor) {
-    switch (precision) {
-        case Precision::single:
-            return scale_reals<float>(data, count, factor);
-        case Precision::dbl:
-            return scale_reals<double>(data, count, factor);
-        case Precision::extended:
-            return scale_reals<long double>(data, count, factor);
-    }
-    return 0;
+    return with_real(precision, [&](auto real) { return scale_reals<decltype(real)>(data, count, factor); });
 }
 
 namespace {
@@ -204,7 +196,7 @@ index_t swept_bytes(const TransformSpec& spec, int rank, bool scaled) {
     const EndScales ends = spec.orthogonal && !spec.axes.empty() ? end_scales(spec.kernel) : EndScales();
     index_t end_bytes = 0;
     if (ends.first || ends.last) {
-        const index_t planes = spec.to.layout.patch(rank)[static_cast<size_t>(spec.axes[0])].count;
+        const index_t planes = spec.to.layout.range(rank, spec.axes[0]).count;
         end_bytes = out_bytes / planes * ((ends.first ? 1 : 0) + (ends.last ? 1 : 0));
     }
     index_t bytes = 0;

@@ -7,8 +7,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
-#include "core/threads.hpp"
 #include "engine/tile.hpp"
 
 namespace spanfft {
@@ -90,8 +90,7 @@ class TransposeTask final : public Task {
           source_(spec.source),
           target_(spec.target),
           stream_worth_bytes_(stream_worth_bytes) {
-        if (spec.threads > 1 && matrices_.bytes() >= kThreadWorthBytes)
-            team_ = std::make_unique<ThreadTeam>(spec.threads);
+        if (matrices_.bytes() >= kThreadWorthBytes) team_ = SharedTeam::of(spec.threads);
     }
 
     Status run(RunContext& context) override {
@@ -123,7 +122,7 @@ class TransposeTask final : public Task {
     Matrices matrices_;
     Slot source_, target_;
     index_t stream_worth_bytes_;
-    std::unique_ptr<ThreadTeam> team_;  // nullptr: this thread alone
+    std::unique_ptr<SharedTeam> team_;  // nullptr: this thread alone
     Counts counts_;
 };
 

@@ -451,15 +451,8 @@ Result<std::unique_ptr<Task>> PassStep::bind(Binding& binding) const {
     if (!binding.pass_team) {
         SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
     }
-    switch (spec_.precision) {
-        case Precision::single:
-            return make_task<float>(spec_, machine_, binding);
-        case Precision::dbl:
-            return make_task<double>(spec_, machine_, binding);
-        case Precision::extended:
-            return make_task<long double>(spec_, machine_, binding);
-    }
-    return error(Code::internal, "unknown precision");
+    return with_real(spec_.precision,
+                     [&](auto real) { return make_task<decltype(real)>(spec_, machine_, binding); });
 }
 
 }  // namespace spanfft

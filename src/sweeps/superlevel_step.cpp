@@ -181,15 +181,9 @@ class SuperlevelStep : public Step, public SweptStep {
             SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
         }
         SPANFFT_TRY(binding.pass_team->pipeline.started());
-        switch (spec_.precision) {
-            case Precision::single:
-                return make_task<float>(spec_, level_, machine_.engine_rates, binding);
-            case Precision::dbl:
-                return make_task<double>(spec_, level_, machine_.engine_rates, binding);
-            case Precision::extended:
-                return make_task<long double>(spec_, level_, machine_.engine_rates, binding);
-        }
-        return error(Code::internal, "unknown precision");
+        return with_real(spec_.precision, [&](auto real) {
+            return make_task<decltype(real)>(spec_, level_, machine_.engine_rates, binding);
+        });
     }
 
   private:

@@ -143,14 +143,20 @@ def mutated_library(mutation: Mutation, build: Path, folder: Path) -> Path:
     return made
 
 
+LONGEST_SECONDS = 3600.0  # of a run that nothing was changed for, on a machine that others use too
+longest: dict[str, float] = {}  # of a program with changes: ten times what it took without
+
+
 def first_failure(command: list[str], pattern: str, **environment: str) -> str:
-    """The first test that fails; empty: none does."""
+    """The first test that fails; empty: none does. A run that takes far longer than without a change hangs."""
+    limit, begun = longest.get(command[0], LONGEST_SECONDS), time.monotonic()
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=600, cwd=ROOT
+            command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=limit, cwd=ROOT
         )
     except subprocess.TimeoutExpired:
-        return "(time limit)"
+        return f"(hangs: no end in {limit:.0f} s)"
+    longest.setdefault(command[0], max(60.0, 10 * (time.monotonic() - begun)))
     if done.returncode == 0:
         return ""
     failed = re.search(pattern, done.stdout, re.M)

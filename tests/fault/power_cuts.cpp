@@ -18,7 +18,9 @@
 #include <filesystem>
 #include <random>
 
+#include "disk/file_store.hpp"
 #include "disk/output_file.hpp"
+#include "disk/ring.hpp"
 #include "exec/in_place.hpp"
 #include "plan/user_files.hpp"
 #include "solvers/table.hpp"
@@ -44,6 +46,9 @@ struct CutRun {
 
 std::vector<CutRun> runs() {
     const JournalRoute blocks = {"c2c 256 forward double memory=36KiB threads=1 io=threads", solve_two_pass, ""},
+                       blocks_by_ring = {"c2c 256 forward double memory=36KiB threads=1 io=uring", solve_two_pass, ""},
+                       columns_by_ring = {"c2c 32x24 forward double memory=24KiB threads=1 io=uring", solve_axis_passes,
+                                          ""},
                        columns = {"c2c 32x24 forward double memory=24KiB threads=1 io=threads", solve_axis_passes, ""},
                        thrice = {"c2c 8x9x10 forward double memory=22KiB threads=1 io=threads", solve_axis_passes, ""},
                        by_scratch = {"c2r 24x32 backward double memory=18KiB threads=1 io=threads", solve_axis_passes,
@@ -94,6 +99,10 @@ std::vector<CutRun> runs() {
     add("ChirpPassesInPlace", chirp).in_place = true;
     add("Superlevels", loads);
     add("SuperlevelsInPlace", loads).in_place = true;
+    add("TwoPassByARing", blocks_by_ring);
+    add("TwoPassInPlaceByARing", blocks_by_ring).in_place = true;
+    add("TwoPassOnTwoScratchFoldersByARing", blocks_by_ring).scratch_folders = 2;
+    add("AxisPassesByARing", columns_by_ring);
     add("FileInMemory", whole);
     add("FileInMemoryInPlace", whole).in_place = true;
     add("ChunkedArrays", chunked);
@@ -119,6 +128,9 @@ class PowerCuts : public JournalledFiles, public testing::WithParamInterface<Cut
         }
         make_input(route, folder.path());
         make_input(route, elsewhere.path());
+        if (by_ring() &&
+            !(Ring::make(4, kernel_rings()).ok() && FileStore::open_output(folder.file("in")).value()->direct()))
+            GTEST_SKIP() << "needs io_uring and direct I/O";
         input = read_file(folder.file("in"));
         ASSERT_TRUE(run_elsewhere().ok());
         if (GetParam().old_output) write_file(folder.file("out"), kOld);
@@ -130,6 +142,7 @@ class PowerCuts : public JournalledFiles, public testing::WithParamInterface<Cut
     }
     void TearDown() override { power_cut_end(); }
 
+    static bool by_ring() { return std::string(GetParam().route.problem).ends_with(" io=uring"); }
     Status run(JournalMode mode, const Progress& progress = {}) {
         const CutRun& what = GetParam();
         FileRequest request = request_of(what.route, is_chunked(what.route) ? elsewhere.path() : folder.path());
@@ -251,6 +264,7 @@ TEST_P(PowerCuts, AfterEveryOperationLoseNothing) {
     recorded.stop();
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_GT(recorded.operations(), 5) << recorded.trouble();
+    EXPECT_EQ(executor->describe_io().starts_with("io_uring"), by_ring()) << executor->describe_io();
     expect_whole();
     std::mt19937_64 random(7);
     index_t states = 0;

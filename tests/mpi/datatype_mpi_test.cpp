@@ -5,10 +5,12 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "comm/mpi/datatype.hpp"
 #include "comm/mpi/mpi_comm.hpp"
+#include "mpi/pmpi_counter.hpp"
 #include "support/random.hpp"
 
 namespace spanfft::test {
@@ -151,33 +153,98 @@ TEST(MpiTransfer, MovesPartsThatLieGigabytesApart) {
     }
 }
 
-// Offsets of contiguous parts above 2^31 do not fit MPI_Alltoallv's displacements on one rank only: all must change
-// over.
-TEST(MpiTransfer, MovesContiguousPartsAtFarOffsets) {
-    int rank = 0, ranks = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const index_t apart = rank == ranks - 1 ? k2to31 + 4096 : 4096;
-    const SparseMemory source(ranks * apart), target(ranks * apart);
-    int can = source.ok() && target.ok(), all = 0;
-    MPI_Allreduce(&can, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (!all) GTEST_SKIP() << "the address space is limited";
-    std::vector<BytesPart> send, receive;
-    for (int peer = 0; peer < ranks; ++peer) {
-        send.push_back({peer * apart, 10 + peer});
-        receive.push_back({peer * apart, 10 + rank});
-        std::memset(source.at(peer * apart), 1 + rank * 16 + peer, static_cast<size_t>(10 + peer));
+// Parts far apart on the last rank only, so that their places don't fit the ints of MPI_Alltoallv there: all ranks must
+// change over to another call.
+class FarParts {
+  public:
+    FarParts() {
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+        MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+        apart_ = rank_ == ranks_ - 1 ? k2to31 + 4096 : 4096;
+        source_.emplace(ranks_ * apart_);
+        target_.emplace(ranks_ * apart_);
+        int can = source_->ok() && target_->ok(), all = 0;
+        MPI_Allreduce(&can, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        ok_ = all != 0;
+        if (!ok_) return;
+        for (int peer = 0; peer < ranks_; ++peer) {
+            send_.push_back({peer * apart_, 10 + peer});
+            receive_.push_back({peer * apart_, 10 + rank_});
+            std::memset(source_->at(peer * apart_), 1 + rank_ * 16 + peer, static_cast<size_t>(10 + peer));
+        }
     }
+    bool ok() const { return ok_; }  // false: the address space is limited
+    const std::vector<BytesPart>& send() const { return send_; }
+    const std::vector<BytesPart>& receive() const { return receive_; }
+    void* source() const { return source_->at(0); }
+    void* target() const { return target_->at(0); }
+
+    // That this transfer moves them, and by which function.
+    void expect_moved(Result<std::unique_ptr<Transfer>> made, const char* function) const {
+        ASSERT_TRUE(made.ok()) << made.status().message();
+        for (int run = 0; run < 2; ++run) {
+            for (int peer = 0; peer < ranks_; ++peer)
+                std::memset(target_->at(peer * apart_), 0, static_cast<size_t>(11 + rank_));
+            const WireCounts before = wire_counts();
+            EXPECT_TRUE(made.value()->start(source(), target()).ok());
+            EXPECT_TRUE(made.value()->finish().ok());
+            const WireCounts seen = wire_counts() - before;
+            EXPECT_EQ(seen.messages, ranks_ - 1);
+            EXPECT_EQ(seen.bytes, bytes_to_others());
+            EXPECT_EQ(seen.by_function.count(function), size_t{1}) << function << " was not called";
+            expect_arrived();
+        }
+    }
+
+  private:
+    int64_t bytes_to_others() const {
+        int64_t bytes = 0;
+        for (int peer = 0; peer < ranks_; ++peer) bytes += peer == rank_ ? 0 : 10 + peer;
+        return bytes;
+    }
+    void expect_arrived() const {
+        for (int peer = 0; peer < ranks_; ++peer) {
+            const char* got = target_->at(peer * apart_);
+            for (int i = 0; i < 10 + rank_; ++i) EXPECT_EQ(got[i], static_cast<char>(1 + peer * 16 + rank_));
+            EXPECT_EQ(got[10 + rank_], 0) << "something was written behind the part";
+        }
+    }
+
+    int rank_ = 0, ranks_ = 0;
+    index_t apart_ = 0;
+    bool ok_ = false;
+    std::optional<SparseMemory> source_, target_;
+    std::vector<BytesPart> send_, receive_;
+};
+
+// The calls with large counts, where the library that was compiled for and the one that runs have them.
+bool has_large_counts() {
+    int version = 0, subversion = 0;
+    MPI_Get_version(&version, &subversion);
+    return MPI_VERSION >= 4 && version >= 4;
+}
+
+TEST(MpiTransfer, MovesContiguousPartsAtFarOffsets) {
+    const FarParts far;
+    if (!far.ok()) GTEST_SKIP() << "the address space is limited";
     auto comm = make_mpi_comm(MPI_COMM_WORLD);
     ASSERT_TRUE(comm.ok());
-    auto transfer = comm.value()->make_alltoallv(send, receive);
-    ASSERT_TRUE(transfer.ok()) << transfer.status().message();
-    EXPECT_TRUE(transfer.value()->start(source.at(0), target.at(0)).ok());
-    EXPECT_TRUE(transfer.value()->finish().ok());
-    for (int peer = 0; peer < ranks; ++peer) {
-        const char* got = target.at(peer * apart);
-        for (int i = 0; i < 10 + rank; ++i) EXPECT_EQ(got[i], static_cast<char>(1 + peer * 16 + rank));
-        EXPECT_EQ(got[10 + rank], 0);
+    far.expect_moved(comm.value()->make_alltoallv(far.send(), far.receive(), Issue::blocking),
+                     has_large_counts() ? "MPI_Alltoallv_c" : "MPI_Alltoallw");
+    far.expect_moved(comm.value()->make_alltoallv(far.send(), far.receive(), Issue::nonblocking),
+                     has_large_counts() ? "MPI_Ialltoallv_c" : "MPI_Ialltoallw");
+}
+
+TEST(MpiTransfer, MovesContiguousPartsAtFarOffsetsPersistently) {
+    const FarParts far;
+    if (!far.ok()) GTEST_SKIP() << "the address space is limited";
+    auto comm = make_mpi_comm(MPI_COMM_WORLD);
+    ASSERT_TRUE(comm.ok());
+    auto made = comm.value()->make_persistent_alltoallv(far.source(), far.send(), far.target(), far.receive());
+    if (has_large_counts()) {
+        far.expect_moved(std::move(made), "MPI_Start");
+    } else {
+        EXPECT_EQ(made.status().code(), Code::unsupported);
     }
 }
 

@@ -35,7 +35,7 @@ int rank_in(MPI_Comm comm) {
 }
 
 // One message, or none.
-WireCounts one(int count, MPI_Datatype type, int to, MPI_Comm comm) {
+WireCounts one(int64_t count, MPI_Datatype type, int to, MPI_Comm comm) {
     WireCounts sent;
     const int64_t bytes = bytes_of(count, type);
     if (bytes > 0 && to != rank_in(comm) && to != MPI_PROC_NULL) {
@@ -46,8 +46,8 @@ WireCounts one(int count, MPI_Datatype type, int to, MPI_Comm comm) {
 }
 
 // type(i) is what goes to rank i.
-template <class Type>
-WireCounts all(const int* counts, const Type& type, MPI_Comm comm) {
+template <class Count, class Type>
+WireCounts all(const Count* counts, const Type& type, MPI_Comm comm) {
     int size = 0;
     PMPI_Comm_size(comm, &size);
     WireCounts sent;
@@ -65,6 +65,12 @@ void count(const char* function, const WireCounts& sent = {}, int64_t calls = 1)
     counter().counts.bytes += sent.bytes;
     counter().counts.calls += calls;
     ++counter().counts.by_function[function];
+}
+
+// What starting a persistent request sends.
+[[maybe_unused]] void keep(MPI_Request request, const WireCounts& each) {
+    const std::lock_guard lock(counter().mutex);
+    counter().persistent[request] = each;
 }
 
 // Agreements and barriers, which are not the data's: seen, and left out of the sums.
@@ -95,6 +101,7 @@ WireCounts operator-(const WireCounts& after, const WireCounts& before) {
 using spanfft::test::all;
 using spanfft::test::count;
 using spanfft::test::counter;
+using spanfft::test::keep;
 using spanfft::test::one;
 using spanfft::test::see;
 
@@ -167,9 +174,28 @@ int MPI_Alltoallv_init(const void* sent, const int* counts, const int* places, M
                        MPI_Info info, MPI_Request* request) {
     const int code = PMPI_Alltoallv_init(sent, counts, places, type, received, receive_counts, receive_places,
                                          receive_type, comm, info, request);
-    const auto each = all(counts, [&](int) { return type; }, comm);
-    const std::lock_guard lock(counter().mutex);
-    counter().persistent[*request] = each;
+    keep(*request, all(counts, [&](int) { return type; }, comm));
+    return code;
+}
+int MPI_Alltoallv_c(const void* sent, const MPI_Count* counts, const MPI_Aint* places, MPI_Datatype type,
+                    void* received, const MPI_Count* receive_counts, const MPI_Aint* receive_places,
+                    MPI_Datatype receive_type, MPI_Comm comm) {
+    count("MPI_Alltoallv_c", all(counts, [&](int) { return type; }, comm));
+    return PMPI_Alltoallv_c(sent, counts, places, type, received, receive_counts, receive_places, receive_type, comm);
+}
+int MPI_Ialltoallv_c(const void* sent, const MPI_Count* counts, const MPI_Aint* places, MPI_Datatype type,
+                     void* received, const MPI_Count* receive_counts, const MPI_Aint* receive_places,
+                     MPI_Datatype receive_type, MPI_Comm comm, MPI_Request* request) {
+    count("MPI_Ialltoallv_c", all(counts, [&](int) { return type; }, comm));
+    return PMPI_Ialltoallv_c(sent, counts, places, type, received, receive_counts, receive_places, receive_type, comm,
+                             request);
+}
+int MPI_Alltoallv_init_c(const void* sent, const MPI_Count* counts, const MPI_Aint* places, MPI_Datatype type,
+                         void* received, const MPI_Count* receive_counts, const MPI_Aint* receive_places,
+                         MPI_Datatype receive_type, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+    const int code = PMPI_Alltoallv_init_c(sent, counts, places, type, received, receive_counts, receive_places,
+                                           receive_type, comm, info, request);
+    keep(*request, all(counts, [&](int) { return type; }, comm));
     return code;
 }
 #endif

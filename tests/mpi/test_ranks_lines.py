@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import spanfft
 from ranks_support import assert_rule, assert_transforms, exchange_names, numbers, oracle
+from soak import long_lines
 from spanfft import Plan, _gfft
 from test_ranks_plan import check_plan
 
@@ -60,13 +61,12 @@ def test_two_exchanges_in_exchanged_order(comm):
 
 
 @pytest.mark.parametrize("kind", ["c2c", "r2c"])
-def test_a_long_prime_is_a_convolution(kind, comm, rng):
+def test_a_long_prime_can_be_a_convolution(kind, comm, rng):
     if comm.size == 1:
         pytest.skip("one rank leaves it to the engine")
     u = numbers(rng, (1048573,), complex if kind == "c2c" else float)
-    for exchange in ("alltoallv", "shared"):
-        with Plan(u.shape, u.dtype, kind=kind, comm=comm, exchange=exchange) as plan:
-            assert plan.solver == ("chirp_lines" if exchange == "alltoallv" else "shared_chirp_lines")
+    for method in ("chirp_lines", "shared_chirp_lines"):
+        with Plan(u.shape, u.dtype, kind=kind, comm=comm, method=method) as plan:
             check_plan(comm, plan, u, kind)
             assert "Filter" in types(plan, "forward")
 
@@ -183,6 +183,33 @@ def test_an_impulse_a_shift_and_a_sum(comm, rng):
         assert_rule(comm, [(forward(np.roll(a, j0)), forward(a) * exact)], bound)
 
 
+@pytest.mark.parametrize("order", long_lines.ORDERS)
+def test_a_million_points_in_every_order_and_all_bins(order, comm):
+    """What `./spanfft-dev soak --only long_lines` does with 2^26."""
+    n = long_lines.points_for(comm.size, 20)
+    assert n % comm.size**2 == 0
+    assert 2**19.5 <= n <= 2**20.5
+    found = long_lines.errors(comm, n, order, 5)
+    assert list(found) == ["impulses", "tones", "shift", "back", "linearity"]
+    assert max(found.values()) <= 1, found
+    # As large as errors of a transform are: nothing was compared with itself.
+    assert min(found.values()) > 0.01, found
+
+
+def test_wrong_bins_of_a_long_line_are_noticed(comm, monkeypatch):
+    class Swapped(Plan):
+        def forward(self, x):
+            out = super().forward(x)
+            if comm.rank == comm.size - 1:
+                out[-2:] = out[-2:][::-1].copy()
+            return out
+
+    monkeypatch.setattr(long_lines.spanfft, "Plan", Swapped)
+    found = long_lines.errors(comm, long_lines.points_for(comm.size, 12), "natural", 5)
+    assert min(found["impulses"], found["tones"], found["shift"], found["back"]) > 1
+    assert found["linearity"] <= 1  # it is linear all the same
+
+
 @pytest.mark.parametrize("points", [2, 720, 101 * 103, 97])
 def test_gfft_passes_by_its_rules_and_by_sums_of_the_definition(points, comm):
     result = _gfft.gfft(points, 1, comm)
@@ -193,16 +220,22 @@ def test_gfft_passes_by_its_rules_and_by_sums_of_the_definition(points, comm):
     assert len(result["seconds"]) == 1
 
 
-def test_gfft_notices_a_wrong_transform_that_its_inverse_undoes(comm, monkeypatch):
+@pytest.mark.parametrize("points", [2, 5, 720, 997, 2 * 1009, 2**12])
+def test_gfft_judges_by_an_inverse_that_is_not_its_own(points, comm, rng, monkeypatch):
+    monkeypatch.setattr(_gfft, "_BLOCK", 100)  # several pieces
+    x = numbers(rng, (points,), complex)
+    first, last = (points * r // comm.size for r in (comm.rank, comm.rank + 1))
+    back = _gfft._reference_inverse(np.fft.fft(x)[first:last], points, comm)
+    assert_rule(comm, [(back, x[first:last])], 2 * oracle.limit("c2c", (0,), (points,), "complex128"))
+
+
+def test_gfft_notices_a_wrong_transform(comm, monkeypatch):
     class Negated(Plan):
         def forward(self, x, out):
             super().forward(x, out)
             out *= -1
 
-        def backward(self, x):
-            return super().backward(-x)
-
     monkeypatch.setattr(_gfft, "Plan", Negated)
     result = _gfft.gfft(720, 1, comm)
-    assert result["residual"] < 16
+    assert result["residual"] > 16
     assert not result["passed"]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import cli_environment
 
@@ -20,12 +21,13 @@ sys.path.insert(0, str(BENCH))
 
 import rows  # noqa: E402
 import summary  # noqa: E402
-from cases import MIN_REPEATS, Case, Target, all_cases  # noqa: E402
+from cases import MIN_REPEATS, Case, Target, all_cases, suites  # noqa: E402
 from peers import PEERS, Pool, World, block  # noqa: E402
 
 MPIEXEC = os.environ.get("SPANFFT_MPIEXEC") or shutil.which("mpiexec")
-# Both kinds, one, two and four ranks, one axis, a file. The others differ from these in size and list of peers only.
-SMALL = ["c2c-256-1", "r2c-256-2", "c2c-256-4", "c2c-1d-1", "calls-64", "disk-c2c-1d"]
+# Both kinds, one, two and four ranks, one axis alone and on ranks, a file. The others differ from these in size and
+# list of peers only.
+SMALL = ["c2c-256-1", "r2c-256-2", "c2c-256-4", "c2c-1d-1", "c2c-1d-22-2", "calls-64", "disk-c2c-1d"]
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -182,7 +184,7 @@ def test_blocks_of_a_grid_tile_the_array() -> None:
 
 
 def test_every_case_names_known_peers_and_fits_its_small_form() -> None:
-    assert len(all_cases()) == 49
+    assert len(all_cases()) == 55
     for case in all_cases().values():
         assert set(case.peers) <= set(PEERS)
         assert case.repeats >= MIN_REPEATS
@@ -191,6 +193,42 @@ def test_every_case_names_known_peers_and_fits_its_small_form() -> None:
         for target in case.targets:
             assert target.peer in case.peers
             assert set(target.rivals) <= {*all_cases()[target.of_case or case.name].peers, "limit", "moved"}
+
+
+def test_suites_have_every_case_once_and_list_theirs() -> None:
+    assert sorted(name for suite in suites().values() for name in suite) == sorted(all_cases())
+    for name in suites()["node"]:
+        assert all_cases()[name].targets, name
+    listed = bench("list", "--suite", "node-dtfft", "--case", "calls-64")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["calls-64", *suites()["node-dtfft"]]
+
+
+def test_what_fftw_mpi_scrambles_is_put_in_order() -> None:
+    """By a transform that does what mpi/dft-rank1.c says: m r points as m x r, its result not transposed."""
+    from peers.fftw_mpi import _place_of_frequency_one, _unscrambled
+
+    m, r = 5, 3
+    comm = type("Comm", (), {"allgather": staticmethod(lambda value: [value, (0.0, -1)])})
+
+    def scrambled(x: np.ndarray) -> np.ndarray:
+        columns = np.fft.fft(x.reshape(m, r), axis=0)
+        twiddles = np.exp(-2j * np.pi * np.outer(np.arange(m), np.arange(r)) / (m * r))
+        return np.fft.fft(columns * twiddles, axis=1).ravel()
+
+    tone = np.exp(2j * np.pi * np.arange(m * r) / (m * r))
+    assert _place_of_frequency_one(scrambled(tone), 0, comm) == r
+    x = np.random.default_rng(1).standard_normal(m * r) + 0j
+    found = scrambled(x)
+    parts = [_unscrambled(found[:6], 0, r, m * r), _unscrambled(found[6:], 6, r, m * r)]
+    assert np.allclose(sum(parts), np.fft.fft(x))
+
+
+def test_ffte_takes_factors_of_the_ranks_twice() -> None:
+    from peers.hpcc import _divides
+
+    taken = [(2**20, 2), (2**20, 4), (9 * 16, 3), (25 * 4, 5), (36, 6)]
+    assert [_divides(*pair) for pair in taken] == [True] * 5
+    assert [_divides(*pair) for pair in [(2**20, 3), (4194301, 1), (2 * 7, 1), (3 * 16, 3)]] == [False] * 4
 
 
 @pytest.mark.parametrize("name", SMALL)

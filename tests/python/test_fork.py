@@ -75,6 +75,30 @@ def test_a_child_of_fork_is_told_that_threads_stayed_behind_and_makes_its_own(en
     assert run(PROGRAM, engine) == "good"
 
 
+# A long line is shared among spanfft's own threads, whatever the engine; ducc0's plans run in a child too.
+LONG = """
+import os, signal, sys
+import numpy as np, spanfft
+x = np.random.default_rng(1).standard_normal(1 << 21) + 0j
+exact = np.fft.fft(x)
+plan = spanfft.Plan(x.shape, engine="ducc0", threads=2)
+assert "two sweeps" in plan.explain(), plan.explain()
+assert np.allclose(plan.forward(x), exact)
+pid = os.fork()
+if pid == 0:
+    signal.alarm(20)
+    again = spanfft.Plan(x.shape, engine="ducc0", threads=2)
+    os._exit(not all(np.allclose(p.forward(x), exact) for p in (plan, again, plan)))
+status = os.waitpid(pid, 0)[1]
+assert np.allclose(plan.forward(x), exact)
+print("the child ended with", status)
+"""
+
+
+def test_a_long_line_of_ducc0_runs_in_a_child():
+    assert run(LONG) == "the child ended with 0"
+
+
 POOL = """
 import multiprocessing, sys
 import numpy as np, spanfft

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -160,3 +161,85 @@ def test_plans_that_are_not_given_back_are_noticed(which):
     pytest.importorskip("mpi4py")
     said = said_by(DROPPED, which)
     assert said.startswith("lost heap: " if which == "kept" else "right "), said
+
+
+LIMITS = """
+from soak.patience import Limit
+
+def ends(waiting, seconds=60):
+    '''After how many seconds a limit says that the time is up, on a clock of its own. `waiting(t)` are the seconds that
+    each of some threads has waited for a core by then.'''
+    now = [0.0]
+    limit = Limit(seconds, 1, clock=lambda: now[0], queued=lambda _: {i: int(1e9 * s) for i, s in waiting(now[0])})
+    while (left := limit.left()) > 0 and now[0] < 5000:
+        now[0] += min(left, 0.5)
+    return now[0], limit.said()
+
+print(ends(lambda t: []))  # asleep, or gone
+print(ends(lambda t: [(0, 0), (1, 0)]))  # spinning, alone on their cores
+print(ends(lambda t: [(0, t / 2), (1, t / 2)]))  # two that spin on one core
+print(ends(lambda t: [(0, 7 * t / 9), (1, 0)]))  # nine ranks spin on two cores; one sleeps
+print(ends(lambda t: [(0, min(t, 1000)), (1, 0)]))  # one has no core for 1000 s
+print(ends(lambda t: [(int(t / 10), t % 10)]))  # threads that wait all their lives, of 10 s each
+"""
+
+
+def test_waiting_for_a_core_does_not_count_and_every_deadlock_is_found():
+    asleep, alone, shared, nine, starved, children = map(ast.literal_eval, said_by(LIMITS).splitlines())
+    assert asleep == alone == (60.0, "60 s")
+    assert shared == (pytest.approx(120, abs=2), "60 s and 60 s of waiting for a core")
+    assert nine[0] == pytest.approx(270, abs=2)  # 60 s of the two ninths that each rank has of a core
+    assert starved[0] == pytest.approx(1060, abs=2)
+    assert children[0] == pytest.approx(600, abs=60)  # the last second of each is not seen
+
+
+QUEUED = """
+import os, signal, time
+from soak.patience import Limit, queued_ns
+core = min(os.sched_getaffinity(0))
+pids = []
+for _ in range(2):  # each in a session of its own, with a child: all four spin on one core
+    pid = os.fork()
+    if not pid:
+        os.setsid()
+        os.sched_setaffinity(0, {core})
+        os.fork()
+        while os.getppid() != 1:
+            pass
+        os._exit(0)
+    pids.append(pid)
+try:
+    limit, before = Limit(1e9, *pids), queued_ns(tuple(pids))
+    while limit.waited_seconds < 0.1 or len(after := queued_ns(tuple(pids))) < 4:
+        limit._look()
+    print(len(after), all(after[tid] > before.get(tid, 0) for tid in after))
+    print(queued_ns((os.getpid(),)).keys() >= after.keys())
+finally:
+    for pid in pids:
+        os.killpg(pid, signal.SIGKILL)
+"""
+
+
+def test_the_kernel_counts_the_waiting_of_descendants():
+    assert said_by(QUEUED).splitlines() == ["4 True", "True"]
+
+
+HUNG = """
+import time
+from soak import child
+def spin():
+    while True:
+        pass
+for stuck in (spin, lambda: time.sleep(100)):
+    answer = child.call(stuck, seconds=0.2)
+    print(answer.how, answer.text)
+print(child.call(spin, seconds=100, cpu_seconds=1).text)
+print(child.call(spin, seconds=100, kill_after=0.1).how)
+print(child.call(lambda: 5, seconds=100, kill_after=100).value)
+"""
+
+
+def test_what_spins_or_sleeps_hangs():
+    said = said_by(HUNG).splitlines()
+    assert [line.split()[0] for line in said[:2]] == ["hung", "hung"]
+    assert said[2:] == ["1 s of processor time", "killed", "5"]

@@ -153,6 +153,71 @@ assert any(n.startswith("tuned:") for n in spanfft.Plan((12, 10)).report()["note
     assert done.returncode == 0, done.stderr
 
 
+# A measured plan of a length that nothing else here has, and what it notes.
+MEASURED = """
+import json, numpy as np, spanfft
+plan = spanfft.Plan((1716,), engine="fftw", effort="measure", measure_seconds=0.5)
+x = np.random.default_rng(1).standard_normal(1716) + 0j
+assert np.allclose(plan.forward(x), np.fft.fft(x))
+print(json.dumps(plan.report()["notes"]))
+"""
+
+
+def measured_notes(**environment: str) -> list[str]:
+    env = {k: v for k, v in cli_environment().items() if k not in ("SPANFFT_HOME", "XDG_CACHE_HOME", "HOME")}
+    done = subprocess.run([sys.executable, "-c", MEASURED], env={**env, **environment}, capture_output=True, text=True,
+                          timeout=100)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+needs_fftw = pytest.mark.skipif(all(e["name"] != "fftw" for e in core.engines()), reason="there is no libfftw3")
+
+
+@needs_fftw
+def test_wisdom_is_kept_beside_the_store_and_used_without_measuring(home):
+    assert not any("wisdom" in note for note in measured_notes(SPANFFT_HOME=str(home)))
+    file = home / "wisdom.txt"
+    lines = file.read_text().splitlines()
+    assert lines[0] == "spanfft-wisdom 1"
+    assert all(line.split("\t")[0] == "fftw" and len(line.split("\t")) == 6 for line in lines[1:])
+    before = file.stat()
+    for _ in range(2):  # by the store's record, with the measured plan if that was chosen
+        assert not any("wisdom" in note for note in measured_notes(SPANFFT_HOME=str(home)))
+    (home / "tuning.txt").unlink()
+    measured_notes(SPANFFT_HOME=str(home))  # timed anew, and FFTW measures nothing: the file is not written
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@needs_fftw
+def test_damaged_and_foreign_wisdom_is_noted_and_not_used(home):
+    measured_notes(SPANFFT_HOME=str(home))
+    file = home / "wisdom.txt"
+    (home / "tuning.txt").unlink()
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([lines[0], *(line[:-1] + "g" for line in lines[1:])]) + "\n")
+    assert any("damaged lines" in note for note in measured_notes(SPANFFT_HOME=str(home)))
+    assert file.read_text().splitlines()[0] == lines[0]
+    assert not any("damaged" in note for note in measured_notes(SPANFFT_HOME=str(home)))
+    file.write_text("spanfft-wisdom 2\n")
+    (home / "tuning.txt").unlink()
+    notes = measured_notes(SPANFFT_HOME=str(home))
+    assert any("does not begin with 'spanfft-wisdom 1'" in note for note in notes)
+    assert any(note.startswith("wisdom is not stored") for note in notes)
+    assert file.read_text() == "spanfft-wisdom 2\n"
+
+
+@needs_fftw
+def test_without_a_folder_wisdom_is_not_kept():
+    assert not any("wisdom" in note for note in measured_notes())
+
+
+@needs_fftw
+def test_an_estimated_plan_keeps_no_wisdom(home):
+    spanfft.Plan((1716,), engine="fftw").free()
+    assert not home.exists()
+
+
 def test_tune_on_the_command_line(home):
     done = cli("tune", "c2c 16x12", "r2c 16x12 float", "--cap", "0.2", "--json", "--list", SPANFFT_HOME=str(home))
     assert done.returncode == 0, done.stderr

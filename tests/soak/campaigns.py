@@ -72,6 +72,8 @@ CAMPAIGNS = {
         Campaign("headers", "damaged .npy headers and .inf files", 0.5, 60, worker("headers")),
         Campaign("damage", "damaged journals and tuning stores", 1, 240, worker("damage")),
         Campaign("killed_ranks", "a rank that is killed in each strategy", 1, 240, worker("killed_ranks"), 1, mpiexec),
+        Campaign("long_lines", "some 2^26 points over 1 to 9 ranks, impulses, tones, shift and sum, all bins", 2, 3600,
+                 on_ranks("long_lines"), MOST_RANKS, mpiexec, from_minutes=30),
         Campaign("large", "2^24 against an oracle, up to 2^28 impulses and tones, all bins", 2, 3600, worker("large"),
                  from_minutes=30),
     )

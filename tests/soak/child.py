@@ -21,6 +21,8 @@ from typing import Any
 import spanfft
 from spanfft import _native
 
+from .patience import Limit
+
 
 @dataclass
 class Answer:
@@ -37,8 +39,10 @@ def _open_engines() -> int:
 
 
 def _limit(what: int, value: int | None) -> None:
+    """Of processor time the hard limit is a second more: at it comes SIGKILL, and SIGXCPU, which tells why, at the soft
+    one only where that comes first."""
     if value is not None:
-        resource.setrlimit(what, (value, value))
+        resource.setrlimit(what, (value, value + (what == resource.RLIMIT_CPU)))
 
 
 def _say(pipe: int, function: Callable[[], Any]) -> None:
@@ -64,7 +68,8 @@ def call(
     kill_after: float | None = None,
     kill_with: int = signal.SIGKILL,
 ) -> Answer:
-    """`kill_after`: it is sent a signal by then, and may end as it likes."""
+    """`seconds`: it hangs if it takes longer, its waiting for a core not counted. `kill_after`: it is sent a signal by
+    then, and may end as it likes."""
     _open_engines()
     begun = time.monotonic()
     ours, theirs = os.pipe()
@@ -81,18 +86,18 @@ def call(
         finally:
             os._exit(0)
     os.close(theirs)
-    received, killed, hung = b"", False, False
+    received, killed, hung, limit = b"", False, False, Limit(seconds, pid)
     while True:
-        now = time.monotonic() - begun
-        until = seconds if kill_after is None or killed else kill_after
-        if now >= until:
-            hung = kill_after is None or killed
+        hung = kill_after is None or killed  # if the time is up
+        left = limit.left() if hung else begun + (kill_after or 0) - time.monotonic()
+        if left <= 0:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL if hung else kill_with)
             killed = True
             if hung:
                 break
-        if select.select([ours], [], [], min(max(until - now, 0), 0.5))[0]:
+        hung = False
+        if select.select([ours], [], [], max(left, 0))[0]:
             piece = os.read(ours, 1 << 20)
             if not piece:
                 break
@@ -101,7 +106,7 @@ def call(
     status = os.waitpid(pid, 0)[1]
     taken = time.monotonic() - begun
     if hung:
-        return Answer("hung", text=f"after {taken:.0f} s", seconds=taken)
+        return Answer("hung", text=f"after {limit.said()}", seconds=taken)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number == signal.SIGXCPU:

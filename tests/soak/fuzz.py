@@ -22,6 +22,10 @@ PARSERS = {
                 "exchange alltoallv near point 1024 1e-10\ndisk_queue_depth 32\n"],
     "tuning": ["spanfft-tuning 1\namd\tmpich\t4\t1\tc2c 8x8 ranks=4\tgrid=2x2 exchange=alltoallv threads=1\t0.001\t"
                "2026-01-02\n"],
+    "wisdom": ["spanfft-wisdom 1\nfftw\t3\tamd\tdouble\t(fftw-3.3.10 fftw_wisdom #x1 #x2 #x3 #x4\t"
+               "(fftw_codelet_n1fv_10_avx 0 #x11bdd #x11bdd #x0 #xa #xb #xc #xd) #0123456789abcdef\n",
+               "(fftw-3.3.10 fftw_wisdom #x1 #x2 #x3 #x4\n"
+               "  (fftw_codelet_n1fv_10_avx 0 #x11bdd #x11bdd #x0 #xa #xb #xc #xd)\n)\n"],
     "journal": ["run 12 34567\nproblem c2c 64 memory=1048576\npanels 0 3 0 2 00112233445566778899aabbccddeeff\n"],
 }  # fmt: skip
 

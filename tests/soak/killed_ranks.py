@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .campaigns import mpiexec
 from .case import Case, Failed, one_of
+from .patience import Limit, output_of
 from .ranks import STRATEGIES
 
 LIMIT_SECONDS = 90
@@ -63,9 +64,9 @@ def run(case: Case) -> None:
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
-            end = time.monotonic() + LIMIT_SECONDS
+            limit = Limit(LIMIT_SECONDS, launcher.pid)
             while len(pids := list(Path(folder).glob("*.pid"))) < ranks and launcher.poll() is None:
-                if time.monotonic() > end:
+                if limit.left() <= 0:
                     raise Failed("hung", "the ranks did not begin")
                 time.sleep(0.05)
             if launcher.poll() is not None:
@@ -77,14 +78,12 @@ def run(case: Case) -> None:
             time.sleep(delay)
             os.kill(int(Path(folder, f"{victim}.pid").read_text()), signal.SIGKILL)
             case.count("kills")
-            try:
-                code = launcher.wait(LIMIT_SECONDS)
-            except subprocess.TimeoutExpired:
-                raise Failed("hung", f"the launcher has not ended after {LIMIT_SECONDS} s") from None
-            if code == 0:
+            if output_of(launcher, LIMIT_SECONDS) is None:
+                raise Failed("hung", f"the launcher has not ended after {LIMIT_SECONDS} s")
+            if launcher.returncode == 0:
                 raise Failed("wrong", "the launcher ended with 0")
-            end = time.monotonic() + 10
-            while any(map(alive, numbers)) and time.monotonic() < end:
+            limit = Limit(10, *numbers)
+            while any(map(alive, numbers)) and limit.left() > 0:
                 time.sleep(0.05)
             if any(map(alive, numbers)):
                 raise Failed("hung", "ranks live on")

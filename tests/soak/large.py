@@ -15,9 +15,10 @@ import spanfft
 
 from . import child, oracle
 from .case import Case, Failed, one_of
+from .patience import output_of
 
 PROGRAM = Path(__file__).parents[1] / "python" / "exact_signals.py"
-LIMIT_SECONDS = 3500  # six minutes of a core for 2^28, on a machine that others use too
+LIMIT_SECONDS = 3500  # six minutes of a core for 2^28, and a disk that others use too
 LOG2_ORACLE = 24
 BYTES = 9 << 30  # of free disk, for 2^28: an input and an output of 2 GiB, and what lies between
 
@@ -65,14 +66,15 @@ def oracle_case(case: Case, rng, folder: str) -> None:
 def signals_case(case: Case, log2: int, folder: str) -> None:
     case.text = f"2^{log2} points: impulses and tones"
     command = [sys.executable, PROGRAM, "--log2", str(log2), "--seed", str(case.seed), "--folder", folder]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise Failed("hung", f"after {LIMIT_SECONDS} s") from None
-    case.text = "; ".join(done.stdout.splitlines()) or case.text
-    if done.returncode:
-        raise Failed("wrong" if done.returncode == 1 and not done.stderr else "crashed",
-                     f"exit code {done.returncode}: {done.stderr[-1500:]}")  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        said = output_of(process, LIMIT_SECONDS)
+        if said is None:
+            process.kill()
+            raise Failed("hung", f"after {LIMIT_SECONDS} s")
+    case.text = "; ".join(said[0].splitlines()) or case.text
+    if process.returncode:
+        raise Failed("wrong" if process.returncode == 1 and not said[1] else "crashed",
+                     f"exit code {process.returncode}: {said[1][-1500:]}")  # fmt: skip
 
 
 def run(case: Case) -> None:

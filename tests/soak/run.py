@@ -1,8 +1,8 @@
 """python -m soak.run: gives campaigns turns until the time is up, and counts (./spanfft-dev soak).
 
 A turn is a process that runs cases for some seconds and says when each begins and ends. A case that is silent beyond
-its campaign's limit hangs, one whose process ends is crashed, and either way the turn is over and the next begins
-behind that seed. Two turns run side by side.
+its campaign's limit, in which the time that it waited for a core does not count (patience.py), hangs; one whose process
+ends is crashed. Either way the turn is over and the next begins behind that seed. Two turns run side by side.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 
 from .campaigns import CAMPAIGNS, Campaign
 from .case import COUNTED, FAILURES
+from .patience import Limit
 
 START_SECONDS = 120  # for a process to begin its first case
 SIDE_BY_SIDE = 2
@@ -69,15 +70,23 @@ class Turn:
         self.errors.seek(0)
         return self.errors.read()[-1500:]
 
+    def _next_line(self, limit: Limit) -> str | None:
+        """None at the end of its output; raises queue.Empty where it says nothing in time."""
+        while (left := limit.left()) > 0:
+            with contextlib.suppress(queue.Empty):
+                return self.lines.get(timeout=left)
+        return self.lines.get_nowait()
+
     def cases(self):
         """(seed, its last line or None, how it failed, what was seen) of each case; seed None: none had begun."""
         seed: int | None = None
         try:
             while True:
+                limit = Limit(START_SECONDS if seed is None else self.campaign.limit_seconds, self.process.pid)
                 try:
-                    line = self.lines.get(timeout=START_SECONDS if seed is None else self.campaign.limit_seconds)
+                    line = self._next_line(limit)
                 except queue.Empty:
-                    yield seed, None, "hung", f"silent for {self.campaign.limit_seconds:.0f} s {self._said()}"
+                    yield seed, None, "hung", f"silent for {limit.said()} {self._said()}"
                     return
                 if line is None:
                     code = self.process.wait()

@@ -56,6 +56,7 @@ LocalSpec spec_of(const Case& c, Precision precision, int threads) {
     spec.batch = c.batch;
     spec.in_place = c.in_place;
     spec.threads = threads;
+    spec.caches = Caches();  // whatever this machine has: they decide what is worth groups of lines
     return spec;
 }
 

@@ -38,13 +38,10 @@ TEST(ExchangePersistent, IsDeclinedWhereTheLibraryHasNone) {
     });
 }
 
-TEST(ExchangePersistent, IsDeclinedAboveTwoGibibytesOnARank) {
+// Its library has large counts; datatype_mpi_test.cpp moves such parts.
+TEST(ExchangePersistent, TakesMoreThanTwoGibibytesOnARank) {
     const Layout from({1 << 15, 1 << 13}, {{2, 0, Division::block}});
-    const Status status = persistent().check({from, from.with_division(0, 1), 16});
-    EXPECT_EQ(status.code(), Code::unsupported);
-    EXPECT_NE(status.message().find("2147483648 bytes"), std::string::npos) << status.message();
-    const Layout fits({1 << 15, 1 << 12}, {{2, 0, Division::block}});
-    EXPECT_TRUE(persistent().check({fits, fits.with_division(0, 1), 16}).ok());
+    EXPECT_TRUE(persistent().check({from, from.with_division(0, 1), 16}).ok());
 }
 
 TEST(ExchangePersistent, PacksBothSidesAlways) {

@@ -165,7 +165,10 @@ TEST(ManyRanks, APlanOf10000IsMadeAndBoundWithin100MB) {
     if (!SPANFFT_COUNTS_ALLOCATIONS) GTEST_SKIP() << "a sanitizer's allocator counts nothing";
     for (const char* text :
          {"c2c 1024x1024x256 ranks=10000", "r2c 16384x16384 ranks=10000",
-          "c2c 1024x1024x256 ranks=10000 exchange=hierarchical", "c2c 1024x1024x256 ranks=10000 exchange=overlap"}) {
+          "c2c 1024x1024x256 ranks=10000 exchange=hierarchical", "c2c 1024x1024x256 ranks=10000 exchange=overlap",
+          // Lines, whose rows are not the balanced blocks of any process grid; of pairs; of a prime length.
+          "c2c 1048576 ranks=10000", "r2c 1048576 ranks=10000", "c2c 1048583 ranks=10000",
+          "c2c 10000000 ranks=10000 output=exchanged"}) {
         const Problem problem = Problem::parse(text).value();
         std::shared_ptr<const Plan> plan;
         const size_t planned = allocated_by(cat("plan ", text), [&] {

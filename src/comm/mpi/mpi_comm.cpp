@@ -127,25 +127,15 @@ class MpiComm final : public Comm {
     }
     Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
                                                      const std::vector<BytesPart>& receive, Issue issue) override {
-        SPANFFT_ASSIGN(const bool small, all_fit_int(send, receive));
-        if (small) return make_bytes_transfer(comm_, rank_, send, receive, issue);
-        const auto strided = [](const std::vector<BytesPart>& parts) {
-            std::vector<StridedPart> result;
-            for (const auto& p : parts) result.push_back({p.offset_bytes, {{p.bytes, 1}}, 1});
-            return result;
-        };
-        return make_alltoallw(strided(send), strided(receive), issue);
+        SPANFFT_ASSIGN(const bool ints, all_fit_int(send, receive));
+        return make_bytes_transfer(comm_, rank_, send, receive, issue, ints);
     }
-    bool persistent_collectives() const override { return has_persistent_collectives(); }
+    bool persistent_collectives() const override { return is_mpi_4(); }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
                                                                 void* target,
                                                                 const std::vector<BytesPart>& receive) override {
-        SPANFFT_ASSIGN(const bool small, all_fit_int(send, receive));
-        if (!small) {
-            return error(Code::unsupported,
-                         "a persistent exchange holds at most 2 GiB on a rank; use more ranks or alltoallv");
-        }
-        return make_persistent_transfer(comm_, rank_, source, send, target, receive);
+        SPANFFT_ASSIGN(const bool ints, all_fit_int(send, receive));
+        return make_persistent_transfer(comm_, rank_, source, send, target, receive, ints);
     }
     Result<std::unique_ptr<Transfer>> make_pairs(const std::vector<PairParts>& pairs, Pairing pairing) override {
         return make_pair_transfer(comm_, rank_, pairs, pairing);

@@ -3,7 +3,9 @@
 // Method: alltoallw describes each part as one derived datatype, made and committed once (P4's subarray method).
 // The datatype is nested vectors rather than MPI_Type_create_subarray: the same typemap, but strides are
 // MPI_Aint, so that nothing but a single loop count is an int, and cyclic parts can be expressed too.
-// Counts above 2^31 - 1 become a vector of full chunks plus a remainder (MPI-3 has no large-count calls).
+// Bytes whose counts or places are no ints travel by MPI-4's calls with large counts. MPI-3 has none: there a count
+// above 2^31 - 1 becomes a datatype, a vector of full chunks plus a remainder. Messages of pairs are datatypes then
+// everywhere: of one contiguous run, which MPI sends as it sends bytes.
 // The part that stays on a rank is copied here, while messages travel: MPI would copy it twice.
 #include "comm/mpi/mpi_transfer.hpp"
 
@@ -92,7 +94,57 @@ class DatatypeTransfer final : public Transfer {
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-// An alltoallv on bytes, for parts whose sizes and offsets fit an int.
+// What MPI_Alltoallv is told of one side: in ints, or in what its forms for large counts take.
+template <class Count, class Place>
+struct BytesSide {
+    std::vector<Count> counts;
+    std::vector<Place> places;
+    // This rank's own part is left out.
+    BytesSide(const std::vector<BytesPart>& parts, int rank) {
+        for (const auto& part : parts) {
+            counts.push_back(static_cast<Count>(part.bytes));
+            places.push_back(static_cast<Place>(part.offset_bytes));
+        }
+        counts[static_cast<size_t>(rank)] = 0;
+    }
+};
+
+// The calls, by the types that they take.
+using IntSide = BytesSide<int, int>;
+int alltoallv(const void* source, const IntSide& send, void* target, const IntSide& receive, MPI_Comm comm) {
+    return MPI_Alltoallv(source, send.counts.data(), send.places.data(), MPI_BYTE, target, receive.counts.data(),
+                         receive.places.data(), MPI_BYTE, comm);
+}
+int ialltoallv(const void* source, const IntSide& send, void* target, const IntSide& receive, MPI_Comm comm,
+               MPI_Request* request) {
+    return MPI_Ialltoallv(source, send.counts.data(), send.places.data(), MPI_BYTE, target, receive.counts.data(),
+                          receive.places.data(), MPI_BYTE, comm, request);
+}
+#if MPI_VERSION >= 4
+int alltoallv_init(const void* source, const IntSide& send, void* target, const IntSide& receive, MPI_Comm comm,
+                   MPI_Request* request) {
+    return MPI_Alltoallv_init(source, send.counts.data(), send.places.data(), MPI_BYTE, target, receive.counts.data(),
+                              receive.places.data(), MPI_BYTE, comm, MPI_INFO_NULL, request);
+}
+using LargeSide = BytesSide<MPI_Count, MPI_Aint>;
+int alltoallv(const void* source, const LargeSide& send, void* target, const LargeSide& receive, MPI_Comm comm) {
+    return MPI_Alltoallv_c(source, send.counts.data(), send.places.data(), MPI_BYTE, target, receive.counts.data(),
+                           receive.places.data(), MPI_BYTE, comm);
+}
+int ialltoallv(const void* source, const LargeSide& send, void* target, const LargeSide& receive, MPI_Comm comm,
+               MPI_Request* request) {
+    return MPI_Ialltoallv_c(source, send.counts.data(), send.places.data(), MPI_BYTE, target, receive.counts.data(),
+                            receive.places.data(), MPI_BYTE, comm, request);
+}
+int alltoallv_init(const void* source, const LargeSide& send, void* target, const LargeSide& receive, MPI_Comm comm,
+                   MPI_Request* request) {
+    return MPI_Alltoallv_init_c(source, send.counts.data(), send.places.data(), MPI_BYTE, target, receive.counts.data(),
+                                receive.places.data(), MPI_BYTE, comm, MPI_INFO_NULL, request);
+}
+#endif
+
+// An alltoallv on bytes.
+template <class Side>
 class BytesTransfer : public Transfer {
   public:
     BytesTransfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send, const std::vector<BytesPart>& receive,
@@ -100,20 +152,15 @@ class BytesTransfer : public Transfer {
         : comm_(comm),
           issue_(issue),
           self_send_(send[static_cast<size_t>(rank)]),
-          self_receive_(receive[static_cast<size_t>(rank)]) {
-        fill(send, rank, send_counts_, send_displacements_);
-        fill(receive, rank, receive_counts_, receive_displacements_);
-    }
+          self_receive_(receive[static_cast<size_t>(rank)]),
+          send_(send, rank),
+          receive_(receive, rank) {}
     Status start(const void* source, void* target) override {
         if (issue_ == Issue::blocking) {
             copy_self(source, target);
-            SPANFFT_MPI_TRY(MPI_Alltoallv(source, send_counts_.data(), send_displacements_.data(), MPI_BYTE, target,
-                                          receive_counts_.data(), receive_displacements_.data(), MPI_BYTE, comm_));
-            return Status();
+            return mpi_status(alltoallv(source, send_, target, receive_, comm_), "MPI_Alltoallv");
         }
-        SPANFFT_MPI_TRY(MPI_Ialltoallv(source, send_counts_.data(), send_displacements_.data(), MPI_BYTE, target,
-                                       receive_counts_.data(), receive_displacements_.data(), MPI_BYTE, comm_,
-                                       &request_));
+        SPANFFT_TRY(mpi_status(ialltoallv(source, send_, target, receive_, comm_, &request_), "MPI_Ialltoallv"));
         copy_self(source, target);
         return Status();
     }
@@ -128,45 +175,36 @@ class BytesTransfer : public Transfer {
         std::memcpy(static_cast<char*>(target) + self_receive_.offset_bytes,
                     static_cast<const char*>(source) + self_send_.offset_bytes, static_cast<size_t>(self_send_.bytes));
     }
-    static void fill(const std::vector<BytesPart>& parts, int rank, std::vector<int>& counts,
-                     std::vector<int>& displacements) {
-        for (const auto& part : parts) {
-            counts.push_back(static_cast<int>(part.bytes));
-            displacements.push_back(static_cast<int>(part.offset_bytes));
-        }
-        counts[static_cast<size_t>(rank)] = 0;
-    }
 
     MPI_Comm comm_;
     Issue issue_;
     BytesPart self_send_, self_receive_;
-    std::vector<int> send_counts_, receive_counts_, send_displacements_, receive_displacements_;
+    Side send_, receive_;
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
 #if MPI_VERSION >= 4
 // The same, bound to its buffers by MPI_Alltoallv_init.
-class PersistentTransfer final : public BytesTransfer {
+template <class Side>
+class PersistentTransfer final : public BytesTransfer<Side> {
   public:
     PersistentTransfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send,
                        const std::vector<BytesPart>& receive, const void* source, void* target)
-        : BytesTransfer(comm, rank, send, receive, Issue::nonblocking), source_(source), target_(target) {}
+        : BytesTransfer<Side>(comm, rank, send, receive, Issue::nonblocking), source_(source), target_(target) {}
     PersistentTransfer(const PersistentTransfer&) = delete;
     PersistentTransfer& operator=(const PersistentTransfer&) = delete;
     ~PersistentTransfer() override {
         int finalized = 0;
         MPI_Finalized(&finalized);
-        if (!finalized && request_ != MPI_REQUEST_NULL) MPI_Request_free(&request_);
+        if (!finalized && this->request_ != MPI_REQUEST_NULL) MPI_Request_free(&this->request_);
     }
     Status bind() {
-        SPANFFT_MPI_TRY(MPI_Alltoallv_init(source_, send_counts_.data(), send_displacements_.data(), MPI_BYTE, target_,
-                                           receive_counts_.data(), receive_displacements_.data(), MPI_BYTE, comm_,
-                                           MPI_INFO_NULL, &request_));
-        return Status();
+        return mpi_status(alltoallv_init(source_, this->send_, target_, this->receive_, this->comm_, &this->request_),
+                          "MPI_Alltoallv_init");
     }
     Status start(const void*, void*) override {
-        SPANFFT_MPI_TRY(MPI_Start(&request_));
-        copy_self(source_, target_);
+        SPANFFT_MPI_TRY(MPI_Start(&this->request_));
+        this->copy_self(source_, target_);
         return Status();
     }
 
@@ -174,6 +212,15 @@ class PersistentTransfer final : public BytesTransfer {
     const void* source_;
     void* target_;
 };
+
+template <class Side>
+Result<std::unique_ptr<Transfer>> bind_persistent(MPI_Comm comm, int rank, const void* source,
+                                                  const std::vector<BytesPart>& send, void* target,
+                                                  const std::vector<BytesPart>& receive) {
+    auto transfer = std::make_unique<PersistentTransfer<Side>>(comm, rank, send, receive, source, target);
+    SPANFFT_TRY(transfer->bind());
+    return std::unique_ptr<Transfer>(std::move(transfer));
+}
 #endif
 
 // Messages with peers, each way one: of bytes where the size fits an int, else of one derived datatype.
@@ -321,12 +368,25 @@ bool fits_int(const std::vector<BytesPart>& parts) {
                        [](const BytesPart& p) { return p.bytes <= INT_MAX && p.offset_bytes <= INT_MAX; });
 }
 
-std::unique_ptr<Transfer> make_bytes_transfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send,
-                                              const std::vector<BytesPart>& receive, Issue issue) {
-    return std::make_unique<BytesTransfer>(comm, rank, send, receive, issue);
+Result<std::unique_ptr<Transfer>> make_bytes_transfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send,
+                                                      const std::vector<BytesPart>& receive, Issue issue, bool ints) {
+    if (ints) {
+        return std::unique_ptr<Transfer>(std::make_unique<BytesTransfer<IntSide>>(comm, rank, send, receive, issue));
+    }
+#if MPI_VERSION >= 4
+    if (is_mpi_4()) {
+        return std::unique_ptr<Transfer>(std::make_unique<BytesTransfer<LargeSide>>(comm, rank, send, receive, issue));
+    }
+#endif
+    const auto strided = [](const std::vector<BytesPart>& parts) {
+        std::vector<StridedPart> result;
+        for (const auto& p : parts) result.push_back({p.offset_bytes, {{p.bytes, 1}}, 1});
+        return result;
+    };
+    return make_datatype_transfer(comm, rank, strided(send), strided(receive), issue);
 }
 
-bool has_persistent_collectives() {
+bool is_mpi_4() {
     int version = 0, subversion = 0;
     MPI_Get_version(&version, &subversion);
     return MPI_VERSION >= 4 && version >= 4;
@@ -336,11 +396,11 @@ Result<std::unique_ptr<Transfer>> make_persistent_transfer([[maybe_unused]] MPI_
                                                            [[maybe_unused]] const void* source,
                                                            [[maybe_unused]] const std::vector<BytesPart>& send,
                                                            [[maybe_unused]] void* target,
-                                                           [[maybe_unused]] const std::vector<BytesPart>& receive) {
+                                                           [[maybe_unused]] const std::vector<BytesPart>& receive,
+                                                           [[maybe_unused]] bool ints) {
 #if MPI_VERSION >= 4
-    auto transfer = std::make_unique<PersistentTransfer>(comm, rank, send, receive, source, target);
-    SPANFFT_TRY(transfer->bind());
-    return std::unique_ptr<Transfer>(std::move(transfer));
+    return ints ? bind_persistent<IntSide>(comm, rank, source, send, target, receive)
+                : bind_persistent<LargeSide>(comm, rank, source, send, target, receive);
 #else
     return error(Code::unsupported, "this MPI library has no persistent collectives (MPI-", MPI_VERSION,
                  "; they came with MPI-4); use another exchange, such as alltoallv");

@@ -16,14 +16,14 @@ Status mpi_status(int code, const char* call);
 
 Result<std::unique_ptr<Transfer>> make_datatype_transfer(MPI_Comm comm, int rank, const std::vector<StridedPart>& send,
                                                          const std::vector<StridedPart>& receive, Issue issue);
-// All sizes and offsets must fit an int.
 bool fits_int(const std::vector<BytesPart>& parts);
-std::unique_ptr<Transfer> make_bytes_transfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send,
-                                              const std::vector<BytesPart>& receive, Issue issue);
-bool has_persistent_collectives();  // the library that was compiled for, and the one that runs
+// ints: all sizes and offsets fit an int, on every rank of the communicator.
+Result<std::unique_ptr<Transfer>> make_bytes_transfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send,
+                                                      const std::vector<BytesPart>& receive, Issue issue, bool ints);
+bool is_mpi_4();  // the library that was compiled for, and the one that runs: persistent collectives, large counts
 Result<std::unique_ptr<Transfer>> make_persistent_transfer(MPI_Comm comm, int rank, const void* source,
                                                            const std::vector<BytesPart>& send, void* target,
-                                                           const std::vector<BytesPart>& receive);
+                                                           const std::vector<BytesPart>& receive, bool ints);
 Result<std::unique_ptr<Transfer>> make_pair_transfer(MPI_Comm comm, int rank, const std::vector<PairParts>& pairs,
                                                      Pairing pairing);
 

@@ -2,7 +2,8 @@
 //
 // Method: one lock is held around each call and its record, so that their order is that of the disk. Files are told by
 // device and inode, so that it does not matter by which descriptor they are written. Functions inside libc that call
-// each other (fopen) don't come here.
+// each other (fopen) don't come here. An io_uring is seen through syscall(): while it is recorded, its writes have
+// ended when io_uring_enter returns, so that they are on record before the program can know that they were done.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -24,6 +25,7 @@
 
 #include "power_cut.h"
 #include "recorded_disk.hpp"
+#include "seen_ring.hpp"
 
 using spanfft::test::Fate;
 using spanfft::test::RecordedDisk;
@@ -52,6 +54,9 @@ struct World {
     std::map<std::pair<dev_t, ino_t>, ShownFile> shown;
     std::string text;
     std::vector<power_cut_cut> chosen;
+#ifdef SPANFFT_SEES_RINGS
+    std::map<int, std::unique_ptr<spanfft::test::SeenRing>> rings;  // by descriptor: a later ring replaces one
+#endif
 };
 
 World& world() {
@@ -223,6 +228,64 @@ int shown(int outcome, struct stat* info) {
     return outcome;
 }
 
+#ifdef SPANFFT_SEES_RINGS
+
+long system_call(long number, const long (&with)[6]) {
+    static auto* const function = reinterpret_cast<long (*)(long, ...)>(dlsym(RTLD_NEXT, "syscall"));
+    return function(number, with[0], with[1], with[2], with[3], with[4], with[5]);
+}
+
+// Requests of a ring are handed over, writes among them, and waited for.
+long enter_with_writes(const spanfft::test::SeenRing& ring, std::vector<spanfft::test::SeenRing::Write> writes,
+                       const long (&with)[6], RecordedDisk& disk) {
+    const unsigned before = ring.outcomes();
+    const long taken = system_call(__NR_io_uring_enter, with);
+    if (taken < 0) return taken;
+    std::erase_if(writes, [taken](const auto& write) { return write.number >= taken; });
+    for (;;) {
+        const long wait[6] = {with[0], 0, static_cast<long>(ring.outcomes_left()) + 1, IORING_ENTER_GETEVENTS, 0, 0};
+        if (ring.look(writes, before) == 0) break;
+        (void)system_call(__NR_io_uring_enter, wait);  // for one more than there were before that look
+    }
+    for (const auto& write : writes) {
+        if (write.done <= 0) continue;
+        const struct iovec part = {const_cast<void*>(write.data), static_cast<size_t>(write.done)};
+        note_written(disk, write.descriptor, write.at, &part, 1, write.done);
+    }
+    return taken;
+}
+
+long ring_call(long number, const long (&with)[6]) {
+    World& all = world();
+    const int descriptor = static_cast<int>(number == __NR_io_uring_setup ? -1 : with[0]);
+    if (number == __NR_io_uring_enter) {
+        std::unique_lock lock(all.mutex);
+        const auto found = all.rings.find(descriptor);
+        std::vector<spanfft::test::SeenRing::Write> writes;
+        if (found != all.rings.end() && all.recording) writes = found->second->writes(static_cast<unsigned>(with[1]));
+        if (writes.empty()) {
+            lock.unlock();  // it may wait for whoever needs the lock
+            return system_call(number, with);
+        }
+        const Recording recording;
+        return enter_with_writes(*found->second, std::move(writes), with, *recording.disk());
+    }
+    const long outcome = system_call(number, with);
+    const int kept = errno;
+    const std::lock_guard lock(all.mutex);
+    if (number == __NR_io_uring_setup && outcome >= 0) {
+        const auto& parameters = *reinterpret_cast<const io_uring_params*>(with[1]);
+        const int ring = static_cast<int>(outcome);
+        all.rings[ring] = std::make_unique<spanfft::test::SeenRing>(ring, parameters);
+    } else if (outcome >= 0 && with[1] == IORING_REGISTER_FILES && all.rings.count(descriptor) > 0) {
+        all.rings[descriptor]->registered(reinterpret_cast<const int*>(with[2]), static_cast<unsigned>(with[3]));
+    }
+    errno = kept;
+    return outcome;
+}
+
+#endif
+
 }  // namespace
 
 extern "C" {
@@ -381,6 +444,19 @@ EXPORT ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_a
     if (recording.disk()) note_copied(*recording.disk(), to, at, done);
     return done;
 }
+
+#ifdef SPANFFT_SEES_RINGS
+EXPORT long syscall(long number, ...) noexcept {
+    va_list arguments;
+    va_start(arguments, number);
+    long with[6];
+    for (long& each : with) each = va_arg(arguments, long);
+    va_end(arguments);
+    const bool of_ring =
+        number == __NR_io_uring_setup || number == __NR_io_uring_enter || number == __NR_io_uring_register;
+    return of_ring ? ring_call(number, with) : system_call(number, with);
+}
+#endif
 
 EXPORT int ftruncate(int descriptor, off_t bytes) noexcept {
     const Recording recording;

@@ -2,7 +2,8 @@
    a folder is recorded, and the folder can then be brought into a state that a power cut after any of these operations
    may have left (recorded_disk.hpp has the model). While a folder is watched, flushes are recorded and not carried out,
    and O_DIRECT is left out, so that thousands of runs take seconds. stat tells of the files of a state what it told of
-   them before. What an io_uring writes and what is mapped is not seen: programs are told to do without. */
+   them before. What an io_uring writes is seen where it was made and entered by syscall(2), as spanfft's are; what is
+   mapped is not. */
 #ifndef SPANFFT_TESTS_POWER_CUT_H
 #define SPANFFT_TESTS_POWER_CUT_H
 
