@@ -19,9 +19,9 @@ namespace spanfft {
 
 namespace {
 
-constexpr index_t kAhead = 6;              // rows that are fetched ahead while columns become rows
-constexpr index_t kTeamBytes = 1 << 20;    // waking threads costs what a sweep over some 100 KiB does
-constexpr index_t kTurnedElemBytes = 16;   // the largest that turn.hpp knows
+constexpr index_t kAhead = 6;             // rows that are fetched ahead while columns become rows
+constexpr index_t kTeamBytes = 1 << 20;   // waking threads costs what a sweep over some 100 KiB does
+constexpr index_t kTurnedElemBytes = 16;  // the largest that turn.hpp knows
 
 // A rank's columns, and the tile for some of them.
 struct Form {
@@ -100,7 +100,8 @@ void twiddle_line(const Pair<long double>* factors, index_t points, void* line) 
 
 template <index_t kBytes>
 void copy_dealt(index_t count, const char* from, index_t from_stride, char* to, index_t to_stride) {
-    for (index_t i = 0; i < count; ++i) std::memcpy(to + i * to_stride * kBytes, from + i * from_stride * kBytes, kBytes);
+    for (index_t i = 0; i < count; ++i)
+        std::memcpy(to + i * to_stride * kBytes, from + i * from_stride * kBytes, kBytes);
 }
 
 // Elements that lie `stride` apart on one side.
@@ -235,9 +236,9 @@ class BoundColumns final : public BoundRowWork {
         const char* from = in + form_.column_offset_bytes(lines.array, lines.first);
         const index_t row_bytes = form_.columns * form_.elem_bytes;
         if (form_.elem_bytes <= kTurnedElemBytes)
-            return turn_in({from, row_bytes, member.tile.data(), form_.pitch_bytes, form_.points, lines.count,
-                            form_.elem_bytes},
-                           kAhead);
+            return turn_in(
+                {from, row_bytes, member.tile.data(), form_.pitch_bytes, form_.points, lines.count, form_.elem_bytes},
+                kAhead);
         for (index_t i = 0; i < lines.count; ++i)
             copy_dealt(form_.elem_bytes, form_.points, from + i * form_.elem_bytes, form_.columns, line(member, i), 1);
     }
@@ -246,9 +247,9 @@ class BoundColumns final : public BoundRowWork {
         char* to = out + form_.column_offset_bytes(lines.array, lines.first);
         const index_t row_bytes = form_.columns * form_.elem_bytes;
         if (form_.elem_bytes <= kTurnedElemBytes)
-            return turn_out({member.tile.data(), form_.pitch_bytes, to, row_bytes, lines.count, form_.points,
-                             form_.elem_bytes},
-                            lines.stream);
+            return turn_out(
+                {member.tile.data(), form_.pitch_bytes, to, row_bytes, lines.count, form_.points, form_.elem_bytes},
+                lines.stream);
         for (index_t i = 0; i < lines.count; ++i)
             copy_dealt(form_.elem_bytes, form_.points, line(member, i), 1, to + i * form_.elem_bytes, form_.columns);
     }
@@ -294,7 +295,7 @@ class BoundColumns final : public BoundRowWork {
     const ColumnsSpec spec_;
     const Form form_;
     RootTable roots_;
-    std::vector<Member> members_;  // none where there are no columns
+    std::vector<Member> members_;       // none where there are no columns
     std::unique_ptr<SharedTeam> team_;  // nullptr: this thread alone
 };
 

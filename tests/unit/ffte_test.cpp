@@ -60,8 +60,8 @@ TEST(Ffte, EveryStrategy) {
 TEST(Ffte, SendsWhatLinesSends) {
     for (const int ranks : {2, 3, 4, 7}) {
         for (const std::string output : {"natural", "exchanged"}) {
-            const std::string text = cat("c2c ", ranks * ranks * 64, " exchange=alltoallv ranks=", ranks,
-                                         " output=", output);
+            const std::string text =
+                cat("c2c ", ranks * ranks * 64, " exchange=alltoallv ranks=", ranks, " output=", output);
             const Counts own = plan(text).value()->predict(1);
             const Counts lines =
                 Planner(this_machine()).plan(Problem::parse(text + " method=lines").value()).value()->predict(1);
@@ -94,8 +94,9 @@ TEST(Ffte, IsTakenOnlyWhereItIsAskedFor) {
 
 TEST(Ffte, DeclinesWithASentence) {
     for (const auto& [problem, why] : {
-             std::pair{"c2c 4098 ranks=4", "ffte on 4 ranks takes lengths n1*n2*n3 of which 4 divides n1 and n2*n3, not "
-                                           "4098"},
+             std::pair{"c2c 4098 ranks=4",
+                       "ffte on 4 ranks takes lengths n1*n2*n3 of which 4 divides n1 and n2*n3, not "
+                       "4098"},
              std::pair{"c2c 9 ranks=3", "not 9"},  // 3 x 3: no third factor
              std::pair{"c2c 104729 ranks=2", "not 104729"},
              std::pair{"c2c 4096", "ffte is for several ranks"},
@@ -106,7 +107,8 @@ TEST(Ffte, DeclinesWithASentence) {
         EXPECT_EQ(status.code(), Code::unsupported) << problem;
         EXPECT_NE(status.message().find(why), std::string::npos) << status.message();
     }
-    const Status options = Planner(this_machine()).plan(Problem::parse("c2c 4096 ranks=4 method=ffte:3").value()).status();
+    const Status options =
+        Planner(this_machine()).plan(Problem::parse("c2c 4096 ranks=4 method=ffte:3").value()).status();
     EXPECT_EQ(options.code(), Code::invalid_argument);
     EXPECT_NE(options.message().find("write method=ffte"), std::string::npos) << options.message();
 }
