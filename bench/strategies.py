@@ -8,7 +8,8 @@ today's numbers.
 
 A case is a shape, hosts, ranks a host and a rate; `memory` for a rate is this machine itself, without a cluster. All
 candidates are planned in one launch and then take turns. As in the papers, a strategy is forced on slabs (N/P planes a
-rank) and the spectrum is left exchanged; `pencil` is a strategy on a two-dimensional grid. `planner` is what the
+rank) and the spectrum is left exchanged; `pencil` is a strategy on a two-dimensional grid. A case of one axis has the
+candidates in natural and in exchanged order. `planner` is what the
 planner chooses when nothing is forced, after `spanfft probe` has run on the same cluster; `planner unprobed` chooses by
 built-in figures, `planner measure` times its best few. What the library refuses is a row that says why. A launch fails
 unless the links counted every byte that the plans say they sent.
@@ -49,6 +50,11 @@ BY_PLANES = ("overlap", "oneplane")
 BLOCKS = (2, 4, 8)
 PENCIL = ("alltoallv", "alltoallw", "overlap", "hierarchical")
 SOME = ("alltoallv", "overlap", "phased")
+# Of one axis; a rank of 4 has 1024 columns of 2^24 points. Targets: natural order over its bytes' time on the links,
+# and exchanged order, two exchanges of three, over natural order.
+LINE_STRATEGIES = ("alltoallv", "alltoallw", "oneplane:128", "overlap:128", "overlap:256", "blockvector:4",
+                   "blockvector:8", "phased")  # fmt: skip
+LINE_TARGETS = {"natural": 1.15, "exchanged": 2 / 3}
 
 
 HERE_ITSELF = "memory"  # instead of a link's rate: this machine's ranks, no cluster
@@ -60,6 +66,10 @@ class Candidate:
     options: dict[str, Any]
     lossy: bool = False
     home: str = "empty"  # where the planner finds figures: none, what `spanfft probe` found here, or a copy of that
+
+    @property
+    def order(self) -> str:
+        return str(self.options.get("output", "natural"))
 
     @property
     def forced(self) -> bool:
@@ -74,10 +84,16 @@ class Case:
     rate: str
     which: str = "all"  # or "each" strategy without sweeping its parameter, or "some" for the speed-up
     is_small: bool = False
+    axes: int = 3  # of n points each; 1: a line
 
     @property
     def name(self) -> str:
-        return f"c2c-{self.n}-{self.hosts}x{self.ranks_per_host}-{self.rate}"
+        size = f"1d-{int(math.log2(self.n))}" if self.axes == 1 else self.n
+        return f"c2c-{size}-{self.hosts}x{self.ranks_per_host}-{self.rate}"
+
+    @property
+    def shape(self) -> list[int]:
+        return [self.n] * self.axes
 
     @property
     def repeats(self) -> int:
@@ -92,15 +108,19 @@ class Case:
 
     @property
     def problem(self) -> str:
-        words = f"c2c {self.n}x{self.n}x{self.n} forward double"
-        return f"{words} ranks={self.ranks} output=exchanged" if self.ranks > 1 else words
+        words = f"c2c {'x'.join(map(str, self.shape))} forward double"
+        if self.ranks == 1:
+            return words
+        return f"{words} ranks={self.ranks}" + (" output=exchanged" if self.axes > 1 else "")
 
     def small(self) -> Case:
-        return replace(self, n=16, is_small=True)
+        return replace(self, n=16 if self.axes > 1 else 2**12, is_small=True)
 
     def candidates(self) -> list[Candidate]:
         if self.ranks == 1:
             return [Candidate("planner", {})]
+        if self.axes == 1:
+            return self.line_candidates()
         common = {"output": "exchanged"}
         found = [Candidate("planner", common, home="probed"), Candidate("planner unprobed", common)]
         found.append(Candidate("planner measure", {**common, "effort": "measure"}, home="measured"))
@@ -109,6 +129,15 @@ class Case:
         found += [Candidate(text, {**slab, "exchange": text}, text.split(":")[0] in LOSSY) for text in texts]
         if self.ranks == 4:
             found += [Candidate(f"pencil {text}", {**common, "grid": (2, 2, 1), "exchange": text}) for text in PENCIL]
+        return found
+
+    def line_candidates(self) -> list[Candidate]:
+        found = []
+        for order in LINE_TARGETS:
+            common = {"output": order}
+            found.append(Candidate(f"planner {order}", common, home="probed"))
+            found.append(Candidate(f"planner {order} unprobed", common))
+            found += [Candidate(f"{order} {text}", {**common, "exchange": text}) for text in LINE_STRATEGIES]
         return found
 
     def texts(self, name: str) -> list[str]:
@@ -135,6 +164,7 @@ def all_cases() -> dict[str, Case]:
         for n in (64, 128):
             found += [Case(n, 1, 1, rate), Case(n, 2, 1, rate, "some")]
             found += [Case(n, 4, 1, rate), Case(n, 2, 2, rate, "each")]
+    found.append(Case(2**24, 4, 1, "1gbit", axes=1))
     for n in (32, 64, 128):
         found += [Case(n, 1, 2, HERE_ITSELF, "each"), Case(n, 1, 4, HERE_ITSELF, "each")]
     return {case.name: case for case in found}
@@ -187,8 +217,7 @@ def measure(case: Case, repeats: int, homes: Path) -> dict[str, Any]:
         home = {"empty": str(empty), "probed": str(probed), "measured": str(measured)}
         listed = [{"name": one.name, "options": one.options, "lossy": one.lossy, "home": home[one.home]}
                   for one in case.candidates()]  # fmt: skip
-        shape = [case.n] * 3
-        job.write_text(json.dumps({"shape": shape, "ranks": case.ranks, "repeats": repeats, "candidates": listed}))
+        job.write_text(json.dumps({"shape": case.shape, "ranks": case.ranks, "repeats": repeats, "candidates": listed}))
         command = [sys.executable, HERE / "strategies_worker.py", job, output]
         done = cluster.run(case.ranks_per_host, command, _ONE_THREAD, timeout=1800)
         found: dict[str, Any] = json.loads(output.read_text())
@@ -211,16 +240,18 @@ def make_rows(case: Case, found: dict[str, Any], common: Row) -> list[Row]:
         name: [sum(pair) for pair in zip(one["forward_seconds"], one["backward_seconds"], strict=True)]
         for name, one in found["candidates"].items()
     }
-    exact = {one.name for one in case.candidates() if one.forced and not one.lossy}
-    medians = {name: statistics.median(seconds) for name, seconds in timed.items() if name in exact}
-    best = min(medians, key=lambda name: medians[name], default=None)
+    exact = [one for one in case.candidates() if one.forced and not one.lossy and one.name in timed]
     rows = []
     for candidate in case.candidates():
         row: Row = {"case": case.name, "problem": case.problem, "n": case.n, "hosts": case.hosts,
                     "ranks_per_host": case.ranks_per_host, "rate": case.rate, "candidate": candidate.name,
                     "lossy": candidate.lossy, "small": case.is_small, "absent": found["absent"].get(candidate.name),
                     **common}  # fmt: skip
+        if case.axes == 1:
+            row |= {"axes": 1, "order": candidate.order}
         if not row["absent"]:
+            alike = [one.name for one in exact if one.order == candidate.order]
+            best = min(alike, key=lambda name: statistics.median(timed[name]), default=None)
             one, seconds = found["candidates"][candidate.name], timed[candidate.name]
             row |= {
                 **{key: value for key, value in one.items() if key != "step_seconds"},
@@ -286,6 +317,10 @@ def chosen(row: Row) -> str:
     return " ".join(words) or "one rank"
 
 
+def size(row: Row) -> str:
+    return f"2^{int(math.log2(row['n']))} points" if row.get("axes") == 1 else f"{row['n']}^3"
+
+
 def where(row: Row) -> str:
     if row["rate"] == HERE_ITSELF:
         return f"{row['ranks_per_host']} ranks of this machine"
@@ -305,7 +340,7 @@ def winners_table(rows: list[Row]) -> list[str]:
         first = ranked[0]
         cells = [f"{first['candidate']}, {_time(first['median'])}"]
         cells += [f"{row['candidate']}, {row['median'] / first['median']:.2f}" for row in ranked[1:]]
-        lines.append(f"| {first['n']}^3 | {where(first)} | " + " | ".join(cells) + " |")
+        lines.append(f"| {size(first)} | {where(first)} | " + " | ".join(cells) + " |")
     return [*lines, ""]
 
 
@@ -347,12 +382,36 @@ def planner_table(rows: list[Row]) -> list[str]:
     for row in done:
         if row["candidate"].startswith("planner"):
             same = [other["ratio_to_best"] for other in done if other["case"] == row["case"]
-                    and not other["candidate"].startswith("planner") and chosen(other) == chosen(row)]  # fmt: skip
+                    and not other["candidate"].startswith("planner") and chosen(other) == chosen(row)
+                    and other.get("order") == row.get("order")]  # fmt: skip
             lines.append(
                 f"| {row['case']} | {row['candidate']} | {chosen(row)} | {row['best']} | {row['ratio_to_best']:.3f} | "
                 f"{f'{same[0]:.3f}' if same else ''} | {'met' if row['ratio_to_best'] <= 1.1 else 'MISSED'} |"
             )
     return [*lines, ""]
+
+
+def line_table(rows: list[Row]) -> list[str]:
+    """Of the planner's choices on one axis: over the time of the bytes, and exchanged order over natural order."""
+    lines = ["### One axis: the planner's choices against their bytes' time on the links", "",
+             "Exchanged order is compared with natural order turn by turn.", "",
+             "| case | planner | chose | median | over the links' time | over natural order | target |",
+             "|---|---|---|---|---|---|---|"]  # fmt: skip
+    done = {(row["case"], row["candidate"]): row for row in rows if row.get("axes") == 1 and not row["absent"]}
+    for (case, candidate), row in done.items():
+        natural = done.get((case, candidate.replace("exchanged", "natural")))
+        if not candidate.startswith("planner") or natural is None:
+            continue
+        over_wire = row["median"] / row["wire_seconds"] if row["wire_seconds"] else None
+        over_natural = statistics.median(a / b for a, b in zip(row["seconds"], natural["seconds"], strict=True))
+        judged = over_wire if row["order"] == "natural" else over_natural
+        target = LINE_TARGETS[row["order"]]
+        verdict = "" if judged is None else f"{target:.3g}: {'met' if judged <= target else 'MISSED'}"
+        lines.append(
+            f"| {case} | {candidate} | {chosen(row)} | {_time(row['median'])} | "
+            f"{f'{over_wire:.3f}' if over_wire else ''} | {over_natural:.3f} | {verdict} |"
+        )
+    return [*lines, ""] if len(lines) > 6 else []
 
 
 def speedups(rows: list[Row]) -> list[tuple[int, str, str, int, float]]:
@@ -387,11 +446,12 @@ def summary(rows: list[Row]) -> str:
     here = rows[0]["machine"]
     lines = [f"Machine: {here['cpu']} ({here['vectors']}), {here['cores']} cores that all hosts share, Linux "
              f"{here['kernel']}{', virtual' if here['virtual'] else ''}; {rows[0]['versions']['mpi']}. Times are "
-             f"medians of a forward and a backward transform of double c2c data whose spectrum is left exchanged; all "
-             f"candidates of a case took turns in one launch. `over best` compares with the fastest forced candidate, "
-             f"turn by turn. Communication is what steps other than transforms took; where an "
+             f"medians of a forward and a backward transform of double c2c data whose spectrum is left exchanged, but "
+             f"of one axis in either order; all candidates of a case took turns in one launch. `over best` compares "
+             f"with the fastest forced candidate (of one axis, in the same order), turn by turn. Communication is what "
+             f"steps other than transforms took; where an "
              f"exchange and a transform are one step, its transform is in it.", ""]  # fmt: skip
-    lines += winners_table(rows) + planner_table(rows) + speedup_table(rows)
+    lines += winners_table(rows) + planner_table(rows) + line_table(rows) + speedup_table(rows)
     for name in dict.fromkeys(row["case"] for row in rows):
         lines += case_table([row for row in rows if row["case"] == name])
     return "\n".join(lines)

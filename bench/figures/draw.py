@@ -337,7 +337,7 @@ def draw_line() -> None:
         ("x[j2 + n2 j1]", n1, n2, "rows"),
         ("transform columns,\ntwiddle", n1, n2, "columns"),
         ("transform rows", n1, n2, "rows"),
-        ("transpose", n1, n2, "columns"),
+        ("X[k1 + n1 k2]", n1, n2, "columns"),
     ]
     colours = [BLUE, SAND, GREEN, PURPLE]
     figure, axes = pyplot.subplots(figsize=(9.5, 2.9))

@@ -154,8 +154,8 @@ class Plan:
         balanced blocks. Give it on all ranks or on none; the parts must tile the array.
     method
         The solver that makes the plan: "pencil", "shared_lines", ... (docs/ARCHITECTURE.md), or "soi:digits=D", which
-        transforms one axis over ranks by a single exchange, to D digits; None: the planner chooses among the exact
-        ones.
+        transforms one axis over ranks by a single exchange, to D digits, or "ffte", a published variant of the method
+        for one axis over ranks; None: the planner chooses among the exact ones, without "ffte".
 
     Raises
     ------

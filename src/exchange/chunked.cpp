@@ -11,6 +11,9 @@
 
 namespace spanfft {
 
+// Of more, one a message is never tried: rows of a matrix that a line is seen as are many and short.
+constexpr index_t kManyPlanes = 256;
+
 const char* const kPlanesHelp = "planes a message: 1 (default), 2, ... or all";
 
 namespace {
@@ -399,9 +402,11 @@ AxisRange rows_of_planes(const ExchangeSpec& spec, int rank, int chunk) {
 
 std::vector<std::string> planes_candidates(const ExchangeSpec& spec) {
     const index_t all = chunks_of_rows(spec, 1).chunks;
-    std::vector<std::string> texts{""};
+    std::vector<std::string> texts;
+    if (all <= kManyPlanes) texts.push_back("");
     for (const index_t planes : {all / 8, all / 4}) {
-        if (planes > 1 && std::to_string(planes) != texts.back()) texts.push_back(std::to_string(planes));
+        if (planes > 1 && (texts.empty() || std::to_string(planes) != texts.back()))
+            texts.push_back(std::to_string(planes));
     }
     if (all > 1) texts.push_back("all");
     return texts;

@@ -27,7 +27,7 @@ Status check_planes(const ExchangeSpec& spec);
 Chunking chunks_of_planes(const ExchangeSpec& spec);  // after check_planes
 int count_planes_chunks(const ExchangeSpec& spec, int rank);
 AxisRange rows_of_planes(const ExchangeSpec& spec, int rank, int chunk);
-std::vector<std::string> planes_candidates(const ExchangeSpec& spec);  // one plane, an eighth, a quarter, all
+std::vector<std::string> planes_candidates(const ExchangeSpec& spec);  // one of few planes, an eighth, a quarter, all
 extern const char* const kPlanesHelp;
 
 // A row of the table for a strategy that sends so many planes at a time and differs from the others in what carries

@@ -6,7 +6,9 @@
 
 namespace spanfft {
 
-int chunk_axis(const Layout& from, const Layout& to) {
+int chunk_axis(const ExchangeSpec& spec) {
+    const Layout &from = spec.from, &to = spec.to;
+    if (spec.rows_axis >= 0) return spec.rows_axis;
     if (from.has_grid() && to.has_grid()) {
         for (const GridDim& dim : from.grid()) {
             const bool stays = std::find(to.grid().begin(), to.grid().end(), dim) != to.grid().end();
@@ -23,7 +25,7 @@ index_t rows_of(const ExchangeSpec& spec, int axis, int rank) { return spec.from
 index_t most_rows(const ExchangeSpec& spec, int axis) {
     index_t most = 1;
     // Where a grid divides the axis, all coordinates of that dimension are in the group: the first has most rows.
-    if (spec.from.has_grid() && axis == chunk_axis(spec.from, spec.to)) return std::max(most, rows_of(spec, axis, 0));
+    if (spec.from.has_grid() && axis == chunk_axis(spec)) return std::max(most, rows_of(spec, axis, 0));
     // Elsewhere all ranks are in the group.
     for (int peer = 0; peer < spec.from.nranks(); ++peer) most = std::max(most, rows_of(spec, axis, peer));
     return most;
@@ -37,7 +39,7 @@ AxisRange part_of(const AxisRange& range, const AxisRange& rows) {
 }  // namespace
 
 Chunking chunks_of_rows(const ExchangeSpec& spec, index_t rows_each) {
-    Chunking chunking{chunk_axis(spec.from, spec.to), rows_each, 1};
+    Chunking chunking{chunk_axis(spec), rows_each, 1};
     const index_t most = most_rows(spec, chunking.axis);
     if (rows_each <= 0 || rows_each > most) chunking.rows_each = most;
     chunking.rows_each = std::max(chunking.rows_each, ceil_div(most, index_t{INT32_MAX}));
@@ -46,7 +48,7 @@ Chunking chunks_of_rows(const ExchangeSpec& spec, index_t rows_each) {
 }
 
 Chunking chunks_in_all(const ExchangeSpec& spec, int chunks) {
-    Chunking chunking{chunk_axis(spec.from, spec.to), 0, 1};
+    Chunking chunking{chunk_axis(spec), 0, 1};
     chunking.chunks = static_cast<int>(std::min<index_t>(chunks, most_rows(spec, chunking.axis)));
     return chunking;
 }

@@ -1,7 +1,8 @@
 // Chunks: an exchange cut along one axis of the source, so that parts of it can travel while others are computed.
 //
 // Method: the axis is the one that the exchange makes whole: it is divided in the source, so no transform that comes
-// before runs along it, and every chunk holds something for every peer (P3's planes; P2's blocks of vectors). A chunk
+// before runs along it, and every chunk holds something for every peer (P3's planes; P2's blocks of vectors). Whoever
+// knows of another axis of which that holds names it (ExchangeSpec::rows_axis). A chunk
 // is a range of this rank's rows along the axis; chunk i of all ranks of a group travels together. Ranks with fewer
 // rows have empty last chunks. Worked numbers: 7 planes over 2 ranks are 4 and 3; with 2 planes a chunk that is 2
 // chunks on both: rank 0 has rows 0-1 and 2-3, rank 1 rows 0-1 and 2-2.
@@ -12,7 +13,7 @@
 namespace spanfft {
 
 // The axis of the source that chunks divide.
-int chunk_axis(const Layout& from, const Layout& to);
+int chunk_axis(const ExchangeSpec& spec);
 
 // How rows become chunks: so many rows each, or so many chunks, balanced.
 struct Chunking {

@@ -24,8 +24,10 @@ struct ExchangeSpec {
     Precision precision = Precision::dbl;  // of the reals that an element consists of
     std::string parameter{};               // of the strategy; "": its default
     Topology topology{};                   // of the ranks of the layouts
+    Extents torus{};                       // that they fill; empty: none is known
     bool in_window = false;                // the sources of all ranks lie in a window that all see
     bool persistent_collectives = true;    // whether the ranks' library has them
+    int rows_axis = -1;                    // of the source, along which chunks are cut; -1: chunk_axis decides
 };
 
 class Exchange {

@@ -178,6 +178,12 @@ Counts predict(const ExchangeSpec& spec, int rank) {
 
 Status check(const ExchangeSpec& spec) { return parse(spec).status(); }
 
+// The machine's torus, if these ranks fill it; else in pairs.
+std::vector<std::string> candidates(const ExchangeSpec& spec) {
+    const bool filled = !spec.torus.empty() && checked_product(spec.torus) == spec.from.nranks();
+    return {filled ? shape_string(spec.torus) : ""};
+}
+
 }  // namespace
 
 Result<std::vector<Partners>> phases_of(const ExchangeSpec& spec, int rank) {
@@ -197,6 +203,7 @@ ExchangeStrategy phased_strategy() {
     row.predict = predict;
     row.buffer_bytes = buffer_bytes;
     row.check = check;
+    row.candidates = candidates;
     return row;
 }
 

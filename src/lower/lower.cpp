@@ -6,6 +6,7 @@
 
 #include "exchange/exchange.hpp"
 #include "steps/butterfly_step.hpp"
+#include "steps/columns_step.hpp"
 #include "steps/exchange_step.hpp"
 #include "steps/pipelined_step.hpp"
 #include "steps/segment_step.hpp"
@@ -84,7 +85,7 @@ class Movers {
     // Whether the operation can leave its result in the output although it needs not.
     bool can_move(size_t i) const {
         const RouteOp& op = route_[i];
-        return !op.share && (op.type == Type::transform || op.type == Type::butterfly);
+        return !op.share && (op.type == Type::transform || op.type == Type::butterfly || op.type == Type::columns);
     }
 
     // Into the output: by the last operation, where that can, or else by a copy.
@@ -126,22 +127,60 @@ bool fits(const ArrayState& state, const ArrayState& area) {
     return true;
 }
 
+// The strategy of each move.
+class MoveStrategies {
+  public:
+    // `text` names one for each move of the forward route, or one for all.
+    MoveStrategies(const std::string& text, size_t moves, bool forward)
+        : names_(split_exchanges(text)), moves_(moves), forward_(forward) {}
+    size_t moves() const { return moves_; }
+    ExchangeChoice of(size_t move) const {
+        return find_exchange(names_.size() == 1 ? names_[0] : names_[forward_ ? move : moves_ - 1 - move]);
+    }
+    ExchangeChoice last() const { return find_exchange(names_.back()); }  // of the forward route
+
+  private:
+    std::vector<std::string> names_;
+    size_t moves_;
+    bool forward_;
+};
+
+// Whether what mover m leaves is still read while the move after mover m + 1 writes: columns that are turned and sent
+// chunk by chunk.
+bool read_while_moved(const Route& route, const std::vector<size_t>& movers, size_t m,
+                      const MoveStrategies& strategies) {
+    if (m + 2 >= movers.size() || movers[m + 2] != movers[m + 1] + 1) return false;
+    if (route[movers[m + 1]].type != Type::columns || route[movers[m + 2]].type != Type::move) return false;
+    const auto moves = std::count_if(route.begin(), route.begin() + static_cast<std::ptrdiff_t>(movers[m + 2]),
+                                     [](const RouteOp& op) { return op.type == Type::move; });
+    return strategies.of(static_cast<size_t>(moves)).strategy->rows != nullptr;
+}
+
 struct OpSlots {
     Slot source, target;
 };
 
 // Where each operation reads and writes; see the head of lower.hpp.
-std::vector<OpSlots> assign_slots(const Route& route, const std::vector<size_t>& movers, const Problem& problem) {
+std::vector<OpSlots> assign_slots(const Route& route, const std::vector<size_t>& movers, const Problem& problem,
+                                  const MoveStrategies& strategies) {
     std::vector<Slot> target(route.size());
     Slot next = Slot::output;
     for (size_t m = movers.size(); m-- > 0;) {
         if (m + 1 < movers.size()) {
             bool seen = false;
             for (size_t i = movers[m] + 1; i <= movers[m + 1]; ++i) seen = seen || seen_by_all(route, i);
+            // Not where the next one writes, nor, if this is still read then, the one after it.
+            const Slot behind = read_while_moved(route, movers, m, strategies) ? target[movers[m + 2]] : next;
+            const auto taken = [&](Slot slot) { return slot == next || slot == behind; };
             const bool reads_output = m == 0 && problem.in_place;
-            const bool output_is_free = next != Slot::output && !reads_output && (!seen || problem.own_output) &&
+            const bool output_is_free = !taken(Slot::output) && !reads_output && (!seen || problem.own_output) &&
                                         fits(route[movers[m]].to, route.back().to);
-            next = output_is_free ? Slot::output : next == Slot::work0 ? Slot::work1 : Slot::work0;
+            if (output_is_free)
+                next = Slot::output;
+            else if (!taken(Slot::work0) || taken(Slot::work1))
+                next = next == Slot::work0 ? Slot::work1 : Slot::work0;
+            else
+                next = Slot::work1;
         }
         target[movers[m]] = next;
     }
@@ -164,7 +203,8 @@ size_t scaled_op(const Route& route) {
     };
     const auto multiplies = [](const RouteOp& op) {
         const bool chirps_out = op.type == Type::chirp && op.chirping == Chirping::out;
-        const bool factors = op.type == Type::twiddle || op.type == Type::butterfly || op.type == Type::demodulate;
+        const bool factors = op.type == Type::twiddle || op.type == Type::columns || op.type == Type::butterfly ||
+                             op.type == Type::demodulate;
         return factors || chirps_out || (op.share && (!op.rows || (op.turned != Turned::neither && op.twiddled)));
     };
     if (const size_t i = last_that(multiplies)) return i - 1;
@@ -200,12 +240,12 @@ struct JoinedCopies {
 // Makes the steps of one plan, operation by operation.
 class Lowering {
   public:
-    Lowering(const Problem& problem, const std::string& exchange, size_t moves, const Planner& planner,
+    Lowering(const Problem& problem, const std::string& exchange, MoveStrategies exchanges, const Planner& planner,
              const char* solver)
-        : exchanges_(split_exchanges(exchange)), moves_(moves), machine_(planner.machine()) {
+        : exchanges_(std::move(exchanges)), machine_(planner.machine()) {
         plan_->problem = problem;
         plan_->problem.threads = threads_of(problem, machine_);
-        if (moves > 0) plan_->problem.exchange = exchange;
+        if (exchanges_.moves() > 0) plan_->problem.exchange = exchange;
         plan_->solver = solver;
     }
 
@@ -220,13 +260,15 @@ class Lowering {
                std::optional<Slot> puts) {
         switch (op.type) {
             case Type::view:
-                return note_view();
+                return note_view(op);
             case Type::move:
                 return add_move(op, slots);
             case Type::twiddle:
                 assert(slots.source == slots.target);
                 add_step(make_twiddle_step({op.from, op.pairs, direction_of(op), scale, slots.source}, machine_));
                 return {};
+            case Type::columns:
+                return add_columns(op, slots, scale);
             case Type::butterfly:
                 add_step(make_butterfly_step(
                     {op.from, op.pairs[0], problem().direction, scale, slots.source, slots.target, problem().threads},
@@ -278,26 +320,32 @@ class Lowering {
         before_.reset();
     }
 
-    Status note_view() {
+    // A step's rows stay rows where every rank's part keeps its shape.
+    Status note_view(const RouteOp& op) {
+        const auto representatives =
+            before_ ? RankClasses({&op.from.layout, &op.to.layout}).representatives() : std::vector<int>();
+        for (const int rank : representatives) {
+            if (patch_shape(op.from.layout.patch(rank)) != patch_shape(op.to.layout.patch(rank))) before_.reset();
+        }
         const char* note = "an axis of n points is shown as two, whose lengths multiply to n";
         if (std::find(plan_->notes.begin(), plan_->notes.end(), note) == plan_->notes.end())
             plan_->notes.push_back(note);
         return {};
     }
 
-    // One step with the transform before it, where the strategy sends chunks that it can wait for one by one.
+    // One step with what is computed before it, where the strategy sends chunks that it can wait for one by one.
     Status add_move(const RouteOp& op, const OpSlots& slots) {
-        const size_t forward = problem().forward() ? moves_done_ : moves_ - 1 - moves_done_;
-        const ExchangeChoice choice = find_exchange(exchanges_.size() == 1 ? exchanges_[0] : exchanges_[forward]);
-        ++moves_done_;
+        const ExchangeChoice choice = exchanges_.of(moves_done_++);
         ExchangeSpec moved = exchange_spec(op.from, op.to, choice.parameter, machine_);
         SPANFFT_TRY(choice.strategy->check(moved));
+        const auto cut =
+            before_ ? pipelined(*before_, moved, *choice.strategy, slots.target) : std::optional<ExchangeSpec>();
+        if (cut) moved = *cut;
         auto step = make_exchange_step(moved, slots.source, slots.target, *choice.strategy, machine_);
-        if (before_ && can_pipeline(*before_, moved, *choice.strategy, slots.target)) {
-            before_->in_chunks = true;
-            SPANFFT_ASSIGN(plan_->steps.back(), make_transform_step(*before_, machine_, plan_->notes));
-            step = make_pipelined_step(*before_, std::move(plan_->steps.back()), std::move(moved), std::move(step),
-                                       *choice.strategy, slots.target, machine_);
+        if (cut) {
+            SPANFFT_ASSIGN(plan_->steps.back(), before_->step(machine_, plan_->notes));
+            step = make_pipelined_step(std::move(before_), std::move(plan_->steps.back()), std::move(moved),
+                                       std::move(step), *choice.strategy, slots.target, machine_);
             plan_->steps.pop_back();
         }
         add_step(std::move(step));
@@ -307,7 +355,7 @@ class Lowering {
     // By the strategy of the forward route's last move.
     Status add_split(const RouteOp& op, const OpSlots& slots) {
         SPANFFT_ASSIGN(auto step, make_split_step({op.halving, op.from, op.to, slots.source, slots.target},
-                                                  find_exchange(exchanges_.back()), machine_));
+                                                  exchanges_.last(), machine_));
         add_step(std::move(step));
         return {};
     }
@@ -330,7 +378,29 @@ class Lowering {
         spec.measure = problem().effort == Effort::measure;
         SPANFFT_ASSIGN(auto step, make_transform_step(spec, machine_, plan_->notes));
         add_step(std::move(step));
-        before_ = std::move(spec);
+        before_ = transform_in_rows(std::move(spec));
+        return {};
+    }
+
+    Status add_columns(const RouteOp& op, const OpSlots& slots, long double scale) {
+        ColumnsSpec spec;
+        spec.from = op.from;
+        spec.to = op.to;
+        spec.axis = op.axes[0];
+        spec.kernel = op.kernel;
+        spec.dealt = op.dealt;
+        spec.scale = scale;
+        spec.source = slots.source;
+        spec.target = slots.target;
+        spec.engine = problem().engine;
+        spec.rates = machine_.engine_rates;
+        spec.caches = machine_.caches_of(problem().ranks);
+        spec.memory_bytes_per_second = machine_.memory_bytes_per_second;
+        spec.threads = problem().threads;
+        spec.measure = problem().effort == Effort::measure;
+        SPANFFT_ASSIGN(auto step, make_columns_step(spec, plan_->notes));
+        add_step(std::move(step));
+        before_ = columns_in_rows(std::move(spec));
         return {};
     }
 
@@ -358,12 +428,11 @@ class Lowering {
         return {};
     }
 
-    const std::vector<std::string> exchanges_;  // one for each move of the forward route, or one for all
-    const size_t moves_;
+    const MoveStrategies exchanges_;
     size_t moves_done_ = 0;
     const Machine& machine_;
     std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
-    std::optional<TransformSpec> before_;  // of the last step, if it is a local transform or a copy
+    std::unique_ptr<RowWork> before_;  // what the last step does, if it can do some rows at a time
 };
 
 }  // namespace
@@ -396,9 +465,10 @@ Result<std::unique_ptr<Plan>> lower(const Problem& problem, Route route, const s
     const ArrayState input = route.front().from, output = route.back().to;
     if (!problem.in_place) protect_input(route);
     const Movers movers(route, problem);
-    const auto slots = assign_slots(route, movers.found(), problem);
+    const MoveStrategies strategies(exchange, moves, problem.forward());
+    const auto slots = assign_slots(route, movers.found(), problem, strategies);
     const size_t scaled = scaled_op(route);
-    Lowering lowering(problem, exchange, moves, planner, solver);
+    Lowering lowering(problem, exchange, strategies, planner, solver);
     const JoinedCopies copies(route, slots);
     for (size_t i = 0; i < route.size(); ++i) {
         lowering.hold(route[i], slots[i]);

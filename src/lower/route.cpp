@@ -8,6 +8,7 @@ namespace spanfft {
 bool RouteOp::can_stay() const {
     if (type == Type::view || type == Type::twiddle || type == Type::butterfly) return true;
     if (type == Type::chirp) return chirping == Chirping::filter;
+    if (type == Type::columns) return from.layout == to.layout;
     if (type != Type::transform || turned != Turned::neither) return false;
     return from.elem == to.elem && from.layout == to.layout;
 }
@@ -101,6 +102,10 @@ void transpose(Route& route, ArrayState& state, int axis, Layout layout) {
     ArrayState to{std::move(layout), state.elem};
     route.push_back({RouteOp::Type::transpose, state, to, Kernel::c2c_forward, {axis}});
     state = std::move(to);
+}
+
+void columns(Route& route, ArrayState& state, int axis) {
+    route.push_back({RouteOp::Type::columns, state, state, Kernel::c2c_forward, {axis}});
 }
 
 void halve(Route& route, ArrayState& state, Halving halving, ArrayState to) {

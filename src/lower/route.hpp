@@ -7,6 +7,8 @@
 //     view       the same memory under another shape: an axis of n points as two, of n1 and n2
 //     transform  along axes that are whole; or, with `share`, along one divided axis of an array that all ranks see
 //     twiddle    each element times roots of unity, between the two halves of a transform of n1 n2 points
+//     columns    a transform along an axis and the twiddles behind it, in one sweep of memory, which may leave the
+//                columns in the parts that a move then deals out (columns_step.hpp)
 //     butterfly  a twiddle and the short transform beside it, in one sweep of memory
 //     move       to another division among the ranks
 //     transpose  two neighbouring axes of each rank's part change places
@@ -38,6 +40,7 @@ struct RouteOp {
         view,
         transform,
         twiddle,
+        columns,
         butterfly,
         move,
         transpose,
@@ -49,8 +52,9 @@ struct RouteOp {
     };
     Type type = Type::transform;
     ArrayState from, to;
-    Kernel kernel = Kernel::c2c_forward;  // of a transform; of a chirp's line; of a twiddle c2c, for its direction
-    std::vector<int> axes = {};  // of the layouts (a batch axis counts); a transform's, a transposition's first
+    Kernel kernel = Kernel::c2c_forward;  // of a transform; of a chirp's line; of a twiddle or columns its direction
+    std::vector<int> axes =
+        {};  // of the layouts (a batch axis counts); a transform's; a transposition's or matrix' first
     std::vector<TwiddlePair> pairs = {};  // of a twiddle; of a butterfly one
     std::optional<Layout> share = {};     // of a transform along a divided axis: the lines that each rank takes
     Halving halving = Halving::widen;     // of a halve
@@ -60,6 +64,7 @@ struct RouteOp {
     Turned turned = Turned::neither;  // of a transform with a share
     bool twiddled = true;             // of a turned one
     bool rows = false;                // of one with a share: its lines become rows of a tile, as suits few long ones
+    bool dealt = false;               // of columns in parts: row by row
 
     // Can leave its result where its source is.
     bool can_stay() const;
@@ -91,6 +96,8 @@ std::vector<PendingAxis> pending_axes(const Problem& problem);
 void move_to(Route& route, ArrayState& state, Layout layout);
 void view_as(Route& route, ArrayState& state, Layout layout);
 void transpose(Route& route, ArrayState& state, int axis, Layout layout);
+// The columns of axes `axis` and `axis` + 1, which stay where they are.
+void columns(Route& route, ArrayState& state, int axis);
 void halve(Route& route, ArrayState& state, Halving halving, ArrayState to);
 void chirp(Route& route, ArrayState& state, Chirping chirping, Kernel line, ArrayState to);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kGridsPlanned = 4;       // of the candidates, those with the best outlines are planned in full
 constexpr size_t kStrategiesWidened = 3;  // of grid and strategy, the best are planned with all their parameters
-constexpr size_t kStrategiesMixed = 2;    // of the best grid's, these are tried for each move by itself
+constexpr size_t kStrategiesMixed = 2;    // of the best grid, these and the best for a move are tried for each move
 
 using Type = RouteOp::Type;
 
@@ -175,17 +175,24 @@ class Search {
     }
 
     // The best plan with another strategy for each of its moves, one after the other, where that is predicted to be
-    // faster: a wide move between nodes may want another one than a narrow move inside them.
+    // faster: a wide move between nodes may want another one than a narrow move inside them. Tried are the best of
+    // whole plans, and those that are best for the move by itself.
     Status mix_strategies() {
         const Extents grid = found_.front().grid;
         const auto best = std::find_if(outlines_.begin(), outlines_.end(),
                                        [&](const Outline& outline) { return outline.grid == grid; });
-        const auto moves = static_cast<size_t>(std::count_if(
-            best->route.begin(), best->route.end(), [](const RouteOp& op) { return op.type == RouteOp::Type::move; }));
-        if (moves < 2) return Status();
-        const std::vector<std::string> names = best_on(grid);
-        std::vector<std::string> chosen(moves, found_.front().exchange);
-        for (size_t move = 0; move < moves; ++move) {
+        std::vector<const RouteOp*> moves;
+        for (const RouteOp& op : best->route) {
+            if (op.type == Type::move) moves.push_back(&op);
+        }
+        if (moves.size() < 2) return Status();
+        const std::vector<std::string> best_plans = best_on(grid);
+        std::vector<std::string> chosen(moves.size(), found_.front().exchange);
+        for (size_t move = 0; move < moves.size(); ++move) {
+            std::vector<std::string> names = best_plans;
+            for (std::string& name : best_for(*moves[move])) {
+                if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+            }
             for (const std::string& name : names) {
                 std::vector<std::string> tried = chosen;
                 tried[move] = name;
@@ -197,6 +204,34 @@ class Search {
             }
         }
         return Status();
+    }
+
+    // By the seconds of the move alone: the best strategy, and the best that lets something else go on meanwhile.
+    std::vector<std::string> best_for(const RouteOp& move) const {
+        const Machine& machine = planner_.machine();
+        std::string best, best_overlapping;
+        double seconds = std::numeric_limits<double>::infinity(), overlapping_seconds = seconds;
+        for (const auto& strategy : exchange_table()) {
+            if (!may_propose(strategy, machine)) continue;
+            const bool overlaps = strategy.overlaps && machine.overlap_share > 0;
+            for (const std::string& parameter : strategy.candidates(exchange_spec(move.from, move.to, "", machine))) {
+                ExchangeSpec spec = exchange_spec(move.from, move.to, parameter, machine);
+                if (!strategy.check(spec).ok()) continue;
+                const auto step = make_exchange_step(std::move(spec), Slot::work0, Slot::work1, strategy, machine);
+                const double its = step->predict(0).seconds;
+                if (its < seconds) {
+                    seconds = its;
+                    best = exchange_text(strategy, parameter);
+                }
+                if (overlaps && its < overlapping_seconds) {
+                    overlapping_seconds = its;
+                    best_overlapping = exchange_text(strategy, parameter);
+                }
+            }
+        }
+        std::vector<std::string> names{best};
+        if (!best_overlapping.empty()) names.push_back(best_overlapping);
+        return names;
     }
 
     // The best strategies on a grid, each with its best parameter.

@@ -50,6 +50,7 @@ struct Machine {
 
     int cores = 1;                                 // of a node that its ranks may use together
     Topology topology;                             // of the ranks that are planned for
+    Extents torus;                                 // that all ranks fill, in row-major order; empty: none
     bool shared_windows = true;                    // whether the ranks of a node had room for what was tried
     bool persistent_collectives = true;            // whether the ranks' library has them (MPI-4)
     Caches caches = cache_sizes();                 // of a node
@@ -65,7 +66,8 @@ struct Machine {
         return row == exchanges.end() ? ExchangeFigures() : row->second;
     }
     // Of the time that computing and a non-blocking exchange could save by going on at once, the share that they do. 0:
-    // ranks on one node, where the core that computes is the one that copies (P3 found as much); 1: P2's formula.
+    // ranks on one node, where the core that computes is the one that copies (P3 found as much); 1: P2's formula. No
+    // probe measures it; a machine file may give it.
     double overlap_share = 0;
     RateTable engine_rates;  // measured by the probe; what it lacks is filled from the priors of engine/rates
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/hash.hpp"
+#include "plan/problem_keys.hpp"
 #include "plan/user_files.hpp"
 
 namespace spanfft {
@@ -47,6 +48,8 @@ const std::vector<Field>& fields() {
         field("cores", &Machine::cores),
         {"ranks_per_node", [](Machine& m, double value) { m.topology.ranks_per_node = static_cast<int>(value); },
          [](const Machine& m) { return m.topology.ranks_per_node; }, kMostCounted},
+        {"overlap_share", [](Machine& m, double value) { m.overlap_share = value; },
+         [](const Machine& m) { return m.overlap_share; }, 1},
         field("memory_bytes_per_second", &Machine::memory_bytes_per_second),
         field("shared_memory_bytes_per_second", &Machine::shared_memory_bytes_per_second),
         field("disk_read_bytes_per_second", &Machine::disk_read_bytes_per_second),
@@ -99,6 +102,16 @@ bool parse_exchange(TextReader& words, Machine& machine, std::vector<std::string
     return true;
 }
 
+bool parse_torus(TextReader& words, Machine& machine) {
+    std::string text;
+    if (!(words >> text)) return false;
+    auto torus = parse_extents(text, 'x', "torus");
+    if (!torus.ok() || !checked_product(torus.value())) return false;
+    machine.torus = std::move(torus).value();
+    if (*std::min_element(machine.torus.begin(), machine.torus.end()) < 1) return false;
+    return true;
+}
+
 bool parse_engine(TextReader& words, Machine& machine) {
     RateRow row;
     std::string precision, shape;
@@ -132,6 +145,8 @@ bool parse_line(const std::string& line, Machine& machine, std::vector<std::stri
         machine.measured = rest_of(words);
     } else if (name == "exchange") {
         return parse_exchange(words, machine, seen);
+    } else if (name == "torus") {
+        return parse_torus(words, machine);
     } else if (name == "engine") {
         return parse_engine(words, machine);
     } else {
@@ -156,6 +171,7 @@ std::string print_machine(const Machine& machine) {
     if (!machine.library.empty()) out << "library " << machine.library << '\n';
     if (!machine.measured.empty()) out << "measured " << machine.measured << '\n';
     for (const Field& each : fields()) out << each.name << ' ' << each.get(machine) << '\n';
+    if (!machine.torus.empty()) out << "torus " << shape_string(machine.torus) << '\n';
     for (const auto& [strategy, figures] : machine.exchanges) {
         print_wire(out, strategy, "near", figures.near);
         print_wire(out, strategy, "far", figures.far);

@@ -281,7 +281,7 @@ constexpr ProblemKey kKeys[] = {
                              "the planner chooses", "forces an exchange strategy"),
     word<&Problem::io>("io", "auto, uring, threads", "auto", "with memory: who reads and writes"),
     word<&Problem::method>("method", "NAME or NAME:PARAMETERS: two_pass, superlevels:sync, soi:digits=10, ...",
-                           "the planner chooses", "forces a solver; soi is never chosen otherwise"),
+                           "the planner chooses", "forces a solver; soi and ffte are never chosen otherwise"),
     choice<&Problem::effort, kEfforts>(
         "effort", "estimate, measure, tune",
         "measure: what was tuned, else the best candidates are timed; tune: they are timed in any case"),

@@ -74,13 +74,9 @@ void multiply_and_undo(Route& route, ArrayState& state, const Convolution& c, co
 void convolve_by_messages(Route& route, ArrayState& state, const Problem& problem, const Convolution& c) {
     const int axis = batch_axes(problem);
     Route there;
-    const auto transform = [&](int of) {
-        there.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {of}});
-    };
-    transform(axis);
-    there.push_back({RouteOp::Type::twiddle, state, state, Kernel::c2c_forward, {}, {{axis, axis + 1}}});
+    columns(there, state, axis);
     move_to(there, state, rows_of(problem, c.m1, c.m2));
-    transform(axis + 1);
+    there.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis + 1}});
     route.insert(route.end(), there.begin(), there.end());
     multiply_and_undo(route, state, c, there);
 }

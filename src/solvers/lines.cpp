@@ -4,14 +4,16 @@
 //
 //     X[k1 + n1 k2] = sum_j2 w_n2^(j2 k2) w_n^(j2 k1) sum_j1 w_n1^(j1 k1) x[j2 + n2 j1],  w_n = exp(-2 pi i/n)
 //
-// view n as n1 x n2, whose rows the ranks share; move, so that they share columns; (1) transform the columns; (2)
-// multiply by w_n^(j2 k1); move, so that they share rows again; (3) transform the rows; move to columns, which each
-// rank transposes: n2 x n1, whose rows it shares, is the spectrum in natural order. Three exchanges. Backward is the
-// route undone, with conjugate factors.
+// view n as n1 x n2, whose rows the ranks share; move, so that they share columns; (1) transform the columns, multiply
+// by w_n^(j2 k1) and leave them as rows in p parts (columns_step.hpp); move, so that each rank has a part, n2 x n1/p;
+// (2) transform along n2; move, so that the ranks share rows of n2 x n1: the spectrum in natural order. Three
+// exchanges. Backward is the route undone, with conjugate factors. Sweeps of memory: the first exchange packs what it
+// sends, (1), (2), and the last exchange unpacks what it gets: four. The second sends and receives as things lie. Where
+// p does not divide n1, (1) leaves whole rows, and it packs too.
 //
-// Exchanged order: two exchanges. The second move gives rank r the rows k1 = r, r + p, ... (p divides n1). After (3) it
-// transposes these rows by itself, and has X[k1 + n1 k2] for all k2: the frequencies r, r + p, ... of n, in rising
-// order. So the spectrum is divided cyclically, as FFTE's "block to cyclic" has it, and a part is a start and a step.
+// Exchanged order: two exchanges. The parts are dealt: rank r has k1 = r, r + p, ... (p divides n1), so after (2) it
+// has X[k1 + n1 k2] for all k2: the frequencies r, r + p, ... of n, in rising order. So the spectrum is divided
+// cyclically, as FFTE's "block to cyclic" has it, and a part is a start and a step.
 //
 // Route of `shared_lines`, where all ranks see the array: each rank takes its share of the columns from the rows of
 // all, transforms and twiddles them and keeps each as a row (n2 x n1, divided as the spectrum is); then it takes its
@@ -28,7 +30,7 @@
 // half is kept (halve_step.hpp): twice the memory and the work.
 //
 // Worked numbers: n = 12 on 2 ranks, 4 x 3: rank 0 has x[0..5], rows 0 1, and gets columns 0 1 of 3 (j2 = 0 1), so
-// x[0 3 6 9] and x[1 4 7 10]; after (2) it gets rows k1 = 0 1 of 4; X[k1 + 4 k2] for k2 = 0 1 (of 3) are X[0..7]: its
+// x[0 3 6 9] and x[1 4 7 10]; after (1) it gets k1 = 0 1 of 4; X[k1 + 4 k2] for k2 = 0 1 (of 3) are X[0..7]: its
 // block is X[0..5], and 6 and 7 are moved to rank 1, as 2 does not divide n2 = 3.
 #include "solvers/lines.hpp"
 
@@ -199,24 +201,18 @@ Result<Route> line_on_one_rank(const Problem& problem, const Extents& grid) {
 
 // The six steps: from n points in whole rows of n1 x n2 to n points in whole rows of n2 x n1, or divided cyclically.
 void six_steps(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end) {
-    const Extents matrix{f.n1, f.n2}, transposed{f.n2, f.n1};
-    const Extents rows{problem.ranks}, columns{1, problem.ranks};
-    const Division division = leaves_cyclic(problem) ? Division::cyclic : Division::block;
+    const index_t ranks = problem.ranks;
     const int axis = batch_axes(problem);
-    const auto transform = [&](int of) {
-        route.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {of}});
+    const auto divided_over = [&](const Extents& shape, const Extents& grid) {
+        return divided(problem, shape, grid, Division::block);
     };
-    view_as(route, state, divided(problem, matrix, rows, Division::block));
-    move_to(route, state, divided(problem, matrix, columns, Division::block));
-    transform(axis);
-    route.push_back({RouteOp::Type::twiddle, state, state, Kernel::c2c_forward, {}, {{axis, axis + 1}}});
-    move_to(route, state, divided(problem, matrix, rows, division));
-    transform(axis + 1);
-    if (division == Division::block) {
-        move_to(route, state, divided(problem, matrix, columns, division));
-        transpose(route, state, axis, divided(problem, transposed, rows, division));
-    } else {
-        transpose(route, state, axis, divided(problem, transposed, columns, division));
+    view_as(route, state, divided_over({f.n1, f.n2}, {ranks}));
+    move_to(route, state, divided_over({f.n1, f.n2}, {1, ranks}));
+    columns_to_parts(route, state, problem, f.n1, f.n2, leaves_cyclic(problem));
+    route.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis + 1}});
+    if (!leaves_cyclic(problem)) {
+        view_as(route, state, divided_over({1, f.n2, f.n1}, {1, 1, ranks}));
+        move_to(route, state, divided_over({1, f.n2, f.n1}, {1, ranks}));
     }
     view_as(route, state, std::move(end));
 }
@@ -326,6 +322,17 @@ Result<Layout> callers_real(const Problem& problem, const Extents& grid) {
 Result<Layout> callers_spectrum(const Problem& problem, const Extents& grid) {
     if (leaves_cyclic(problem)) return divided(problem, problem.spectrum_shape(), grid, Division::cyclic);
     return callers(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid);
+}
+
+void columns_to_parts(Route& route, ArrayState& state, const Problem& problem, index_t n1, index_t n2, bool dealt) {
+    const index_t ranks = problem.ranks, parts = n1 % ranks == 0 ? ranks : 1;
+    const Extents shape{parts, n2, n1 / parts};
+    RouteOp op{RouteOp::Type::columns, state, state, Kernel::c2c_forward, {batch_axes(problem)}};
+    op.to.layout = divided(problem, shape, {1, ranks}, Division::block);
+    op.dealt = dealt;
+    state = op.to;
+    route.push_back(std::move(op));
+    move_to(route, state, divided(problem, shape, parts > 1 ? Extents{ranks} : Extents{1, 1, ranks}, Division::block));
 }
 
 void columns_to_rows(Route& route, ArrayState& state, const Problem& problem, index_t n1, index_t n2, bool twiddled) {

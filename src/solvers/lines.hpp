@@ -17,6 +17,10 @@ Result<Layout> whole_rows(const Problem& problem, const Extents& grid, index_t p
 Result<Layout> callers_real(const Problem& problem, const Extents& grid);
 Result<Layout> callers_spectrum(const Problem& problem, const Extents& grid);
 
+// The first transform of lines by messages, and the exchange after it: from columns of n1 x n2 to parts of them, in
+// which each rank has its rows k1 as columns of n2 x n1: a block of them or, dealt, every ranks-th, if ranks divide n1.
+void columns_to_parts(Route& route, ArrayState& state, const Problem& problem, index_t n1, index_t n2, bool dealt);
+
 // The first transform of two sweeps over an array that all ranks see: columns of n1 x n2 become rows of n2 x n1.
 void columns_to_rows(Route& route, ArrayState& state, const Problem& problem, index_t n1, index_t n2, bool twiddled);
 

@@ -9,8 +9,10 @@ bool in_memory_alone(const Problem& p) { return p.memory_bytes == 0 && p.ranks =
 bool in_memory_on_ranks(const Problem& p) {
     return p.memory_bytes == 0 && (p.ranks > 1 || !p.real_boxes.empty() || !p.spectrum_boxes.empty());
 }
-// Approximate methods are not among what the planner chooses from.
-bool asked_for_soi(const Problem& p) { return p.method.substr(0, p.method.find(':')) == "soi"; }
+// Approximate methods are not among what the planner chooses from, nor is one that another always does better than.
+bool asked_for(const Problem& p, const char* solver) { return p.method.substr(0, p.method.find(':')) == solver; }
+bool asked_for_soi(const Problem& p) { return asked_for(p, "soi"); }
+bool asked_for_ffte(const Problem& p) { return asked_for(p, "ffte"); }
 bool from_file(const Problem& p) { return p.memory_bytes > 0; }
 
 }  // namespace
@@ -22,6 +24,7 @@ const std::vector<Solver>& solver_table() {
         {"shared", "spanfft", solve_shared, Division::block, in_memory_on_ranks},
         {"lines", "P2", solve_lines, Division::block, in_memory_on_ranks},
         {"shared_lines", "spanfft, after P2", solve_shared_lines, Division::block, in_memory_on_ranks},
+        {"ffte", "P2 (FFTE)", solve_ffte, Division::block, asked_for_ffte},
         {"soi", "Tang et al. 2012", solve_soi, Division::block, asked_for_soi, true},
         {"chirp_lines", "L. Bluestein 1970, on lines", solve_chirp_lines, Division::block, in_memory_on_ranks},
         {"shared_chirp_lines", "L. Bluestein 1970, on shared_lines", solve_shared_chirp_lines, Division::block,

@@ -113,6 +113,7 @@ ExchangeSpec exchange_spec(const ArrayState& from, const ArrayState& to, const s
                            const Machine& machine) {
     ExchangeSpec spec{from.layout,         to.layout, static_cast<index_t>(from.elem.bytes()),
                       from.elem.precision, parameter, machine.topology};
+    spec.torus = machine.torus;
     spec.persistent_collectives = machine.persistent_collectives;
     return spec;
 }

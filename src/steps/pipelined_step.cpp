@@ -1,8 +1,5 @@
-// Transform and exchange in one; see pipelined_step.hpp.
+// Computation and exchange in one; see pipelined_step.hpp.
 #include "steps/pipelined_step.hpp"
-
-#include <algorithm>
-#include <map>
 
 #include "exchange/chunks.hpp"
 
@@ -10,26 +7,16 @@ namespace spanfft {
 
 namespace {
 
-// One chunk of this rank: what transforms it, nullptr where it has no rows, and its first row.
-struct PipelineChunk {
-    const RowsTransform* transform = nullptr;
-    index_t first_row = 0;
-};
-
 class PipelinedTask final : public Task {
   public:
-    PipelinedTask(std::map<index_t, RowsTransform> transforms, std::vector<AxisRange> rows, BoundExchange bound,
-                  const TransformSpec& spec, Slot target)
-        : transforms_(std::move(transforms)),
+    PipelinedTask(std::unique_ptr<BoundRowWork> work, std::vector<AxisRange> chunks, BoundExchange bound,
+                  const RowWork& slots, Slot target)
+        : work_(std::move(work)),
+          chunks_(std::move(chunks)),
           bound_(std::move(bound)),
-          source_(spec.source),
-          middle_(spec.target),
-          target_(target) {
-        for (const AxisRange& range : rows) {
-            const auto found = transforms_.find(range.count);
-            chunks_.push_back({found == transforms_.end() ? nullptr : &found->second, range.start});
-        }
-    }
+          source_(slots.source()),
+          middle_(slots.target()),
+          target_(target) {}
 
     // After a failure too, to the end: the other ranks are in the chunks that are left.
     Status run(RunContext& context) override {
@@ -42,10 +29,8 @@ class PipelinedTask final : public Task {
         };
         for (size_t i = 0; i < chunks_.size(); ++i) {
             enter_chunk(i);
-            if (chunks_[i].transform) {
-                counts_ += chunks_[i].transform->run(context.at(source_), context.at(middle_), chunks_[i].first_row,
-                                                     context.trace);
-            }
+            if (chunks_[i].count > 0)
+                counts_ += work_->run(context.at(source_), context.at(middle_), chunks_[i], context.trace);
             const TraceScope scope(context.trace, "pack", TraceCategory::communication);
             keep_first(first, bound_.exchange->start(static_cast<int>(i), context.at(middle_), context.at(target_)));
         }
@@ -63,8 +48,8 @@ class PipelinedTask final : public Task {
     Counts counted() const override { return counts_; }
 
   private:
-    std::map<index_t, RowsTransform> transforms_;  // by number of rows
-    std::vector<PipelineChunk> chunks_;
+    std::unique_ptr<BoundRowWork> work_;
+    std::vector<AxisRange> chunks_;  // rows of this rank, none in some
     BoundExchange bound_;
     Slot source_, middle_, target_;
     Counts counts_;
@@ -72,12 +57,12 @@ class PipelinedTask final : public Task {
 
 class PipelinedStep final : public Step {
   public:
-    PipelinedStep(TransformSpec transform, std::unique_ptr<Step> transform_step, ExchangeSpec exchange,
+    PipelinedStep(std::unique_ptr<RowWork> work, std::unique_ptr<Step> work_step, ExchangeSpec exchange,
                   std::unique_ptr<Step> exchange_step, const ExchangeStrategy& strategy, Slot target,
                   const Machine& machine)
-        : transform_(std::move(transform)),
+        : work_(std::move(work)),
           exchange_(std::move(exchange)),
-          transform_step_(std::move(transform_step)),
+          work_step_(std::move(work_step)),
           exchange_step_(std::move(exchange_step)),
           strategy_(strategy),
           target_(target),
@@ -91,53 +76,63 @@ class PipelinedStep final : public Step {
     }
 
     Counts predict(int rank) const override {
-        const Counts transform = transform_step_->predict(rank), exchange = exchange_step_->predict(rank);
-        Counts counts = transform;
+        const Counts work = work_step_->predict(rank), exchange = exchange_step_->predict(rank);
+        Counts counts = work;
         counts += exchange;
         counts.seconds =
-            pipelined_seconds(transform.seconds, exchange.seconds, strategy_.chunks(exchange_, rank), overlap_share_);
+            pipelined_seconds(work.seconds, exchange.seconds, strategy_.chunks(exchange_, rank), overlap_share_);
         return counts;
     }
 
     index_t own_memory_bytes(int rank) const override {
-        return transform_step_->own_memory_bytes(rank) + exchange_step_->own_memory_bytes(rank);
+        return work_step_->own_memory_bytes(rank) + exchange_step_->own_memory_bytes(rank);
     }
     std::vector<Slot> shared_slots() const override { return exchange_step_->shared_slots(); }
-    std::vector<const Step*> children() const override { return {transform_step_.get(), exchange_step_.get()}; }
+    std::vector<const Step*> children() const override { return {work_step_.get(), exchange_step_.get()}; }
 
     std::vector<int> group(int rank) const override { return exchange_step_->group(rank); }
 
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
-        SPANFFT_ASSIGN(BoundExchange bound, bind_exchange(exchange_, strategy_, transform_.target, binding));
+        SPANFFT_ASSIGN(BoundExchange bound, bind_exchange(exchange_, strategy_, work_->target(), binding));
         const int rank = binding.comm.rank();
         const index_t count = exchange_.from.range(rank, axis()).count;
-        std::map<index_t, RowsTransform> transforms;
-        std::vector<AxisRange> rows;
-        for (int chunk = 0; chunk < bound.exchange->chunks(); ++chunk) {
-            rows.push_back(strategy_.rows(exchange_, rank, chunk));
-            const index_t n = rows.back().count;
-            if (n == 0 || transforms.count(n)) continue;
-            SPANFFT_ASSIGN(auto made, RowsTransform::make(transform_, rank, {axis(), n}));
-            if (!made.engine().empty()) binding.engine_ran(made.engine());
-            transforms.emplace(n, std::move(made));
-        }
+        std::vector<AxisRange> chunks;
+        std::vector<index_t> counts;
         index_t all = 0;
-        for (const AxisRange& range : rows) all += range.count;
+        for (int chunk = 0; chunk < bound.exchange->chunks(); ++chunk) {
+            chunks.push_back(strategy_.rows(exchange_, rank, chunk));
+            all += chunks.back().count;
+            if (chunks.back().count > 0) counts.push_back(chunks.back().count);
+        }
         if (all != count) return error(Code::internal, "chunks hold ", all, " of ", count, " rows");
+        SPANFFT_ASSIGN(auto work, work_->bind(binding, axis(), counts));
         return std::unique_ptr<Task>(
-            new PipelinedTask(std::move(transforms), std::move(rows), std::move(bound), transform_, target_));
+            new PipelinedTask(std::move(work), std::move(chunks), std::move(bound), *work_, target_));
     }
 
   private:
-    int axis() const { return chunk_axis(exchange_.from, exchange_.to); }
+    int axis() const { return chunk_axis(exchange_); }
 
-    TransformSpec transform_;
+    std::unique_ptr<RowWork> work_;
     ExchangeSpec exchange_;
-    std::unique_ptr<Step> transform_step_, exchange_step_;
+    std::unique_ptr<Step> work_step_, exchange_step_;
     const ExchangeStrategy& strategy_;  // in the static table
     Slot target_;
     double overlap_share_;
 };
+
+// That the work can be cut along, of those that are whole before and after the exchange; else `otherwise`.
+int longest_whole_axis(const RowWork& work, const ExchangeSpec& exchange, int otherwise) {
+    int longest = otherwise;
+    index_t most = 1;
+    for (int axis = 0; axis < exchange.from.ndim(); ++axis) {
+        const index_t rows = exchange.from.shape()[static_cast<size_t>(axis)];
+        if (rows <= most || !work.cuts(axis) || !exchange.from.is_whole(axis) || !exchange.to.is_whole(axis)) continue;
+        longest = axis;
+        most = rows;
+    }
+    return longest;
+}
 
 }  // namespace
 
@@ -148,20 +143,24 @@ double pipelined_seconds(double compute_seconds, double exchange_seconds, int ch
     return sum - share * (sum - best);
 }
 
-bool can_pipeline(const TransformSpec& transform, const ExchangeSpec& exchange, const ExchangeStrategy& strategy,
-                  Slot exchange_target) {
-    if (transform.axes.empty() || !strategy.rows || transform.source == exchange_target) return false;
-    if (!exchange.from.has_grid() || !exchange.to.has_grid()) return false;
-    const int axis = chunk_axis(exchange.from, exchange.to);
-    if (std::find(transform.axes.begin(), transform.axes.end(), axis) != transform.axes.end()) return false;
-    return strategy.chunks(exchange, 0) > 1;  // nobody has more rows than rank 0
+std::optional<ExchangeSpec> pipelined(const RowWork& work, const ExchangeSpec& exchange,
+                                      const ExchangeStrategy& strategy, Slot exchange_target) {
+    if (!strategy.rows || work.source() == exchange_target) return std::nullopt;
+    if (!exchange.from.has_grid() || !exchange.to.has_grid()) return std::nullopt;
+    ExchangeSpec cut = exchange;
+    // Nobody has more rows than rank 0.
+    const Extents rows = patch_shape(exchange.from.patch(0));
+    const int axis = chunk_axis(exchange);
+    if (rows[static_cast<size_t>(axis)] <= 1) cut.rows_axis = longest_whole_axis(work, exchange, axis);
+    if (!work.cuts(chunk_axis(cut)) || strategy.chunks(cut, 0) <= 1) return std::nullopt;
+    return cut;
 }
 
-std::unique_ptr<Step> make_pipelined_step(TransformSpec transform, std::unique_ptr<Step> transform_step,
+std::unique_ptr<Step> make_pipelined_step(std::unique_ptr<RowWork> work, std::unique_ptr<Step> work_step,
                                           ExchangeSpec exchange, std::unique_ptr<Step> exchange_step,
                                           const ExchangeStrategy& strategy, Slot exchange_target,
                                           const Machine& machine) {
-    return std::make_unique<PipelinedStep>(std::move(transform), std::move(transform_step), std::move(exchange),
+    return std::make_unique<PipelinedStep>(std::move(work), std::move(work_step), std::move(exchange),
                                            std::move(exchange_step), strategy, exchange_target, machine);
 }
 

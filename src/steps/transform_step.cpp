@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 namespace spanfft {
 
@@ -416,6 +417,51 @@ Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Mach
         seconds += static_cast<double>(spec.to.local_bytes(0)) / machine.memory_bytes_per_second;
     }
     return std::unique_ptr<Step>(new TransformStep(std::move(spec), engine, form, seconds));
+}
+
+namespace {
+
+class BoundRowsTransforms final : public BoundRowWork {
+  public:
+    Status add(const TransformSpec& spec, int axis, index_t count, Binding& binding) {
+        if (transforms_.count(count)) return {};
+        SPANFFT_ASSIGN(auto made, RowsTransform::make(spec, binding.comm.rank(), {axis, count}));
+        if (!made.engine().empty()) binding.engine_ran(made.engine());
+        transforms_.emplace(count, std::move(made));
+        return {};
+    }
+    Counts run(const void* in, void* out, const AxisRange& rows, Trace* trace) const override {
+        return transforms_.at(rows.count).run(in, out, rows.start, trace);
+    }
+
+  private:
+    std::map<index_t, RowsTransform> transforms_;  // by number of rows
+};
+
+class TransformRowWork final : public RowWork {
+  public:
+    explicit TransformRowWork(TransformSpec spec) : spec_(std::move(spec)) { spec_.in_chunks = true; }
+    Slot source() const override { return spec_.source; }
+    Slot target() const override { return spec_.target; }
+    bool cuts(int axis) const override { return !spec_.axes.empty() && !transforms(spec_, axis); }
+    Result<std::unique_ptr<Step>> step(const Machine& machine, std::vector<std::string>& notes) const override {
+        return make_transform_step(spec_, machine, notes);
+    }
+    Result<std::unique_ptr<BoundRowWork>> bind(Binding& binding, int axis,
+                                               const std::vector<index_t>& counts) const override {
+        auto bound = std::make_unique<BoundRowsTransforms>();
+        for (const index_t count : counts) SPANFFT_TRY(bound->add(spec_, axis, count, binding));
+        return std::unique_ptr<BoundRowWork>(std::move(bound));
+    }
+
+  private:
+    TransformSpec spec_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowWork> transform_in_rows(TransformSpec spec) {
+    return std::make_unique<TransformRowWork>(std::move(spec));
 }
 
 }  // namespace spanfft

@@ -11,6 +11,7 @@
 #include "plan/machine.hpp"
 #include "plan/problem.hpp"
 #include "plan/step.hpp"
+#include "steps/row_work.hpp"
 
 namespace spanfft {
 
@@ -33,6 +34,9 @@ struct TransformSpec {
 
 Result<std::unique_ptr<Step>> make_transform_step(TransformSpec spec, const Machine& machine,
                                                   std::vector<std::string>& notes);
+
+// The same for some rows a call.
+std::unique_ptr<RowWork> transform_in_rows(TransformSpec spec);
 
 // The engine's view of the local part of `rank`.
 LocalSpec local_spec(const TransformSpec& spec, int rank);

@@ -86,3 +86,24 @@ def test_a_small_case_runs_on_the_cluster(tmp_path: Path) -> None:
     # 16^3 complex numbers, of which each of 2 ranks sends half of its half, there and back.
     assert made["alltoallv"]["sent_bytes"] == 2 * 16 * 16**3 // 2
     assert not [name for name, row in made.items() if (row["absent"] or "").startswith("wrong result")]
+
+
+def test_a_line_has_candidates_of_both_orders_each_compared_with_its_own_best() -> None:
+    case = strategies.all_cases()["c2c-1d-24-4x1-1gbit"]
+    assert case.problem == "c2c 16777216 forward double ranks=4"
+    wire_bytes = 3 * 2 * 50_331_648  # of a rank: of its 64 MiB three quarters, three times, both ways
+    times = {"planner natural": 2.6, "planner exchanged": 1.9, "natural alltoallv": 2.5, "exchanged alltoallv": 1.7}
+    written = found(times)
+    for name, one in written["candidates"].items():
+        one["most_sent_bytes"] = wire_bytes * 2 // 3 if "exchanged" in name else wire_bytes
+    written["absent"] = {one.name: "not known" for one in case.candidates() if one.name not in times}
+    made = strategies.make_rows(case, written, COMMON)
+    by_name = {row["candidate"]: row for row in made}
+    assert by_name["planner natural"]["best"] == "natural alltoallv"
+    assert by_name["planner exchanged"]["best"] == "exchanged alltoallv"
+    assert by_name["planner natural"]["wire_seconds"] == pytest.approx(8 * wire_bytes / 1e9)
+    text = strategies.summary(made)
+    assert "| 2^24 points | 4 hosts of 1 ranks, links of 1gbit |" in text
+    over = by_name["planner natural"]["median"] / by_name["planner natural"]["wire_seconds"]
+    assert f"| {over:.3f} | 1.000 | 1.15: MISSED |" in text
+    assert f"| {1.9 / 2.6:.3f} | 0.667: MISSED |" in text

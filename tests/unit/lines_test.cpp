@@ -7,6 +7,7 @@
 
 #include "exchange/exchange.hpp"
 #include "exec/explain.hpp"
+#include "plan/machine_file.hpp"
 #include "plan/planner.hpp"
 #include "support/oracle.hpp"
 
@@ -150,6 +151,89 @@ TEST(LinesPlan, BackwardUndoesEachExchangeByItsOwnStrategy) {
     EXPECT_EQ(first.rfind("alltoallw", 0), 0U) << first;
 }
 
+// Columns are transformed, twiddled and sent chunk by chunk, and so is what is transformed before the last exchange,
+// both ways; the first exchange has nothing before it that it could wait for. Of 101 x 103 some rank has more columns
+// than its block of the result, so there is no third array for columns that are sent chunk by chunk.
+TEST(LinesPlan, ExchangesGoChunkByChunkWithWhatIsComputedBeforeThem) {
+    for (const std::string exchange : {"overlap:2", "oneplane:3", "standard", "replace", "blockvector:3"}) {
+        for (const index_t n : {144 * 9, 101 * 103}) {
+            for (const std::string more : {"", " in_place", " own_output", " batch=2", " output=exchanged", " float"}) {
+                const std::string text = cat("c2c ", n, " ranks=3 exchange=", exchange, more);
+                check(text);
+                const bool cyclic = more == " output=exchanged" && n % 3 == 0;
+                for (const std::string direction : {" forward", " backward"}) {
+                    const auto made = plan(text + direction).value();
+                    const bool once = (cyclic && direction == " forward") || n == 101 * 103;
+                    const int expected = once ? 1 : 2;
+                    EXPECT_EQ(steps_of(*made, "TransformExchange"), expected) << explain(*made, 0, {});
+                    EXPECT_EQ(steps_of(*made, "Twiddle"), 0);
+                }
+            }
+        }
+    }
+}
+
+TEST(LinesPlan, ChunksTakeAThirdArrayAndWholeExchangesDoNot) {
+    const auto slots = [](const std::string& exchange) {
+        return plan("c2c 65536 ranks=4 exchange=" + exchange).value()->slot_bytes[0];
+    };
+    const index_t bytes = 16 * 65536 / 4;
+    for (const std::string exchange : {"alltoallv", "alltoallw", "phased"})
+        EXPECT_EQ(slots(exchange)[static_cast<size_t>(Slot::work1)], 0) << exchange;
+    EXPECT_EQ(slots("overlap:16")[static_cast<size_t>(Slot::work1)], bytes);
+}
+
+// --- machines that are not there -------------------------------------------------------------------------------------
+
+std::string exchange_on(const std::string& machine_text, const std::string& problem) {
+    const auto machine = parse_machine("spanfft-machine 1\n" + machine_text, Machine());
+    EXPECT_TRUE(machine.ok()) << machine.status().message();
+    return Planner(machine.value()).plan(Problem::parse(problem).value()).value()->problem.exchange;
+}
+
+// A torus as P2 found it: one collective has 63 % of what the links carry, phases 85 %, but they wait at barriers.
+TEST(LinesPlan, OnATorusLongMessagesGoInPhasesAndShortOnesDoNot) {
+    const std::string torus =
+        "ranks_per_node 1\ntorus 4x4x4\n"
+        "exchange alltoallv far latency_seconds 5e-6\nexchange alltoallv far seconds_per_byte 7.6e-9\n"
+        "exchange alltoallw far latency_seconds 5e-6\nexchange alltoallw far seconds_per_byte 7.6e-9\n"
+        "exchange persistent far seconds_per_byte 7.6e-9\n"
+        "exchange phased far latency_seconds 2e-5\nexchange phased far seconds_per_byte 5.6e-9\n";
+    EXPECT_EQ(exchange_on(torus, "c2c 67108864 ranks=64 method=lines"), "phased:4x4x4");
+    EXPECT_EQ(exchange_on(torus, "c2c 65536 ranks=64 method=lines").find("phased"), std::string::npos);
+    // Half of the torus' ranks fill none of it.
+    EXPECT_EQ(exchange_on(torus, "c2c 67108864 ranks=32 method=lines"), "phased");
+}
+
+TEST(LinesPlan, ManyRanksANodeSendShortMessagesThroughOneOfThem) {
+    const std::string nodes = "ranks_per_node 16\ncores 16\n";
+    EXPECT_EQ(exchange_on(nodes, "c2c 1048576 ranks=128 method=lines"), "hierarchical");  // of 1 KiB
+    EXPECT_EQ(exchange_on(nodes, "c2c 4294967296 ranks=128 method=lines").find("hierarchical"), std::string::npos);
+}
+
+// The two strategies that are best for whole plans are not the best for the few points that are moved before and after.
+TEST(LinesPlan, EachExchangeGetsTheStrategyThatIsBestForItAlone) {
+    const std::string figures =
+        "ranks_per_node 1\n"
+        "exchange alltoallv far latency_seconds 1e-4\nexchange alltoallv far seconds_per_byte 1e-9\n"
+        "exchange phased far latency_seconds 1e-4\nexchange phased far seconds_per_byte 1.1e-9\n"
+        "exchange persistent far latency_seconds 1e-4\nexchange persistent far seconds_per_byte 1.1e-9\n"
+        "exchange hierarchical far latency_seconds 1e-4\nexchange hierarchical far seconds_per_byte 1.1e-9\n"
+        "exchange alltoallw far latency_seconds 1e-6\nexchange alltoallw far seconds_per_byte 3e-9\n";
+    EXPECT_EQ(exchange_on(figures, "c2c 1022117 ranks=4 method=lines"),  // 1009 x 1013
+              "alltoallw+alltoallv+alltoallv+alltoallv+alltoallw");
+}
+
+// P2's overlap is found where computing and exchanges go on at once.
+TEST(LinesPlan, OverlapsWhereTheMachineDoes) {
+    const std::string figures =
+        "ranks_per_node 1\n"
+        "exchange alltoallv far seconds_per_byte 1e-9\nexchange blockvector far seconds_per_byte 1e-9\n";
+    const std::string problem = "c2c 67108864 ranks=8 method=lines";
+    EXPECT_EQ(exchange_on(figures, problem).find("blockvector"), std::string::npos);
+    EXPECT_NE(exchange_on(figures + "overlap_share 1\n", problem).find("blockvector:8"), std::string::npos);
+}
+
 // --- what is done ----------------------------------------------------------------------------------------------------
 
 TEST(LinesPlan, ThreeExchangesWhereTheRanksDivideBothFactors) {
@@ -262,6 +346,27 @@ TEST(LinesPlan, TwoSweepsAndNoMessageOnANode) {
             EXPECT_EQ(made->steps.size(), 2U);
             EXPECT_EQ(counts.memory_bytes, 2 * quarters * bytes / 4) << options << " " << direction << "\n"
                                                                      << explain(*made, 1, {});
+        }
+    }
+}
+
+// What a rank moves through memory between nodes: what the first exchange packs, two transforms, and what the last one
+// unpacks; in exchanged order without the last. The second exchange copies only what stays on the rank.
+TEST(LinesPlan, FourSweepsBetweenNodesAndThreeInExchangedOrder) {
+    for (const int ranks : {2, 3, 4, 7}) {
+        const index_t n = ranks * ranks * 64, bytes = 16 * n / ranks;
+        for (const std::string direction : {"forward", "backward"}) {
+            for (const auto& [output, sweeps] : {std::pair{"", 4}, std::pair{" output=exchanged", 3}}) {
+                const auto made =
+                    plan(cat("c2c ", n, " exchange=alltoallv ranks=", ranks, " ", direction, output)).value();
+                for (int rank = 0; rank < ranks; ++rank) {
+                    EXPECT_EQ(made->predict(rank).memory_bytes, 2 * (sweeps * bytes + bytes / ranks))
+                        << explain(*made, rank, {});
+                }
+                EXPECT_EQ(steps_of(*made, "Columns"), 1);
+                EXPECT_EQ(steps_of(*made, "Transform"), 1);
+                EXPECT_EQ(made->steps.size(), static_cast<size_t>(sweeps == 4 ? 5 : 4));
+            }
         }
     }
 }

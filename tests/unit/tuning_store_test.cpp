@@ -203,6 +203,8 @@ TEST(MachineFile, PrintingAndParsingAreInverse) {
     machine.measured = "2026-11-22T00:00:00Z";
     machine.measured_ranks = 4;
     machine.topology.ranks_per_node = 2;
+    machine.torus = {4, 2, 8};
+    machine.overlap_share = 0.5;
     machine.exchanges["overlap"] = {{1e-6, 2e-10, {{1024, 3e-10}, {65536, 2e-10}}}, {2e-5, 1e-9, {}}, true};
     machine.engine_rates = {{"ducc0", Precision::dbl, RateShape::strided, 2, 256, 7.5}};
     const auto again = parse_machine(print_machine(machine), Machine());
@@ -210,6 +212,8 @@ TEST(MachineFile, PrintingAndParsingAreInverse) {
     EXPECT_EQ(print_machine(again.value()), print_machine(machine));
     EXPECT_EQ(again.value().exchanges, machine.exchanges);
     EXPECT_EQ(again.value().topology.nodes(4), 2);
+    EXPECT_EQ(again.value().torus, machine.torus);
+    EXPECT_EQ(again.value().overlap_share, 0.5);
 }
 
 TEST(MachineFile, LeavesOutWhatIsBuiltInAndSkipsWhatIsNew) {
@@ -219,7 +223,9 @@ TEST(MachineFile, LeavesOutWhatIsBuiltInAndSkipsWhatIsNew) {
     EXPECT_EQ(machine.value().disk_queue_depth, Machine().disk_queue_depth);
     for (const char* text :
          {"", "spanfft-tuning 1\n", "spanfft-machine 1\ncores -3\n", "spanfft-machine 1\ncores 4e13\n",
-          "spanfft-machine 1\nexchange alltoallv near point 0 1\n",
+          "spanfft-machine 1\ntorus 4x0\n", "spanfft-machine 1\ntorus -2x-2\n",
+          "spanfft-machine 1\ntorus 4x4000000000x4000000000\n", "spanfft-machine 1\ntorus\n",
+          "spanfft-machine 1\noverlap_share 1.5\n", "spanfft-machine 1\nexchange alltoallv near point 0 1\n",
           "spanfft-machine 1\nexchange alltoallv sideways latency_seconds 1\n"}) {
         const auto wrong = parse_machine(text, Machine());
         EXPECT_FALSE(wrong.ok()) << text;
