@@ -420,9 +420,8 @@ class DemodulateTask final : public Task {
         const long double by = scale * static_cast<long double>(window.under) / static_cast<long double>(window.over);
         for (index_t row = 0; row < columns_.rows(); ++row) {
             const long double factor = by / window.spectrum(static_cast<long double>(row) / rows - 0.5L);
-            with_real(precision_, [&](auto real) {
-                factors_.as<decltype(real)>()[row] = static_cast<decltype(real)>(factor);
-            });
+            with_real(precision_,
+                      [&](auto real) { factors_.as<decltype(real)>()[row] = static_cast<decltype(real)>(factor); });
         }
         return Status();
     }
@@ -432,9 +431,8 @@ class DemodulateTask final : public Task {
         const void* from = context.at(source_);
         void* to = context.at(target_);
         counts_ = Counts();
-        counts_.memory_bytes = with_real(precision_, [&](auto real) {
-            return demodulate(columns_, factors_.as<decltype(real)>(), from, to);
-        });
+        counts_.memory_bytes = with_real(
+            precision_, [&](auto real) { return demodulate(columns_, factors_.as<decltype(real)>(), from, to); });
         counts_.flops = 2.0 * static_cast<double>(columns_.batch * columns_.rows() * columns_.columns);
         return Status();
     }
