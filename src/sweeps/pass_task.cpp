@@ -451,8 +451,7 @@ Result<std::unique_ptr<Task>> PassStep::bind(Binding& binding) const {
     if (!binding.pass_team) {
         SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
     }
-    return with_real(spec_.precision,
-                     [&](auto real) { return make_task<decltype(real)>(spec_, machine_, binding); });
+    return with_real(spec_.precision, [&](auto real) { return make_task<decltype(real)>(spec_, machine_, binding); });
 }
 
 }  // namespace spanfft
