@@ -40,7 +40,7 @@ class Tuner {
     }
 
     Result<Tuning> run() {
-        auto planned = plan_knowing({knowledge_.machine, knowledge_.key, std::nullopt}, open_);
+        auto planned = plan_knowing({knowledge_.machine, knowledge_.key, std::nullopt, ""}, open_);
         SPANFFT_TRY(agree(comm_, planned.status()));
         const std::unique_ptr<Plan> estimated = std::move(planned).value();
         for (const Candidate& candidate : candidates(*estimated)) SPANFFT_TRY(try_one(candidate, 0.75));
