@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <numeric>
 
 namespace spanfft {
@@ -202,20 +203,52 @@ std::vector<Run> runs_of(const Layout& from, const Layout& to, size_t dim, const
     return runs;
 }
 
+// Appends what a piece looks like; false: it is empty.
+bool add_shape(const Patch& mine, const Layout& theirs, int peer, std::vector<index_t>& shape) {
+    const size_t begin = shape.size();
+    for (int axis = 0; axis < theirs.ndim(); ++axis) {
+        const AxisRange common = intersect(mine[static_cast<size_t>(axis)], theirs.range(peer, axis));
+        shape.insert(shape.end(), {common.count, common.step});
+        if (common.count > 0) continue;
+        shape.resize(begin);
+        shape.push_back(0);
+        return false;
+    }
+    return true;
+}
+
+// Peer by peer, by the shapes of both pieces. One that is asked about again costs no memory: of 10,000 most are alike.
+std::vector<PeerKind> kinds_of_boxes(const Layout& from, const Layout& to, int rank, const Patch& sent,
+                                     const Patch& mine, int apart) {
+    std::vector<PeerKind> kinds;
+    std::map<std::vector<index_t>, size_t> seen;
+    std::vector<index_t> shapes;
+    for (int peer = 0; peer < from.nranks(); ++peer) {
+        shapes.assign(1, peer == rank);
+        const bool sends = add_shape(sent, to, peer, shapes), receives = add_shape(mine, from, peer, shapes);
+        if (!sends && !receives) continue;
+        if (receives && apart >= 0) {
+            const AxisRange rows = from.range(peer, apart);
+            shapes.insert(shapes.end(), {rows.start, rows.count, rows.step});
+        }
+        const auto found = seen.find(shapes);
+        if (found != seen.end()) {
+            ++kinds[found->second].times;
+        } else {
+            seen.emplace(shapes, kinds.size());
+            kinds.push_back({peer, 1});
+        }
+    }
+    return kinds;
+}
+
 }  // namespace
 
 std::vector<PeerKind> peer_kinds(const Layout& from, const Layout& to, int rank, const Patch& sent, int apart) {
     const Patch mine = to.patch(rank);
+    if (!same_grid(from, to)) return kinds_of_boxes(from, to, rank, sent, mine, apart);
     const bool sends = patch_elems(sent) > 0, receives = patch_elems(mine) > 0;
     std::vector<PeerKind> kinds;
-    if (!same_grid(from, to)) {
-        for (int peer = 0; peer < from.nranks(); ++peer) {
-            const bool meets =
-                (sends && common_elems(sent, to, peer) > 0) || (receives && common_elems(mine, from, peer) > 0);
-            if (meets) kinds.push_back({peer, 1});
-        }
-        return kinds;
-    }
     // An axis is divided by one grid dimension at most, so what a member has in common with the rank along it depends
     // on one coordinate: kinds are products of runs of coordinates.
     struct Found {

@@ -145,6 +145,12 @@ TEST(Meet, ThousandsOfPeersAreAFewKinds) {
     index_t ranks = 0;
     for (const PeerKind& kind : kinds) ranks += kind.times;
     EXPECT_EQ(ranks, 512);
+    // From rank 0, which has all: itself, 487 that get two planes, and 24 that get one.
+    std::vector<Patch> boxes(512, Patch{{0, 0, 1}, {0, 0, 1}});
+    boxes[0] = {{0, 1000, 1}, {0, 1000, 1}};
+    const Layout on_one = Layout::from_boxes({1000, 1000}, boxes).value();
+    EXPECT_EQ(peer_kinds(on_one, rows, 0).size(), 3u);
+    EXPECT_EQ(peer_kinds(on_one, rows, 7).size(), 1u);
 }
 
 TEST(Meet, OnlyRanksThatDifferInAChangedGridDimensionFormAGroup) {
