@@ -377,9 +377,16 @@ Result<std::unique_ptr<Step>> make_shared_transform_step(SharedTransformSpec spe
         const Tiling tiling = tiling_of(spec, lines);
         SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(tiling.call, spec.engine, spec.rates));
         engine = forecast.engine;
-        // The rates of strided transforms have the gathering in them; those of contiguous ones have not.
-        seconds = forecast.seconds / static_cast<double>(tiling.lines_a_call);
-        if (spec.rows) seconds += line_tile_seconds(tiling.rows, 1, tiling.lanes, spec.memory_bytes_per_second);
+        // The rates of strided transforms have the gathering in them. Lines that become rows are priced as they lie in
+        // the array, like those of Columns, so that the two kinds of two sweeps are compared fairly.
+        LocalSpec priced = tiling.call;
+        if (spec.rows) {
+            const index_t apart = spec.share.shape().back();
+            priced.transform = {{points, apart, apart}};
+            priced.batch = {{tiling.lines_a_call, 1, 1}};
+        }
+        SPANFFT_ASSIGN(const EngineForecast price, forecast_local(priced, spec.engine, spec.rates));
+        seconds = price.seconds / static_cast<double>(tiling.lines_a_call);
         for (const auto& note : forecast.passed_over) {
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
         }

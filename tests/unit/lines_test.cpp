@@ -339,7 +339,7 @@ TEST(LinesPlan, TwoSweepsAndNoMessageOnANode) {
     for (const auto& [options, quarters] :
          {std::pair{"", 14}, std::pair{"in_place", 14}, std::pair{"own_output", 11}}) {
         for (const std::string direction : {"forward", "backward"}) {
-            const auto made = plan(cat("c2c 65536 ranks=4 exchange=shared ", options, " ", direction)).value();
+            const auto made = plan(cat("c2c 65536 ranks=4 method=shared_lines ", options, " ", direction)).value();
             EXPECT_EQ(made->solver, "shared_lines");
             const Counts counts = made->predict(1);
             EXPECT_EQ(counts.messages, 0);
