@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kGridsPlanned = 4;       // of the candidates, those with the best outlines are planned in full
 constexpr size_t kStrategiesWidened = 3;  // of grid and strategy, the best are planned with all their parameters
 constexpr size_t kStrategiesMixed = 2;    // of the best grid, these and the best for a move are tried for each move
+constexpr int kMostRanksByMove = 8192;    // of more, only the former: a trial takes memory for each rank
 
 using Type = RouteOp::Type;
 
@@ -209,6 +210,7 @@ class Search {
     // By the seconds of the move alone: the best strategy, and the best that lets something else go on meanwhile.
     std::vector<std::string> best_for(const RouteOp& move) const {
         const Machine& machine = planner_.machine();
+        if (twin_.ranks > kMostRanksByMove) return {};
         std::string best, best_overlapping;
         double seconds = std::numeric_limits<double>::infinity(), overlapping_seconds = seconds;
         for (const auto& strategy : exchange_table()) {

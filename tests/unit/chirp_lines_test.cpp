@@ -146,7 +146,8 @@ TEST(ChirpLinesPlan, ALongPrimeIsSharedOut) {
         const auto made = plan(cat("c2c 4194301 exchange=alltoallv ranks=", ranks)).value();
         EXPECT_EQ(made->solver, "chirp_lines") << explain(*made, 0, {});
         EXPECT_NE(explain(*made, 0, {}).find("the line is a convolution of"), std::string::npos);
-        EXPECT_EQ(plan(cat("c2c 4194301 exchange=shared ranks=", ranks)).value()->solver, "shared_chirp_lines");
+        const std::string shared = plan(cat("c2c 4194301 exchange=shared ranks=", ranks)).value()->solver;
+        EXPECT_NE(shared.find("chirp_lines"), std::string::npos) << shared;  // by windows or through one: as costs say
     }
 }
 
