@@ -198,6 +198,7 @@ TEST(LinesPlan, OnATorusLongMessagesGoInPhasesAndShortOnesDoNot) {
         "exchange alltoallv far latency_seconds 5e-6\nexchange alltoallv far seconds_per_byte 7.6e-9\n"
         "exchange alltoallw far latency_seconds 5e-6\nexchange alltoallw far seconds_per_byte 7.6e-9\n"
         "exchange persistent far seconds_per_byte 7.6e-9\n"
+        "exchange hierarchical far seconds_per_byte 7.6e-9\n"
         "exchange phased far latency_seconds 2e-5\nexchange phased far seconds_per_byte 5.6e-9\n";
     EXPECT_EQ(exchange_on(torus, "c2c 67108864 ranks=64 method=lines"), "phased:4x4x4");
     EXPECT_EQ(exchange_on(torus, "c2c 65536 ranks=64 method=lines").find("phased"), std::string::npos);
