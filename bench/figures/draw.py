@@ -403,12 +403,12 @@ def draw_flow() -> None:
     axes.add_patch(Rectangle((1, 28), 98, 13, fc="#f4f8fd", ec="#333333", lw=0.9))
     axes.text(2, 30, "Solvers: each declines with a sentence, or answers with a plan", fontsize=9, va="center")
     names = solvers()
-    half = -(-len(names) // 2)
+    columns = -(-len(names) // 3)
     for i, name in enumerate(names):
-        width = 96 / half
-        x, y = 2 + i % half * width, 32 + i // half * 4.3
-        axes.add_patch(Rectangle((x, y), width - 0.8, 3.6, fc=_CALM, ec="#333333", lw=0.6))
-        axes.text(x + width / 2 - 0.4, y + 1.8, name, ha="center", va="center", fontsize=8, family="monospace")
+        width = 96 / columns
+        x, y = 2 + i % columns * width, 31.6 + i // columns * 3
+        axes.add_patch(Rectangle((x, y), width - 0.8, 2.5, fc=_CALM, ec="#333333", lw=0.6))
+        axes.text(x + width / 2 - 0.4, y + 1.3, name, ha="center", va="center", fontsize=8, family="monospace")
     _arrow(axes, (47, 22), (47, 28), "problem")
     _arrow(axes, (60, 28), (60, 22), "plan, or why not")
     what = "steps, the same value on all ranks;\neach predicts, describes itself, can be bound"

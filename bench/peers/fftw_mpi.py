@@ -79,6 +79,20 @@ def describe() -> dict[str, str]:
     return {"fftw": version(load_fftw()), "mpi": mpi_version()}
 
 
+def _facts(case: Case, effort: int, took: list[float], exchanged: bool) -> dict[str, Any]:
+    """What a row says of a run, of lines and of arrays of more axes alike."""
+    return {
+        "engine": "fftw",
+        "effort": "FFTW_MEASURE" if effort == MEASURE else "FFTW_PATIENT, input destroyed",
+        "layout": "exchanged" if exchanged else "natural",
+        "planning_seconds": sum(took),
+        "plan_limit_seconds": case.plan_limit_seconds,
+        "starved": max(took) >= case.plan_limit_seconds,
+        "notes": ["not normalised", "compiled from Debian's source package for this MPI"],
+        "versions": describe(),
+    }
+
+
 def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
     if world.comm is None:
         raise Absent("FFTW-MPI runs under mpiexec only")
@@ -146,14 +160,7 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
         spectrum_start=start,
         result=lambda: a,
         pair_scale=float(math.prod(case.shape)),
-        engine="fftw",
-        effort="FFTW_MEASURE" if effort == MEASURE else "FFTW_PATIENT, input destroyed",
-        layout="exchanged" if transposed else "natural",
-        planning_seconds=sum(took),
-        plan_limit_seconds=case.plan_limit_seconds,
-        starved=max(took) >= case.plan_limit_seconds,
-        notes=["not normalised", "compiled from Debian's source package for this MPI"],
-        versions=describe(),
+        **_facts(case, effort, took, exchanged=transposed),
         close=close,
     )
 
@@ -213,14 +220,7 @@ def _prepare_line(case: Case, world: World, effort: int, in_place: bool, scrambl
         spectrum_start=(spectrum_first,),
         result=lambda: a[:count],
         pair_scale=float(points),
-        engine="fftw",
-        effort="FFTW_MEASURE" if effort == MEASURE else "FFTW_PATIENT, input destroyed",
-        layout="exchanged" if scrambled else "natural",
-        planning_seconds=sum(took),
-        plan_limit_seconds=case.plan_limit_seconds,
-        starved=max(took) >= case.plan_limit_seconds,
-        notes=["not normalised", "compiled from Debian's source package for this MPI"],
-        versions=describe(),
+        **_facts(case, effort, took, exchanged=scrambled),
         close=close,
     )
 

@@ -360,6 +360,17 @@ class Lowering {
         return {};
     }
 
+    // What a step's engine is chosen by, and with what means it runs.
+    template <class Spec>
+    void choose_by(Spec& spec, double memory_bytes_per_second) const {
+        spec.engine = problem().engine;
+        spec.rates = machine_.engine_rates;
+        spec.caches = machine_.caches_of(problem().ranks);
+        spec.memory_bytes_per_second = memory_bytes_per_second;
+        spec.threads = problem().threads;
+        spec.measure = problem().effort == Effort::measure;
+    }
+
     Status add_local(const RouteOp& op, const OpSlots& slots, long double scale) {
         TransformSpec spec;
         spec.from = op.from;
@@ -370,12 +381,7 @@ class Lowering {
         spec.scale = scale;
         spec.source = slots.source;
         spec.target = slots.target;
-        spec.engine = problem().engine;
-        spec.rates = machine_.engine_rates;
-        spec.caches = machine_.caches_of(problem().ranks);
-        spec.memory_bytes_per_second = machine_.memory_bytes_per_second;
-        spec.threads = problem().threads;
-        spec.measure = problem().effort == Effort::measure;
+        choose_by(spec, machine_.memory_bytes_per_second);
         SPANFFT_ASSIGN(auto step, make_transform_step(spec, machine_, plan_->notes));
         add_step(std::move(step));
         before_ = transform_in_rows(std::move(spec));
@@ -392,12 +398,7 @@ class Lowering {
         spec.scale = scale;
         spec.source = slots.source;
         spec.target = slots.target;
-        spec.engine = problem().engine;
-        spec.rates = machine_.engine_rates;
-        spec.caches = machine_.caches_of(problem().ranks);
-        spec.memory_bytes_per_second = machine_.memory_bytes_per_second;
-        spec.threads = problem().threads;
-        spec.measure = problem().effort == Effort::measure;
+        choose_by(spec, machine_.memory_bytes_per_second);
         SPANFFT_ASSIGN(auto step, make_columns_step(spec, plan_->notes));
         add_step(std::move(step));
         before_ = columns_in_rows(std::move(spec));
@@ -416,12 +417,7 @@ class Lowering {
         spec.rows = op.rows;
         spec.twiddled = op.twiddled;
         spec.scale = scale;
-        spec.engine = problem().engine;
-        spec.rates = machine_.engine_rates;
-        spec.caches = machine_.caches_of(problem().ranks);
-        spec.memory_bytes_per_second = machine_.copy_bytes_per_second(problem().ranks);
-        spec.threads = problem().threads;
-        spec.measure = problem().effort == Effort::measure;
+        choose_by(spec, machine_.copy_bytes_per_second(problem().ranks));
         SPANFFT_ASSIGN(auto step, make_shared_transform_step(std::move(spec), plan_->notes));
         add_step(std::move(step));
         plan_->problem.exchange = "shared";

@@ -10,18 +10,14 @@
 #include "core/buffer.hpp"
 #include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
-#include "engine/tile.hpp"
-#include "engine/turn.hpp"
-#include "steps/pass_kernels.hpp"
+#include "engine/line_tile.hpp"
 #include "steps/transform_step.hpp"
 
 namespace spanfft {
 
 namespace {
 
-constexpr index_t kAhead = 6;             // rows that are fetched ahead while columns become rows
-constexpr index_t kTeamBytes = 1 << 20;   // waking threads costs what a sweep over some 100 KiB does
-constexpr index_t kTurnedElemBytes = 16;  // the largest that turn.hpp knows
+constexpr index_t kTeamBytes = 1 << 20;  // waking threads costs what a sweep over some 100 KiB does
 
 // A rank's columns, and the tile for some of them.
 struct Form {
@@ -29,7 +25,7 @@ struct Form {
     index_t n = 1;      // points of a whole line, in all columns of all ranks
     index_t parts = 0;  // of a column in pieces; 0: whole
     index_t elem_bytes = 16;
-    index_t lanes = 1, pitch_bytes = 0;  // of the tile
+    LineTileForm tile;
 
     Form(const ColumnsSpec& spec, int rank) {
         const Layout& matrix = (forward(spec) ? spec.from : spec.to).layout;
@@ -43,15 +39,12 @@ struct Form {
         n = matrix.shape()[axis] * matrix.shape()[axis + 1];
         if (other.ndim() > matrix.ndim()) parts = other.shape()[axis];
         elem_bytes = static_cast<index_t>(spec.from.elem.bytes());
-        if (columns > 0) lanes = tile_lanes(spec.caches, points, elem_bytes, columns);
-        pitch_bytes = row_pitch_bytes(points * elem_bytes);
+        if (elems() > 0) tile = line_tile_form(spec.caches, points, elem_bytes, columns);
     }
     static bool forward(const ColumnsSpec& spec) { return spec.kernel == Kernel::c2c_forward; }
 
     index_t elems() const { return batch * points * columns; }
     index_t bytes() const { return elems() * elem_bytes; }
-    index_t tile_bytes() const { return lanes * pitch_bytes; }
-    index_t factor_bytes() const { return twiddle_elems(points) * elem_bytes; }
     index_t piece_points() const { return points / parts; }
     // Of the matrix, and of piece `part` of a column.
     index_t column_offset_bytes(index_t array, index_t column) const {
@@ -64,14 +57,9 @@ struct Form {
 
 // `lines` rows of the tile.
 LocalSpec lines_of(const ColumnsSpec& spec, const Form& form, index_t lines) {
-    const index_t pitch = form.pitch_bytes / form.elem_bytes;
-    LocalSpec local;
-    local.kernel = spec.kernel;
-    local.precision = spec.from.elem.precision;
-    local.transform = {{form.points, 1, 1}};
+    const index_t pitch = form.tile.pitch_bytes / form.elem_bytes;
+    LocalSpec local = line_tile_call(form.tile, spec.kernel, spec.from.elem.precision, spec.measure);
     local.batch = {{lines, pitch, pitch}};
-    local.in_place = true;
-    local.measure = spec.measure;
     local.caches = spec.caches;
     local.memory_bytes_per_second = spec.memory_bytes_per_second;
     return local;
@@ -84,18 +72,6 @@ LocalSpec strided(const ColumnsSpec& spec, const Form& form) {
     local.batch = {{form.batch, form.points * form.columns, form.points * form.columns}, {form.columns, 1, 1}};
     local.threads = spec.threads;
     return local;
-}
-
-// Everything is compiled into each of these, for each instruction set.
-#define SPANFFT_TWIDDLE_LINE(T)                                                                                     \
-    SPANFFT_CLONES __attribute__((flatten)) void twiddle_line(const Pair<T>* factors, index_t points, void* line) { \
-        twiddle_rows_in_place(factors, 0, points, static_cast<Pair<T>*>(line));                                     \
-    }
-SPANFFT_TWIDDLE_LINE(float)
-SPANFFT_TWIDDLE_LINE(double)
-#undef SPANFFT_TWIDDLE_LINE
-void twiddle_line(const Pair<long double>* factors, index_t points, void* line) {
-    twiddle_rows_in_place(factors, 0, points, static_cast<Pair<long double>*>(line));
 }
 
 template <index_t kBytes>
@@ -118,7 +94,9 @@ void copy_dealt(index_t elem_bytes, index_t count, const char* from, index_t fro
 
 // A tile's memory and plans; one for each thread.
 struct alignas(64) Member {
-    Buffer tile, factors;
+    Buffer memory;
+    LineTile tile;
+    Twiddles::Row factors;
     std::map<index_t, std::unique_ptr<CountedFft>> plans;  // by number of lines
     mutable index_t moved_bytes = 0, twiddled = 0;
 
@@ -136,15 +114,17 @@ class BoundColumns final : public BoundRowWork {
     // For calls of these numbers of columns.
     Status prepare(Binding& binding, const std::vector<index_t>& counts) {
         if (form_.elems() == 0) return {};
-        SPANFFT_ASSIGN(roots_, RootTable::make(form_.n));
+        const Precision precision = spec_.from.elem.precision;
+        SPANFFT_ASSIGN(twiddles_, Twiddles::make(form_.n, precision, !forward()));
         if (form_.bytes() >= kTeamBytes) team_ = SharedTeam::of(spec_.threads);
         members_.resize(static_cast<size_t>(team_ ? team_->size() : 1));
         for (Member& member : members_) {
-            SPANFFT_ASSIGN(member.tile, Buffer::allocate(static_cast<size_t>(form_.tile_bytes())));
-            SPANFFT_ASSIGN(member.factors, Buffer::allocate(static_cast<size_t>(form_.factor_bytes())));
+            SPANFFT_ASSIGN(member.memory, Buffer::allocate(static_cast<size_t>(form_.tile.bytes())));
+            member.tile = LineTile(member.memory, form_.tile);
+            SPANFFT_ASSIGN(member.factors, Twiddles::Row::make(form_.points, precision));
             for (const index_t count : counts) {
-                if (count >= form_.lanes) SPANFFT_TRY(plan(binding, member, form_.lanes));
-                if (count % form_.lanes > 0) SPANFFT_TRY(plan(binding, member, count % form_.lanes));
+                if (count >= form_.tile.lines) SPANFFT_TRY(plan(binding, member, form_.tile.lines));
+                if (count % form_.tile.lines > 0) SPANFFT_TRY(plan(binding, member, count % form_.tile.lines));
             }
         }
         return {};
@@ -157,10 +137,10 @@ class BoundColumns final : public BoundRowWork {
         const Counts before = done();
         const index_t call_bytes = form_.batch * columns.count * form_.points * form_.elem_bytes;
         const bool stream = call_bytes >= spec_.caches.stream_worth_bytes();
-        const index_t groups = ceil_div(columns.count, form_.lanes), tiles = form_.batch * groups;
+        const index_t groups = ceil_div(columns.count, form_.tile.lines), tiles = form_.batch * groups;
         const auto one = [&](index_t i, const Member& member) {
-            const index_t first = i % groups * form_.lanes;
-            const index_t count = std::min(form_.lanes, columns.count - first);
+            const index_t first = i % groups * form_.tile.lines;
+            const index_t count = std::min(form_.tile.lines, columns.count - first);
             run_tile({i / groups, columns.start + first, count, stream}, static_cast<const char*>(in),
                      static_cast<char*>(out), member);
         };
@@ -207,51 +187,33 @@ class BoundColumns final : public BoundRowWork {
     }
 
     bool forward() const { return Form::forward(spec_); }
-    char* line(const Member& member, index_t i) const { return member.tile.as<char>() + i * form_.pitch_bytes; }
-
     void run_tile(const Lines& lines, const char* in, char* out, const Member& member) const {
         const bool pieces_in = form_.parts > 0 && !forward(), pieces_out = form_.parts > 0 && forward();
         pieces_in ? load_pieces(lines, in, member) : load_columns(lines, in, member);
         if (!forward()) twiddle(lines, member);
-        member.plans.at(lines.count)->execute(member.tile.data(), member.tile.data());
+        member.plans.at(lines.count)->execute(member.memory.data(), member.memory.data());
         if (forward()) twiddle(lines, member);
         pieces_out ? store_pieces(lines, out, member) : store_columns(lines, out, member);
         member.moved_bytes += 2 * lines.count * form_.points * form_.elem_bytes;
     }
 
     void twiddle(const Lines& lines, const Member& member) const {
-        with_real(spec_.from.elem.precision, [&](auto real) { twiddle_of<decltype(real)>(lines, member); });
-    }
-    template <class T>
-    void twiddle_of(const Lines& lines, const Member& member) const {
-        auto* factors = member.factors.as<Pair<T>>();
         for (index_t i = 0; i < lines.count; ++i) {
-            make_twiddles(roots_, form_.first_column + lines.first + i, form_.points, !forward(), spec_.scale, factors);
-            twiddle_line(factors, form_.points, line(member, i));
+            char* const line = member.tile.line(i);
+            twiddles_.multiply_row(member.factors, form_.first_column + lines.first + i, form_.points, spec_.scale,
+                                   line, line, false);
         }
         member.twiddled += lines.count * form_.points;
     }
 
     void load_columns(const Lines& lines, const char* in, const Member& member) const {
-        const char* from = in + form_.column_offset_bytes(lines.array, lines.first);
-        const index_t row_bytes = form_.columns * form_.elem_bytes;
-        if (form_.elem_bytes <= kTurnedElemBytes)
-            return turn_in(
-                {from, row_bytes, member.tile.data(), form_.pitch_bytes, form_.points, lines.count, form_.elem_bytes},
-                kAhead);
-        for (index_t i = 0; i < lines.count; ++i)
-            copy_dealt(form_.elem_bytes, form_.points, from + i * form_.elem_bytes, form_.columns, line(member, i), 1);
+        member.tile.fetch(member.tile.all(lines.count), in + form_.column_offset_bytes(lines.array, lines.first),
+                          form_.columns * form_.elem_bytes);
     }
 
     void store_columns(const Lines& lines, char* out, const Member& member) const {
-        char* to = out + form_.column_offset_bytes(lines.array, lines.first);
-        const index_t row_bytes = form_.columns * form_.elem_bytes;
-        if (form_.elem_bytes <= kTurnedElemBytes)
-            return turn_out(
-                {member.tile.data(), form_.pitch_bytes, to, row_bytes, lines.count, form_.points, form_.elem_bytes},
-                lines.stream);
-        for (index_t i = 0; i < lines.count; ++i)
-            copy_dealt(form_.elem_bytes, form_.points, line(member, i), 1, to + i * form_.elem_bytes, form_.columns);
+        member.tile.put(member.tile.all(lines.count), out + form_.column_offset_bytes(lines.array, lines.first),
+                        form_.columns * form_.elem_bytes, lines.stream);
     }
 
     // piece(bytes of it, its first point in the line, the line's points between two of its, where it lies)
@@ -268,7 +230,7 @@ class BoundColumns final : public BoundRowWork {
     void load_pieces(const Lines& lines, const char* in, const Member& member) const {
         for (index_t i = 0; i < lines.count; ++i) {
             each_piece(lines, i, [&](index_t points, index_t first_byte, index_t step, index_t offset) {
-                char* to = line(member, i) + first_byte;
+                char* to = member.tile.line(i) + first_byte;
                 if (step == 1)
                     std::memcpy(to, in + offset, static_cast<size_t>(points * form_.elem_bytes));
                 else
@@ -280,7 +242,7 @@ class BoundColumns final : public BoundRowWork {
     void store_pieces(const Lines& lines, char* out, const Member& member) const {
         for (index_t i = 0; i < lines.count; ++i) {
             each_piece(lines, i, [&](index_t points, index_t first_byte, index_t step, index_t offset) {
-                const char* from = line(member, i) + first_byte;
+                const char* from = member.tile.line(i) + first_byte;
                 const auto bytes = static_cast<size_t>(points * form_.elem_bytes);
                 if (step != 1)
                     copy_dealt(form_.elem_bytes, points, from, step, out + offset, 1);
@@ -294,7 +256,7 @@ class BoundColumns final : public BoundRowWork {
 
     const ColumnsSpec spec_;
     const Form form_;
-    RootTable roots_;
+    Twiddles twiddles_;
     std::vector<Member> members_;       // none where there are no columns
     std::unique_ptr<SharedTeam> team_;  // nullptr: this thread alone
 };
@@ -354,7 +316,9 @@ class ColumnsStep final : public Step {
     index_t own_memory_bytes(int rank) const override {
         const Form form(spec_, rank);
         if (form.elems() == 0) return 0;
-        return spec_.threads * (form.tile_bytes() + form.factor_bytes()) + RootTable::bytes(form.n);
+        const Precision precision = spec_.from.elem.precision;
+        return spec_.threads * (form.tile.bytes() + Twiddles::Row::bytes(form.points, precision)) +
+               Twiddles::bytes(form.n, precision);
     }
 
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
@@ -396,7 +360,7 @@ Result<std::unique_ptr<Step>> make_columns_step(ColumnsSpec spec, std::vector<st
     double seconds = 0;
     if (form.elems() > 0) {
         SPANFFT_ASSIGN(const EngineForecast tile,
-                       forecast_local(lines_of(spec, form, form.lanes), spec.engine, spec.rates));
+                       forecast_local(lines_of(spec, form, form.tile.lines), spec.engine, spec.rates));
         SPANFFT_ASSIGN(const EngineForecast whole, forecast_local(strided(spec, form), spec.engine, spec.rates));
         engine = tile.engine;
         seconds = whole.seconds;

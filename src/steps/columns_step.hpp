@@ -2,13 +2,13 @@
 // transformed, multiplied by w_n^(k1 j2), and left where the exchange after it needs no packing. Backward is the same
 // undone.
 //
-// Method: some neighbouring columns at a time become rows of a tile in cache (engine/turn.hpp), the engine transforms
-// these, each is multiplied by its factors and by the normalisation, and leaves the tile. It leaves either to the
-// column where it came from, or, turned, as a row cut in `parts` pieces: the array is then parts x n2 x (n1/parts), and
-// all that a part has of this rank's columns is contiguous. Piece q has rows k1 of q's block, or every parts-th from q
-// on (`dealt`). So an exchange that gives rank q part q sends pieces as they lie and receives them as they are to lie.
-// A factor is the product of two numbers that were each rounded once from long double (pass_kernels.hpp).
-// Source: P2, section 2.1; the tile is long_line's.
+// Method: some neighbouring columns at a time become rows of a tile in cache (engine/line_tile.hpp), the engine
+// transforms these, each is multiplied by its factors and by the normalisation, and leaves the tile. It leaves either
+// to the column where it came from, or, turned, as a row cut in `parts` pieces: the array is then parts x n2 x
+// (n1/parts), and all that a part has of this rank's columns is contiguous. Piece q has rows k1 of q's block, or every
+// parts-th from q on (`dealt`). So an exchange that gives rank q part q sends pieces as they lie and receives them as
+// they are to lie.
+// Source: P2, section 2.1; the tile and the factors are those of a long line in one process.
 // Worked numbers: 4 x 3 on 2 ranks, 2 parts: rank 0 has columns 0 1, which leave as {k1 = 0 1 of column 0, of column
 // 1}, for rank 0, and {k1 = 2 3 of column 0, of column 1}, for rank 1; dealt, as {0 2} and {1 3}.
 #pragma once

@@ -7,17 +7,11 @@
 
 #include "exec/explain.hpp"
 #include "lower/route.hpp"
-#include "plan/planner.hpp"
 #include "support/oracle.hpp"
+#include "support/plans.hpp"
 
 namespace spanfft::test {
 namespace {
-
-Result<std::unique_ptr<Plan>> plan(const std::string& text) {
-    const auto problem = Problem::parse(text);
-    if (!problem.ok()) return problem.status();
-    return Planner(this_machine()).plan(problem.value());
-}
 
 // Both directions, by messages and in memory that all ranks see.
 void check(const std::string& text) {
@@ -70,11 +64,6 @@ TEST(ChirpLinesPlan, InPlaceInAnArrayOfItsOwnInBatchesAndInBoxesOfTheCallers) {
     }
     check("c2c 101 ranks=2 real_boxes=0:10;10:101");
     check("r2c 101 ranks=2 spectrum_boxes=0:50;50:51");
-}
-
-int steps_of(const Plan& plan, const std::string& type) {
-    return static_cast<int>(
-        std::count_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) { return step->type() == type; }));
 }
 
 // Of n points twice and of m points twice; the others move what blocks and rows differ by, at most two rows a rank.

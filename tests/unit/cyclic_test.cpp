@@ -8,20 +8,14 @@
 
 #include "exchange/exchange.hpp"
 #include "exec/executor.hpp"
-#include "plan/planner.hpp"
 #include "steps/butterfly_step.hpp"
 #include "support/oracle.hpp"
+#include "support/plans.hpp"
 #include "support/random.hpp"
 #include "support/thread_comm.hpp"
 
 namespace spanfft::test {
 namespace {
-
-Result<std::unique_ptr<Plan>> plan(const std::string& text) {
-    const auto problem = Problem::parse(text);
-    if (!problem.ok()) return problem.status();
-    return Planner(this_machine()).plan(problem.value());
-}
 
 // Both directions, and every exchange that keeps the data as it is.
 void check(const std::string& text) {

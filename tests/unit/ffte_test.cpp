@@ -6,26 +6,15 @@
 
 #include "exchange/exchange.hpp"
 #include "exec/explain.hpp"
-#include "plan/planner.hpp"
 #include "support/oracle.hpp"
+#include "support/plans.hpp"
 
 namespace spanfft::test {
 namespace {
 
-Result<std::unique_ptr<Plan>> plan(const std::string& text) {
-    const auto problem = Problem::parse(text + " method=ffte");
-    if (!problem.ok()) return problem.status();
-    return Planner(this_machine()).plan(problem.value());
-}
-
 void check(const std::string& text) {
     for (const std::string direction : {"forward", "backward"})
         check_plan(cat(text, " ", direction, " threads=1 method=ffte"));
-}
-
-int steps_of(const Plan& plan, const std::string& type) {
-    return static_cast<int>(
-        std::count_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) { return step->type() == type; }));
 }
 
 TEST(Ffte, LengthsThatTheRanksDivideTwiceInBothOrders) {
@@ -62,9 +51,8 @@ TEST(Ffte, SendsWhatLinesSends) {
         for (const std::string output : {"natural", "exchanged"}) {
             const std::string text =
                 cat("c2c ", ranks * ranks * 64, " exchange=alltoallv ranks=", ranks, " output=", output);
-            const Counts own = plan(text).value()->predict(1);
-            const Counts lines =
-                Planner(this_machine()).plan(Problem::parse(text + " method=lines").value()).value()->predict(1);
+            const Counts own = plan(text + " method=ffte").value()->predict(1);
+            const Counts lines = plan(text + " method=lines").value()->predict(1);
             const int exchanges = output == "natural" ? 3 : 2;
             EXPECT_EQ(own.messages, exchanges * (ranks - 1));
             EXPECT_EQ(own.messages, lines.messages);
@@ -76,7 +64,7 @@ TEST(Ffte, SendsWhatLinesSends) {
 
 // Three transforms, of about a third root of the length each, and four local transpositions.
 TEST(Ffte, TakesEachRowThroughTheSixStepsAgain) {
-    const auto made = plan("c2c 4096 exchange=alltoallv ranks=4").value();
+    const auto made = plan("c2c 4096 exchange=alltoallv ranks=4 method=ffte").value();
     EXPECT_EQ(made->solver, "ffte");
     EXPECT_EQ(steps_of(*made, "Exchange"), 3);
     EXPECT_EQ(steps_of(*made, "Columns"), 1);
@@ -88,7 +76,7 @@ TEST(Ffte, TakesEachRowThroughTheSixStepsAgain) {
 }
 
 TEST(Ffte, IsTakenOnlyWhereItIsAskedFor) {
-    const auto chosen = Planner(this_machine()).plan(Problem::parse("c2c 4096 ranks=4").value()).value();
+    const auto chosen = plan("c2c 4096 ranks=4").value();
     for (const Alternative& each : chosen->alternatives) EXPECT_NE(each.solver, "ffte");
 }
 
@@ -103,12 +91,11 @@ TEST(Ffte, DeclinesWithASentence) {
              std::pair{"r2c 4096 ranks=4", "leave method= out for r2c"},
              std::pair{"c2c 64x64 ranks=4", "ffte is for arrays of one axis"},
          }) {
-        const Status status = plan(problem).status();
+        const Status status = plan(cat(problem, " method=ffte")).status();
         EXPECT_EQ(status.code(), Code::unsupported) << problem;
         EXPECT_NE(status.message().find(why), std::string::npos) << status.message();
     }
-    const Status options =
-        Planner(this_machine()).plan(Problem::parse("c2c 4096 ranks=4 method=ffte:3").value()).status();
+    const Status options = plan("c2c 4096 ranks=4 method=ffte:3").status();
     EXPECT_EQ(options.code(), Code::invalid_argument);
     EXPECT_NE(options.message().find("write method=ffte"), std::string::npos) << options.message();
 }

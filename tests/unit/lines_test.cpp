@@ -8,26 +8,15 @@
 #include "exchange/exchange.hpp"
 #include "exec/explain.hpp"
 #include "plan/machine_file.hpp"
-#include "plan/planner.hpp"
 #include "support/oracle.hpp"
+#include "support/plans.hpp"
 
 namespace spanfft::test {
 namespace {
 
-Result<std::unique_ptr<Plan>> plan(const std::string& text) {
-    const auto problem = Problem::parse(text);
-    if (!problem.ok()) return problem.status();
-    return Planner(this_machine()).plan(problem.value());
-}
-
 // Both directions.
 void check(const std::string& text) {
     for (const std::string direction : {"forward", "backward"}) check_plan(cat(text, " ", direction, " threads=1"));
-}
-
-int steps_of(const Plan& plan, const std::string& type) {
-    return static_cast<int>(
-        std::count_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) { return step->type() == type; }));
 }
 
 // Few points, primes, products of two primes, powers; divisible by the ranks twice, once or not at all.

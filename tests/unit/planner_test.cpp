@@ -7,16 +7,11 @@
 #include <ctime>
 #include <set>
 
+#include "support/plans.hpp"
 #include "support/random.hpp"
 
 namespace spanfft::test {
 namespace {
-
-Result<std::unique_ptr<Plan>> plan(const std::string& text) {
-    const auto problem = Problem::parse(text);
-    if (!problem.ok()) return problem.status();
-    return Planner(this_machine()).plan(problem.value());
-}
 
 struct Refusal {
     const char* text;

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "exec/explain.hpp"
-#include "plan/planner.hpp"
 #include "support/oracle_on_machine.hpp"
+#include "support/plans.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -14,12 +14,6 @@ Machine machine_with_caches(index_t l2_bytes, index_t l3_bytes) {
     Machine machine = this_machine();
     machine.caches = {1024, l2_bytes, l3_bytes, 1};
     return machine;
-}
-
-Result<std::unique_ptr<Plan>> plan(const std::string& text, const Machine& machine = this_machine()) {
-    const auto problem = Problem::parse(text);
-    if (!problem.ok()) return problem.status();
-    return Planner(machine).plan(problem.value());
 }
 
 // Tiles of a few lines, streamed; of all lines of a rank, kept in the cache.

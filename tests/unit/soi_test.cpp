@@ -5,18 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/planner.hpp"
 #include "steps/segment_window.hpp"
 #include "support/oracle.hpp"
+#include "support/plans.hpp"
 
 namespace spanfft::test {
 namespace {
-
-Result<std::unique_ptr<Plan>> plan(const std::string& text) {
-    const auto problem = Problem::parse(text);
-    if (!problem.ok()) return problem.status();
-    return Planner(this_machine()).plan(problem.value());
-}
 
 // Of a run on simulated ranks, whose counts and guards are checked on the way.
 double error_of(const std::string& text, const Wides* given = nullptr) {
