@@ -88,8 +88,11 @@ TEST_F(JournalledFiles, KilledInEveryPassGoOnToTheSameBits) {
                             return true;
                         }).ok());
         }
+        // The last call is among them however few are sampled: by then sweeps have ended, their lines are on the disk.
+        std::vector<int> points{std::max(1, calls - 1)};
+        for (int n = 1; n < calls - 1; n += kPointStep * std::max(1, calls / 4)) points.push_back(n);
         for (const bool striped : {false, true}) {
-            for (int n = 1; n < calls; n += kPointStep * std::max(1, calls / 4)) {
+            for (const int n : points) {
                 TemporaryFolder folder;
                 make_input(route, folder.path());
                 std::vector<std::string> scratch;
