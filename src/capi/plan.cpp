@@ -197,6 +197,7 @@ Status imagine(const char* text, const char* machine, int ranks_per_node, spanff
     } else {
         knowledge = imagined_knowledge(problem, ranks_per_node);
     }
+    const CheckAllowance checks(0, kImaginedLongest);
     SPANFFT_ASSIGN(auto planned, plan_knowing(knowledge, problem));
     if (problem.ranks > 1) planned->notes.push_back(nodes_note(knowledge.machine.topology, problem.ranks));
     *out = new_handle(std::move(planned), nullptr);

@@ -30,8 +30,15 @@ long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value,
     return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(word), operation, value, timeout, nullptr, 0);
 }
 
-// No such process, or one that only waits for its parent to notice (state Z in /proc/PID/stat, after the name in
-// brackets).
+void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+// The state stands in /proc/PID/stat after the name in brackets; Z: waits for its parent to notice.
 bool is_gone(std::int32_t pid) {
     if (kill(pid, 0) != 0) return errno == ESRCH;
     char path[32], text[512];
@@ -45,14 +52,6 @@ bool is_gone(std::int32_t pid) {
     const char* name_end = std::strrchr(text, ')');
     return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
 }
-
-void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
-}  // namespace
 
 NodeBarrier::NodeBarrier(NodeBarrierState* state, int rank, int size, bool spin, std::function<void()> progress)
     : state_(state), rank_(rank), size_(size), spin_(spin), progress_(std::move(progress)) {

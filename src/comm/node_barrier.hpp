@@ -18,6 +18,9 @@
 
 namespace spanfft {
 
+// No such process, or one that only waits for its parent to notice.
+bool is_gone(std::int32_t pid);
+
 constexpr int kNodeBarrierRanks = 1000;  // of one node, at most
 
 // Lies in shared memory, zeroed before first use, at the same distance from the window's start for everybody.

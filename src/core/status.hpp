@@ -2,7 +2,8 @@
 //
 // Method: an error code for programs and one sentence for people, which names the value that was wrong and
 // what to do about it. Programmer mistakes assert; everything external (arguments, files, MPI, engines)
-// returns a Status. Nothing throws across a module boundary and nothing prints.
+// returns a Status. Nothing throws across a module boundary and nothing prints, but for a rank that waits in MPI for a
+// dead one (comm/mpi/rank_watch.hpp).
 #pragma once
 
 #include <cassert>

@@ -451,13 +451,22 @@ std::string distrust_length(const Engine& engine, Kernel kernel, Precision preci
     return distrust_whole(engine, kernel, precision, n, threads, lines == Lines::strided);
 }
 
-thread_local index_t allowance_bytes = 0;
+thread_local index_t allowance_bytes = 0, allowance_longest = INT64_MAX;
 constexpr index_t kSmallCheckBytes = 1 << 20;  // as much as a thread's stack: no budget counts less
 
 }  // namespace
 
-CheckAllowance::CheckAllowance(index_t bytes) : before_(allowance_bytes) { allowance_bytes = bytes; }
-CheckAllowance::~CheckAllowance() { allowance_bytes = before_; }
+CheckAllowance::CheckAllowance(index_t bytes, index_t longest)
+    : bytes_before_(allowance_bytes), longest_before_(allowance_longest) {
+    allowance_bytes = bytes;
+    allowance_longest = std::min(allowance_longest, longest);
+}
+
+CheckAllowance::~CheckAllowance() {
+    allowance_bytes = bytes_before_;
+    allowance_longest = longest_before_;
+}
+
 index_t CheckAllowance::bytes() { return allowance_bytes; }
 
 index_t convolution_bytes(Kernel kernel, Precision precision, index_t n) {
@@ -559,6 +568,7 @@ std::string distrust(const Engine& engine, const LocalSpec& spec, index_t longes
         std::lock_guard lock(known.mutex);
         auto found = known.sentences.find(key);
         if (found == known.sentences.end()) {
+            if (n > allowance_longest) continue;
             const index_t needed = check_bytes(kernel, spec.precision, n);
             if (allowance_bytes > 0 && needed > std::max(allowance_bytes, kSmallCheckBytes)) {
                 if (engine.name() == "ducc0") continue;

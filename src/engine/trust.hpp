@@ -47,18 +47,23 @@ index_t check_bytes(Kernel kernel, Precision precision, index_t n);
 
 // While one lives, checks on its thread that would take more memory are not made: an engine is passed over there, but
 // for ducc0, the reference of all others. For transforms of files, whose budget is the process's, planning included.
-// A long line is then planned in sweeps only if its arrays and its own memory fit (long_line.hpp).
+// A long line is then planned in sweeps only if its arrays and its own memory fit (long_line.hpp). Lengths above
+// `longest` are not checked either, and engines are believed there unless something is known: a plan that nobody will
+// run need not take seconds.
 class CheckAllowance {
   public:
-    explicit CheckAllowance(index_t bytes);  // 0: no limit
+    explicit CheckAllowance(index_t bytes, index_t longest = INT64_MAX);  // 0 bytes: no limit
     ~CheckAllowance();
     static index_t bytes();  // of this thread; 0: no limit
     CheckAllowance(const CheckAllowance&) = delete;
     CheckAllowance& operator=(const CheckAllowance&) = delete;
 
   private:
-    index_t before_;
+    index_t bytes_before_, longest_before_;
 };
+
+// Imagined plans check no longer lines: a check takes a tenth of a second there, and some plans ask for ten.
+constexpr index_t kImaginedLongest = 1 << 18;
 
 // What this process has found out so far, one line a check, and what another process on an equal machine has: its lines
 // are taken in for engines of the same version and path. Ranks of a node need each check once.

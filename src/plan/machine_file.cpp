@@ -24,15 +24,21 @@ struct Field {
     const char* name;
     std::function<void(Machine&, double)> set;
     std::function<double(const Machine&)> get;
-    double most = 1e18;
+    double most = 1e18, least = 0;
 };
 constexpr double kMostCounted = 1e9;  // of ranks, cores, requests: an int
 
 template <class Number>
-Field field(const char* name, Number Machine::* member) {
+Field field(const char* name, Number Machine::* member, double least = 0) {
     return {name, [member](Machine& m, double value) { m.*member = static_cast<Number>(value); },
             [member](const Machine& m) { return static_cast<double>(m.*member); },
-            std::is_integral_v<Number> ? kMostCounted : 1e18};
+            std::is_integral_v<Number> ? kMostCounted : 1e18, least};
+}
+
+// What is divided by.
+template <class Number>
+Field divisor(const char* name, Number Machine::* member) {
+    return field(name, member, 1);
 }
 
 template <class Number>
@@ -50,12 +56,12 @@ const std::vector<Field>& fields() {
          [](const Machine& m) { return m.topology.ranks_per_node; }, kMostCounted},
         {"overlap_share", [](Machine& m, double value) { m.overlap_share = value; },
          [](const Machine& m) { return m.overlap_share; }, 1},
-        field("memory_bytes_per_second", &Machine::memory_bytes_per_second),
-        field("shared_memory_bytes_per_second", &Machine::shared_memory_bytes_per_second),
-        field("disk_read_bytes_per_second", &Machine::disk_read_bytes_per_second),
-        field("disk_write_bytes_per_second", &Machine::disk_write_bytes_per_second),
+        divisor("memory_bytes_per_second", &Machine::memory_bytes_per_second),
+        divisor("shared_memory_bytes_per_second", &Machine::shared_memory_bytes_per_second),
+        divisor("disk_read_bytes_per_second", &Machine::disk_read_bytes_per_second),
+        divisor("disk_write_bytes_per_second", &Machine::disk_write_bytes_per_second),
         field("disk_request_seconds", &Machine::disk_request_seconds),
-        field("disk_queue_depth", &Machine::disk_queue_depth),
+        divisor("disk_queue_depth", &Machine::disk_queue_depth),
         field("disk_short_read_seconds", &Machine::disk_short_read_seconds),
         field("disk_short_write_seconds", &Machine::disk_short_write_seconds),
         field("disk_unaligned_write_seconds_per_byte", &Machine::disk_unaligned_write_seconds_per_byte),
@@ -153,7 +159,7 @@ bool parse_line(const std::string& line, Machine& machine, std::vector<std::stri
         for (const Field& each : fields()) {
             double value = 0;
             if (name != each.name) continue;
-            if (!(words >> value) || !(value >= 0) || value > each.most) return false;
+            if (!(words >> value) || !(value >= each.least) || value > each.most) return false;
             each.set(machine, value);
         }
     }
@@ -194,7 +200,9 @@ Result<Machine> parse_machine(const std::string& text, const Machine& base) {
     std::vector<std::string> seen;
     for (int number = 2; std::getline(lines, line); ++number) {
         if (!parse_line(line, machine, seen))
-            return error(Code::corrupt_data, "line ", number, " of the machine file, '", line, "', can't be read");
+            return error(
+                Code::corrupt_data, "line ", number, " of the machine file, '", line,
+                "', can't be read: a figure there is missing, negative, not finite, or 0 where it is divided by");
     }
     return machine;
 }

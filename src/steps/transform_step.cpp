@@ -7,6 +7,8 @@
 #include <cstring>
 #include <map>
 
+#include "engine/trust.hpp"
+
 namespace spanfft {
 
 Kernel inverse_kernel(Kernel kernel) {
@@ -383,6 +385,8 @@ class TransformStep final : public Step {
   private:
     bool has_scale_sweep(int rank) const {
         if (spec_.scale == 1) return false;
+        // A question about other ranks, of an imagined plan too: what planning found out is known, more isn't asked.
+        const CheckAllowance checks(CheckAllowance::bytes(), kImaginedLongest);
         const auto scaled = engine_scales(spec_, local_spec(spec_, rank));
         return !scaled.ok() || !scaled.value();
     }

@@ -2,8 +2,9 @@
 and what stays behind.
 
 As a rule the launcher ends them: it sees the death, and no MPI call of theirs would return. Where a launcher lets them
-live, a rank that waits in spanfft's own barrier (NodeBarrier, in `shared` and `hierarchical`) ends by itself and says
-so; one that waits in MPI waits as long as MPI does. Many groups of ranks run at once, each with a strategy of its own.
+live, a rank that waits in spanfft's own barrier (NodeBarrier, in `shared` and `hierarchical`) has an error that says so,
+and one that waits in MPI ends by itself with a sentence of the same sort (src/comm/mpi/rank_watch.hpp). Many groups of
+ranks run at once, each with a strategy of its own.
 """
 
 from __future__ import annotations
@@ -199,14 +200,40 @@ def test_ranks_of_a_file_that_lose_one_leave_the_input_and_no_output_and_the_nex
     assert not [path.name for path in tmp_path.iterdir() if "spanfft" in path.name]
 
 
-def test_where_the_launcher_lets_them_live_ranks_in_spanffts_barrier_end_with_the_sentence(tmp_path):
-    names = ["hierarchical"] * 3
+def test_where_the_launcher_lets_them_live_ranks_of_every_strategy_end_with_the_sentence(tmp_path):
+    names = strategies()
     with job(tmp_path, names, live=True) as running:
         pids = running.start()
-        for group in range(len(names)):
-            os.kill(pids[group, 1], signal.SIGKILL)
-        assert wait_until(lambda: len(running.said()) > 0, END_SECONDS)
-        time.sleep(0.5)
-        for (group, rank), sentence in running.said().items():
-            assert rank == 0
-            assert f"rank 1 (process {pids[group, 1]}) of this node is gone" in sentence
+        culprits = {group: pids[group, group % 2] for group in range(len(names))}
+        for pid in culprits.values():
+            os.kill(pid, signal.SIGKILL)
+        gone = wait_until(lambda: not any(map(is_alive, pids.values())), END_SECONDS)
+        assert gone, [names[group] for (group, _), pid in pids.items() if is_alive(pid)]
+        words = (tmp_path / "log").read_text() + "".join(running.said().values())
+        for group, pid in culprits.items():
+            assert f"rank {group % 2} (process {pid}) of this node is gone" in words, names[group]
+        assert "hierarchical" in {names[group] for group, _ in running.said()}, "waits in a barrier of spanfft's"
+
+
+def test_where_the_launcher_lets_them_live_ranks_of_a_file_end_with_the_sentence_and_the_next_run_clears_up(tmp_path):
+    x = np.random.default_rng(3).standard_normal((32, 40, 24)) + 0j
+    np.save(tmp_path / "in.npy", x)
+    (tmp_path / "out.npy").write_bytes(b"what was there before")
+    with job(tmp_path, ["file"], live=True) as running:
+        pids = running.start()
+        os.kill(pids[0, 1], signal.SIGKILL)
+        assert wait_until(lambda: not any(map(is_alive, pids.values())), END_SECONDS)
+        words = (tmp_path / "log").read_text() + "".join(running.said().values())
+        assert f"rank 1 (process {pids[0, 1]}) of this node is gone" in words
+    assert (tmp_path / "out.npy").read_bytes() == b"what was there before"
+    spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy")
+    assert_transform(np.load(tmp_path / "out.npy"), x)
+    assert not [path.name for path in tmp_path.iterdir() if "spanfft" in path.name]
+
+
+def test_a_rank_that_has_gone_is_not_looked_for_where_the_user_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPANFFT_WATCH", "0")
+    with job(tmp_path, ["alltoallw"], live=True) as running:
+        pids = running.start()
+        os.kill(pids[0, 1], signal.SIGKILL)
+        assert not wait_until(lambda: not is_alive(pids[0, 0]), 6)

@@ -82,10 +82,10 @@ def limit(kind, axes: Sequence[int], real_shape: Sequence[int], dtype, norm: str
     eps = float(np.finfo(dtype).eps)
     lengths = [max(1, logical(k, real_shape[a])) for k, a in zip(kinds, axes, strict=True)]
     bound = rule(lengths, dtype)
-    # An orthonormal DCT or DST of one or two points, or FFT of two, is little more than a multiplication by a constant,
-    # and what that was rounded by, at most eps/2, is the same in every draw (docs/accuracy.md).
+    # A DCT or DST of one or two points, or an orthonormal FFT of two, is little more than a multiplication by a
+    # constant, and what that was rounded by, at most eps/2, is the same in every draw (docs/accuracy.md).
     tiny = [k for k, a in zip(kinds, axes, strict=True) if k[0] == "d" and real_shape[a] <= 2]
-    room = eps / 2 * max(len(tiny), int(np.prod(lengths) <= 2)) if norm == "ortho" else 0.0
+    room = eps / 2 * max(len(tiny), int(norm == "ortho" and np.prod(lengths) <= 2))
     # The reference for long double is long double itself, and errs as much as what it is to judge.
     return 2 * (bound + room) if np.finfo(dtype).nmant >= 63 else bound + room
 
@@ -107,7 +107,7 @@ def error_of(squares: Sequence[tuple[float, float]]) -> float:
 def draws(x: np.ndarray) -> list[np.ndarray]:
     """It, and more like it if it has few numbers: the rule speaks of the mean."""
     rng = np.random.default_rng(x.size)
-    more = [rng.standard_normal((2, *x.shape)) for _ in range(min(8, FEW // max(1, x.size)))]
+    more = [rng.standard_normal((2, *x.shape)) for _ in range(FEW // max(1, x.size))]
     return [x, *((m[0] + 1j * m[1] if np.iscomplexobj(x) else m[0]).astype(x.dtype) for m in more)]
 
 

@@ -112,9 +112,11 @@ def trouble(rng, problem: files.FileProblem, comm, case: Case) -> str:
 
 
 def judge(problem: files.FileProblem, result, comm) -> None:
-    report = result.report
-    different = [f"{key} predicted {report['predicted'][key]}, counted {report['counted'][key]}" for key in COUNTS
-                 if report["predicted"][key] != report["counted"][key]]  # fmt: skip
+    predicted, counted = result.report["predicted"], result.report["counted"]
+    if counted is None and not result.resumed_bytes:  # None: an earlier run was stopped after its last panel
+        raise Failed("wrong", "a whole run, and nothing was counted")
+    different = [f"{key} predicted {predicted[key]}, counted {counted[key]}" for key in COUNTS
+                 if counted and predicted[key] != counted[key]]  # fmt: skip
     different = [text for texts in comm.allgather(different) for text in texts]
     only_on_rank_0(comm, lambda: files.check_result(problem))
     if different and not result.resumed_bytes:

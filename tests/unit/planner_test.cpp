@@ -7,6 +7,7 @@
 #include <ctime>
 #include <set>
 
+#include "engine/trust.hpp"
 #include "support/plans.hpp"
 #include "support/random.hpp"
 
@@ -266,6 +267,7 @@ double thread_seconds() {
 
 // Each took seconds, minutes or for ever: sums over 10^11 panels, searches for the smallest budget in searches for it.
 TEST(Planner, AnswersWithinTwoSecondsWhateverTheProblem) {
+    const CheckAllowance checks(0, kImaginedLongest);
 #ifdef __SANITIZE_ADDRESS__
     constexpr double kLimit = 20;  // what takes one second of the processor takes three and more there
 #else
@@ -291,6 +293,10 @@ TEST(Planner, AnswersWithinTwoSecondsWhateverTheProblem) {
              "c2c 1000003x1000003 memory=64KiB",
              "c2c 4096x4096 ranks=10000 memory=4KiB",
              "c2c 68719476736 memory=1MiB method=superlevels:sync,block=64KiB",
+             "dst3 4000037x2x999983 backward longdouble ranks=4 grid=2x2",  // six checks of seconds each
+             "dst2 4000037x2x13x1024 exchange=shared norm=forward ranks=4 grid=2x2",
+             "r2c 4000037x13x2x64 engine=fftw norm=forward axes=1,0",
+             "dst4 4000037x3x16777216x2 axes=0 ranks=8 grid=1x8",
          }) {
         const double start = thread_seconds();
         const auto answer = plan(text);

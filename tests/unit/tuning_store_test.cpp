@@ -233,6 +233,15 @@ TEST(MachineFile, LeavesOutWhatIsBuiltInAndSkipsWhatIsNew) {
     }
 }
 
+TEST(MachineFile, RefusesRatesOfZero) {
+    for (const char* name : {"memory_bytes_per_second", "disk_read_bytes_per_second", "disk_write_bytes_per_second",
+                             "shared_memory_bytes_per_second", "disk_queue_depth"}) {
+        const auto machine = parse_machine(cat("spanfft-machine 1\n", name, " 0\n"), Machine());
+        ASSERT_FALSE(machine.ok()) << name;
+        EXPECT_NE(machine.status().message().find(name), std::string::npos) << machine.status().message();
+    }
+}
+
 TEST(MachineFile, KeepsPointsOfOneSizeInTheirOrder) {
     std::string text = "spanfft-machine 1\n";
     for (int i = 0; i < 40; ++i) text += cat("exchange alltoallv near point ", 1024 - i % 2, " ", 1 + i, "\n");

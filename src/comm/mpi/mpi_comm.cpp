@@ -33,6 +33,7 @@ struct SharedMpiComm {
         if (!finalized) MPI_Comm_free(&comm);
     }
     MPI_Comm comm;
+    std::shared_ptr<NodePeers> peers;  // may be null
     std::map<std::vector<int>, std::weak_ptr<SharedMpiComm>> groups;
 };
 using SharedComm = std::shared_ptr<SharedMpiComm>;
@@ -45,10 +46,15 @@ Result<SharedComm> if_all_have(MPI_Comm comm, const std::weak_ptr<SharedMpiComm>
     return all_have ? mine : nullptr;
 }
 
-// Takes ownership of `comm`.
-Result<SharedComm> share(MPI_Comm comm) {
+// Takes ownership of `comm`, which was made of `whole` if there is one. Collective over comm otherwise.
+Result<SharedComm> share(MPI_Comm comm, const SharedMpiComm* whole = nullptr) {
     auto shared = std::make_shared<SharedMpiComm>(comm);
     SPANFFT_MPI_TRY(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    if (whole) {
+        shared->peers = peers_in(whole->peers, whole->comm, comm);
+    } else {
+        SPANFFT_ASSIGN(shared->peers, find_node_peers(comm));
+    }
     return shared;
 }
 
@@ -62,9 +68,9 @@ class MpiComm final : public Comm {
         MPI_Comm_size(comm_, &size_);
     }
     // Takes ownership of `comm`.
-    static Result<std::unique_ptr<Comm>> adopt(MPI_Comm comm, std::shared_ptr<std::string> window_note) {
-        SPANFFT_ASSIGN(SharedComm shared, share(comm));
-        return std::unique_ptr<Comm>(new MpiComm(std::move(shared), std::move(window_note)));
+    Result<std::unique_ptr<Comm>> adopt(MPI_Comm comm) const {
+        SPANFFT_ASSIGN(SharedComm shared, share(comm, shared_.get()));
+        return std::unique_ptr<Comm>(new MpiComm(std::move(shared), window_note_));
     }
     int rank() const override { return rank_; }
     int size() const override { return size_; }
@@ -87,31 +93,36 @@ class MpiComm final : public Comm {
     }
     Result<std::unique_ptr<Comm>> split(int color, int key) override {
         MPI_Comm made = MPI_COMM_NULL;
+        const WaitingInMpi waiting(shared_->peers.get());
         SPANFFT_MPI_TRY(MPI_Comm_split(comm_, color, key, &made));
-        return adopt(made, window_note_);
+        return adopt(made);
     }
     Result<std::unique_ptr<Comm>> duplicate() override { return std::unique_ptr<Comm>(new MpiComm(shared_)); }
     Result<std::unique_ptr<Comm>> group(const std::vector<int>& ranks) override {
         auto& kept = shared_->groups[ranks];
+        const WaitingInMpi waiting(shared_->peers.get());
         SPANFFT_ASSIGN(SharedComm found, if_all_have(comm_, kept));
         if (!found) {
             MPI_Comm made = MPI_COMM_NULL;
             SPANFFT_MPI_TRY(MPI_Comm_split(comm_, ranks.front(), rank_, &made));
-            SPANFFT_ASSIGN(found, share(made));
+            SPANFFT_ASSIGN(found, share(made, shared_.get()));
             kept = found;
         }
         return std::unique_ptr<Comm>(new MpiComm(std::move(found), window_note_));
     }
     Status barrier() override {
+        const WaitingInMpi waiting(shared_->peers.get());
         SPANFFT_MPI_TRY(MPI_Barrier(comm_));
         return Status();
     }
     Status allgather(const void* mine, size_t bytes, void* all) override {
+        const WaitingInMpi waiting(shared_->peers.get());
         SPANFFT_MPI_TRY(
             MPI_Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, comm_));
         return Status();
     }
     Status broadcast(void* data, size_t bytes, int root) override {
+        const WaitingInMpi waiting(shared_->peers.get());
         SPANFFT_MPI_TRY(MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, root, comm_));
         return Status();
     }
@@ -123,22 +134,22 @@ class MpiComm final : public Comm {
     }
     Result<std::unique_ptr<Transfer>> make_alltoallw(const std::vector<StridedPart>& send,
                                                      const std::vector<StridedPart>& receive, Issue issue) override {
-        return make_datatype_transfer(comm_, rank_, send, receive, issue);
+        return make_datatype_transfer(watched(), rank_, send, receive, issue);
     }
     Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
                                                      const std::vector<BytesPart>& receive, Issue issue) override {
         SPANFFT_ASSIGN(const bool ints, all_fit_int(send, receive));
-        return make_bytes_transfer(comm_, rank_, send, receive, issue, ints);
+        return make_bytes_transfer(watched(), rank_, send, receive, issue, ints);
     }
     bool persistent_collectives() const override { return is_mpi_4(); }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
                                                                 void* target,
                                                                 const std::vector<BytesPart>& receive) override {
         SPANFFT_ASSIGN(const bool ints, all_fit_int(send, receive));
-        return make_persistent_transfer(comm_, rank_, source, send, target, receive, ints);
+        return make_persistent_transfer(watched(), rank_, source, send, target, receive, ints);
     }
     Result<std::unique_ptr<Transfer>> make_pairs(const std::vector<PairParts>& pairs, Pairing pairing) override {
-        return make_pair_transfer(comm_, rank_, pairs, pairing);
+        return make_pair_transfer(watched(), rank_, pairs, pairing);
     }
     Result<std::unique_ptr<SharedWindow>> make_window(index_t bytes) override {
         SPANFFT_ASSIGN(const std::vector<int> node, nodes());
@@ -159,6 +170,7 @@ class MpiComm final : public Comm {
     std::string window_note() const override { return *window_note_; }
 
   private:
+    WatchedComm watched() const { return {comm_, shared_->peers.get()}; }
     // All ranks must call the same collective, so one rank's large part decides for all.
     Result<bool> all_fit_int(const std::vector<BytesPart>& send, const std::vector<BytesPart>& receive) {
         const char large = !fits_int(send) || !fits_int(receive);

@@ -31,8 +31,8 @@ namespace {
 // An alltoallw on ready-made datatypes. Every datatype carries its whole part, so counts are 0 or 1.
 class DatatypeTransfer final : public Transfer {
   public:
-    DatatypeTransfer(MPI_Comm comm, int size, Issue issue)
-        : comm_(comm), issue_(issue), displacements_(static_cast<size_t>(size), 0) {
+    DatatypeTransfer(WatchedComm comm, int size, Issue issue)
+        : comm_(comm.comm), peers_(comm.peers), issue_(issue), displacements_(static_cast<size_t>(size), 0) {
         for (auto* counts : {&send_counts_, &receive_counts_}) counts->assign(static_cast<size_t>(size), 0);
         for (auto* types : {&send_types_, &receive_types_}) types->assign(static_cast<size_t>(size), MPI_BYTE);
     }
@@ -60,6 +60,7 @@ class DatatypeTransfer final : public Transfer {
     Status start(const void* source, void* target) override {
         if (issue_ == Issue::blocking) {
             if (has_self_) copy_strided(self_send_, source, self_receive_, target);
+            const WaitingInMpi waiting(peers_);
             SPANFFT_MPI_TRY(MPI_Alltoallw(source, send_counts_.data(), displacements_.data(), send_types_.data(),
                                           target, receive_counts_.data(), displacements_.data(), receive_types_.data(),
                                           comm_));
@@ -72,6 +73,7 @@ class DatatypeTransfer final : public Transfer {
         return Status();
     }
     Status finish() override {
+        const WaitingInMpi waiting(peers_);
         if (request_ != MPI_REQUEST_NULL) SPANFFT_MPI_TRY(MPI_Wait(&request_, MPI_STATUS_IGNORE));
         return Status();
     }
@@ -86,6 +88,7 @@ class DatatypeTransfer final : public Transfer {
     }
 
     MPI_Comm comm_;
+    const NodePeers* peers_;
     Issue issue_;
     std::vector<int> send_counts_, receive_counts_, displacements_;
     std::vector<MPI_Datatype> send_types_, receive_types_;
@@ -147,9 +150,10 @@ int alltoallv_init(const void* source, const LargeSide& send, void* target, cons
 template <class Side>
 class BytesTransfer : public Transfer {
   public:
-    BytesTransfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send, const std::vector<BytesPart>& receive,
+    BytesTransfer(WatchedComm comm, int rank, const std::vector<BytesPart>& send, const std::vector<BytesPart>& receive,
                   Issue issue)
-        : comm_(comm),
+        : comm_(comm.comm),
+          peers_(comm.peers),
           issue_(issue),
           self_send_(send[static_cast<size_t>(rank)]),
           self_receive_(receive[static_cast<size_t>(rank)]),
@@ -158,6 +162,7 @@ class BytesTransfer : public Transfer {
     Status start(const void* source, void* target) override {
         if (issue_ == Issue::blocking) {
             copy_self(source, target);
+            const WaitingInMpi waiting(peers_);
             return mpi_status(alltoallv(source, send_, target, receive_, comm_), "MPI_Alltoallv");
         }
         SPANFFT_TRY(mpi_status(ialltoallv(source, send_, target, receive_, comm_, &request_), "MPI_Ialltoallv"));
@@ -165,6 +170,7 @@ class BytesTransfer : public Transfer {
         return Status();
     }
     Status finish() override {
+        const WaitingInMpi waiting(peers_);
         if (request_ != MPI_REQUEST_NULL) SPANFFT_MPI_TRY(MPI_Wait(&request_, MPI_STATUS_IGNORE));
         return Status();
     }
@@ -177,6 +183,7 @@ class BytesTransfer : public Transfer {
     }
 
     MPI_Comm comm_;
+    const NodePeers* peers_;
     Issue issue_;
     BytesPart self_send_, self_receive_;
     Side send_, receive_;
@@ -188,7 +195,7 @@ class BytesTransfer : public Transfer {
 template <class Side>
 class PersistentTransfer final : public BytesTransfer<Side> {
   public:
-    PersistentTransfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send,
+    PersistentTransfer(WatchedComm comm, int rank, const std::vector<BytesPart>& send,
                        const std::vector<BytesPart>& receive, const void* source, void* target)
         : BytesTransfer<Side>(comm, rank, send, receive, Issue::nonblocking), source_(source), target_(target) {}
     PersistentTransfer(const PersistentTransfer&) = delete;
@@ -214,7 +221,7 @@ class PersistentTransfer final : public BytesTransfer<Side> {
 };
 
 template <class Side>
-Result<std::unique_ptr<Transfer>> bind_persistent(MPI_Comm comm, int rank, const void* source,
+Result<std::unique_ptr<Transfer>> bind_persistent(WatchedComm comm, int rank, const void* source,
                                                   const std::vector<BytesPart>& send, void* target,
                                                   const std::vector<BytesPart>& receive) {
     auto transfer = std::make_unique<PersistentTransfer<Side>>(comm, rank, send, receive, source, target);
@@ -226,7 +233,8 @@ Result<std::unique_ptr<Transfer>> bind_persistent(MPI_Comm comm, int rank, const
 // Messages with peers, each way one: of bytes where the size fits an int, else of one derived datatype.
 class PairTransfer final : public Transfer {
   public:
-    PairTransfer(MPI_Comm comm, int rank, Pairing pairing) : comm_(comm), rank_(rank), pairing_(pairing) {}
+    PairTransfer(WatchedComm comm, int rank, Pairing pairing)
+        : comm_(comm.comm), peers_(comm.peers), rank_(rank), pairing_(pairing) {}
     PairTransfer(const PairTransfer&) = delete;
     PairTransfer& operator=(const PairTransfer&) = delete;
     ~PairTransfer() override {
@@ -247,6 +255,7 @@ class PairTransfer final : public Transfer {
         return Status();
     }
     Status start(const void* source, void* target) override {
+        const WaitingInMpi waiting(peers_);
         switch (pairing_) {
             case Pairing::ordered:
                 return in_order(source, target);
@@ -258,6 +267,7 @@ class PairTransfer final : public Transfer {
         return Status();
     }
     Status finish() override {
+        const WaitingInMpi waiting(peers_);
         if (used_) SPANFFT_MPI_TRY(MPI_Waitall(used_, requests_.data(), MPI_STATUSES_IGNORE));
         used_ = 0;
         return Status();
@@ -338,6 +348,7 @@ class PairTransfer final : public Transfer {
     }
 
     MPI_Comm comm_;
+    const NodePeers* peers_;
     int rank_;
     Pairing pairing_;
     std::vector<Pair> pairs_;
@@ -347,7 +358,8 @@ class PairTransfer final : public Transfer {
 
 }  // namespace
 
-Result<std::unique_ptr<Transfer>> make_datatype_transfer(MPI_Comm comm, int rank, const std::vector<StridedPart>& send,
+Result<std::unique_ptr<Transfer>> make_datatype_transfer(WatchedComm comm, int rank,
+                                                         const std::vector<StridedPart>& send,
                                                          const std::vector<StridedPart>& receive, Issue issue) {
     const int size = static_cast<int>(send.size());
     auto transfer = std::make_unique<DatatypeTransfer>(comm, size, issue);
@@ -368,7 +380,7 @@ bool fits_int(const std::vector<BytesPart>& parts) {
                        [](const BytesPart& p) { return p.bytes <= INT_MAX && p.offset_bytes <= INT_MAX; });
 }
 
-Result<std::unique_ptr<Transfer>> make_bytes_transfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send,
+Result<std::unique_ptr<Transfer>> make_bytes_transfer(WatchedComm comm, int rank, const std::vector<BytesPart>& send,
                                                       const std::vector<BytesPart>& receive, Issue issue, bool ints) {
     if (ints) {
         return std::unique_ptr<Transfer>(std::make_unique<BytesTransfer<IntSide>>(comm, rank, send, receive, issue));
@@ -392,7 +404,7 @@ bool is_mpi_4() {
     return MPI_VERSION >= 4 && version >= 4;
 }
 
-Result<std::unique_ptr<Transfer>> make_persistent_transfer([[maybe_unused]] MPI_Comm comm, [[maybe_unused]] int rank,
+Result<std::unique_ptr<Transfer>> make_persistent_transfer([[maybe_unused]] WatchedComm comm, [[maybe_unused]] int rank,
                                                            [[maybe_unused]] const void* source,
                                                            [[maybe_unused]] const std::vector<BytesPart>& send,
                                                            [[maybe_unused]] void* target,
@@ -407,7 +419,7 @@ Result<std::unique_ptr<Transfer>> make_persistent_transfer([[maybe_unused]] MPI_
 #endif
 }
 
-Result<std::unique_ptr<Transfer>> make_pair_transfer(MPI_Comm comm, int rank, const std::vector<PairParts>& pairs,
+Result<std::unique_ptr<Transfer>> make_pair_transfer(WatchedComm comm, int rank, const std::vector<PairParts>& pairs,
                                                      Pairing pairing) {
     auto transfer = std::make_unique<PairTransfer>(comm, rank, pairing);
     for (const PairParts& pair : pairs) SPANFFT_TRY(transfer->add(pair));

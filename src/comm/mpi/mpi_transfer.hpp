@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include "comm/comm.hpp"
+#include "comm/mpi/rank_watch.hpp"
 
 namespace spanfft {
 
@@ -14,17 +15,23 @@ Status mpi_status(int code, const char* call);
 
 #define SPANFFT_MPI_TRY(call) SPANFFT_TRY(mpi_status((call), #call))
 
-Result<std::unique_ptr<Transfer>> make_datatype_transfer(MPI_Comm comm, int rank, const std::vector<StridedPart>& send,
+struct WatchedComm {
+    MPI_Comm comm;
+    const NodePeers* peers = nullptr;  // may be none; must outlive what is made (rank_watch.hpp)
+};
+
+Result<std::unique_ptr<Transfer>> make_datatype_transfer(WatchedComm comm, int rank,
+                                                         const std::vector<StridedPart>& send,
                                                          const std::vector<StridedPart>& receive, Issue issue);
 bool fits_int(const std::vector<BytesPart>& parts);
 // ints: all sizes and offsets fit an int, on every rank of the communicator.
-Result<std::unique_ptr<Transfer>> make_bytes_transfer(MPI_Comm comm, int rank, const std::vector<BytesPart>& send,
+Result<std::unique_ptr<Transfer>> make_bytes_transfer(WatchedComm comm, int rank, const std::vector<BytesPart>& send,
                                                       const std::vector<BytesPart>& receive, Issue issue, bool ints);
 bool is_mpi_4();  // the library that was compiled for, and the one that runs: persistent collectives, large counts
-Result<std::unique_ptr<Transfer>> make_persistent_transfer(MPI_Comm comm, int rank, const void* source,
+Result<std::unique_ptr<Transfer>> make_persistent_transfer(WatchedComm comm, int rank, const void* source,
                                                            const std::vector<BytesPart>& send, void* target,
                                                            const std::vector<BytesPart>& receive, bool ints);
-Result<std::unique_ptr<Transfer>> make_pair_transfer(MPI_Comm comm, int rank, const std::vector<PairParts>& pairs,
+Result<std::unique_ptr<Transfer>> make_pair_transfer(WatchedComm comm, int rank, const std::vector<PairParts>& pairs,
                                                      Pairing pairing);
 
 }  // namespace spanfft
