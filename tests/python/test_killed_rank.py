@@ -2,9 +2,9 @@
 and what stays behind.
 
 As a rule the launcher ends them: it sees the death, and no MPI call of theirs would return. Where a launcher lets them
-live, a rank that waits in spanfft's own barrier (NodeBarrier, in `shared` and `hierarchical`) has an error that says so,
-and one that waits in MPI ends by itself with a sentence of the same sort (src/comm/mpi/rank_watch.hpp). Many groups of
-ranks run at once, each with a strategy of its own.
+live, a rank that waits in spanfft's own barrier (NodeBarrier, in `shared` and `hierarchical`) has an error that says
+so, and one that waits in MPI ends by itself with a sentence of the same sort (src/comm/mpi/rank_watch.hpp). Many groups
+of ranks run at once, each with a strategy of its own.
 """
 
 from __future__ import annotations

@@ -185,8 +185,8 @@ double tolerance(const Problem& problem) {
     }
     const double eps = precision_eps(problem.precision);
     const double rule = (largest <= 13 ? 0.6 : 1.5) * eps * std::sqrt(std::log2(std::max(points, 2.0)));
-    // A DCT or DST of one or two points is little more than a multiplication by a constant, and what that was rounded by,
-    // at most eps/2, is the same in every draw (docs/accuracy.md).
+    // A DCT or DST of one or two points is little more than a multiplication by a constant, and what that was rounded
+    // by, at most eps/2, is the same in every draw (docs/accuracy.md).
     double room = 0;
     for (size_t i = 0; i < problem.axes.size(); ++i) {
         const bool tiny = problem.shape[static_cast<size_t>(problem.axes[i])] <= 2;
