@@ -1,8 +1,13 @@
 # Helpers that give every target of spanfft the same warnings, sanitizers and include folders, and find the MPI.
 
+# `sanitizers` after the target: other than those of SPANFFT_SANITIZE.
 function(spanfft_sanitize target)
     if(SPANFFT_SANITIZE)
-        set(flags -fsanitize=${SPANFFT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        set(sanitizers ${SPANFFT_SANITIZE})
+        if(ARGN)
+            set(sanitizers ${ARGN})
+        endif()
+        set(flags -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
         target_compile_options(${target} PRIVATE ${flags})
         target_link_options(${target} PRIVATE ${flags})
     endif()
@@ -36,13 +41,11 @@ function(spanfft_configure target)
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default)
 endfunction()
 
-# The standard headers that most files include, and those given. Only where SPANFFT_PRECOMPILE asks for it: other builds show
-# which file lacks an #include, and leave a compiler cache its way.
+# The standard headers that most files include, and those given. For the library only where SPANFFT_PRECOMPILE asks for
+# it: its other builds show which file lacks an #include. (tests/CMakeLists.txt does it for tests always.)
 function(spanfft_precompile target)
-    if(SPANFFT_PRECOMPILE)
-        target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <chrono> <cmath> <cstring> <functional>
-            <map> <memory> <mutex> <optional> <set> <string> <thread> <tuple> <vector> ${ARGN})
-    endif()
+    target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <chrono> <cmath> <cstring> <functional>
+        <map> <memory> <mutex> <optional> <set> <string> <thread> <tuple> <vector> ${ARGN})
 endfunction()
 
 # Sets SPANFFT_MPI_FLAVOUR to mpich or openmpi, or leaves it empty. Only C bindings are used.
