@@ -48,6 +48,30 @@ function(spanfft_precompile target)
         <map> <memory> <mutex> <optional> <set> <string> <thread> <tuple> <vector> ${ARGN})
 endfunction()
 
+# Sources of one folder in a few units: what headers bring (containers, strings) is then instrumented and generated once a
+# unit instead of once a source, which is most of a build with sanitizers. Not those whose anonymous namespaces have names
+# of others of the folder: add a source here when the compiler says that it redefines something.
+set(spanfft_apart capi/query core/twiddles exchange/compressed exchange/hierarchical exchange/phased exchange/shared
+    exec/journalled_run exec/probe exec/tune plan/problem_text plan/tuning_store steps/columns_step steps/segment_step
+    steps/split_step)
+set(spanfft_units capi comm core disk exchange exec layout lower permute plan steps sweeps)
+function(spanfft_unity target)
+    get_target_property(sources ${target} SOURCES)
+    foreach(folder IN LISTS spanfft_units)
+        set(count 0)
+        foreach(source IN LISTS sources)
+            cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE name)
+            string(REGEX REPLACE "[.]cpp$" "" name ${name})
+            if(name MATCHES "^${folder}/" AND NOT name IN_LIST spanfft_apart)
+                math(EXPR unit "${count} / 8")
+                math(EXPR count "${count} + 1")
+                set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${unit})
+            endif()
+        endforeach()
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # Sets SPANFFT_MPI_FLAVOUR to mpich or openmpi, or leaves it empty. Only C bindings are used.
 #
 # Which library is linked matters: a process that holds two MPI instances is broken, and Python programs load

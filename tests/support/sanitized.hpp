@@ -12,8 +12,8 @@ inline constexpr int kPointStep = 3;
 inline constexpr int kPointStep = 1;
 #endif
 
-// Whether this build takes a case, a third of which the build with sanitizers does take: the first kAlways of each test,
-// and of the others those that a hash of their text chooses, so that the periods of nested loops don't matter.
+// Whether this build takes a case, a third of which the build with sanitizers does take: the first kAlways of each
+// test, and of the others those that a hash of their text chooses, so that the periods of nested loops don't matter.
 constexpr int kAlways = 8;
 bool sanitized_build_takes(const std::string& text);
 

@@ -69,9 +69,9 @@ void ThreadWorld::break_world(const std::string& why) {
 
 namespace {
 
-// Waits till `word` isn't `seen` any more, or a tenth of a second. A condition variable would do, but whoever wakes up on
-// one waits for its mutex next: of every meeting of eight that is 14 switches instead of 7, and tests of plans on ranks
-// spend their time on them.
+// Waits till `word` isn't `seen` any more, or a tenth of a second. A condition variable would do, but whoever wakes up
+// on one waits for its mutex next: of every meeting of eight that is 14 switches instead of 7, and tests of plans on
+// ranks spend their time on them.
 void wait_for_change(std::atomic<uint32_t>& word, uint32_t seen) {
     static_assert(sizeof word == sizeof(uint32_t));
     const timespec tenth{0, 100'000'000};
