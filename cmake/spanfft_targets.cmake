@@ -1,8 +1,13 @@
 # Helpers that give every target of spanfft the same warnings, sanitizers and include folders, and find the MPI.
 
+# `sanitizers` after the target: other than those of SPANFFT_SANITIZE.
 function(spanfft_sanitize target)
     if(SPANFFT_SANITIZE)
-        set(flags -fsanitize=${SPANFFT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        set(sanitizers ${SPANFFT_SANITIZE})
+        if(ARGN)
+            set(sanitizers ${ARGN})
+        endif()
+        set(flags -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
         target_compile_options(${target} PRIVATE ${flags})
         target_link_options(${target} PRIVATE ${flags})
     endif()
@@ -36,13 +41,35 @@ function(spanfft_configure target)
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default)
 endfunction()
 
-# The standard headers that most files include, and those given. Only where SPANFFT_PRECOMPILE asks for it: other builds show
-# which file lacks an #include, and leave a compiler cache its way.
+# The standard headers that most files include, and those given. For the library only where SPANFFT_PRECOMPILE asks for
+# it: its other builds show which file lacks an #include. (tests/CMakeLists.txt does it for tests always.)
 function(spanfft_precompile target)
-    if(SPANFFT_PRECOMPILE)
-        target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <chrono> <cmath> <cstring> <functional>
-            <map> <memory> <mutex> <optional> <set> <string> <thread> <tuple> <vector> ${ARGN})
-    endif()
+    target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <chrono> <cmath> <cstring> <functional>
+        <map> <memory> <mutex> <optional> <set> <string> <thread> <tuple> <vector> ${ARGN})
+endfunction()
+
+# Sources of one folder in a few units: what headers bring (containers, strings) is then instrumented and generated once a
+# unit instead of once a source, which is most of a build with sanitizers. Not those whose anonymous namespaces have names
+# of others of the folder: add a source here when the compiler says that it redefines something.
+set(spanfft_apart capi/query core/twiddles exchange/compressed exchange/hierarchical exchange/phased exchange/shared
+    exec/journalled_run exec/probe exec/tune plan/problem_text plan/tuning_store steps/columns_step steps/segment_step
+    steps/split_step)
+set(spanfft_units capi comm core disk exchange exec layout lower permute plan steps sweeps)
+function(spanfft_unity target)
+    get_target_property(sources ${target} SOURCES)
+    foreach(folder IN LISTS spanfft_units)
+        set(count 0)
+        foreach(source IN LISTS sources)
+            cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE name)
+            string(REGEX REPLACE "[.]cpp$" "" name ${name})
+            if(name MATCHES "^${folder}/" AND NOT name IN_LIST spanfft_apart)
+                math(EXPR unit "${count} / 8")
+                math(EXPR count "${count} + 1")
+                set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${unit})
+            endif()
+        endforeach()
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
 # Sets SPANFFT_MPI_FLAVOUR to mpich or openmpi, or leaves it empty. Only C bindings are used.

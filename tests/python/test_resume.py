@@ -245,7 +245,7 @@ def test_killed_at_random_moments_they_go_on_to_the_same_bits(kind, tmp_path):
     seed = 20261122
     random = np.random.default_rng(seed)
     kills = resumptions = 0
-    for _ in range(6):
+    for _ in range(3):
         for name in after - before:
             shutil.rmtree(tmp_path / name, ignore_errors=True)
             (tmp_path / name).unlink(missing_ok=True)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <tuple>
 
@@ -15,6 +16,7 @@
 #include "plan/planner.hpp"
 #include "support/expect_counted.hpp"
 #include "support/oracle_on_machine.hpp"
+#include "support/sanitized.hpp"
 #include "support/thread_comm.hpp"
 
 namespace spanfft::test {
@@ -157,22 +159,32 @@ Wides transformed(const Problem& problem, const Wides& input) {
 
 bool same(const Wides& a, const Wides& b) {
     const auto equal = [](const WideComplex& x, const WideComplex& y) { return x.re == y.re && x.im == y.im; };
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal);
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), equal);
 }
+
+struct Answer {
+    Wides input, output;
+};
+
+constexpr size_t kKeptPoints = size_t{1} << 18;  // of inputs: 16 MiB with their outputs
 
 }  // namespace
 
-// Tests run one transform in many ways (exchanges, grids, in place) one after the other: the last answer is kept.
+// Tests run one transform in many ways (ranks, exchanges, precisions, in place), both directions by turns: answers are
+// kept, until there are too many.
 Wides expected(const Problem& problem, const Wides& input) {
-    static std::tuple<Extents, std::vector<int>, std::vector<AxisKind>, Direction, Norm, index_t> kept;
-    static Wides kept_input, kept_output;
-    const std::tuple asked{problem.shape, problem.axes, problem.kinds, problem.direction, problem.norm, problem.batch};
-    if (asked != kept || !same(input, kept_input)) {
-        kept_output = transformed(problem, input);
-        kept_input = input;
-        kept = asked;
+    using Question = std::tuple<Extents, std::vector<int>, std::vector<AxisKind>, Direction, Norm, index_t>;
+    static std::map<Question, std::vector<Answer>> kept;
+    static size_t points = 0;
+    const Question asked{problem.shape, problem.axes, problem.kinds, problem.direction, problem.norm, problem.batch};
+    for (const Answer& answer : kept[asked])
+        if (same(answer.input, input)) return answer.output;
+    if (points + input.size() > kKeptPoints) {
+        kept.clear();
+        points = 0;
     }
-    return kept_output;
+    points += input.size();
+    return kept[asked].emplace_back(Answer{input, transformed(problem, input)}).output;
 }
 
 double tolerance(const Problem& problem) {
@@ -429,6 +441,7 @@ void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node) {
 }
 
 void check_plan_on(const Machine& machine, const std::string& problem_text) {
+    if (!sanitized_build_takes(problem_text)) return;
     const auto problem = Problem::parse(problem_text);
     ASSERT_TRUE(problem.ok()) << problem.status().message();
     check(problem.value(), 20260101, machine);

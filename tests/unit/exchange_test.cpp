@@ -17,6 +17,7 @@
 #include "exchange/chunked.hpp"
 #include "support/oracle.hpp"
 #include "support/random.hpp"
+#include "support/sanitized.hpp"
 #include "support/thread_comm.hpp"
 
 namespace spanfft::test {
@@ -148,7 +149,7 @@ class EveryExchange : public testing::TestWithParam<std::string> {
 TEST_P(EveryExchange, MovesBlocksToBlocksOnAnyGrid) {
     Random random(21);
     SCOPED_TRACE(cat("seed ", random.seed()));
-    for (int i = 0; i < (is_plain() ? 250 : 60); ++i) {
+    for (int i = 0; i < (is_plain() ? 250 : 60) / kPointStep; ++i) {
         const Extents shape = some_shape(random);
         const int ranks = static_cast<int>(random.between(1, 8));
         expect_moved(text(),
@@ -171,7 +172,7 @@ TEST_P(EveryExchange, MovesOneGridDimensionFromAxisToAxis) {
 TEST_P(EveryExchange, MovesBoxesToBlocksAndBack) {
     Random random(22);
     SCOPED_TRACE(cat("seed ", random.seed()));
-    for (int i = 0; i < (is_plain() ? 150 : 40); ++i) {
+    for (int i = 0; i < (is_plain() ? 150 : 40) / kPointStep; ++i) {
         const Extents shape = some_shape(random);
         const int ranks = static_cast<int>(random.between(1, 8));
         Layout boxes = Layout::from_boxes(shape, random_tiling(random, shape, ranks)).value();
@@ -185,7 +186,7 @@ TEST_P(EveryExchange, MovesBoxesToBlocksAndBack) {
 TEST_P(EveryExchange, MovesCyclicLayouts) {
     Random random(23);
     SCOPED_TRACE(cat("seed ", random.seed()));
-    for (int i = 0; i < (is_plain() ? 100 : 30); ++i) {
+    for (int i = 0; i < (is_plain() ? 100 : 30) / kPointStep; ++i) {
         const Extents shape = some_shape(random);
         const int ranks = static_cast<int>(random.between(1, 8));
         expect_moved(text(), {random_grid_layout(random, shape, ranks, true),
