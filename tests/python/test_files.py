@@ -143,7 +143,7 @@ def test_exchanged_order(rng, tmp_path):
 
 
 def test_the_smallest_budget_is_named(rng, tmp_path):
-    x = numbers(rng, (3 << 20,), "complex64")
+    x = numbers(rng, (3 << 18,), "complex64")
     np.save(tmp_path / "in.npy", x)
     with pytest.raises(
         spanfft.OutOfMemory, match=r"smallest memory= that any solver can do with is .* \(\d+ bytes\)"
