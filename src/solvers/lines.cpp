@@ -46,10 +46,6 @@ namespace {
 
 constexpr index_t kShortest = 64;  // below, one rank transforms the line
 
-struct Factors {
-    index_t n1 = 1, n2 = 1;
-};
-
 // How well the ranks share n1 rows, then n2: whether evenly on either side, then the fullest rank's excess and how far
 // the two are from alike. Less is better.
 auto merit(const Factors& f, index_t ranks) {
@@ -62,8 +58,9 @@ auto merit(const Factors& f, index_t ranks) {
     return std::tuple(unlike > 8, excess(f.n1) * excess(f.n2) > 1.5, uneven, excess(f.n1) * excess(f.n2), unlike);
 }
 
-// n = n1 n2, with n1 a multiple of `unit`; 1 x n where there are none, or one rank is to transform all of it.
-Factors factors_of(index_t n, index_t ranks, index_t unit = 1) {
+}  // namespace
+
+Factors factors_of(index_t n, index_t ranks, index_t unit) {
     Factors best{1, n};
     if (n < kShortest) return best;
     for (index_t n1 : divisors(n)) {
@@ -74,6 +71,8 @@ Factors factors_of(index_t n, index_t ranks, index_t unit = 1) {
     return best;
 }
 
+namespace {
+
 // Whether an r2c line is transformed as half as many pairs.
 bool takes_pairs(const Problem& problem) {
     const index_t n = problem.shape[0];
@@ -82,8 +81,8 @@ bool takes_pairs(const Problem& problem) {
 }
 
 Factors factors_of(const Problem& problem) {
-    if (takes_pairs(problem)) return factors_of(problem.shape[0] / 2, problem.ranks);
-    return factors_of(problem.shape[0], problem.ranks, leaves_cyclic(problem) ? problem.ranks : 1);
+    if (takes_pairs(problem)) return spanfft::factors_of(problem.shape[0] / 2, problem.ranks);
+    return spanfft::factors_of(problem.shape[0], problem.ranks, leaves_cyclic(problem) ? problem.ranks : 1);
 }
 
 // What the caller has and wants: balanced blocks of the grid, or boxes of the caller's.
