@@ -245,6 +245,7 @@ class Lowering {
     void add_step(std::unique_ptr<Step> step) {
         plan_->steps.push_back(std::move(step));
         before_.reset();
+        lines_before_.reset();
     }
 
     Status note_view() {
@@ -297,6 +298,10 @@ class Lowering {
         spec.memory_bytes_per_second = machine_.memory_bytes_per_second;
         spec.threads = problem().threads;
         spec.measure = problem().effort == Effort::measure;
+        if (lines_before_) {
+            lines_before_->beside = beside_lines(*lines_before_, spec, false);
+            if (lines_before_->beside) return add_in_place_of_last(std::move(*lines_before_));
+        }
         SPANFFT_ASSIGN(auto step, make_transform_step(spec, machine_, plan_->notes));
         add_step(std::move(step));
         before_ = std::move(spec);
@@ -318,9 +323,20 @@ class Lowering {
         spec.caches = machine_.caches_of(problem().ranks);
         spec.threads = problem().threads;
         spec.measure = problem().effort == Effort::measure;
-        SPANFFT_ASSIGN(auto step, make_shared_transform_step(std::move(spec), plan_->notes));
-        add_step(std::move(step));
         plan_->problem.exchange = "shared";
+        if (before_) spec.beside = beside_lines(spec, *before_, true);
+        if (spec.beside) return add_in_place_of_last(std::move(spec));
+        SPANFFT_ASSIGN(auto step, make_shared_transform_step(spec, machine_, plan_->notes));
+        add_step(std::move(step));
+        lines_before_ = std::move(spec);
+        return {};
+    }
+
+    // Two that are one sweep.
+    Status add_in_place_of_last(SharedTransformSpec spec) {
+        SPANFFT_ASSIGN(auto step, make_shared_transform_step(std::move(spec), machine_, plan_->notes));
+        plan_->steps.pop_back();
+        add_step(std::move(step));
         return {};
     }
 
@@ -329,7 +345,8 @@ class Lowering {
     size_t moves_done_ = 0;
     const Machine& machine_;
     std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
-    std::optional<TransformSpec> before_;  // of the last step, if it is a local transform or a copy
+    std::optional<TransformSpec> before_;              // of the last step, if it is a local transform or a copy
+    std::optional<SharedTransformSpec> lines_before_;  // of the last step, if it is one and has nothing beside it
 };
 
 }  // namespace

@@ -97,8 +97,9 @@ Status check_grid(const Problem& problem, const Extents& grid) {
     if (problem.ndim() == 1)
         return error(Code::unsupported, "pencil needs an axis that is not divided, and a 1-D transform of length ",
                      problem.shape[0], " has none");
-    return error(Code::invalid_argument, "grid ", shape_string(grid), " divides all ", problem.ndim(),
-                 " axes; leave one axis undivided (an extent of 1), or let pencil_lines divide a c2c axis of two factors");
+    return error(
+        Code::invalid_argument, "grid ", shape_string(grid), " divides all ", problem.ndim(),
+        " axes; leave one axis undivided (an extent of 1), or let pencil_lines divide a c2c axis of two factors");
 }
 
 Result<std::vector<Extents>> candidate_grids(const Problem& problem) {

@@ -1,5 +1,5 @@
-// What solvers of N-D arrays in blocks have in common with `pencil`: all plans for one array on the same ranks must divide
-// it alike.
+// What solvers of N-D arrays in blocks have in common with `pencil`: all plans for one array on the same ranks must
+// divide it alike.
 #pragma once
 
 #include "lower/route_search.hpp"

@@ -1,5 +1,5 @@
-// Solver `pencil_lines`: an N-D array on more ranks than its other axes can feed: a long axis stays divided (P2, section
-// 2.1, within P4's pencils).
+// Solver `pencil_lines`: an N-D array on more ranks than its other axes can feed: a long axis stays divided (P2,
+// section 2.1, within P4's pencils).
 //
 // Route: one divided c2c axis of n = n1 n2 points is viewed as the axes n1 and n2, of which the ranks hold whole rows.
 // Now the array has an axis more than the process grid has dimensions, so the rest is pencil's route: transform the
@@ -121,7 +121,8 @@ bool deal_rows(Route& route, ArrayState& state, int axis) {
 // Whether the parts of n1 x n2, transposed, are frequencies in equal steps.
 bool is_dealt(const Layout& layout, int axis) {
     const int dim = dim_of(layout, axis);
-    return layout.is_whole(axis + 1) && dim >= 0 && layout.grid()[static_cast<size_t>(dim)].division == Division::cyclic;
+    return layout.is_whole(axis + 1) && dim >= 0 &&
+           layout.grid()[static_cast<size_t>(dim)].division == Division::cyclic;
 }
 
 // From whole rows to the last transform.
@@ -184,7 +185,8 @@ Result<std::vector<Extents>> candidate_grids(const Problem& problem) {
         if (may && long_axis(problem, grid).axis >= 0) grids.push_back(grid);
     }
     if (grids.empty())
-        return error(Code::unsupported, "pencil_lines needs a c2c axis of 64 points or more, of a length with factors, ",
+        return error(Code::unsupported,
+                     "pencil_lines needs a c2c axis of 64 points or more, of a length with factors, ",
                      problem.grid.empty() ? std::string("that the ranks can divide")
                                           : "that grid " + shape_string(problem.grid) + " divides",
                      " (the halved axis of r2c and axes of DCT and DST are not divided for good)");
@@ -197,7 +199,8 @@ const RouteFamily& pencil_lines_family() {
 }
 
 Status applies(const Problem& problem) {
-    if (problem.memory_bytes > 0) return error(Code::unsupported, "pencil_lines works on arrays in memory, not on files");
+    if (problem.memory_bytes > 0)
+        return error(Code::unsupported, "pencil_lines works on arrays in memory, not on files");
     if (problem.ranks == 1) return error(Code::unsupported, "pencil_lines is for several ranks");
     if (problem.ndim() == 1) return error(Code::unsupported, "pencil_lines is for arrays of several axes");
     if (problem.method.empty() && pencil_feeds_all(problem))

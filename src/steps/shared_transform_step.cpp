@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
 
 #include "core/stream_copy.hpp"
 #include "core/threads.hpp"
@@ -125,10 +126,26 @@ void merge_loops(Region& region) {
     }
 }
 
-std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
+// The planes of each block, the same for all ranks of a group; one block without an axis where nothing goes beside.
+struct Block {
+    int axis = -1;
+    AxisRange planes;
+};
+
+std::vector<Block> blocks_of(const SharedTransformSpec& spec, int rank) {
+    if (!spec.beside) return {Block{}};
+    const AxisRange all = spec.share.patch(rank)[static_cast<size_t>(spec.beside->axis)];
+    std::vector<Block> blocks;
+    for (index_t first = 0; first < all.count; first += spec.beside->planes)
+        blocks.push_back({spec.beside->axis, {all.start + first, std::min(spec.beside->planes, all.count - first), 1}});
+    return blocks;
+}
+
+std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank, const Block& block) {
     const Patch share = spec.share.patch(rank);
     if (patch_elems(share) == 0) return {};
     std::vector<Patch> boxes{share};
+    if (block.axis >= 0) boxes[0][static_cast<size_t>(block.axis)] = block.planes;
     std::vector<int> loops;  // all axes but this one; the last is the lanes' (contiguous unless the axis itself is)
     for (int axis = 0; axis < spec.share.ndim(); ++axis) {
         std::vector<Patch> next;
@@ -160,6 +177,34 @@ std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
     return regions;
 }
 
+std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
+    std::vector<Region> regions;
+    for (const Block& block : blocks_of(spec, rank)) {
+        for (Region& region : regions_of(spec, rank, block)) regions.push_back(std::move(region));
+    }
+    return regions;
+}
+
+// The ranks that have, or take, pieces of the same lines: those that differ only where the grid divides these.
+std::vector<int> sharers(const SharedTransformSpec& spec, int rank) {
+    const Layout& parts = (spec.beside->before ? spec.from : spec.to).layout;
+    const Extents mine = parts.grid_coords(rank);
+    std::vector<int> ranks;
+    for (int other = 0; other < parts.nranks(); ++other) {
+        const Extents coords = parts.grid_coords(other);
+        bool shares = true;
+        for (size_t dim = 0; dim < mine.size(); ++dim)
+            shares = shares && (coords[dim] == mine[dim] || parts.grid()[dim].axis == spec.axis);
+        if (shares) ranks.push_back(other);
+    }
+    return ranks;
+}
+
+// The array between the lines and what goes beside them; it stays in the cache.
+index_t kept_bytes(const BesideTransform& beside, int rank) {
+    return (beside.before ? beside.transform.to : beside.transform.from).local_bytes(rank);
+}
+
 // The lines of a rank's regions, side by side in tiles.
 TileSpec tile_of(const SharedTransformSpec& spec, const std::vector<Region>& regions) {
     index_t most_lanes = 0;
@@ -189,7 +234,8 @@ Counts predicted_counts(const SharedTransformSpec& spec, int rank) {
     if (lines == 0) return counts;
     counts.flops = static_cast<double>(tiles) * transform_flops(tile_lines(tile));
     if (twiddles(spec)) counts.flops += 6 * static_cast<double>(lines * tile.points);
-    counts.memory_bytes = 2 * lines * tile.points * static_cast<index_t>(spec.elem.bytes());
+    counts.memory_bytes = lines * tile.points * static_cast<index_t>(spec.elem.bytes());
+    if (!spec.beside) counts.memory_bytes *= 2;
     return counts;
 }
 
@@ -201,7 +247,8 @@ class SharedTransformTask final : public Task {
   public:
     static Result<std::unique_ptr<Task>> make(const SharedTransformSpec& spec, Binding& binding) {
         auto task = std::unique_ptr<SharedTransformTask>(new SharedTransformTask(spec, binding));
-        task->tile_ = tile_of(spec, task->regions_);
+        task->tile_ = tile_of(spec, regions_of(spec, binding.comm.rank()));
+        if (spec.beside) SPANFFT_TRY(task->bind_beside(binding));
         if (task->tile_.lanes == 0) return std::unique_ptr<Task>(std::move(task));
         task->pitch_bytes_ = tile_pitch_bytes(task->tile_);
         if (spec.threads > 1) task->team_ = std::make_unique<ThreadTeam>(spec.threads);
@@ -225,28 +272,85 @@ class SharedTransformTask final : public Task {
 
     Status run(RunContext& context) override {
         counts_ = Counts();
-        Status first = barrier();  // after a failure too: the others come to the second one
+        Status first = barrier();  // after a failure too: the others come to the next ones
         const Counts before = done();
-        {
-            const TraceScope scope(context.trace, "transform", TraceCategory::compute);
-            for (const Region& region : regions_) run_region(region, context);
+        Counts beside;
+        for (const BoundBlock& block : blocks_) {
+            if (spec_.beside && spec_.beside->before) {
+                beside += run_beside(block, context);
+                keep_first(first, group_->barrier());
+            }
+            {
+                const TraceScope scope(context.trace, "transform", TraceCategory::compute);
+                for (const Region& region : block.regions) run_region(region, context);
+            }
+            if (spec_.beside && !spec_.beside->before) {
+                keep_first(first, group_->barrier());
+                beside += run_beside(block, context);
+            }
         }
         counts_ = done();
         counts_.flops -= before.flops;
         counts_.memory_bytes -= before.memory_bytes;
+        // Of each line that is read and written once, one of the two is between the transforms, and in the cache.
+        if (spec_.beside) counts_.memory_bytes /= 2;
+        counts_ += beside;
+        counts_.memory_bytes -= kept_bytes_;
         keep_first(first, barrier());
         return first;
     }
     Counts counted() const override { return counts_; }
 
   private:
+    // What is done between two waits.
+    struct BoundBlock {
+        std::vector<Region> regions;
+        const RowsTransform* beside = nullptr;
+        index_t first_plane = 0;
+    };
+
     SharedTransformTask(const SharedTransformSpec& spec, Binding& binding)
         : spec_(spec),
-          regions_(regions_of(spec, binding.comm.rank())),
           elem_bytes_(static_cast<index_t>(spec.elem.bytes())),
           from_window_(spec.from.shared ? binding.window(spec.from.slot) : nullptr),
           to_window_(spec.to.shared ? binding.window(spec.to.slot) : nullptr),
-          stream_(!spec.to.shared) {}
+          stream_(!spec.to.shared) {
+        for (const Block& block : blocks_of(spec, binding.comm.rank()))
+            blocks_.push_back({regions_of(spec, binding.comm.rank(), block)});
+    }
+
+    Status bind_beside(Binding& binding) {
+        const int rank = binding.comm.rank();
+        SPANFFT_ASSIGN(const GroupComm group, binding.group(sharers(spec_, rank)));
+        SPANFFT_TRY(agree(*group.comm, plan_beside(rank, binding)));
+        SPANFFT_ASSIGN(group_, group.comm->make_window(0));
+        return {};
+    }
+
+    Status plan_beside(int rank, Binding& binding) {
+        const BesideTransform& beside = *spec_.beside;
+        const index_t all = spec_.share.patch(rank)[static_cast<size_t>(beside.axis)].count;
+        index_t first = 0;
+        for (BoundBlock& block : blocks_) {
+            const index_t planes = std::min(beside.planes, all - first);
+            if (besides_.count(planes) == 0) {
+                SPANFFT_ASSIGN(auto made, RowsTransform::make(beside.transform, rank, {beside.axis, planes}));
+                if (!made.engine().empty()) binding.engine_ran(made.engine());
+                besides_.emplace(planes, std::move(made));
+            }
+            block.beside = &besides_.at(planes);
+            block.first_plane = first;
+            first += planes;
+        }
+        kept_bytes_ = kept_bytes(beside, rank);
+        return {};
+    }
+
+    Counts run_beside(const BoundBlock& block, RunContext& context) const {
+        const TransformSpec& transform = spec_.beside->transform;
+        return block.beside->run(context.at(transform.source), context.at(transform.target), block.first_plane,
+                                 context.trace);
+    }
 
     // By all threads, in all runs.
     Counts done() const {
@@ -399,7 +503,10 @@ class SharedTransformTask final : public Task {
         index_t twiddled = 0;  // elements
     };
     SharedTransformSpec spec_;
-    std::vector<Region> regions_;
+    std::vector<BoundBlock> blocks_;
+    std::map<index_t, RowsTransform> besides_;  // by number of planes
+    std::unique_ptr<SharedWindow> group_;       // where those wait that share this rank's lines
+    index_t kept_bytes_ = 0;
     index_t elem_bytes_ = 0, pitch_bytes_ = 0;
     SharedWindow *from_window_, *to_window_;
     // Out of the window: the tile's lines were read elsewhere, so the target is not in the cache.
@@ -415,8 +522,12 @@ class SharedTransformTask final : public Task {
 
 class SharedTransformStep final : public Step {
   public:
-    SharedTransformStep(SharedTransformSpec spec, std::string engine, double seconds_of_rank0)
-        : spec_(std::move(spec)), engine_(std::move(engine)), seconds_of_rank0_(seconds_of_rank0) {}
+    SharedTransformStep(SharedTransformSpec spec, std::string engine, double seconds_of_rank0,
+                        std::unique_ptr<Step> beside)
+        : spec_(std::move(spec)),
+          engine_(std::move(engine)),
+          seconds_of_rank0_(seconds_of_rank0),
+          beside_(std::move(beside)) {}
     const char* type() const override { return "SharedTransform"; }
 
     std::string describe() const override {
@@ -430,18 +541,21 @@ class SharedTransformStep final : public Step {
         return cat(kernel_name(spec_.kernel), " axis ", spec_.axis, " by ", engine_,
                    spec_.threads > 1 ? cat(" on ", spec_.threads, " threads") : std::string(),
                    twiddles(spec_) ? ", twiddled" : "", spec_.scale != 1 ? ", scaled" : "", ", lines of ",
-                   spec_.share.describe(), ", ", side(spec_.from), " -> ", side(spec_.to));
+                   spec_.share.describe(), ", ", side(spec_.from), " -> ", side(spec_.to), blocks_text());
     }
 
     Counts predict(int rank) const override {
-        const index_t points = spec_.share.shape()[static_cast<size_t>(spec_.axis)];
-        const index_t lines = points ? spec_.share.local_elems(rank) / points : 0;
-        if (lines == 0) return Counts();
-        Counts counts = predicted_counts(spec_, rank);
-        const index_t most = spec_.share.local_elems(0);
-        counts.seconds = most ? seconds_of_rank0_ * static_cast<double>(lines * points) / static_cast<double>(most) : 0;
+        Counts counts = predict_lines(rank);
+        if (!beside_) return counts;
+        counts += beside_->predict(rank);
+        counts.memory_bytes -= kept_bytes(*spec_.beside, rank);
         return counts;
     }
+
+    std::vector<const Step*> children() const override {
+        return beside_ ? std::vector<const Step*>{beside_.get()} : std::vector<const Step*>{};
+    }
+    std::vector<int> group(int rank) const override { return beside_ ? sharers(spec_, rank) : std::vector<int>{}; }
 
     std::vector<Slot> shared_slots() const override {
         std::vector<Slot> slots;
@@ -452,7 +566,8 @@ class SharedTransformStep final : public Step {
     }
 
     index_t own_memory_bytes(int rank) const override {
-        const index_t tiles = spec_.threads * spec_.share.shape()[static_cast<size_t>(spec_.axis)] * 1088;  // at most
+        const index_t lines = spec_.threads * spec_.share.shape()[static_cast<size_t>(spec_.axis)] * 1088;  // at most
+        const index_t tiles = lines + (beside_ ? beside_->own_memory_bytes(rank) : 0);
         if (!twiddles(spec_)) return tiles;
         return tiles + spec_.threads * factor_bytes(spec_, tile_of(spec_, regions_of(spec_, rank))) +
                RootTable::bytes(turned_length(spec_));
@@ -463,14 +578,74 @@ class SharedTransformStep final : public Step {
     }
 
   private:
+    Counts predict_lines(int rank) const {
+        const index_t points = spec_.share.shape()[static_cast<size_t>(spec_.axis)];
+        const index_t lines = points ? spec_.share.local_elems(rank) / points : 0;
+        if (lines == 0) return Counts();
+        Counts counts = predicted_counts(spec_, rank);
+        const index_t most = spec_.share.local_elems(0);
+        counts.seconds = most ? seconds_of_rank0_ * static_cast<double>(lines * points) / static_cast<double>(most) : 0;
+        return counts;
+    }
+
+    std::string blocks_text() const {
+        if (!beside_) return "";
+        const BesideTransform& beside = *spec_.beside;
+        return cat(", in blocks of ", beside.planes, " planes across axis ", beside.axis, ", each ",
+                   beside.before ? "behind" : "before", " the other step of the same sweep");
+    }
+
     SharedTransformSpec spec_;
     std::string engine_;
     double seconds_of_rank0_;
+    std::unique_ptr<Step> beside_;
 };
+
+// The dimensions that divide `axis` in `parts` divide another one in `share`, and all others are the same.
+bool differ_along(const Layout& parts, const Layout& share, int axis) {
+    if (!parts.has_grid() || !share.has_grid() || parts.grid().size() != share.grid().size()) return false;
+    for (size_t dim = 0; dim < parts.grid().size(); ++dim) {
+        const GridDim &a = parts.grid()[dim], &b = share.grid()[dim];
+        if (a.parts != b.parts || (a.axis == axis) != (b.axis != a.axis)) return false;
+    }
+    return true;
+}
+
+constexpr index_t kBlockCaches = 2;  // second-level caches that a rank's part of a block has, if the third has room
 
 }  // namespace
 
-Result<std::unique_ptr<Step>> make_shared_transform_step(SharedTransformSpec spec, std::vector<std::string>& notes) {
+std::optional<BesideTransform> beside_lines(const SharedTransformSpec& lines, const TransformSpec& transform,
+                                            bool before) {
+    const SharedSide &side = before ? lines.from : lines.to, &end = before ? lines.to : lines.from;
+    const ArrayState& between = before ? transform.to : transform.from;
+    if (lines.beside || turns(lines) || !side.shared || (end.shared && !(end.layout == side.layout))) return {};
+    if ((before ? transform.target : transform.source) != side.slot || !(between.layout == side.layout)) return {};
+    // What one block leaves must not lie where another block is read.
+    const Slot other = before ? transform.source : transform.target;
+    if (other == end.slot && other != side.slot) return {};
+    if (!differ_along(side.layout, lines.share, lines.axis)) return {};
+    const index_t room_bytes = std::min(lines.caches.l3_bytes / 2, kBlockCaches * lines.caches.l2_bytes);
+    // Not across the last axis, along which lines lie side by side.
+    for (int axis = 0; axis + 1 < side.layout.ndim(); ++axis) {
+        const auto divides = [&](const GridDim& dim) { return dim.axis == axis; };
+        const auto in_parts = std::find_if(side.layout.grid().begin(), side.layout.grid().end(), divides);
+        const auto in_share = std::find_if(lines.share.grid().begin(), lines.share.grid().end(), divides);
+        const bool alike = (in_parts == side.layout.grid().end()) == (in_share == lines.share.grid().end());
+        const bool used = std::find(transform.axes.begin(), transform.axes.end(), axis) != transform.axes.end();
+        const index_t count = side.layout.patch(0)[static_cast<size_t>(axis)].count;
+        if (axis == lines.axis || used || !alike || count < 2) continue;
+        const index_t planes = room_bytes / std::max<index_t>(1, between.local_bytes(0) / count);
+        if (planes < 1 || planes >= count) continue;
+        BesideTransform beside{transform, before, axis, ceil_div(count, ceil_div(count, planes))};
+        beside.transform.in_chunks = true;
+        return beside;
+    }
+    return {};
+}
+
+Result<std::unique_ptr<Step>> make_shared_transform_step(SharedTransformSpec spec, const Machine& machine,
+                                                         std::vector<std::string>& notes) {
     const index_t points = spec.share.shape()[static_cast<size_t>(spec.axis)];
     const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
     const index_t lines = points ? spec.share.local_elems(0) / points : 0;
@@ -487,8 +662,12 @@ Result<std::unique_ptr<Step>> make_shared_transform_step(SharedTransformSpec spe
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
         }
     }
+    std::unique_ptr<Step> beside;
+    if (spec.beside) {
+        SPANFFT_ASSIGN(beside, make_transform_step(spec.beside->transform, machine, notes));
+    }
     // The rates of strided transforms have the gathering in them; what is measured is a sweep that also transforms.
-    return std::unique_ptr<Step>(new SharedTransformStep(std::move(spec), engine, seconds));
+    return std::unique_ptr<Step>(new SharedTransformStep(std::move(spec), engine, seconds, std::move(beside)));
 }
 
 }  // namespace spanfft

@@ -338,9 +338,10 @@ struct RankBody {
 }  // namespace
 
 PlanRun run_on_threads(const Problem& problem, const Wides& input, int times, int ranks_per_node,
-                       const std::vector<Wides>& others) {
+                       const std::vector<Wides>& others, const Caches& caches) {
     PlanRun run;
     Machine machine = this_machine();
+    machine.caches = caches;
     machine.topology.ranks_per_node = ranks_per_node;
     auto planned = Planner(machine).plan(problem);
     if (!planned.ok()) {
@@ -387,13 +388,13 @@ size_t draws_of(const Problem& problem) {
 
 }  // namespace
 
-void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node) {
+void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node, const Caches& caches) {
     SCOPED_TRACE(cat("problem '", problem.print(), "', seed ", seed));
     Random random(seed);
     const Wides input = random_input(random, problem);
     std::vector<Wides> others(draws_of(problem) - 1);
     for (Wides& other : others) other = random_input(random, problem);
-    const PlanRun run = run_on_threads(problem, input, 2, ranks_per_node, others);
+    const PlanRun run = run_on_threads(problem, input, 2, ranks_per_node, others, caches);
     ASSERT_TRUE(run.status.ok()) << run.status.message();
     EXPECT_TRUE(run.statuses_agree);
     double squares = std::pow(relative_error(run.output, expected(problem, input)), 2);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/caches.hpp"
 #include "plan/plan.hpp"
 #include "support/direct_sum.hpp"
 #include "support/random.hpp"
@@ -58,12 +59,13 @@ struct PlanRun {
 };
 
 // Plans, binds and runs on problem.ranks threads (a ThreadWorld). `times`: executions of the one plan, which then has
-// `others` as inputs, once each; ranks_per_node 0: all ranks are on one node.
+// `others` as inputs, once each; ranks_per_node 0: all ranks are on one node. `caches`: of the machine that is planned
+// for, where blocks that fit them are to be small.
 PlanRun run_on_threads(const Problem& problem, const Wides& input, int times = 1, int ranks_per_node = 0,
-                       const std::vector<Wides>& others = {});
+                       const std::vector<Wides>& others = {}, const Caches& caches = cache_sizes());
 
 // Runs and checks everything: result within tolerance, input kept, guards, counts. Reports through gtest.
-void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node = 0);
+void check_plan(const Problem& problem, uint64_t seed, int ranks_per_node = 0, const Caches& caches = cache_sizes());
 void check_plan(const std::string& problem_text);
 
 }  // namespace spanfft::test
