@@ -9,6 +9,10 @@
 // moved before and after, where the parts do not divide n1 and n2. Exchanged order: where the last move gives every
 // p-th row of n1 to a rank, the axis is left divided cyclically and that is the end.
 // Grids: those that divide such an axis. r2c: the halved axis is another one.
+//
+// Solver `shared_pencil_lines`, where all ranks see the array and the long axis is the last one: the axes that are
+// whole, and then the two sweeps of `shared_lines` along the long axis instead of exchanges.
+//
 // Worked numbers: 4 x 2^20 on 8 ranks, grid 1x8, n1 = n2 = 1024: each rank has 4 x 128 x 1024 and transforms the axis
 // of 4; moves to 4 x 1024 x 128, transforms n1, twiddles; moves back, transforms n2; moves to 4 x 1024 x 128 again and
 // transposes to 4 x 128 x 1024: its block of k = k1 + 1024 k2. Three exchanges, all ranks busy.
@@ -175,6 +179,38 @@ Result<Route> pencil_lines_route(const Problem& problem, const Extents& grid) {
     return route;
 }
 
+// The two sweeps of shared_lines along the last axis, for the lines across all others.
+Result<Route> shared_route(const Problem& problem, const Extents& grid) {
+    const auto [axis, f] = long_axis(problem, grid);
+    const Layout real = divided(problem, problem.shape, grid, Division::block),
+                 spectrum = divided(problem, problem.spectrum_shape(), grid, Division::block);
+    Route route;
+    ArrayState state{real, real_elem(problem)};
+    auto pending = pending_axes(problem);
+    std::erase_if(pending, [&](const PendingAxis& p) { return p.axis == axis; });
+    transform_whole_axes(route, state, pending);
+    if (axis + 1 < real.ndim() || !pending.empty())
+        return error(Code::unsupported, "shared_pencil_lines is for arrays whose last axis is divided, and none other ",
+                     "that is transformed");
+    SPANFFT_ASSIGN(Layout begin, whole_rows_along(spectrum, axis, f.n1, f.n2));
+    SPANFFT_ASSIGN(Layout end, whole_rows_along(spectrum, axis, f.n2, f.n1));
+    move_to(route, state, std::move(begin));
+    const Layout rows = as_two(spectrum, axis, f), turned_rows = as_two(spectrum, axis, {f.n2, f.n1});
+    const int dim = dim_of(rows, axis);
+    view_as(route, state, rows);
+    RouteOp columns{RouteOp::Type::transform, state, {turned_rows, state.elem}, Kernel::c2c_forward, {axis}};
+    columns.share = rows.with_division(dim, axis + 1);
+    columns.turned = Turned::to;
+    state = columns.to;
+    route.push_back(std::move(columns));
+    RouteOp second{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis}};
+    second.share = turned_rows.with_division(dim, axis + 1);
+    route.push_back(std::move(second));
+    view_as(route, state, std::move(end));
+    move_to(route, state, spectrum);
+    return route;
+}
+
 Result<std::vector<Extents>> candidate_grids(const Problem& problem) {
     std::vector<Extents> grids;
     // As for pencil, but that one more axis is divided.
@@ -224,6 +260,17 @@ Result<Problem> with_common_grid(const Problem& problem, const Planner& planner,
     Problem gridded = problem;
     gridded.grid = (divides_lines ? lines : pencil).value().grid;
     return gridded;
+}
+
+Result<std::unique_ptr<Plan>> solve_shared_pencil_lines(const Problem& problem, const Planner& planner) {
+    SPANFFT_TRY(applies(problem));
+    SPANFFT_TRY(windows_allowed(problem, planner, "shared_pencil_lines"));
+    if (problem.output == SpectrumOrder::exchanged || !problem.real_boxes.empty() || !problem.spectrum_boxes.empty())
+        return error(Code::unsupported, "shared_pencil_lines takes and leaves balanced blocks in natural order only");
+    SPANFFT_ASSIGN(Problem gridded, with_common_grid(problem, planner, pencil_lines_family()));
+    SPANFFT_ASSIGN(gridded.grid, choose_grid(pencil_lines_family(), gridded, planner));
+    SPANFFT_ASSIGN(Route route, shared_route(gridded, gridded.grid));
+    return lower(gridded, directed(gridded, std::move(route)), "shared", planner, "shared_pencil_lines");
 }
 
 Result<std::unique_ptr<Plan>> solve_pencil_lines(const Problem& problem, const Planner& planner) {

@@ -21,6 +21,7 @@ const std::vector<Solver>& solver_table() {
         {"pencil", "P4", solve_pencil, Division::block, in_memory_on_ranks},
         {"pencil_lines", "P4, with P2's lines", solve_pencil_lines, Division::block, in_memory_on_ranks},
         {"shared", "spanfft", solve_shared, Division::block, in_memory_on_ranks},
+        {"shared_pencil_lines", "spanfft, after P2", solve_shared_pencil_lines, Division::block, in_memory_on_ranks},
         {"lines", "P2", solve_lines, Division::block, in_memory_on_ranks},
         {"shared_lines", "spanfft, after P2", solve_shared_lines, Division::block, in_memory_on_ranks},
         {"soi", "Tang et al. 2012", solve_soi, Division::block, asked_for_soi, true},

@@ -103,6 +103,23 @@ TEST(PencilLinesPlan, EveryStrategy) {
     }
 }
 
+TEST(PencilLinesPlan, TwoSweepsOnANode) {
+    for (int ranks = 2; ranks <= 8; ++ranks) {
+        for (const std::string shape : {"3x144", "2x3x90", "1x128", "5x64"}) {
+            for (const std::string options : {"", "own_output", "in_place", "batch=2"}) {
+                const std::string grid = shape == "2x3x90" ? "1x1x" : "1x";
+                check(cat("c2c ", shape, " method=shared_pencil_lines grid=", grid, ranks, " ranks=", ranks, " ",
+                          options));
+            }
+        }
+    }
+    check("c2c 3x96 axes=1 ranks=6 method=shared_pencil_lines grid=3x2 float norm=ortho");
+    const auto made = plan("c2c 4x1048576 ranks=8 own_output").value();
+    EXPECT_EQ(made->solver, "shared_pencil_lines") << explain(*made, 0, {});
+    EXPECT_EQ(made->predict(1).messages, 0);
+    EXPECT_EQ(made->predict(1).memory_bytes, 6 * 16 * 4 * 1048576 / 8);
+}
+
 TEST(PencilLinesPlan, BoxesOfTheCallers) {
     check("c2c 2x96 ranks=3 method=pencil_lines real_boxes=0:2x0:10;0:1x10:96;1:2x10:96");
     check("c2c 2x96 ranks=3 method=pencil_lines spectrum_boxes=0:2x0:10;0:1x10:96;1:2x10:96");
