@@ -19,6 +19,7 @@
 #include "solvers/pencil_lines.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "lower/lower.hpp"
 #include "solvers/lines.hpp"
@@ -213,12 +214,24 @@ Result<Route> shared_route(const Problem& problem, const Extents& grid) {
 
 Result<std::vector<Extents>> candidate_grids(const Problem& problem) {
     std::vector<Extents> grids;
-    // As for pencil, but that one more axis is divided.
-    const int most_dims = std::min(problem.ndim(), 4);
-    const auto all = problem.grid.empty() ? factorings(problem.ranks, most_dims) : std::vector<Extents>{problem.grid};
-    for (const Extents& grid : all) {
-        const bool may = !problem.grid.empty() || divides_leading_axes(problem, grid);
-        if (may && long_axis(problem, grid).axis >= 0) grids.push_back(grid);
+    const auto keep_divisible = [&](const std::vector<Extents>& all) {
+        for (const Extents& grid : all) {
+            if (long_axis(problem, grid).axis >= 0) grids.push_back(grid);
+        }
+    };
+    if (!problem.grid.empty()) {
+        keep_divisible({problem.grid});
+    } else {
+        // As many divided axes as pencil's grids have, and one more.
+        std::vector<Extents> all = factorings(problem.ranks, std::min(problem.ndim(), 4));
+        std::erase_if(all, [&](const Extents& grid) {
+            return !std::equal(grid.begin(), grid.end(), problem.shape.begin(), std::less_equal<>());
+        });
+        keep_divisible(all);
+        // Of grids that give every rank a part, those that a user could guess, if there are any.
+        std::vector<Extents> guessed = grids;
+        std::erase_if(guessed, [&](const Extents& grid) { return !divides_leading_axes(problem, grid); });
+        if (!guessed.empty()) grids = std::move(guessed);
     }
     if (grids.empty())
         return error(Code::unsupported,

@@ -50,21 +50,21 @@ TEST(BesideLines, EveryGridOfPencilsKindAndOwnerOfTheArrays) {
             if (kind == "r2c" && grid.size() > 3) continue;  // the halved axis stays undivided
             for (const std::string options : {"", "own_output", "in_place"}) {
                 if (kind == "r2c" && options == "in_place") continue;
-                check(cat(kind, " 9x10x12 ranks=", ranks, " grid=", grid, " ", options), 1024);
+                check(cat(kind, " 9x10x12 ranks=", ranks, " grid=", grid, " ", options), 512);
             }
         }
     }
 }
 
 TEST(BesideLines, BlocksOfOnePlaneOfSomeAndOfUnequalNumbers) {
-    for (const index_t cache_bytes : {400, 700, 1500, 3000}) {
-        check("c2c 13x11x10 ranks=4 grid=2x2", cache_bytes);
+    // 7 planes of 6 x 10 and of 4 x 6 complex numbers on the fullest rank.
+    for (const index_t cache_bytes : {500, 1000, 1500, 3000}) check("c2c 13x11x10 ranks=4 grid=2x2", cache_bytes);
+    for (const index_t cache_bytes : {200, 500, 1000, 1300})
         check("r2c 13x11x10 ranks=6 grid=2x3 own_output", cache_bytes);
-    }
 }
 
 TEST(BesideLines, FourAxesBatchesAndKinds) {
-    check("c2c 5x6x7x8 ranks=4 grid=2x2", 1024);
+    check("c2c 5x6x7x8 ranks=4 grid=2x2", 2048);
     check("c2c 5x6x7x8 ranks=8 grid=2x2x2", 1024);
     check("c2c 9x10x12 batch=2 ranks=4 grid=2x2", 1024);
     check("c2c,dct2,c2c 9x10x12 ranks=4 grid=2x2", 1024);
