@@ -225,6 +225,25 @@ std::string Layout::describe() const {
     return text;
 }
 
+namespace {
+
+// The axis along which the boxes of these ranks have the most different starts.
+size_t most_divided_axis(const std::vector<Patch>& boxes, const std::vector<size_t>& ranks, size_t axes) {
+    size_t best = 0, most = 0;
+    for (size_t axis = 0; axis < axes; ++axis) {
+        std::vector<index_t> starts;
+        for (const size_t rank : ranks) starts.push_back(boxes[rank][axis].start);
+        std::sort(starts.begin(), starts.end());
+        const auto different = static_cast<size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
+        if (different <= most) continue;
+        most = different;
+        best = axis;
+    }
+    return best;
+}
+
+}  // namespace
+
 Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
     if (boxes.empty()) return error(Code::invalid_argument, "no boxes given; give one a rank");
     index_t owned = 0;
@@ -245,11 +264,13 @@ Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
         if (patch_elems(box) > 0) filled.push_back(rank);
         owned += patch_elems(box);
     }
-    // Sorted by their start along axis 0, only boxes that overlap there need comparing.
-    std::sort(filled.begin(), filled.end(), [&](size_t a, size_t b) { return boxes[a][0].start < boxes[b][0].start; });
+    // Sorted by their start along one axis, only boxes that overlap there need comparing.
+    const size_t axis = most_divided_axis(boxes, filled, shape.size());
+    const auto along = [&](size_t rank) -> const AxisRange& { return boxes[rank][axis]; };
+    std::sort(filled.begin(), filled.end(), [&](size_t a, size_t b) { return along(a).start < along(b).start; });
     for (size_t i = 0; i < filled.size(); ++i) {
         const Patch& a = boxes[filled[i]];
-        for (size_t j = i + 1; j < filled.size() && boxes[filled[j]][0].start < a[0].start + a[0].count; ++j) {
+        for (size_t j = i + 1; j < filled.size() && along(filled[j]).start < a[axis].start + a[axis].count; ++j) {
             const Patch& b = boxes[filled[j]];
             if (patch_elems(intersect(a, b)) > 0) {
                 return error(Code::invalid_argument, "the boxes of ranks ", std::min(filled[i], filled[j]), " (",

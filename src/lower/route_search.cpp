@@ -269,13 +269,18 @@ Result<std::vector<Alternative>> choose(const RouteFamily& family, const Problem
 
 }  // namespace
 
+Result<BestGrid> best_grid(const RouteFamily& family, const Problem& problem, const Planner& planner) {
+    SPANFFT_ASSIGN(const auto alternatives, choose(family, problem, planner));
+    return BestGrid{alternatives.front().grid, alternatives.front().seconds};
+}
+
 Result<Extents> choose_grid(const RouteFamily& family, const Problem& problem, const Planner& planner) {
     if (!problem.grid.empty()) {
         SPANFFT_TRY(family.grids(problem).status());
         return problem.grid;
     }
-    SPANFFT_ASSIGN(const auto alternatives, choose(family, problem, planner));
-    return alternatives.front().grid;
+    SPANFFT_ASSIGN(BestGrid best, best_grid(family, problem, planner));
+    return std::move(best.grid);
 }
 
 Result<std::unique_ptr<Plan>> solve_by_route(const RouteFamily& family, const Problem& problem,

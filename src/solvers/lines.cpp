@@ -49,10 +49,6 @@ namespace {
 
 constexpr index_t kShortest = 64;  // below, one rank transforms the line
 
-struct Factors {
-    index_t n1 = 1, n2 = 1;
-};
-
 // How well the ranks share n1 rows, then n2: whether evenly on either side, then the fullest rank's excess and how far
 // the two are from alike. Less is better.
 auto merit(const Factors& f, index_t ranks) {
@@ -83,9 +79,13 @@ Factors best_factors(index_t n, index_t unit, const Measure& measure) {
     return best;
 }
 
-Factors factors_of(index_t n, index_t ranks, index_t unit = 1) {
+}  // namespace
+
+Factors factors_of(index_t n, index_t ranks, index_t unit) {
     return best_factors(n, unit, [&](const Factors& f) { return merit(f, ranks); });
 }
+
+namespace {
 
 // Whether an r2c line is transformed as half as many pairs.
 bool takes_pairs(const Problem& problem) {
@@ -95,8 +95,8 @@ bool takes_pairs(const Problem& problem) {
 }
 
 Factors factors_of(const Problem& problem) {
-    if (takes_pairs(problem)) return factors_of(problem.shape[0] / 2, problem.ranks);
-    return factors_of(problem.shape[0], problem.ranks, leaves_cyclic(problem) ? problem.ranks : 1);
+    if (takes_pairs(problem)) return spanfft::factors_of(problem.shape[0] / 2, problem.ranks);
+    return spanfft::factors_of(problem.shape[0], problem.ranks, leaves_cyclic(problem) ? problem.ranks : 1);
 }
 
 // The seconds that the fullest rank is expected to take for two sweeps; and first, whether a tile leaves the cache.

@@ -5,6 +5,14 @@
 
 namespace spanfft {
 
+// A line of n points as n1 rows of n2. n1 = 1: it is not shared out.
+struct Factors {
+    index_t n1 = 1, n2 = 1;
+};
+
+// The n1, a multiple of `unit`, and n2 that so many ranks share best; 1 x n where there are none or the points are few.
+Factors factors_of(index_t n, index_t ranks, index_t unit = 1);
+
 // Whether the spectrum is left in cyclic division; where p does not divide the length, natural order is all there is.
 bool leaves_cyclic(const Problem& problem);
 void note_order(Plan& plan);  // what output=exchanged came to
