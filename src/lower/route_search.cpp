@@ -113,10 +113,11 @@ Result<std::vector<Outline>> outlines(const RouteFamily& family, const Problem& 
     for (const Extents& grid : grids) {
         SPANFFT_ASSIGN(Route route, family.route(problem, grid));
         SPANFFT_ASSIGN(const double seconds, outline_seconds(problem, route, machine));
-        all.push_back({grid, std::move(route), seconds});
+        const auto behind = std::upper_bound(all.begin(), all.end(), seconds,
+                                             [](double its, const Outline& other) { return its < other.seconds; });
+        all.insert(behind, {grid, std::move(route), seconds});
+        if (all.size() > kGridsPlanned) all.pop_back();  // a route may hold a box of each rank
     }
-    std::stable_sort(all.begin(), all.end(), [](const Outline& a, const Outline& b) { return a.seconds < b.seconds; });
-    if (all.size() > kGridsPlanned) all.erase(all.begin() + kGridsPlanned, all.end());
     return all;
 }
 

@@ -114,8 +114,8 @@ Result<Route> shared_chirp_route(const Problem& problem, const Extents& grid) {
     ArrayState state{std::move(real), real_elem(problem)};
     move_to(route, state, std::move(begin));
     chirp(route, state, Chirping::in, c.kernel, {rows_of(problem, c.m1, c.m2), {problem.precision, true}});
-    columns_to_rows(there, state, problem, c.m1, c.m2, true);
-    columns_to_rows(there, state, problem, c.m2, c.m1, false);
+    columns_to_rows(there, state, batch_axes(problem), true);
+    columns_to_rows(there, state, batch_axes(problem), false);
     route.insert(route.end(), there.begin(), there.end());
     multiply_and_undo(route, state, c, there);
     chirp(route, state, Chirping::out, c.kernel, {std::move(end), {problem.precision, problem.spectrum_is_complex()}});

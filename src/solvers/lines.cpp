@@ -137,14 +137,6 @@ class SweepSeconds {
     const double bytes_per_second_;
 };
 
-// What the caller has and wants: balanced blocks of the grid, or boxes of the caller's.
-Result<Layout> callers(const Problem& problem, const Extents& shape, const std::vector<Patch>& boxes,
-                       const Extents& grid) {
-    if (boxes.empty()) return divided(problem, shape, grid, Division::block);
-    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes(shape, boxes));
-    return with_batch(problem, std::move(layout));
-}
-
 // Of an r2c line whose n/2 pairs lie on the ranks like this; the rank with the last one has the frequency n/2 too.
 Result<Layout> half_of_pairs(const Problem& problem, const Layout& pairs) {
     const index_t kept = problem.spectrum_shape()[0];
@@ -208,7 +200,7 @@ void six_steps(Route& route, ArrayState& state, const Problem& problem, const Fa
     };
     view_as(route, state, divided_over({f.n1, f.n2}, {ranks}));
     move_to(route, state, divided_over({f.n1, f.n2}, {1, ranks}));
-    columns_to_parts(route, state, problem, f.n1, f.n2, leaves_cyclic(problem));
+    columns_to_parts(route, state, axis, leaves_cyclic(problem));
     route.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis + 1}});
     if (!leaves_cyclic(problem)) {
         view_as(route, state, divided_over({1, f.n2, f.n1}, {1, 1, ranks}));
@@ -218,13 +210,9 @@ void six_steps(Route& route, ArrayState& state, const Problem& problem, const Fa
 }
 
 // The two sweeps, between the same layouts.
-void two_sweeps(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end) {
+void shared_sweeps(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end) {
     view_as(route, state, divided(problem, {f.n1, f.n2}, {problem.ranks}, Division::block));
-    columns_to_rows(route, state, problem, f.n1, f.n2, true);
-    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {batch_axes(problem)}};
-    op.share = divided(problem, {f.n2, f.n1}, {1, problem.ranks}, Division::block);
-    op.rows = true;
-    route.push_back(std::move(op));
+    two_sweeps(route, state, batch_axes(problem));
     view_as(route, state, std::move(end));
 }
 
@@ -299,50 +287,99 @@ void note_order(Plan& plan) {
                                    " divides one"));
 }
 
-Result<Layout> whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n1, index_t n2) {
-    const index_t ranks = problem.ranks;
-    std::vector<Patch> boxes;
-    bool same = true;
-    for (index_t rank = 0; rank < ranks; ++rank) {
-        const AxisRange rows = block_range(n1, ranks, rank), block = block_range(points, ranks, rank);
-        const index_t start = std::min(rows.start * n2, points);
-        const AxisRange own{start, std::min(rows.count * n2, points - start), 1};
-        same = same && own.count == block.count && (own.count == 0 || own.start == block.start);
-        boxes.push_back({own});
+int dim_of(const Layout& layout, int axis) {
+    const auto& grid = layout.grid();
+    const auto at = std::find_if(grid.begin(), grid.end(), [&](const GridDim& dim) { return dim.axis == axis; });
+    return at == grid.end() ? -1 : static_cast<int>(at - grid.begin());
+}
+
+Layout shown_as(const Layout& layout, int axis, const Extents& extents, int divided_one) {
+    Extents shape = layout.shape();
+    const auto at = shape.erase(shape.begin() + axis);
+    shape.insert(at, extents.begin(), extents.end());
+    std::vector<GridDim> dims = layout.grid();
+    for (GridDim& dim : dims) {
+        if (dim.axis > axis)
+            dim.axis += static_cast<int>(extents.size()) - 1;
+        else if (dim.axis == axis)
+            dim.axis += divided_one;
     }
-    if (same) return divided(problem, {points}, grid, Division::block);
-    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({points}, std::move(boxes)));
-    return with_batch(problem, std::move(layout));
+    return Layout(std::move(shape), std::move(dims));
+}
+
+Layout turned(const Layout& layout, int axis) {
+    Extents shape = layout.shape();
+    std::swap(shape[static_cast<size_t>(axis)], shape[static_cast<size_t>(axis) + 1]);
+    std::vector<GridDim> dims = layout.grid();
+    for (GridDim& dim : dims) dim.axis = dim.axis == axis ? axis + 1 : dim.axis == axis + 1 ? axis : dim.axis;
+    return Layout(std::move(shape), std::move(dims));
+}
+
+Result<Layout> whole_rows(const Layout& blocks, int axis, index_t n1, index_t n2) {
+    const auto dim = static_cast<size_t>(dim_of(blocks, axis)), at = static_cast<size_t>(axis);
+    const index_t points = blocks.shape()[at], parts = blocks.grid()[dim].parts;
+    std::vector<AxisRange> own;
+    bool same = true;
+    for (index_t part = 0; part < parts; ++part) {
+        const AxisRange rows = block_range(n1, parts, part), block = block_range(points, parts, part);
+        const index_t start = std::min(rows.start * n2, points);
+        own.push_back({start, std::min(rows.count * n2, points - start), 1});
+        same = same && own.back().count == block.count && (block.count == 0 || start == block.start);
+    }
+    if (same) return blocks;
+    std::vector<Patch> boxes;
+    for (int rank = 0; rank < blocks.nranks(); ++rank) {
+        boxes.push_back(blocks.patch(rank));
+        boxes.back()[at] = own[static_cast<size_t>(blocks.grid_coords(rank)[dim])];
+    }
+    return Layout::from_boxes(blocks.shape(), std::move(boxes));
+}
+
+Result<Layout> whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n1, index_t n2) {
+    return whole_rows(divided(problem, {points}, grid, Division::block), batch_axes(problem), n1, n2);
 }
 
 Result<Layout> callers_real(const Problem& problem, const Extents& grid) {
-    return callers(problem, problem.shape, problem.real_boxes, grid);
+    return callers_blocks(problem, problem.shape, problem.real_boxes, grid);
 }
 
 Result<Layout> callers_spectrum(const Problem& problem, const Extents& grid) {
     if (leaves_cyclic(problem)) return divided(problem, problem.spectrum_shape(), grid, Division::cyclic);
-    return callers(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid);
+    return callers_blocks(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid);
 }
 
-void columns_to_parts(Route& route, ArrayState& state, const Problem& problem, index_t n1, index_t n2, bool dealt) {
-    const index_t ranks = problem.ranks, parts = n1 % ranks == 0 ? ranks : 1;
-    const Extents shape{parts, n2, n1 / parts};
-    RouteOp op{RouteOp::Type::columns, state, state, Kernel::c2c_forward, {batch_axes(problem)}};
-    op.to.layout = divided(problem, shape, {1, ranks}, Division::block);
+void columns_to_parts(Route& route, ArrayState& state, int axis, bool dealt) {
+    const Layout& matrix = state.layout;
+    const index_t n1 = matrix.shape()[static_cast<size_t>(axis)], n2 = matrix.shape()[static_cast<size_t>(axis) + 1];
+    const int dim = dim_of(matrix, axis + 1);
+    const index_t ranks = dim < 0 ? 1 : matrix.grid()[static_cast<size_t>(dim)].parts;
+    const index_t parts = n1 % ranks == 0 ? ranks : 1;
+    // parts x n2 x n1/parts, of which the ranks share n2.
+    const Layout there = shown_as(shown_as(matrix, axis + 1, {n2, n1 / parts}, 0), axis, {parts}, 0);
+    RouteOp op{RouteOp::Type::columns, state, {there, state.elem}, Kernel::c2c_forward, {axis}};
     op.dealt = dealt;
     state = op.to;
     route.push_back(std::move(op));
-    move_to(route, state, divided(problem, shape, parts > 1 ? Extents{ranks} : Extents{1, 1, ranks}, Division::block));
+    if (dim >= 0) move_to(route, state, there.with_division(dim, parts > 1 ? axis : axis + 2));
 }
 
-void columns_to_rows(Route& route, ArrayState& state, const Problem& problem, index_t n1, index_t n2, bool twiddled) {
-    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {batch_axes(problem)}};
-    op.to.layout = divided(problem, {n2, n1}, {problem.ranks}, Division::block);
-    op.share = divided(problem, {n1, n2}, {1, problem.ranks}, Division::block);
+void columns_to_rows(Route& route, ArrayState& state, int axis, bool twiddled) {
+    const int dim = dim_of(state.layout, axis);
+    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis}};
+    op.to.layout = turned(state.layout, axis).with_division(dim, axis);
+    op.share = state.layout.with_division(dim, axis + 1);
     op.turned = Turned::to;
     op.rows = true;
     op.twiddled = twiddled;
     state = op.to;
+    route.push_back(std::move(op));
+}
+
+void two_sweeps(Route& route, ArrayState& state, int axis) {
+    columns_to_rows(route, state, axis, true);
+    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis}};
+    op.share = state.layout.with_division(dim_of(state.layout, axis), axis + 1);
+    op.rows = true;
     route.push_back(std::move(op));
 }
 
@@ -378,7 +415,7 @@ Result<std::unique_ptr<Plan>> solve_shared_lines(const Problem& problem, const P
     const Extents grid{problem.ranks};
     const index_t points = problem.shape[0] / (takes_pairs(problem) ? 2 : 1);
     const Factors factors = best_factors(points, 1, SweepSeconds(problem, planner.machine()));
-    SPANFFT_ASSIGN(Route route, route_through(two_sweeps, problem, factors, grid));
+    SPANFFT_ASSIGN(Route route, route_through(shared_sweeps, problem, factors, grid));
     SPANFFT_ASSIGN(auto plan, lower(problem, directed(problem, std::move(route)), "shared", planner, "shared_lines"));
     plan->problem.grid = grid;
     note_order(*plan);

@@ -45,13 +45,6 @@ Status free_an_axis(Route& route, ArrayState& state, const std::vector<PendingAx
     return error(Code::internal, "no axis is free to take the division of axis ", needed);
 }
 
-Result<Layout> callers_blocks(const Problem& problem, const Extents& shape, const std::vector<Patch>& boxes,
-                              const Extents& grid) {
-    if (boxes.empty()) return divided(problem, shape, grid, Division::block);
-    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes(shape, boxes));
-    return with_batch(problem, std::move(layout));
-}
-
 namespace {
 
 Result<Route> pencil_route(const Problem& problem, const Extents& grid) {
@@ -117,24 +110,25 @@ Result<std::vector<Extents>> candidate_grids(const Problem& problem) {
     return grids;
 }
 
-// Whether every grid dimension has an index of its axis for each rank.
-bool feeds_all(const Layout& layout) {
-    const auto feeds = [&](const GridDim& dim) {
-        return dim.axis < 0 || dim.parts <= layout.shape()[static_cast<size_t>(dim.axis)];
-    };
-    return std::all_of(layout.grid().begin(), layout.grid().end(), feeds);
-}
-
 }  // namespace
+
+bool feeds_all(const Route& route) {
+    const auto feeds = [](const Layout& layout) {
+        return std::all_of(layout.grid().begin(), layout.grid().end(), [&](const GridDim& dim) {
+            return dim.axis < 0 || dim.parts <= layout.shape()[static_cast<size_t>(dim.axis)];
+        });
+    };
+    return std::all_of(route.begin(), route.end(), [&](const RouteOp& op) {
+        return feeds(op.from.layout) && feeds(op.to.layout);
+    });
+}
 
 bool pencil_feeds_all(const Problem& problem) {
     const auto grids = candidate_grids(problem);
     if (!grids.ok()) return false;
     return std::any_of(grids.value().begin(), grids.value().end(), [&](const Extents& grid) {
         const auto route = pencil_route(problem, grid);
-        return route.ok() && std::all_of(route.value().begin(), route.value().end(), [](const RouteOp& op) {
-                   return feeds_all(op.from.layout) && feeds_all(op.to.layout);
-               });
+        return route.ok() && feeds_all(route.value());
     });
 }
 

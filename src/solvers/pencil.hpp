@@ -16,14 +16,12 @@ int axis_to_divide(const Layout& layout, const std::vector<PendingAxis>& pending
 // Moves a division so that the axis that is needed next becomes whole: the halved one, else the last one pending.
 Status free_an_axis(Route& route, ArrayState& state, const std::vector<PendingAxis>& pending, int first_axis);
 
-// The division that arrays of this shape begin or end with: the caller's boxes, or balanced blocks of the grid.
-Result<Layout> callers_blocks(const Problem& problem, const Extents& shape, const std::vector<Patch>& boxes,
-                              const Extents& grid);
-
 // Whether `grid` is one that a user could guess from the number of ranks.
 bool divides_leading_axes(const Problem& problem, const Extents& grid);
 
-// Whether some grid of pencil's, or the problem's own, leaves every rank with elements from the first step to the last.
+// Whether every rank has elements from the first step to the last; boxes aside, which are the caller's or hold as much.
+bool feeds_all(const Route& route);
+// Whether some grid of pencil's, or the problem's own, feeds all ranks.
 bool pencil_feeds_all(const Problem& problem);
 
 }  // namespace spanfft

@@ -4,22 +4,26 @@
 // Route: one divided c2c axis of n = n1 n2 points is viewed as the axes n1 and n2, of which the ranks hold whole rows.
 // Now the array has an axis more than the process grid has dimensions, so the rest is pencil's route: transform the
 // axes that are whole; move a division away from one that is needed; repeat. n2 waits for n1 and for the twiddles
-// between them. At the end the ranks share n2, and each transposes its part: n2 x n1, in rows, is natural order. As in
-// solver `lines` (lines.cpp, which has the formula) the few elements by which whole rows and balanced blocks differ are
-// moved before and after, where the parts do not divide n1 and n2. Exchanged order: where the last move gives every
-// p-th row of n1 to a rank, the axis is left divided cyclically and that is the end.
+// between them. If the long axis is the last, n1 goes as in solver `lines` (lines.cpp, which has the formula): in tiles,
+// which leave n2 x n1 for the next move; otherwise n1, the twiddles, and at the end a transposition of n1 and n2 are
+// steps of their own. n2 x n1, of which the ranks share n2, is natural order. As in `lines` the few elements by which
+// whole rows and balanced blocks differ are moved before and after, where the parts do not divide n1 and n2.
+// Exchanged order: where the last move gives every p-th row of n1 to a rank, the axis is left divided cyclically and
+// that is the end.
 // Grids: those that divide such an axis. r2c: the halved axis is another one.
 //
 // Solver `shared_pencil_lines`, where all ranks see the array and the long axis is the last one: the axes that are
 // whole, and then the two sweeps of `shared_lines` along the long axis instead of exchanges.
 //
 // Worked numbers: 4 x 2^20 on 8 ranks, grid 1x8, n1 = n2 = 1024: each rank has 4 x 128 x 1024 and transforms the axis
-// of 4; moves to 4 x 1024 x 128, transforms n1, twiddles; moves back, transforms n2; moves to 4 x 1024 x 128 again and
-// transposes to 4 x 128 x 1024: its block of k = k1 + 1024 k2. Three exchanges, all ranks busy.
+// of 4; moves to 4 x 1024 x 128; transforms n1 and twiddles, which leaves 4 x (8 parts) x 128 x 128; moves the parts, to
+// 4 x 1024 x 128 of n2 x n1; transforms n2; and moves to 4 x 128 x 1024 of it: its block of k = k1 + 1024 k2. Three
+// exchanges, all ranks busy.
 #include "solvers/pencil_lines.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "lower/lower.hpp"
 #include "solvers/lines.hpp"
@@ -50,22 +54,7 @@ LongAxis long_axis(const Problem& problem, const Extents& grid) {
     return found;
 }
 
-// The dimension of the grid that divides `axis`, or -1.
-int dim_of(const Layout& layout, int axis) {
-    const auto& grid = layout.grid();
-    const auto at = std::find_if(grid.begin(), grid.end(), [&](const GridDim& dim) { return dim.axis == axis; });
-    return at == grid.end() ? -1 : static_cast<int>(at - grid.begin());
-}
-
-// The axis as two; n1 is divided as it was.
-Layout as_two(const Layout& layout, int axis, const Factors& f) {
-    Extents shape = layout.shape();
-    shape[static_cast<size_t>(axis)] = f.n1;
-    shape.insert(shape.begin() + axis + 1, f.n2);
-    std::vector<GridDim> dims = layout.grid();
-    for (GridDim& dim : dims) dim.axis += dim.axis > axis ? 1 : 0;
-    return Layout(std::move(shape), std::move(dims));
-}
+Layout as_two(const Layout& layout, int axis, const Factors& f) { return shown_as(layout, axis, {f.n1, f.n2}, 0); }
 
 // The axis and the one behind it as one, divided as the one behind it.
 Layout as_one(const Layout& layout, int axis) {
@@ -78,80 +67,100 @@ Layout as_one(const Layout& layout, int axis) {
     return Layout(std::move(shape), std::move(dims));
 }
 
-Layout turned(const Layout& layout, int axis) {
-    Extents shape = layout.shape();
-    std::swap(shape[static_cast<size_t>(axis)], shape[static_cast<size_t>(axis) + 1]);
-    std::vector<GridDim> dims = layout.grid();
-    for (GridDim& dim : dims) dim.axis = dim.axis == axis ? axis + 1 : dim.axis == axis + 1 ? axis : dim.axis;
-    return Layout(std::move(shape), std::move(dims));
-}
-
-// As `blocks`, but the ranks have whole rows of n1 x n2 along the axis; `blocks` itself where that is the same.
-Result<Layout> whole_rows_along(const Layout& blocks, int axis, index_t n1, index_t n2) {
-    const auto dim = static_cast<size_t>(dim_of(blocks, axis));
-    const index_t parts = blocks.grid()[dim].parts;
-    std::vector<AxisRange> rows;
-    bool same = true;
-    for (index_t part = 0; part < parts; ++part) {
-        const AxisRange own = block_range(n1, parts, part);
-        rows.push_back({own.start * n2, own.count * n2, 1});
-        same = same && rows.back() == block_range(n1 * n2, parts, part);
-    }
-    if (same) return blocks;
-    std::vector<Patch> boxes;
-    for (int rank = 0; rank < blocks.nranks(); ++rank) {
-        boxes.push_back(blocks.patch(rank));
-        boxes.back()[static_cast<size_t>(axis)] = rows[static_cast<size_t>(blocks.grid_coords(rank)[dim])];
-    }
-    return Layout::from_boxes(blocks.shape(), std::move(boxes));
-}
-
 bool may_leave_cyclic(const Problem& problem) {
     return problem.output == SpectrumOrder::exchanged && problem.real_boxes.empty() && problem.spectrum_boxes.empty();
 }
 
-// Frees n2 by dealing the rows of n1 out, if those are whole and the parts divide them.
-bool deal_rows(Route& route, ArrayState& state, int axis) {
-    const int dim = dim_of(state.layout, axis + 1);
-    if (dim < 0 || !state.layout.is_whole(axis)) return false;
-    std::vector<GridDim> dims = state.layout.grid();
-    GridDim& dealt = dims[static_cast<size_t>(dim)];
-    if (state.layout.shape()[static_cast<size_t>(axis)] % dealt.parts != 0) return false;
-    dealt.axis = axis;
-    dealt.division = Division::cyclic;
-    move_to(route, state, Layout(state.layout.shape(), std::move(dims)));
-    return true;
+// The layout with a dimension that divides another axis, in rows that are dealt out or in blocks.
+Layout given_to(const Layout& layout, int dim, int axis, bool dealt) {
+    std::vector<GridDim> dims = layout.grid();
+    dims[static_cast<size_t>(dim)] = {dims[static_cast<size_t>(dim)].parts, axis,
+                                      dealt ? Division::cyclic : Division::block};
+    return Layout(layout.shape(), std::move(dims));
 }
 
-// Whether the parts of n1 x n2, transposed, are frequencies in equal steps.
-bool is_dealt(const Layout& layout, int axis) {
-    const int dim = dim_of(layout, axis);
-    return layout.is_whole(axis + 1) && dim >= 0 &&
-           layout.grid()[static_cast<size_t>(dim)].division == Division::cyclic;
-}
+// The steps of the long axis within those of pencil.
+class LongLine {
+  public:
+    // `axis` and the one behind it are n1 x n2.
+    LongLine(Route& route, ArrayState& state, int axis, bool may_deal)
+        : route_(route), state_(state), axis_(axis), may_deal_(may_deal), is_last_(axis + 2 == state.layout.ndim()) {}
 
-// From whole rows to the last transform.
-Status transform_all(Route& route, ArrayState& state, const Problem& problem, int axis) {
-    auto pending = pending_axes(problem);
-    for (PendingAxis& p : pending) p.axis += p.axis > axis ? 1 : 0;
-    const auto is_pending = [&](int of) {
-        return std::any_of(pending.begin(), pending.end(), [&](const PendingAxis& p) { return p.axis == of; });
-    };
-    bool twiddled = false;
-    for (;;) {
-        transform_whole_axes(route, state, pending);
-        if (!twiddled && !is_pending(axis)) {
-            route.push_back({RouteOp::Type::twiddle, state, state, Kernel::c2c_forward, {}, {{axis, axis + 1}}});
-            twiddled = true;
-            pending.push_back({axis + 1, AxisKind::c2c});
-            continue;
+    // From whole rows to the last transform.
+    Status transform_all(std::vector<PendingAxis> pending, int first_axis) {
+        for (bool first = true;;) {  // n1 is to be done; then n2, as any other axis
+            if (first && is_last_)
+                std::erase_if(pending, [&](const PendingAxis& p) { return p.axis == axis_; });
+            transform_whole_axes(route_, state_, pending);
+            if (first && has_done_first(pending)) {
+                pending.push_back({turned_ ? axis_ : axis_ + 1, AxisKind::c2c});
+                first = false;
+                continue;
+            }
+            if (first && is_last_) pending.push_back({axis_, AxisKind::c2c});
+            if (pending.empty()) return {};
+            if (first || turned_ || pending.back().axis != axis_ + 1 || !deal_rows())
+                SPANFFT_TRY(free_an_axis(route_, state_, pending, first_axis));
         }
-        if (pending.empty()) return {};
-        const bool deals = may_leave_cyclic(problem) && pending.back().axis == axis + 1;
-        if (!deals || !deal_rows(route, state, axis))
-            SPANFFT_TRY(free_an_axis(route, state, pending, batch_axes(problem)));
     }
-}
+
+    // Whether the parts of n1 x n2, turned, are frequencies in equal steps.
+    bool is_dealt() const {
+        const int dim = dim_of(state_.layout, turned_ ? axis_ + 1 : axis_);
+        return state_.layout.is_whole(turned_ ? axis_ : axis_ + 1) && dim >= 0 &&
+               state_.layout.grid()[static_cast<size_t>(dim)].division == Division::cyclic;
+    }
+
+    // To n2 x n1, of which the ranks have these parts.
+    void end_in(const Layout& rows) {
+        move_to(route_, state_, turned_ ? rows : turned(rows, axis_));
+        if (!turned_) transpose(route_, state_, axis_, rows);
+    }
+
+    void end_dealt() {
+        if (!turned_) transpose(route_, state_, axis_, turned(state_.layout, axis_));
+        view_as(route_, state_, as_one(state_.layout, axis_));
+    }
+
+  private:
+    bool can_deal(index_t parts) const {
+        return may_deal_ && state_.layout.shape()[static_cast<size_t>(axis_)] % parts == 0;
+    }
+
+    // What is done as soon as n1 is whole, and other axes that must be before it are not `pending`.
+    bool has_done_first(const std::vector<PendingAxis>& pending) {
+        if (!is_last_) {
+            if (std::any_of(pending.begin(), pending.end(), [&](const PendingAxis& p) { return p.axis == axis_; }))
+                return false;
+            route_.push_back({RouteOp::Type::twiddle, state_, state_, Kernel::c2c_forward, {}, {{axis_, axis_ + 1}}});
+            return true;
+        }
+        if (!state_.layout.is_whole(axis_) || !state_.elem.complex) return false;
+        const Layout matrix = state_.layout;
+        const int dim = dim_of(matrix, axis_ + 1);
+        const bool deals = dim >= 0 && can_deal(matrix.grid()[static_cast<size_t>(dim)].parts);
+        columns_to_parts(route_, state_, axis_, deals);
+        const Layout after = turned(matrix, axis_);
+        view_as(route_, state_, dim < 0 ? after : given_to(after, dim, axis_ + 1, deals));
+        turned_ = true;
+        return true;
+    }
+
+    // Frees n2 by dealing the rows of n1 out, if those are whole and the parts divide them.
+    bool deal_rows() {
+        const int dim = dim_of(state_.layout, axis_ + 1);
+        if (dim < 0 || !state_.layout.is_whole(axis_)) return false;
+        if (!can_deal(state_.layout.grid()[static_cast<size_t>(dim)].parts)) return false;
+        move_to(route_, state_, given_to(state_.layout, dim, axis_, true));
+        return true;
+    }
+
+    Route& route_;
+    ArrayState& state_;
+    const int axis_;
+    const bool may_deal_, is_last_;
+    bool turned_ = false;  // now n2 x n1
+};
 
 Result<Route> pencil_lines_route(const Problem& problem, const Extents& grid) {
     const auto [axis, f] = long_axis(problem, grid);
@@ -160,20 +169,20 @@ Result<Route> pencil_lines_route(const Problem& problem, const Extents& grid) {
     ArrayState state;
     state.elem = real_elem(problem);
     SPANFFT_ASSIGN(state.layout, callers_blocks(problem, problem.shape, problem.real_boxes, grid));
-    SPANFFT_ASSIGN(Layout begin, whole_rows_along(real, axis, f.n1, f.n2));
+    SPANFFT_ASSIGN(Layout begin, whole_rows(real, axis, f.n1, f.n2));
     move_to(route, state, std::move(begin));
     view_as(route, state, as_two(real, axis, f));
-    SPANFFT_TRY(transform_all(route, state, problem, axis));
-    if (may_leave_cyclic(problem) && is_dealt(state.layout, axis)) {
-        transpose(route, state, axis, turned(state.layout, axis));
-        view_as(route, state, as_one(state.layout, axis));
+    auto pending = pending_axes(problem);
+    for (PendingAxis& p : pending) p.axis += p.axis > axis ? 1 : 0;
+    LongLine line(route, state, axis, may_leave_cyclic(problem));
+    SPANFFT_TRY(line.transform_all(std::move(pending), batch_axes(problem)));
+    if (may_leave_cyclic(problem) && line.is_dealt()) {
+        line.end_dealt();
         return route;
     }
     const Layout spectrum = divided(problem, problem.spectrum_shape(), grid, Division::block);
-    const Layout rows = as_two(spectrum, axis, {f.n2, f.n1});
-    move_to(route, state, turned(rows, axis));
-    transpose(route, state, axis, rows);
-    SPANFFT_ASSIGN(Layout end, whole_rows_along(spectrum, axis, f.n2, f.n1));
+    line.end_in(as_two(spectrum, axis, {f.n2, f.n1}));
+    SPANFFT_ASSIGN(Layout end, whole_rows(spectrum, axis, f.n2, f.n1));
     view_as(route, state, std::move(end));
     SPANFFT_ASSIGN(Layout callers, callers_blocks(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid));
     move_to(route, state, std::move(callers));
@@ -193,54 +202,55 @@ Result<Route> shared_route(const Problem& problem, const Extents& grid) {
     if (axis + 1 < real.ndim() || !pending.empty())
         return error(Code::unsupported, "shared_pencil_lines is for arrays whose last axis is divided, and none other ",
                      "that is transformed");
-    SPANFFT_ASSIGN(Layout begin, whole_rows_along(spectrum, axis, f.n1, f.n2));
-    SPANFFT_ASSIGN(Layout end, whole_rows_along(spectrum, axis, f.n2, f.n1));
+    SPANFFT_ASSIGN(Layout begin, whole_rows(spectrum, axis, f.n1, f.n2));
+    SPANFFT_ASSIGN(Layout end, whole_rows(spectrum, axis, f.n2, f.n1));
     move_to(route, state, std::move(begin));
-    const Layout rows = as_two(spectrum, axis, f), turned_rows = as_two(spectrum, axis, {f.n2, f.n1});
-    const int dim = dim_of(rows, axis);
-    view_as(route, state, rows);
-    RouteOp columns{RouteOp::Type::transform, state, {turned_rows, state.elem}, Kernel::c2c_forward, {axis}};
-    columns.share = rows.with_division(dim, axis + 1);
-    columns.turned = Turned::to;
-    columns.rows = true;
-    state = columns.to;
-    route.push_back(std::move(columns));
-    RouteOp second{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis}};
-    second.share = turned_rows.with_division(dim, axis + 1);
-    second.rows = true;
-    route.push_back(std::move(second));
+    view_as(route, state, as_two(spectrum, axis, f));
+    two_sweeps(route, state, axis);
     view_as(route, state, std::move(end));
     move_to(route, state, spectrum);
     return route;
 }
 
+// Leaves only the grids that are `wanted`, if there are any.
+template <class Wanted>
+void prefer(std::vector<Extents>& grids, const Wanted& wanted) {
+    std::vector<Extents> found;
+    std::copy_if(grids.begin(), grids.end(), std::back_inserter(found), wanted);
+    if (!found.empty()) grids = std::move(found);
+}
+
+// Whether it gives every rank elements in every step.
+bool grid_feeds_all(const Problem& problem, const Extents& grid) {
+    const auto [axis, f] = long_axis(problem, grid);
+    const index_t parts = grid[static_cast<size_t>(axis - batch_axes(problem))];
+    if (parts > std::min(f.n1, f.n2)) return false;
+    const auto route = pencil_lines_route(problem, grid);
+    return route.ok() && feeds_all(route.value());
+}
+
 Result<std::vector<Extents>> candidate_grids(const Problem& problem) {
-    std::vector<Extents> grids;
-    const auto keep_divisible = [&](const std::vector<Extents>& all) {
-        for (const Extents& grid : all) {
-            if (long_axis(problem, grid).axis >= 0) grids.push_back(grid);
-        }
-    };
-    if (!problem.grid.empty()) {
-        keep_divisible({problem.grid});
-    } else {
+    std::vector<Extents> grids{problem.grid};
+    if (problem.grid.empty()) {
         // As many divided axes as pencil's grids have, and one more.
-        std::vector<Extents> all = factorings(problem.ranks, std::min(problem.ndim(), 4));
-        std::erase_if(all, [&](const Extents& grid) {
+        grids = factorings(problem.ranks, std::min(problem.ndim(), 4));
+        std::erase_if(grids, [&](const Extents& grid) {
             return !std::equal(grid.begin(), grid.end(), problem.shape.begin(), std::less_equal<>());
         });
-        keep_divisible(all);
-        // Of grids that give every rank a part, those that a user could guess, if there are any.
-        std::vector<Extents> guessed = grids;
-        std::erase_if(guessed, [&](const Extents& grid) { return !divides_leading_axes(problem, grid); });
-        if (!guessed.empty()) grids = std::move(guessed);
     }
+    std::erase_if(grids, [&](const Extents& grid) { return long_axis(problem, grid).axis < 0; });
     if (grids.empty())
         return error(Code::unsupported,
                      "pencil_lines needs a c2c axis of 64 points or more, of a length with factors, ",
                      problem.grid.empty() ? std::string("that the ranks can divide")
                                           : "that grid " + shape_string(problem.grid) + " divides",
                      " (the halved axis of r2c and axes of DCT and DST are not divided for good)");
+    if (!problem.grid.empty()) return grids;
+    const auto feeds = [&](const Extents& grid) { return grid_feeds_all(problem, grid); };
+    if (problem.method.empty() && std::none_of(grids.begin(), grids.end(), feeds))
+        return error(Code::unsupported, "pencil_lines can't feed all ranks either");
+    prefer(grids, feeds);
+    prefer(grids, [&](const Extents& grid) { return divides_leading_axes(problem, grid); });
     return grids;
 }
 
