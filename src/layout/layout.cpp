@@ -98,6 +98,13 @@ AxisRange cyclic_range(index_t n, index_t parts, index_t part) {
     return {count ? part : 0, count, count > 1 ? parts : 1};
 }
 
+AxisRange GridDim::range(index_t n, index_t coord) const {
+    if (division == Division::cyclic) return cyclic_range(n, parts, coord);
+    const AxisRange rows = block_range(ceil_div(n, row), parts, coord);
+    const index_t start = std::min(rows.start * row, n);
+    return {start, std::min(rows.count * row, n - start), 1};
+}
+
 Layout::Layout(Extents shape, std::vector<GridDim> grid) : shape_(std::move(shape)), grid_(std::move(grid)) {
     for (size_t i = 0; i < grid_.size(); ++i) {
         assert(grid_[i].axis < ndim() && (grid_[i].axis >= 0 || grid_[i].parts == 1));
@@ -145,9 +152,7 @@ AxisRange Layout::range(int rank, int axis) const {
     for (size_t i = grid_.size(); i-- > 0;) {
         const GridDim& dim = grid_[i];
         const index_t coord = rest % dim.parts;
-        if (dim.axis == axis)
-            return dim.division == Division::block ? block_range(n, dim.parts, coord)
-                                                   : cyclic_range(n, dim.parts, coord);
+        if (dim.axis == axis) return dim.range(n, coord);
         rest /= dim.parts;
     }
     return {0, n, 1};
@@ -206,6 +211,7 @@ Layout Layout::with_division(int dim, int axis) const {
     assert(has_grid());
     auto grid = grid_;
     grid[static_cast<size_t>(dim)].axis = axis;
+    grid[static_cast<size_t>(dim)].row = 1;
     return Layout(shape_, grid);
 }
 
@@ -217,6 +223,7 @@ std::string Layout::describe() const {
         for (const auto& dim : grid_) {
             if (dim.axis == axis && dim.parts > 1) {
                 text += (dim.division == Division::block ? "/" : "%") + std::to_string(dim.parts);
+                if (dim.row > 1) text += " by " + std::to_string(dim.row);
             }
         }
     }
@@ -304,10 +311,15 @@ RankClasses::RankClasses(const std::vector<const Layout*>& layouts) {
         const index_t parts = first.grid()[dim].parts;
         std::vector<index_t> begins{0};
         for (const Layout* layout : layouts) {
-            const int axis = layout->grid()[dim].axis;
-            // The first n mod parts coordinates hold one index more, in blocks and cyclically.
-            const index_t longer = axis < 0 ? 0 : layout->shape()[static_cast<size_t>(axis)] % parts;
-            if (longer > 0) begins.push_back(longer);
+            const GridDim& its = layout->grid()[dim];
+            if (its.axis < 0) continue;
+            // The first n mod parts coordinates hold one index, or row, more, in blocks and cyclically.
+            const index_t n = layout->shape()[static_cast<size_t>(its.axis)];
+            begins.push_back(ceil_div(n, its.row) % parts);
+            if (n % its.row == 0) continue;
+            const index_t last = its.part(n, n - 1);  // that row is shorter
+            begins.push_back(last);
+            if (last + 1 < parts) begins.push_back(last + 1);
         }
         std::sort(begins.begin(), begins.end());
         begins.erase(std::unique(begins.begin(), begins.end()), begins.end());

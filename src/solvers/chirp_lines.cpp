@@ -88,8 +88,8 @@ Result<Route> chirp_route(const Problem& problem, const Extents& grid) {
     const auto columns = [&](index_t n1) { return divided(problem, {n1, c.m2}, {1, problem.ranks}, Division::block); };
     SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
     SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
-    SPANFFT_ASSIGN(Layout begin, whole_rows(problem, grid, c.inputs, in_rows, c.m2));
-    SPANFFT_ASSIGN(Layout end, whole_rows(problem, grid, c.outputs, out_rows, c.m2));
+    Layout begin = whole_rows(problem, grid, c.inputs, c.m2);
+    Layout end = whole_rows(problem, grid, c.outputs, c.m2);
     Route route;
     ArrayState state{std::move(real), real_elem(problem)};
     move_to(route, state, std::move(begin));
@@ -108,8 +108,9 @@ Result<Route> shared_chirp_route(const Problem& problem, const Extents& grid) {
     const Convolution c = convolution_of(problem);
     SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
     SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
-    SPANFFT_ASSIGN(Layout begin, whole_rows(problem, grid, c.inputs, c.m1, c.m2));
-    SPANFFT_ASSIGN(Layout end, whole_rows(problem, grid, c.outputs, c.m1, c.m2));
+    const Layout rows = whole_rows(problem, grid, c.m1 * c.m2, c.m2);
+    SPANFFT_ASSIGN(Layout begin, first_points(problem, rows, c.inputs));
+    SPANFFT_ASSIGN(Layout end, first_points(problem, rows, c.outputs));
     Route route, there;
     ArrayState state{std::move(real), real_elem(problem)};
     move_to(route, state, std::move(begin));

@@ -155,15 +155,7 @@ Result<Layout> kept_half(const Problem& problem, const Layout& whole) {
     const index_t kept = problem.spectrum_shape()[0];
     if (whole.has_grid() && whole.grid()[0].division == Division::cyclic)
         return divided(problem, {kept}, {problem.ranks}, Division::cyclic);
-    std::vector<Patch> boxes;
-    for (int rank = 0; rank < problem.ranks; ++rank) {
-        AxisRange points = whole.patch(rank).back();
-        points.count = std::clamp(kept - points.start, index_t{0}, points.count);
-        points.start = std::min(points.start, kept);
-        boxes.push_back({points});
-    }
-    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({kept}, std::move(boxes)));
-    return with_batch(problem, std::move(layout));
+    return first_points(problem, whole, kept);
 }
 
 Result<Route> line_on_one_rank(const Problem& problem, const Extents& grid) {
@@ -223,9 +215,9 @@ Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Factor
     const ElemType complex{problem.precision, true};
     SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
     SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
-    SPANFFT_ASSIGN(Layout reals, whole_rows(problem, grid, n, f.n1, 2 * f.n2));
-    SPANFFT_ASSIGN(Layout begin, whole_rows(problem, grid, pairs, f.n1, f.n2));
-    SPANFFT_ASSIGN(Layout end, whole_rows(problem, grid, pairs, f.n2, f.n1));
+    Layout reals = whole_rows(problem, grid, n, 2 * f.n2);
+    Layout begin = whole_rows(problem, grid, pairs, f.n2);
+    Layout end = whole_rows(problem, grid, pairs, f.n1);
     SPANFFT_ASSIGN(Layout half, half_of_pairs(problem, end));
     Route route;
     ArrayState state{std::move(real), real_elem(problem)};
@@ -246,8 +238,8 @@ Result<Route> route_through(Middle middle, const Problem& problem, const Factors
     SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
     Route route;
     ArrayState state{std::move(real), real_elem(problem)};
-    SPANFFT_ASSIGN(Layout begin, whole_rows(problem, grid, problem.shape[0], f.n1, f.n2));
-    SPANFFT_ASSIGN(Layout end, whole_rows(problem, grid, problem.shape[0], f.n2, f.n1));
+    Layout begin = whole_rows(problem, grid, problem.shape[0], f.n2);
+    Layout end = whole_rows(problem, grid, problem.shape[0], f.n1);
     if (middle == six_steps && leaves_cyclic(problem)) end = divided(problem, problem.shape, grid, Division::cyclic);
     move_to(route, state, std::move(begin));
     const ElemType complex{problem.precision, true};
@@ -315,28 +307,33 @@ Layout turned(const Layout& layout, int axis) {
     return Layout(std::move(shape), std::move(dims));
 }
 
-Result<Layout> whole_rows(const Layout& blocks, int axis, index_t n1, index_t n2) {
-    const auto dim = static_cast<size_t>(dim_of(blocks, axis)), at = static_cast<size_t>(axis);
-    const index_t points = blocks.shape()[at], parts = blocks.grid()[dim].parts;
-    std::vector<AxisRange> own;
-    bool same = true;
-    for (index_t part = 0; part < parts; ++part) {
-        const AxisRange rows = block_range(n1, parts, part), block = block_range(points, parts, part);
-        const index_t start = std::min(rows.start * n2, points);
-        own.push_back({start, std::min(rows.count * n2, points - start), 1});
-        same = same && own.back().count == block.count && (block.count == 0 || start == block.start);
+Layout whole_rows(const Layout& blocks, int axis, index_t n2) {
+    std::vector<GridDim> dims = blocks.grid();
+    GridDim& dim = dims[static_cast<size_t>(dim_of(blocks, axis))];
+    dim.row = n2;
+    const index_t n = blocks.shape()[static_cast<size_t>(axis)];
+    for (index_t part = 0; part < dim.parts; ++part) {
+        const AxisRange rows = dim.range(n, part), block = block_range(n, dim.parts, part);
+        const bool same = rows.count == block.count && (rows.count == 0 || rows.start == block.start);
+        if (!same) return Layout(blocks.shape(), std::move(dims));
     }
-    if (same) return blocks;
-    std::vector<Patch> boxes;
-    for (int rank = 0; rank < blocks.nranks(); ++rank) {
-        boxes.push_back(blocks.patch(rank));
-        boxes.back()[at] = own[static_cast<size_t>(blocks.grid_coords(rank)[dim])];
-    }
-    return Layout::from_boxes(blocks.shape(), std::move(boxes));
+    return blocks;
 }
 
-Result<Layout> whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n1, index_t n2) {
-    return whole_rows(divided(problem, {points}, grid, Division::block), batch_axes(problem), n1, n2);
+Layout whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n2) {
+    return whole_rows(divided(problem, {points}, grid, Division::block), batch_axes(problem), n2);
+}
+
+Result<Layout> first_points(const Problem& problem, const Layout& whole, index_t points) {
+    std::vector<Patch> boxes;
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        AxisRange own = whole.patch(rank).back();
+        own.count = std::clamp(points - own.start, index_t{0}, own.count);
+        own.start = std::min(own.start, points);
+        boxes.push_back({own});
+    }
+    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({points}, std::move(boxes)));
+    return with_batch(problem, std::move(layout));
 }
 
 Result<Layout> callers_real(const Problem& problem, const Extents& grid) {

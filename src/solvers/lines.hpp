@@ -24,10 +24,11 @@ Layout shown_as(const Layout& layout, int axis, const Extents& extents, int divi
 // The axis and the one behind it have changed places, and what divides them too.
 Layout turned(const Layout& layout, int axis);
 
-// The points along a divided axis, the first of n1 x n2, of which each rank has those in the rows that a balanced
-// division of n1 gives it: `blocks` itself where that is the same.
-Result<Layout> whole_rows(const Layout& blocks, int axis, index_t n1, index_t n2);
-Result<Layout> whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n1, index_t n2);
+// As `blocks`, but the ranks have whole rows of n2 points along a divided axis: `blocks` itself where that is the same.
+Layout whole_rows(const Layout& blocks, int axis, index_t n2);
+Layout whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n2);
+// The first points of one axis, where they lie.
+Result<Layout> first_points(const Problem& problem, const Layout& whole, index_t points);
 
 // What the caller has and wants.
 Result<Layout> callers_real(const Problem& problem, const Extents& grid);

@@ -169,8 +169,7 @@ Result<Route> pencil_lines_route(const Problem& problem, const Extents& grid) {
     ArrayState state;
     state.elem = real_elem(problem);
     SPANFFT_ASSIGN(state.layout, callers_blocks(problem, problem.shape, problem.real_boxes, grid));
-    SPANFFT_ASSIGN(Layout begin, whole_rows(real, axis, f.n1, f.n2));
-    move_to(route, state, std::move(begin));
+    move_to(route, state, whole_rows(real, axis, f.n2));
     view_as(route, state, as_two(real, axis, f));
     auto pending = pending_axes(problem);
     for (PendingAxis& p : pending) p.axis += p.axis > axis ? 1 : 0;
@@ -182,8 +181,7 @@ Result<Route> pencil_lines_route(const Problem& problem, const Extents& grid) {
     }
     const Layout spectrum = divided(problem, problem.spectrum_shape(), grid, Division::block);
     line.end_in(as_two(spectrum, axis, {f.n2, f.n1}));
-    SPANFFT_ASSIGN(Layout end, whole_rows(spectrum, axis, f.n2, f.n1));
-    view_as(route, state, std::move(end));
+    view_as(route, state, whole_rows(spectrum, axis, f.n1));
     SPANFFT_ASSIGN(Layout callers, callers_blocks(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid));
     move_to(route, state, std::move(callers));
     return route;
@@ -202,12 +200,10 @@ Result<Route> shared_route(const Problem& problem, const Extents& grid) {
     if (axis + 1 < real.ndim() || !pending.empty())
         return error(Code::unsupported, "shared_pencil_lines is for arrays whose last axis is divided, and none other ",
                      "that is transformed");
-    SPANFFT_ASSIGN(Layout begin, whole_rows(spectrum, axis, f.n1, f.n2));
-    SPANFFT_ASSIGN(Layout end, whole_rows(spectrum, axis, f.n2, f.n1));
-    move_to(route, state, std::move(begin));
+    move_to(route, state, whole_rows(spectrum, axis, f.n2));
     view_as(route, state, as_two(spectrum, axis, f));
     two_sweeps(route, state, axis);
-    view_as(route, state, std::move(end));
+    view_as(route, state, whole_rows(spectrum, axis, f.n1));
     move_to(route, state, spectrum);
     return route;
 }
@@ -277,13 +273,14 @@ Result<Problem> with_common_grid(const Problem& problem, const Planner& planner,
                lines = best_grid(pencil_lines_family(), problem, planner);
     if (!lines.ok() && !pencil.ok()) return problem;
     const bool divides_lines = lines.ok() && (!pencil.ok() || lines.value().seconds < pencil.value().seconds);
-    const RouteFamily& chosen = divides_lines ? pencil_lines_family() : pencil_family();
-    if (&own == &chosen) return problem;
+    const bool owns_lines = &own == &pencil_lines_family();
+    if (owns_lines == divides_lines) return problem;
+    if (!lines.ok()) return lines.status();
+    if (owns_lines) return error(Code::unsupported, "pencil is predicted to be faster than pencil_lines");
     if (problem.output == SpectrumOrder::exchanged)
-        return error(Code::unsupported, own.solver, " leaves another order than ", chosen.solver,
-                     ", which is predicted to be faster");
+        return error(Code::unsupported, "pencil leaves another order than pencil_lines, which is predicted to be faster");
     Problem gridded = problem;
-    gridded.grid = (divides_lines ? lines : pencil).value().grid;
+    gridded.grid = lines.value().grid;
     return gridded;
 }
 

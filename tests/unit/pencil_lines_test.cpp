@@ -40,8 +40,8 @@ bool feeds_all(const Plan& plan) {
 // --- results ---------------------------------------------------------------------------------------------------------
 
 TEST(PencilLinesPlan, EveryNumberOfRanksAndPlaceOfTheLongAxis) {
-    for (int ranks = 2; ranks <= 8; ++ranks) {
-        for (const std::string shape : {"3x144", "144x2", "2x3x90", "2x96x3", "120x2x2", "1x128", "5x7x64"}) {
+    for (int ranks = 2; ranks <= 9; ++ranks) {
+        for (const std::string shape : {"3x144", "144x2", "2x3x90", "2x96x3", "120x2x2", "1x128", "128x1", "5x7x64"}) {
             check(cat("c2c ", shape, " method=pencil_lines ranks=", ranks));
             check(cat("c2c ", shape, " method=pencil_lines output=exchanged ranks=", ranks));
         }
@@ -72,6 +72,30 @@ TEST(PencilLinesPlan, RealArraysWhoseHalvedAxisIsAnother) {
     }
     check("r2c 66x10 ranks=6 grid=3x2 method=pencil_lines");
     check("r2c 66x10 ranks=6 grid=2x3 method=pencil_lines output=exchanged");
+}
+
+TEST(PencilLinesPlan, RealArraysWhoseHalvedAxisIsTheLongOne) {
+    for (int ranks = 2; ranks <= 9; ++ranks) {
+        for (const std::string shape : {"2x288", "3x180", "2x3x150", "1x128"}) {
+            for (const std::string output : {"natural", "exchanged"})
+                check(cat("r2c ", shape, " method=pencil_lines output=", output, " ranks=", ranks));
+        }
+    }
+    for (const std::string grid : {"2x3", "3x2", "1x6"}) {
+        for (const std::string norm : {"backward", "ortho", "forward"}) {
+            for (const std::string options : {"", "in_place", "float", "longdouble own_output"})
+                check(cat("r2c 5x180 method=pencil_lines ranks=6 grid=", grid, " norm=", norm, " ", options));
+        }
+    }
+    check("r2c 6x5x132 ranks=12 grid=2x2x3 method=pencil_lines");
+    check("r2c 2x256 batch=3 ranks=4 method=pencil_lines");
+    check("dct2,r2c 3x256 ranks=5 method=pencil_lines");
+    check("r2c 3x256 axes=1 ranks=6 method=pencil_lines grid=3x2");
+    check("r2c 2x192 ranks=3 method=pencil_lines real_boxes=0:2x0:10;0:1x10:192;1:2x10:192");
+    check("r2c 2x192 ranks=3 method=pencil_lines spectrum_boxes=0:2x0:10;0:1x10:97;1:2x10:97");
+    for (const ExchangeStrategy& strategy : exchange_table()) {
+        if (!strategy.approximate) check(cat("r2c 3x180 ranks=4 method=pencil_lines exchange=", strategy.name));
+    }
 }
 
 TEST(PencilLinesPlan, KindsBesideTheLongAxisSomeAxesAndBatches) {
@@ -146,11 +170,12 @@ TEST(PencilLinesPlan, ThreeExchangesKeepAllRanksBusy) {
 TEST(PencilLinesPlan, IsForMoreRanksThanTheOtherAxesCanFeed) {
     EXPECT_EQ(plan("c2c 8x1048576 ranks=8 exchange=alltoallv").value()->solver, "pencil");
     EXPECT_EQ(plan("c2c 4x8x4096 ranks=8 exchange=alltoallv").value()->solver, "pencil");
-    // The long axis is prime, or the one that is halved.
+    // The long axis is prime, or halved and odd; or it can't feed the ranks either.
     EXPECT_EQ(plan("c2c 2x3x1000003 ranks=8 exchange=alltoallv").value()->solver, "pencil");
-    EXPECT_EQ(plan("r2c 4x1048576 ranks=8 exchange=alltoallv").value()->solver, "pencil");
+    EXPECT_EQ(plan("r2c 4x1048575 ranks=8 exchange=alltoallv").value()->solver, "pencil");
+    EXPECT_EQ(plan("c2c 3x64 ranks=24 exchange=alltoallv").value()->solver, "pencil");
     for (const auto& [text, said] :
-         {std::pair{"r2c 4x1048576 ranks=8 method=pencil_lines", "the halved axis of r2c"},
+         {std::pair{"r2c 4x1048575 ranks=8 method=pencil_lines", "a last r2c axis of an even length"},
           std::pair{"c2c 2x3x1000003 ranks=8 method=pencil_lines", "of a length with factors"},
           std::pair{"c2c 9x9 ranks=9 grid=3x3 method=pencil_lines", "that grid 3x3 divides"},
           std::pair{"c2c 4096 ranks=2 method=pencil_lines", "arrays of several axes"}}) {
