@@ -182,7 +182,7 @@ bool Layout::is_whole(int axis) const {
     const index_t n = shape_[static_cast<size_t>(axis)];
     if (has_grid()) {
         return std::none_of(grid_.begin(), grid_.end(),
-                            [&](const GridDim& d) { return d.axis == axis && d.parts > 1 && n > 1; });
+                            [&](const GridDim& d) { return d.axis == axis && d.parts > 1 && n > d.row; });
     }
     return std::all_of(boxes_->begin(), boxes_->end(), [&](const Patch& box) {
         return patch_elems(box) == 0 || box[static_cast<size_t>(axis)].count == n;

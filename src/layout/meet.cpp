@@ -160,7 +160,8 @@ bool add_changes(const Layout& layout, const GridDim& dim, const Patch& patch, s
         return true;
     }
     const index_t low = dim.part(n, range.start), high = dim.part(n, last);
-    changes.insert(changes.end(), {low, low + 1, high, high + 1, ceil_div(n, dim.row) % dim.parts});  // in this order: see runs_of
+    changes.insert(changes.end(),
+                   {low, low + 1, high, high + 1, ceil_div(n, dim.row) % dim.parts});  // in this order: see runs_of
     return true;
 }
 

@@ -137,19 +137,6 @@ class SweepSeconds {
     const double bytes_per_second_;
 };
 
-// Of an r2c line whose n/2 pairs lie on the ranks like this; the rank with the last one has the frequency n/2 too.
-Result<Layout> half_of_pairs(const Problem& problem, const Layout& pairs) {
-    const index_t kept = problem.spectrum_shape()[0];
-    std::vector<Patch> boxes;
-    for (int rank = 0; rank < problem.ranks; ++rank) {
-        AxisRange points = pairs.patch(rank).back();
-        if (points.count > 0 && points.start + points.count == kept - 1) ++points.count;
-        boxes.push_back({points});
-    }
-    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({kept}, std::move(boxes)));
-    return with_batch(problem, std::move(layout));
-}
-
 // The spectrum that is kept of n points that lie on the ranks like this.
 Result<Layout> kept_half(const Problem& problem, const Layout& whole) {
     const index_t kept = problem.spectrum_shape()[0];
@@ -218,7 +205,7 @@ Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Factor
     Layout reals = whole_rows(problem, grid, n, 2 * f.n2);
     Layout begin = whole_rows(problem, grid, pairs, f.n2);
     Layout end = whole_rows(problem, grid, pairs, f.n1);
-    SPANFFT_ASSIGN(Layout half, half_of_pairs(problem, end));
+    SPANFFT_ASSIGN(Layout half, half_of_pairs(end));
     Route route;
     ArrayState state{std::move(real), real_elem(problem)};
     move_to(route, state, std::move(reals));
@@ -322,6 +309,18 @@ Layout whole_rows(const Layout& blocks, int axis, index_t n2) {
 
 Layout whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n2) {
     return whole_rows(divided(problem, {points}, grid, Division::block), batch_axes(problem), n2);
+}
+
+Result<Layout> half_of_pairs(const Layout& pairs) {
+    Extents shape = pairs.shape();
+    const index_t m = shape.back()++;
+    std::vector<Patch> boxes;
+    for (int rank = 0; rank < pairs.nranks(); ++rank) {
+        boxes.push_back(pairs.patch(rank));
+        AxisRange& points = boxes.back().back();
+        points.count += points.count > 0 && points.start + points.count == m ? 1 : 0;
+    }
+    return Layout::from_boxes(std::move(shape), std::move(boxes));
 }
 
 Result<Layout> first_points(const Problem& problem, const Layout& whole, index_t points) {

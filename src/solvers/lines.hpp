@@ -30,6 +30,10 @@ Layout whole_rows(const Problem& problem, const Extents& grid, index_t points, i
 // The first points of one axis, where they lie.
 Result<Layout> first_points(const Problem& problem, const Layout& whole, index_t points);
 
+// Of r2c along the last axis, the half spectrum of pairs that lie on the ranks like this; who has the last pair has the
+// frequency n/2 too.
+Result<Layout> half_of_pairs(const Layout& pairs);
+
 // What the caller has and wants.
 Result<Layout> callers_real(const Problem& problem, const Extents& grid);
 Result<Layout> callers_spectrum(const Problem& problem, const Extents& grid);

@@ -118,9 +118,8 @@ bool feeds_all(const Route& route) {
             return dim.axis < 0 || dim.parts <= layout.shape()[static_cast<size_t>(dim.axis)];
         });
     };
-    return std::all_of(route.begin(), route.end(), [&](const RouteOp& op) {
-        return feeds(op.from.layout) && feeds(op.to.layout);
-    });
+    return std::all_of(route.begin(), route.end(),
+                       [&](const RouteOp& op) { return feeds(op.from.layout) && feeds(op.to.layout); });
 }
 
 bool pencil_feeds_all(const Problem& problem) {

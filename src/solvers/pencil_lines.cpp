@@ -1,23 +1,25 @@
 // Solver `pencil_lines`: an N-D array on more ranks than its other axes can feed: a long axis stays divided (P2,
 // section 2.1, within P4's pencils).
 //
-// Route: one divided c2c axis of n = n1 n2 points is viewed as the axes n1 and n2, of which the ranks hold whole rows.
+// Route: one divided axis of n = n1 n2 points is viewed as the axes n1 and n2, of which the ranks hold whole rows.
 // Now the array has an axis more than the process grid has dimensions, so the rest is pencil's route: transform the
 // axes that are whole; move a division away from one that is needed; repeat. n2 waits for n1 and for the twiddles
-// between them. If the long axis is the last, n1 goes as in solver `lines` (lines.cpp, which has the formula): in tiles,
-// which leave n2 x n1 for the next move; otherwise n1, the twiddles, and at the end a transposition of n1 and n2 are
-// steps of their own. n2 x n1, of which the ranks share n2, is natural order. As in `lines` the few elements by which
-// whole rows and balanced blocks differ are moved before and after, where the parts do not divide n1 and n2.
+// between them. If the long axis is the last, n1 goes as in solver `lines` (lines.cpp, which has the formula): in
+// tiles, which leave n2 x n1 for the next move; otherwise n1, the twiddles, and at the end a transposition of n1 and n2
+// are steps of their own. n2 x n1, of which the ranks share n2, is natural order. As in `lines` the few elements by
+// which whole rows and balanced blocks differ are moved before and after, where the parts do not divide n1 and n2.
 // Exchanged order: where the last move gives every p-th row of n1 to a rank, the axis is left divided cyclically and
 // that is the end.
-// Grids: those that divide such an axis. r2c: the halved axis is another one.
+// r2c: the halved axis is another one; or it is the long one, the last, of an even length: then its pairs go first, as
+// those of one axis do, in natural order only, and the others after them.
+// Grids: those that divide such an axis.
 //
 // Solver `shared_pencil_lines`, where all ranks see the array and the long axis is the last one: the axes that are
 // whole, and then the two sweeps of `shared_lines` along the long axis instead of exchanges.
 //
 // Worked numbers: 4 x 2^20 on 8 ranks, grid 1x8, n1 = n2 = 1024: each rank has 4 x 128 x 1024 and transforms the axis
-// of 4; moves to 4 x 1024 x 128; transforms n1 and twiddles, which leaves 4 x (8 parts) x 128 x 128; moves the parts, to
-// 4 x 1024 x 128 of n2 x n1; transforms n2; and moves to 4 x 128 x 1024 of it: its block of k = k1 + 1024 k2. Three
+// of 4; moves to 4 x 1024 x 128; transforms n1 and twiddles, which leaves 4 x (8 parts) x 128 x 128; moves the parts,
+// to 4 x 1024 x 128 of n2 x n1; transforms n2; and moves to 4 x 128 x 1024 of it: its block of k = k1 + 1024 k2. Three
 // exchanges, all ranks busy.
 #include "solvers/pencil_lines.hpp"
 
@@ -38,18 +40,31 @@ namespace {
 struct LongAxis {
     int axis = -1;  // none
     Factors factors;
+    bool halved = false;  // n reals are n1 n2 = n/2 pairs
+    index_t points() const { return factors.n1 * factors.n2; }
 };
 
-// The longest c2c axis that the grid divides and that has factors.
+// Whether the pairs of the halved axis can go first: it is the last one, of an even length, and for the others after
+// it some axis is whole.
+bool halves_long(const Problem& problem, const Extents& grid) {
+    const bool others_need = problem.axes.size() > 1;
+    const auto divided_axes = std::count_if(grid.begin(), grid.end(), [](index_t parts) { return parts > 1; });
+    return problem.axes.back() + 1 == problem.ndim() && problem.shape.back() % 2 == 0 &&
+           (!others_need || divided_axes < problem.ndim());
+}
+
+// The longest axis that the grid divides and that has factors: c2c, or the halved one of r2c.
 LongAxis long_axis(const Problem& problem, const Extents& grid) {
     LongAxis found;
     for (size_t i = 0; i < problem.axes.size(); ++i) {
         const auto axis = static_cast<size_t>(problem.axes[i]);
         const index_t parts = axis < grid.size() ? grid[axis] : 1, n = problem.shape[axis];
-        if (problem.kinds[i] != AxisKind::c2c || parts == 1) continue;
-        if (found.axis >= 0 && n <= found.factors.n1 * found.factors.n2) continue;
-        const Factors factors = factors_of(n, parts);
-        if (factors.n1 > 1) found = {problem.axes[i] + batch_axes(problem), factors};
+        const bool halved = problem.kinds[i] == AxisKind::r2c;
+        if (parts == 1 || is_r2r(problem.kinds[i]) || (halved && !halves_long(problem, grid))) continue;
+        const index_t points = halved ? n / 2 : n;
+        if (found.axis >= 0 && points <= found.points()) continue;
+        const Factors factors = factors_of(points, parts);
+        if (factors.n1 > 1) found = {problem.axes[i] + batch_axes(problem), factors, halved};
     }
     return found;
 }
@@ -89,8 +104,7 @@ class LongLine {
     // From whole rows to the last transform.
     Status transform_all(std::vector<PendingAxis> pending, int first_axis) {
         for (bool first = true;;) {  // n1 is to be done; then n2, as any other axis
-            if (first && is_last_)
-                std::erase_if(pending, [&](const PendingAxis& p) { return p.axis == axis_; });
+            if (first && is_last_) std::erase_if(pending, [&](const PendingAxis& p) { return p.axis == axis_; });
             transform_whole_axes(route_, state_, pending);
             if (first && has_done_first(pending)) {
                 pending.push_back({turned_ ? axis_ : axis_ + 1, AxisKind::c2c});
@@ -162,34 +176,64 @@ class LongLine {
     bool turned_ = false;  // now n2 x n1
 };
 
+// The halved axis is the long one: its pairs go as a c2c axis would, by themselves; then the others.
+Status through_pairs(Route& route, ArrayState& state, const Problem& problem, const Layout& real,
+                     const LongAxis& found) {
+    const auto& [axis, f, halved] = found;
+    const Layout pairs = real.with_extent(axis, found.points());
+    move_to(route, state, whole_rows(real, axis, 2 * f.n2));
+    const ArrayState as_pairs{as_two(pairs, axis, f), {problem.precision, true}};
+    route.push_back({RouteOp::Type::view, state, as_pairs});
+    state = as_pairs;
+    LongLine line(route, state, axis, false);
+    SPANFFT_TRY(line.transform_all({{axis, AxisKind::c2c}}, batch_axes(problem)));
+    line.end_in(as_two(pairs, axis, {f.n2, f.n1}));
+    view_as(route, state, whole_rows(pairs, axis, f.n1));
+    SPANFFT_ASSIGN(Layout half, half_of_pairs(state.layout));
+    halve(route, state, Halving::split, {std::move(half), state.elem});
+    auto pending = pending_axes(problem);
+    std::erase_if(pending, [&, it = axis](const PendingAxis& p) { return p.axis == it; });
+    transform_whole_axes(route, state, pending);
+    if (!pending.empty()) move_to(route, state, real.with_extent(axis, found.points() + 1));
+    for (; !pending.empty(); transform_whole_axes(route, state, pending))
+        SPANFFT_TRY(free_an_axis(route, state, pending, batch_axes(problem)));
+    return {};
+}
+
 Result<Route> pencil_lines_route(const Problem& problem, const Extents& grid) {
-    const auto [axis, f] = long_axis(problem, grid);
-    const Layout real = divided(problem, problem.shape, grid, Division::block);
+    const LongAxis found = long_axis(problem, grid);
+    const auto& [axis, f, halved] = found;
+    const Layout real = divided(problem, problem.shape, grid, Division::block),
+                 spectrum = divided(problem, problem.spectrum_shape(), grid, Division::block);
+    SPANFFT_ASSIGN(Layout callers, callers_blocks(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid));
     Route route;
     ArrayState state;
     state.elem = real_elem(problem);
     SPANFFT_ASSIGN(state.layout, callers_blocks(problem, problem.shape, problem.real_boxes, grid));
-    move_to(route, state, whole_rows(real, axis, f.n2));
-    view_as(route, state, as_two(real, axis, f));
-    auto pending = pending_axes(problem);
-    for (PendingAxis& p : pending) p.axis += p.axis > axis ? 1 : 0;
-    LongLine line(route, state, axis, may_leave_cyclic(problem));
-    SPANFFT_TRY(line.transform_all(std::move(pending), batch_axes(problem)));
-    if (may_leave_cyclic(problem) && line.is_dealt()) {
-        line.end_dealt();
-        return route;
+    if (halved) {
+        SPANFFT_TRY(through_pairs(route, state, problem, real, found));
+    } else {
+        move_to(route, state, whole_rows(real, axis, f.n2));
+        view_as(route, state, as_two(real, axis, f));
+        auto pending = pending_axes(problem);
+        for (PendingAxis& p : pending) p.axis += p.axis > axis ? 1 : 0;
+        LongLine line(route, state, axis, may_leave_cyclic(problem));
+        SPANFFT_TRY(line.transform_all(std::move(pending), batch_axes(problem)));
+        if (may_leave_cyclic(problem) && line.is_dealt()) {
+            line.end_dealt();
+            return route;
+        }
+        line.end_in(as_two(spectrum, axis, {f.n2, f.n1}));
+        view_as(route, state, whole_rows(spectrum, axis, f.n1));
     }
-    const Layout spectrum = divided(problem, problem.spectrum_shape(), grid, Division::block);
-    line.end_in(as_two(spectrum, axis, {f.n2, f.n1}));
-    view_as(route, state, whole_rows(spectrum, axis, f.n1));
-    SPANFFT_ASSIGN(Layout callers, callers_blocks(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid));
     move_to(route, state, std::move(callers));
     return route;
 }
 
 // The two sweeps of shared_lines along the last axis, for the lines across all others.
 Result<Route> shared_route(const Problem& problem, const Extents& grid) {
-    const auto [axis, f] = long_axis(problem, grid);
+    const auto [axis, f, halved] = long_axis(problem, grid);
+    if (halved) return error(Code::unsupported, "shared_pencil_lines does not divide the halved axis of r2c");
     const Layout real = divided(problem, problem.shape, grid, Division::block),
                  spectrum = divided(problem, problem.spectrum_shape(), grid, Division::block);
     Route route;
@@ -218,7 +262,7 @@ void prefer(std::vector<Extents>& grids, const Wanted& wanted) {
 
 // Whether it gives every rank elements in every step.
 bool grid_feeds_all(const Problem& problem, const Extents& grid) {
-    const auto [axis, f] = long_axis(problem, grid);
+    const auto [axis, f, halved] = long_axis(problem, grid);
     const index_t parts = grid[static_cast<size_t>(axis - batch_axes(problem))];
     if (parts > std::min(f.n1, f.n2)) return false;
     const auto route = pencil_lines_route(problem, grid);
@@ -237,10 +281,10 @@ Result<std::vector<Extents>> candidate_grids(const Problem& problem) {
     std::erase_if(grids, [&](const Extents& grid) { return long_axis(problem, grid).axis < 0; });
     if (grids.empty())
         return error(Code::unsupported,
-                     "pencil_lines needs a c2c axis of 64 points or more, of a length with factors, ",
+                     "pencil_lines needs a c2c axis of 64 points or more and of a length with factors, or a last axis ",
+                     "of r2c of an even length of 128 or more beside a whole axis, ",
                      problem.grid.empty() ? std::string("that the ranks can divide")
-                                          : "that grid " + shape_string(problem.grid) + " divides",
-                     " (the halved axis of r2c and axes of DCT and DST are not divided for good)");
+                                          : "that grid " + shape_string(problem.grid) + " divides");
     if (!problem.grid.empty()) return grids;
     const auto feeds = [&](const Extents& grid) { return grid_feeds_all(problem, grid); };
     if (problem.method.empty() && std::none_of(grids.begin(), grids.end(), feeds))
@@ -278,7 +322,8 @@ Result<Problem> with_common_grid(const Problem& problem, const Planner& planner,
     if (!lines.ok()) return lines.status();
     if (owns_lines) return error(Code::unsupported, "pencil is predicted to be faster than pencil_lines");
     if (problem.output == SpectrumOrder::exchanged)
-        return error(Code::unsupported, "pencil leaves another order than pencil_lines, which is predicted to be faster");
+        return error(Code::unsupported,
+                     "pencil leaves another order than pencil_lines, which is predicted to be faster");
     Problem gridded = problem;
     gridded.grid = lines.value().grid;
     return gridded;
