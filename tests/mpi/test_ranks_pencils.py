@@ -45,18 +45,26 @@ def test_all_ranks_are_busy(comm, rng):
     if comm.size < 4:
         pytest.skip("an axis of 3 feeds 3 ranks")
     shape = (3, 64 * comm.size**2)
-    real = numbers(rng, shape, float)
-    with Plan(shape, "float64", kind="r2c", comm=comm, exchange="alltoallv", grid=(1, comm.size)) as plan:
-        check_plan(comm, plan, real, "r2c")
+    options = {"comm": comm, "exchange": "alltoallv", "grid": (1, comm.size), "method": "pencil_lines"}
+    with Plan(shape, "float64", kind="r2c", **options) as plan:
+        check_plan(comm, plan, numbers(rng, shape, float), "r2c")
         assert plan.input_shape == (3, 64 * comm.size)
-    u = numbers(rng, shape, complex)
-    with Plan(shape, comm=comm, exchange="alltoallv", grid=(1, comm.size)) as plan:
-        assert plan.solver == "pencil_lines"
-        check_plan(comm, plan, u)
+    with Plan(shape, **options) as plan:
+        check_plan(comm, plan, numbers(rng, shape, complex))
         assert plan.input_shape == (3, 64 * comm.size)
         for direction in ("forward", "backward"):
             assert types(plan, direction).count("Exchange") == 3
             assert plan.counted(direction)["messages"] == 3 * (comm.size - 1)
+
+
+def test_the_planner_finds_it(comm, rng):
+    if comm.size < 6:
+        pytest.skip("half of the ranks would be idle")
+    shape = (3, 4096 * comm.size**2)
+    with Plan(shape, comm=comm, exchange="alltoallv") as plan:
+        assert plan.solver == "pencil_lines"
+        check_plan(comm, plan, numbers(rng, shape, complex))
+        assert all(np.prod(part) > 0 for part in comm.allgather(plan.input_shape))
 
 
 def test_a_grid_that_divides_all_axes(comm, rng):
@@ -87,7 +95,7 @@ def test_every_grid_that_divides_the_long_axis(kind, shape, comm, rng):
     for grid in grids(comm.size, len(shape)):
         if grid[long] == 1 or (halves_long and 1 not in grid):
             continue
-        for output, exchange in itertools.product(("natural", "exchanged"), ("alltoallv", "overlap:2")):
+        for output, exchange in (("natural", "alltoallv"), ("exchanged", "overlap:2")):
             options = {"output": output, "exchange": exchange, "method": "pencil_lines"}
             with Plan(shape, dtype, kind=kind, comm=comm, grid=grid, **options) as plan:
                 check_plan(comm, plan, u, kind)
