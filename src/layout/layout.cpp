@@ -98,6 +98,13 @@ AxisRange cyclic_range(index_t n, index_t parts, index_t part) {
     return {count ? part : 0, count, count > 1 ? parts : 1};
 }
 
+AxisRange GridDim::range(index_t n, index_t coord) const {
+    if (division == Division::cyclic) return cyclic_range(n, parts, coord);
+    const AxisRange rows = block_range(ceil_div(n, row), parts, coord);
+    const index_t start = std::min(rows.start * row, n);
+    return {start, std::min(rows.count * row, n - start), 1};
+}
+
 Layout::Layout(Extents shape, std::vector<GridDim> grid) : shape_(std::move(shape)), grid_(std::move(grid)) {
     for (size_t i = 0; i < grid_.size(); ++i) {
         assert(grid_[i].axis < ndim() && (grid_[i].axis >= 0 || grid_[i].parts == 1));
@@ -145,9 +152,7 @@ AxisRange Layout::range(int rank, int axis) const {
     for (size_t i = grid_.size(); i-- > 0;) {
         const GridDim& dim = grid_[i];
         const index_t coord = rest % dim.parts;
-        if (dim.axis == axis)
-            return dim.division == Division::block ? block_range(n, dim.parts, coord)
-                                                   : cyclic_range(n, dim.parts, coord);
+        if (dim.axis == axis) return dim.range(n, coord);
         rest /= dim.parts;
     }
     return {0, n, 1};
@@ -177,7 +182,7 @@ bool Layout::is_whole(int axis) const {
     const index_t n = shape_[static_cast<size_t>(axis)];
     if (has_grid()) {
         return std::none_of(grid_.begin(), grid_.end(),
-                            [&](const GridDim& d) { return d.axis == axis && d.parts > 1 && n > 1; });
+                            [&](const GridDim& d) { return d.axis == axis && d.parts > 1 && n > d.row; });
     }
     return std::all_of(boxes_->begin(), boxes_->end(), [&](const Patch& box) {
         return patch_elems(box) == 0 || box[static_cast<size_t>(axis)].count == n;
@@ -206,6 +211,7 @@ Layout Layout::with_division(int dim, int axis) const {
     assert(has_grid());
     auto grid = grid_;
     grid[static_cast<size_t>(dim)].axis = axis;
+    grid[static_cast<size_t>(dim)].row = 1;
     return Layout(shape_, grid);
 }
 
@@ -217,6 +223,7 @@ std::string Layout::describe() const {
         for (const auto& dim : grid_) {
             if (dim.axis == axis && dim.parts > 1) {
                 text += (dim.division == Division::block ? "/" : "%") + std::to_string(dim.parts);
+                if (dim.row > 1) text += " by " + std::to_string(dim.row);
             }
         }
     }
@@ -224,6 +231,25 @@ std::string Layout::describe() const {
     if (!has_grid()) text += " in " + std::to_string(boxes_->size()) + " given boxes";
     return text;
 }
+
+namespace {
+
+// The axis along which the boxes of these ranks have the most different starts.
+size_t most_divided_axis(const std::vector<Patch>& boxes, const std::vector<size_t>& ranks, size_t axes) {
+    size_t best = 0, most = 0;
+    for (size_t axis = 0; axis < axes; ++axis) {
+        std::vector<index_t> starts;
+        for (const size_t rank : ranks) starts.push_back(boxes[rank][axis].start);
+        std::sort(starts.begin(), starts.end());
+        const auto different = static_cast<size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
+        if (different <= most) continue;
+        most = different;
+        best = axis;
+    }
+    return best;
+}
+
+}  // namespace
 
 Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
     if (boxes.empty()) return error(Code::invalid_argument, "no boxes given; give one a rank");
@@ -245,11 +271,13 @@ Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
         if (patch_elems(box) > 0) filled.push_back(rank);
         owned += patch_elems(box);
     }
-    // Sorted by their start along axis 0, only boxes that overlap there need comparing.
-    std::sort(filled.begin(), filled.end(), [&](size_t a, size_t b) { return boxes[a][0].start < boxes[b][0].start; });
+    // Sorted by their start along one axis, only boxes that overlap there need comparing.
+    const size_t axis = most_divided_axis(boxes, filled, shape.size());
+    const auto along = [&](size_t rank) -> const AxisRange& { return boxes[rank][axis]; };
+    std::sort(filled.begin(), filled.end(), [&](size_t a, size_t b) { return along(a).start < along(b).start; });
     for (size_t i = 0; i < filled.size(); ++i) {
         const Patch& a = boxes[filled[i]];
-        for (size_t j = i + 1; j < filled.size() && boxes[filled[j]][0].start < a[0].start + a[0].count; ++j) {
+        for (size_t j = i + 1; j < filled.size() && along(filled[j]).start < a[axis].start + a[axis].count; ++j) {
             const Patch& b = boxes[filled[j]];
             if (patch_elems(intersect(a, b)) > 0) {
                 return error(Code::invalid_argument, "the boxes of ranks ", std::min(filled[i], filled[j]), " (",
@@ -283,10 +311,15 @@ RankClasses::RankClasses(const std::vector<const Layout*>& layouts) {
         const index_t parts = first.grid()[dim].parts;
         std::vector<index_t> begins{0};
         for (const Layout* layout : layouts) {
-            const int axis = layout->grid()[dim].axis;
-            // The first n mod parts coordinates hold one index more, in blocks and cyclically.
-            const index_t longer = axis < 0 ? 0 : layout->shape()[static_cast<size_t>(axis)] % parts;
-            if (longer > 0) begins.push_back(longer);
+            const GridDim& its = layout->grid()[dim];
+            if (its.axis < 0) continue;
+            // The first n mod parts coordinates hold one index, or row, more, in blocks and cyclically.
+            const index_t n = layout->shape()[static_cast<size_t>(its.axis)];
+            begins.push_back(ceil_div(n, its.row) % parts);
+            if (n % its.row == 0) continue;
+            const index_t last = its.part(n, n - 1);  // that row is shorter
+            begins.push_back(last);
+            if (last + 1 < parts) begins.push_back(last + 1);
         }
         std::sort(begins.begin(), begins.end());
         begins.erase(std::unique(begins.begin(), begins.end()), begins.end());

@@ -1,13 +1,15 @@
 // Layout: which part of a global array lies on which rank. A pure value: no communicator, no buffers.
 //
 // Method: ranks form a process grid (row-major, last grid dimension fastest). Each grid dimension divides at most
-// one axis of the array, in balanced blocks (P4, eq. 9: the first n mod m parts hold one more) or cyclically;
+// one axis of the array, in balanced blocks (P4, eq. 9: the first n mod m parts hold one more) of indices, or of rows
+// of so many indices, or cyclically;
 // an axis that no grid dimension divides is whole everywhere. Instead of a grid, a layout may list one
 // arbitrary box a rank, which its copies share: a route of 10,000 ranks copies layouts by the hundred. A rank's part is
 // a Patch: one arithmetic progression of indices an axis.
 // Invariant: the patches of all ranks tile the array: each element has exactly one owner. Layouts made by
 // the factories hold it by construction; from_boxes checks it.
-// Worked numbers: 10 indices over 4 ranks in blocks are 0-2, 3-5, 6-7, 8-9; cyclically rank 1 owns 1, 5, 9.
+// Worked numbers: 10 indices over 4 ranks in blocks are 0-2, 3-5, 6-7, 8-9; in blocks of rows of 4 they are 0-3, 4-7,
+// 8-9 and none; cyclically rank 1 owns 1, 5, 9.
 #pragma once
 
 #include <memory>
@@ -51,6 +53,11 @@ struct GridDim {
     index_t parts = 1;
     int axis = -1;
     Division division = Division::block;
+    index_t row = 1;  // blocks are of whole rows of so many indices, of which the last may be shorter
+
+    // What a coordinate has of n indices; and in blocks, which one has index i.
+    AxisRange range(index_t n, index_t coord) const;
+    index_t part(index_t n, index_t i) const { return block_part(ceil_div(n, row), parts, i / row); }
     bool operator==(const GridDim&) const = default;
 };
 
@@ -77,10 +84,10 @@ class Layout {
     // Same ownership, with `axis` of another length (an r2c axis n becomes n/2+1), or one more whole axis in front.
     Layout with_extent(int axis, index_t n) const;
     Layout with_leading_axis(index_t n) const;
-    // Grid dimension `dim` divides `axis` instead of its present one.
+    // Grid dimension `dim` divides `axis` instead of its present one, index by index.
     Layout with_division(int dim, int axis) const;
 
-    std::string describe() const;  // "[64/2, 64, 33] on 2x1" : axis 0 in 2 blocks
+    std::string describe() const;  // "[64/2, 64, 33]": axis 0 in 2 blocks; "[64/2 by 4]": of rows of 4
     bool operator==(const Layout& other) const;
 
   private:

@@ -37,8 +37,8 @@ class Meeting {
             if (dim.axis < 0 || dim.division != Division::block) continue;
             const AxisRange& range = mine[static_cast<size_t>(dim.axis)];
             const index_t n = theirs.shape()[static_cast<size_t>(dim.axis)];
-            first_.back() = block_part(n, dim.parts, range.start);
-            last_.back() = block_part(n, dim.parts, range.at(range.count - 1));
+            first_.back() = dim.part(n, range.start);
+            last_.back() = dim.part(n, range.at(range.count - 1));
         }
     }
     bool possible(int rank) const {
@@ -142,14 +142,10 @@ struct Run {
     bool own = false;                // the rank's own coordinate
 };
 
-AxisRange range_of(const Layout& layout, const GridDim& dim, index_t coord) {
-    const index_t n = layout.shape()[static_cast<size_t>(dim.axis)];
-    return dim.division == Division::block ? block_range(n, dim.parts, coord) : cyclic_range(n, dim.parts, coord);
-}
-
 index_t in_common(const Layout& layout, const GridDim& dim, const Patch& patch, index_t coord) {
     if (dim.axis < 0) return 1;
-    return intersect(patch[static_cast<size_t>(dim.axis)], range_of(layout, dim, coord)).count;
+    const auto axis = static_cast<size_t>(dim.axis);
+    return intersect(patch[axis], dim.range(layout.shape()[axis], coord)).count;
 }
 
 // Where the number of indices in common may change, coordinate by coordinate. False: anywhere.
@@ -163,8 +159,9 @@ bool add_changes(const Layout& layout, const GridDim& dim, const Patch& patch, s
         changes.insert(changes.end(), {range.start % dim.parts, (last + 1) % dim.parts});
         return true;
     }
-    const index_t low = block_part(n, dim.parts, range.start), high = block_part(n, dim.parts, last);
-    changes.insert(changes.end(), {low, low + 1, high, high + 1, n % dim.parts});  // in this order: see runs_of
+    const index_t low = dim.part(n, range.start), high = dim.part(n, last);
+    changes.insert(changes.end(),
+                   {low, low + 1, high, high + 1, ceil_div(n, dim.row) % dim.parts});  // in this order: see runs_of
     return true;
 }
 

@@ -28,6 +28,13 @@ Layout divided(const Problem& problem, const Extents& shape, const Extents& grid
     return with_batch(problem, Layout(shape, dims));
 }
 
+Result<Layout> callers_blocks(const Problem& problem, const Extents& shape, const std::vector<Patch>& boxes,
+                              const Extents& grid) {
+    if (boxes.empty()) return divided(problem, shape, grid, Division::block);
+    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes(shape, boxes));
+    return with_batch(problem, std::move(layout));
+}
+
 ElemType real_elem(const Problem& problem) { return {problem.precision, problem.real_is_complex()}; }
 
 std::vector<PendingAxis> pending_axes(const Problem& problem) {

@@ -80,6 +80,9 @@ int batch_axes(const Problem& problem);
 Layout with_batch(const Problem& problem, Layout layout);
 // Dimension i of the grid, where it is not 1, divides axis i of the shape (of one array; the batch is added).
 Layout divided(const Problem& problem, const Extents& shape, const Extents& grid, Division division);
+// What the caller has or wants: balanced blocks of the grid, or boxes.
+Result<Layout> callers_blocks(const Problem& problem, const Extents& shape, const std::vector<Patch>& boxes,
+                              const Extents& grid);
 // The element type of real space, where routes begin.
 ElemType real_elem(const Problem& problem);
 

@@ -113,10 +113,11 @@ Result<std::vector<Outline>> outlines(const RouteFamily& family, const Problem& 
     for (const Extents& grid : grids) {
         SPANFFT_ASSIGN(Route route, family.route(problem, grid));
         SPANFFT_ASSIGN(const double seconds, outline_seconds(problem, route, machine));
-        all.push_back({grid, std::move(route), seconds});
+        const auto behind = std::upper_bound(all.begin(), all.end(), seconds,
+                                             [](double its, const Outline& other) { return its < other.seconds; });
+        all.insert(behind, {grid, std::move(route), seconds});
+        if (all.size() > kGridsPlanned) all.pop_back();  // a route may hold a box of each rank
     }
-    std::stable_sort(all.begin(), all.end(), [](const Outline& a, const Outline& b) { return a.seconds < b.seconds; });
-    if (all.size() > kGridsPlanned) all.erase(all.begin() + kGridsPlanned, all.end());
     return all;
 }
 
@@ -269,13 +270,18 @@ Result<std::vector<Alternative>> choose(const RouteFamily& family, const Problem
 
 }  // namespace
 
+Result<BestGrid> best_grid(const RouteFamily& family, const Problem& problem, const Planner& planner) {
+    SPANFFT_ASSIGN(const auto alternatives, choose(family, problem, planner));
+    return BestGrid{alternatives.front().grid, alternatives.front().seconds};
+}
+
 Result<Extents> choose_grid(const RouteFamily& family, const Problem& problem, const Planner& planner) {
     if (!problem.grid.empty()) {
         SPANFFT_TRY(family.grids(problem).status());
         return problem.grid;
     }
-    SPANFFT_ASSIGN(const auto alternatives, choose(family, problem, planner));
-    return alternatives.front().grid;
+    SPANFFT_ASSIGN(BestGrid best, best_grid(family, problem, planner));
+    return std::move(best.grid);
 }
 
 Result<std::unique_ptr<Plan>> solve_by_route(const RouteFamily& family, const Problem& problem,

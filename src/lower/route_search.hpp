@@ -18,6 +18,14 @@ struct RouteFamily {
     Result<Route> (*route)(const Problem& problem, const Extents& grid);  // forward
 };
 
+// The grid with the cheapest plan that the family has for the problem or its tuning twin, and what that is predicted to
+// take.
+struct BestGrid {
+    Extents grid;
+    double seconds;
+};
+Result<BestGrid> best_grid(const RouteFamily& family, const Problem& problem, const Planner& planner);
+
 // The problem's grid, or the one with the cheapest plan.
 Result<Extents> choose_grid(const RouteFamily& family, const Problem& problem, const Planner& planner);
 

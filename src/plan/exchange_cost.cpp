@@ -53,13 +53,13 @@ ExchangeLoad exchange_load(const ExchangeSpec& spec, int rank, const Topology& t
             continue;
         }
         const AxisRange& range = mine[static_cast<size_t>(grid[dim].axis)];
-        const index_t n = spec.to.shape()[static_cast<size_t>(grid[dim].axis)], parts = grid[dim].parts;
+        const index_t n = spec.to.shape()[static_cast<size_t>(grid[dim].axis)];
         base_bytes /= range.count;
         const bool block = grid[dim].division == Division::block;
-        const index_t first = block ? block_part(n, parts, range.start) : 0;
-        const index_t last = block ? block_part(n, parts, range.at(range.count - 1)) : parts - 1;
+        const index_t first = block ? grid[dim].part(n, range.start) : 0;
+        const index_t last = block ? grid[dim].part(n, range.at(range.count - 1)) : grid[dim].parts - 1;
         for (index_t c = first; c <= last; ++c) {
-            const index_t count = intersect(range, block ? block_range(n, parts, c) : cyclic_range(n, parts, c)).count;
+            const index_t count = intersect(range, grid[dim].range(n, c)).count;
             if (count > 0) meetings[dim].push_back({c, count});
         }
     }

@@ -25,7 +25,7 @@ namespace spanfft {
 
 namespace {
 
-struct Factors {
+struct ThreeFactors {
     index_t n1 = 1, n2 = 1, n3 = 1;
     index_t m() const { return n2 * n3; }
 };
@@ -43,12 +43,12 @@ index_t nearest_divisor(index_t n, double wanted, const Suits& suits) {
 }
 
 // n1 and n2 n3 are multiples of the ranks, and all three as near to the third root of n as that leaves them.
-Result<Factors> factors_of(const Problem& problem) {
+Result<ThreeFactors> three_factors_of(const Problem& problem) {
     const index_t n = problem.shape[0], ranks = problem.ranks;
     const auto in_two = [](index_t m) {
         return nearest_divisor(m, std::sqrt(static_cast<double>(m)), [](index_t) { return true; });
     };
-    Factors f;
+    ThreeFactors f;
     f.n1 = nearest_divisor(n, std::cbrt(static_cast<double>(n)),
                            [&](index_t n1) { return n1 % ranks == 0 && n / n1 % ranks == 0 && in_two(n / n1) > 1; });
     if (f.n1 == 1)
@@ -60,7 +60,8 @@ Result<Factors> factors_of(const Problem& problem) {
 }
 
 // Of the last axis, m points from n2 x n3 and in order, to m points in order: all local.
-void six_local_steps(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Division division) {
+void six_local_steps(Route& route, ArrayState& state, const Problem& problem, const ThreeFactors& f,
+                     Division division) {
     const int rows = batch_axes(problem), outer = rows + 1, inner = rows + 2;
     const auto shown = [&](index_t a, index_t b) { return divided(problem, {f.n1, a, b}, {problem.ranks}, division); };
     const auto transform_lines = [&] {
@@ -78,7 +79,7 @@ void six_local_steps(Route& route, ArrayState& state, const Problem& problem, co
 }
 
 Result<Route> ffte_route(const Problem& problem, const Extents& grid) {
-    SPANFFT_ASSIGN(const Factors f, factors_of(problem));
+    SPANFFT_ASSIGN(const ThreeFactors f, three_factors_of(problem));
     SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
     SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
     const int axis = batch_axes(problem);
@@ -109,7 +110,7 @@ Result<std::unique_ptr<Plan>> solve_ffte(const Problem& problem, const Planner& 
     if (problem.kinds[0] != AxisKind::c2c)
         return error(Code::unsupported, "ffte transforms c2c lines; leave method= out for ",
                      axis_kind_name(problem.kinds[0]));
-    SPANFFT_ASSIGN(const Factors f, factors_of(problem));
+    SPANFFT_ASSIGN(const ThreeFactors f, three_factors_of(problem));
     SPANFFT_ASSIGN(auto plan, solve_by_route(family, problem, planner));
     plan->notes.push_back(cat("the line is ", f.n1, "*", f.n2, "*", f.n3, " points"));
     note_order(*plan);

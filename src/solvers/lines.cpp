@@ -49,10 +49,6 @@ namespace {
 
 constexpr index_t kShortest = 64;  // below, one rank transforms the line
 
-struct Factors {
-    index_t n1 = 1, n2 = 1;
-};
-
 // How well the ranks share n1 rows, then n2: whether evenly on either side, then the fullest rank's excess and how far
 // the two are from alike. Less is better.
 auto merit(const Factors& f, index_t ranks) {
@@ -83,9 +79,13 @@ Factors best_factors(index_t n, index_t unit, const Measure& measure) {
     return best;
 }
 
-Factors factors_of(index_t n, index_t ranks, index_t unit = 1) {
+}  // namespace
+
+Factors factors_of(index_t n, index_t ranks, index_t unit) {
     return best_factors(n, unit, [&](const Factors& f) { return merit(f, ranks); });
 }
+
+namespace {
 
 // Whether an r2c line is transformed as half as many pairs.
 bool takes_pairs(const Problem& problem) {
@@ -95,8 +95,8 @@ bool takes_pairs(const Problem& problem) {
 }
 
 Factors factors_of(const Problem& problem) {
-    if (takes_pairs(problem)) return factors_of(problem.shape[0] / 2, problem.ranks);
-    return factors_of(problem.shape[0], problem.ranks, leaves_cyclic(problem) ? problem.ranks : 1);
+    if (takes_pairs(problem)) return spanfft::factors_of(problem.shape[0] / 2, problem.ranks);
+    return spanfft::factors_of(problem.shape[0], problem.ranks, leaves_cyclic(problem) ? problem.ranks : 1);
 }
 
 // The seconds that the fullest rank is expected to take for two sweeps; and first, whether a tile leaves the cache.
@@ -137,41 +137,12 @@ class SweepSeconds {
     const double bytes_per_second_;
 };
 
-// What the caller has and wants: balanced blocks of the grid, or boxes of the caller's.
-Result<Layout> callers(const Problem& problem, const Extents& shape, const std::vector<Patch>& boxes,
-                       const Extents& grid) {
-    if (boxes.empty()) return divided(problem, shape, grid, Division::block);
-    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes(shape, boxes));
-    return with_batch(problem, std::move(layout));
-}
-
-// Of an r2c line whose n/2 pairs lie on the ranks like this; the rank with the last one has the frequency n/2 too.
-Result<Layout> half_of_pairs(const Problem& problem, const Layout& pairs) {
-    const index_t kept = problem.spectrum_shape()[0];
-    std::vector<Patch> boxes;
-    for (int rank = 0; rank < problem.ranks; ++rank) {
-        AxisRange points = pairs.patch(rank).back();
-        if (points.count > 0 && points.start + points.count == kept - 1) ++points.count;
-        boxes.push_back({points});
-    }
-    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({kept}, std::move(boxes)));
-    return with_batch(problem, std::move(layout));
-}
-
 // The spectrum that is kept of n points that lie on the ranks like this.
 Result<Layout> kept_half(const Problem& problem, const Layout& whole) {
     const index_t kept = problem.spectrum_shape()[0];
     if (whole.has_grid() && whole.grid()[0].division == Division::cyclic)
         return divided(problem, {kept}, {problem.ranks}, Division::cyclic);
-    std::vector<Patch> boxes;
-    for (int rank = 0; rank < problem.ranks; ++rank) {
-        AxisRange points = whole.patch(rank).back();
-        points.count = std::clamp(kept - points.start, index_t{0}, points.count);
-        points.start = std::min(points.start, kept);
-        boxes.push_back({points});
-    }
-    SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({kept}, std::move(boxes)));
-    return with_batch(problem, std::move(layout));
+    return first_points(problem, whole, kept);
 }
 
 Result<Route> line_on_one_rank(const Problem& problem, const Extents& grid) {
@@ -208,7 +179,7 @@ void six_steps(Route& route, ArrayState& state, const Problem& problem, const Fa
     };
     view_as(route, state, divided_over({f.n1, f.n2}, {ranks}));
     move_to(route, state, divided_over({f.n1, f.n2}, {1, ranks}));
-    columns_to_parts(route, state, problem, f.n1, f.n2, leaves_cyclic(problem));
+    columns_to_parts(route, state, axis, leaves_cyclic(problem));
     route.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis + 1}});
     if (!leaves_cyclic(problem)) {
         view_as(route, state, divided_over({1, f.n2, f.n1}, {1, 1, ranks}));
@@ -218,13 +189,9 @@ void six_steps(Route& route, ArrayState& state, const Problem& problem, const Fa
 }
 
 // The two sweeps, between the same layouts.
-void two_sweeps(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end) {
+void shared_sweeps(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end) {
     view_as(route, state, divided(problem, {f.n1, f.n2}, {problem.ranks}, Division::block));
-    columns_to_rows(route, state, problem, f.n1, f.n2, true);
-    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {batch_axes(problem)}};
-    op.share = divided(problem, {f.n2, f.n1}, {1, problem.ranks}, Division::block);
-    op.rows = true;
-    route.push_back(std::move(op));
+    two_sweeps(route, state, batch_axes(problem));
     view_as(route, state, std::move(end));
 }
 
@@ -235,10 +202,10 @@ Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Factor
     const ElemType complex{problem.precision, true};
     SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
     SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
-    SPANFFT_ASSIGN(Layout reals, whole_rows(problem, grid, n, f.n1, 2 * f.n2));
-    SPANFFT_ASSIGN(Layout begin, whole_rows(problem, grid, pairs, f.n1, f.n2));
-    SPANFFT_ASSIGN(Layout end, whole_rows(problem, grid, pairs, f.n2, f.n1));
-    SPANFFT_ASSIGN(Layout half, half_of_pairs(problem, end));
+    Layout reals = whole_rows(problem, grid, n, 2 * f.n2);
+    Layout begin = whole_rows(problem, grid, pairs, f.n2);
+    Layout end = whole_rows(problem, grid, pairs, f.n1);
+    SPANFFT_ASSIGN(Layout half, half_of_pairs(end));
     Route route;
     ArrayState state{std::move(real), real_elem(problem)};
     move_to(route, state, std::move(reals));
@@ -258,8 +225,8 @@ Result<Route> route_through(Middle middle, const Problem& problem, const Factors
     SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
     Route route;
     ArrayState state{std::move(real), real_elem(problem)};
-    SPANFFT_ASSIGN(Layout begin, whole_rows(problem, grid, problem.shape[0], f.n1, f.n2));
-    SPANFFT_ASSIGN(Layout end, whole_rows(problem, grid, problem.shape[0], f.n2, f.n1));
+    Layout begin = whole_rows(problem, grid, problem.shape[0], f.n2);
+    Layout end = whole_rows(problem, grid, problem.shape[0], f.n1);
     if (middle == six_steps && leaves_cyclic(problem)) end = divided(problem, problem.shape, grid, Division::cyclic);
     move_to(route, state, std::move(begin));
     const ElemType complex{problem.precision, true};
@@ -299,50 +266,116 @@ void note_order(Plan& plan) {
                                    " divides one"));
 }
 
-Result<Layout> whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n1, index_t n2) {
-    const index_t ranks = problem.ranks;
+int dim_of(const Layout& layout, int axis) {
+    const auto& grid = layout.grid();
+    const auto at = std::find_if(grid.begin(), grid.end(), [&](const GridDim& dim) { return dim.axis == axis; });
+    return at == grid.end() ? -1 : static_cast<int>(at - grid.begin());
+}
+
+Layout shown_as(const Layout& layout, int axis, const Extents& extents, int divided_one) {
+    Extents shape = layout.shape();
+    const auto at = shape.erase(shape.begin() + axis);
+    shape.insert(at, extents.begin(), extents.end());
+    std::vector<GridDim> dims = layout.grid();
+    for (GridDim& dim : dims) {
+        if (dim.axis > axis)
+            dim.axis += static_cast<int>(extents.size()) - 1;
+        else if (dim.axis == axis)
+            dim.axis += divided_one;
+    }
+    return Layout(std::move(shape), std::move(dims));
+}
+
+Layout turned(const Layout& layout, int axis) {
+    Extents shape = layout.shape();
+    std::swap(shape[static_cast<size_t>(axis)], shape[static_cast<size_t>(axis) + 1]);
+    std::vector<GridDim> dims = layout.grid();
+    for (GridDim& dim : dims) dim.axis = dim.axis == axis ? axis + 1 : dim.axis == axis + 1 ? axis : dim.axis;
+    return Layout(std::move(shape), std::move(dims));
+}
+
+Layout whole_rows(const Layout& blocks, int axis, index_t n2) {
+    std::vector<GridDim> dims = blocks.grid();
+    GridDim& dim = dims[static_cast<size_t>(dim_of(blocks, axis))];
+    dim.row = n2;
+    const index_t n = blocks.shape()[static_cast<size_t>(axis)];
+    for (index_t part = 0; part < dim.parts; ++part) {
+        const AxisRange rows = dim.range(n, part), block = block_range(n, dim.parts, part);
+        const bool same = rows.count == block.count && (rows.count == 0 || rows.start == block.start);
+        if (!same) return Layout(blocks.shape(), std::move(dims));
+    }
+    return blocks;
+}
+
+Layout whole_rows(const Problem& problem, const Extents& grid, index_t points, index_t n2) {
+    return whole_rows(divided(problem, {points}, grid, Division::block), batch_axes(problem), n2);
+}
+
+Result<Layout> half_of_pairs(const Layout& pairs) {
+    Extents shape = pairs.shape();
+    const index_t m = shape.back()++;
     std::vector<Patch> boxes;
-    bool same = true;
-    for (index_t rank = 0; rank < ranks; ++rank) {
-        const AxisRange rows = block_range(n1, ranks, rank), block = block_range(points, ranks, rank);
-        const index_t start = std::min(rows.start * n2, points);
-        const AxisRange own{start, std::min(rows.count * n2, points - start), 1};
-        same = same && own.count == block.count && (own.count == 0 || own.start == block.start);
+    for (int rank = 0; rank < pairs.nranks(); ++rank) {
+        boxes.push_back(pairs.patch(rank));
+        AxisRange& points = boxes.back().back();
+        points.count += points.count > 0 && points.start + points.count == m ? 1 : 0;
+    }
+    return Layout::from_boxes(std::move(shape), std::move(boxes));
+}
+
+Result<Layout> first_points(const Problem& problem, const Layout& whole, index_t points) {
+    std::vector<Patch> boxes;
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        AxisRange own = whole.patch(rank).back();
+        own.count = std::clamp(points - own.start, index_t{0}, own.count);
+        own.start = std::min(own.start, points);
         boxes.push_back({own});
     }
-    if (same) return divided(problem, {points}, grid, Division::block);
     SPANFFT_ASSIGN(Layout layout, Layout::from_boxes({points}, std::move(boxes)));
     return with_batch(problem, std::move(layout));
 }
 
 Result<Layout> callers_real(const Problem& problem, const Extents& grid) {
-    return callers(problem, problem.shape, problem.real_boxes, grid);
+    return callers_blocks(problem, problem.shape, problem.real_boxes, grid);
 }
 
 Result<Layout> callers_spectrum(const Problem& problem, const Extents& grid) {
     if (leaves_cyclic(problem)) return divided(problem, problem.spectrum_shape(), grid, Division::cyclic);
-    return callers(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid);
+    return callers_blocks(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid);
 }
 
-void columns_to_parts(Route& route, ArrayState& state, const Problem& problem, index_t n1, index_t n2, bool dealt) {
-    const index_t ranks = problem.ranks, parts = n1 % ranks == 0 ? ranks : 1;
-    const Extents shape{parts, n2, n1 / parts};
-    RouteOp op{RouteOp::Type::columns, state, state, Kernel::c2c_forward, {batch_axes(problem)}};
-    op.to.layout = divided(problem, shape, {1, ranks}, Division::block);
+void columns_to_parts(Route& route, ArrayState& state, int axis, bool dealt) {
+    const Layout& matrix = state.layout;
+    const index_t n1 = matrix.shape()[static_cast<size_t>(axis)], n2 = matrix.shape()[static_cast<size_t>(axis) + 1];
+    const int dim = dim_of(matrix, axis + 1);
+    const index_t ranks = dim < 0 ? 1 : matrix.grid()[static_cast<size_t>(dim)].parts;
+    const index_t parts = n1 % ranks == 0 ? ranks : 1;
+    // parts x n2 x n1/parts, of which the ranks share n2.
+    const Layout there = shown_as(shown_as(matrix, axis + 1, {n2, n1 / parts}, 0), axis, {parts}, 0);
+    RouteOp op{RouteOp::Type::columns, state, {there, state.elem}, Kernel::c2c_forward, {axis}};
     op.dealt = dealt;
     state = op.to;
     route.push_back(std::move(op));
-    move_to(route, state, divided(problem, shape, parts > 1 ? Extents{ranks} : Extents{1, 1, ranks}, Division::block));
+    if (dim >= 0) move_to(route, state, there.with_division(dim, parts > 1 ? axis : axis + 2));
 }
 
-void columns_to_rows(Route& route, ArrayState& state, const Problem& problem, index_t n1, index_t n2, bool twiddled) {
-    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {batch_axes(problem)}};
-    op.to.layout = divided(problem, {n2, n1}, {problem.ranks}, Division::block);
-    op.share = divided(problem, {n1, n2}, {1, problem.ranks}, Division::block);
+void columns_to_rows(Route& route, ArrayState& state, int axis, bool twiddled) {
+    const int dim = dim_of(state.layout, axis);
+    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis}};
+    op.to.layout = turned(state.layout, axis).with_division(dim, axis);
+    op.share = state.layout.with_division(dim, axis + 1);
     op.turned = Turned::to;
     op.rows = true;
     op.twiddled = twiddled;
     state = op.to;
+    route.push_back(std::move(op));
+}
+
+void two_sweeps(Route& route, ArrayState& state, int axis) {
+    columns_to_rows(route, state, axis, true);
+    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis}};
+    op.share = state.layout.with_division(dim_of(state.layout, axis), axis + 1);
+    op.rows = true;
     route.push_back(std::move(op));
 }
 
@@ -378,7 +411,7 @@ Result<std::unique_ptr<Plan>> solve_shared_lines(const Problem& problem, const P
     const Extents grid{problem.ranks};
     const index_t points = problem.shape[0] / (takes_pairs(problem) ? 2 : 1);
     const Factors factors = best_factors(points, 1, SweepSeconds(problem, planner.machine()));
-    SPANFFT_ASSIGN(Route route, route_through(two_sweeps, problem, factors, grid));
+    SPANFFT_ASSIGN(Route route, route_through(shared_sweeps, problem, factors, grid));
     SPANFFT_ASSIGN(auto plan, lower(problem, directed(problem, std::move(route)), "shared", planner, "shared_lines"));
     plan->problem.grid = grid;
     note_order(*plan);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "solvers/pencil_lines.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {
@@ -29,9 +30,6 @@ int axis_to_divide(const Layout& layout, const std::vector<PendingAxis>& pending
     return best;
 }
 
-namespace {
-
-// Makes whole the axis that is needed next: the halved one first, else the last one pending.
 Status free_an_axis(Route& route, ArrayState& state, const std::vector<PendingAxis>& pending, int first_axis) {
     const auto halved =
         std::find_if(pending.begin(), pending.end(), [](const PendingAxis& p) { return p.kind == AxisKind::r2c; });
@@ -47,27 +45,26 @@ Status free_an_axis(Route& route, ArrayState& state, const std::vector<PendingAx
     return error(Code::internal, "no axis is free to take the division of axis ", needed);
 }
 
+namespace {
+
 Result<Route> pencil_route(const Problem& problem, const Extents& grid) {
-    const Layout natural = divided(problem, problem.shape, grid, Division::block);
     Route route;
-    ArrayState state{natural, real_elem(problem)};
-    if (!problem.real_boxes.empty()) {
-        SPANFFT_ASSIGN(Layout boxes, Layout::from_boxes(problem.shape, problem.real_boxes));
-        state.layout = with_batch(problem, std::move(boxes));
-        move_to(route, state, natural);
-    }
+    ArrayState state;
+    state.elem = real_elem(problem);
+    SPANFFT_ASSIGN(state.layout, callers_blocks(problem, problem.shape, problem.real_boxes, grid));
+    move_to(route, state, divided(problem, problem.shape, grid, Division::block));
     auto pending = pending_axes(problem);
     for (transform_whole_axes(route, state, pending); !pending.empty(); transform_whole_axes(route, state, pending)) {
         SPANFFT_TRY(free_an_axis(route, state, pending, batch_axes(problem)));
     }
-    if (!problem.spectrum_boxes.empty()) {
-        SPANFFT_ASSIGN(Layout boxes, Layout::from_boxes(problem.spectrum_shape(), problem.spectrum_boxes));
-        move_to(route, state, with_batch(problem, std::move(boxes)));
-    } else if (problem.output == SpectrumOrder::natural) {
-        move_to(route, state, divided(problem, problem.spectrum_shape(), grid, Division::block));
+    if (problem.output == SpectrumOrder::natural || !problem.spectrum_boxes.empty()) {
+        SPANFFT_ASSIGN(Layout end, callers_blocks(problem, problem.spectrum_shape(), problem.spectrum_boxes, grid));
+        move_to(route, state, std::move(end));
     }
     return route;
 }
+
+}  // namespace
 
 // The default division is P4's: the leading axes. A later axis is divided before an earlier one only where the earlier
 // one is too short to give every rank a part; else a user could not guess the layout from the number of ranks.
@@ -77,6 +74,8 @@ bool divides_leading_axes(const Problem& problem, const Extents& grid) {
     }
     return true;
 }
+
+namespace {
 
 // A division of every axis leaves none to transform; one axis more than that is P4's limit.
 Status check_grid(const Problem& problem, const Extents& grid) {
@@ -91,8 +90,9 @@ Status check_grid(const Problem& problem, const Extents& grid) {
     if (problem.ndim() == 1)
         return error(Code::unsupported, "pencil needs an axis that is not divided, and a 1-D transform of length ",
                      problem.shape[0], " has none");
-    return error(Code::invalid_argument, "grid ", shape_string(grid), " divides all ", problem.ndim(),
-                 " axes; leave one axis undivided (an extent of 1)");
+    return error(
+        Code::invalid_argument, "grid ", shape_string(grid), " divides all ", problem.ndim(),
+        " axes; leave one axis undivided (an extent of 1), or let pencil_lines divide a c2c axis of two factors");
 }
 
 Result<std::vector<Extents>> candidate_grids(const Problem& problem) {
@@ -112,6 +112,25 @@ Result<std::vector<Extents>> candidate_grids(const Problem& problem) {
 
 }  // namespace
 
+bool feeds_all(const Route& route) {
+    const auto feeds = [](const Layout& layout) {
+        return std::all_of(layout.grid().begin(), layout.grid().end(), [&](const GridDim& dim) {
+            return dim.axis < 0 || dim.parts <= layout.shape()[static_cast<size_t>(dim.axis)];
+        });
+    };
+    return std::all_of(route.begin(), route.end(),
+                       [&](const RouteOp& op) { return feeds(op.from.layout) && feeds(op.to.layout); });
+}
+
+bool pencil_feeds_all(const Problem& problem) {
+    const auto grids = candidate_grids(problem);
+    if (!grids.ok()) return false;
+    return std::any_of(grids.value().begin(), grids.value().end(), [&](const Extents& grid) {
+        const auto route = pencil_route(problem, grid);
+        return route.ok() && feeds_all(route.value());
+    });
+}
+
 const RouteFamily& pencil_family() {
     static const RouteFamily family{"pencil", candidate_grids, pencil_route};
     return family;
@@ -121,7 +140,8 @@ Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner
     if (problem.memory_bytes > 0) return error(Code::unsupported, "pencil works on arrays in memory, not on files");
     if (problem.ranks == 1 && problem.real_boxes.empty() && problem.spectrum_boxes.empty())
         return error(Code::unsupported, "pencil is for several ranks");
-    return solve_by_route(pencil_family(), problem, planner);
+    SPANFFT_ASSIGN(const Problem gridded, with_common_grid(problem, planner, pencil_family()));
+    return solve_by_route(pencil_family(), gridded, planner);
 }
 
 }  // namespace spanfft

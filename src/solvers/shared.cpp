@@ -12,6 +12,7 @@
 
 #include "lower/lower.hpp"
 #include "solvers/pencil.hpp"
+#include "solvers/pencil_lines.hpp"
 #include "solvers/table.hpp"
 
 namespace spanfft {
@@ -82,8 +83,8 @@ Route undone(const Problem& problem, const Route& forward) {
 
 Result<std::unique_ptr<Plan>> solve_shared(const Problem& asked, const Planner& planner) {
     SPANFFT_TRY(applies(asked, planner));
-    Problem problem = asked;
-    SPANFFT_ASSIGN(problem.grid, choose_grid(pencil_family(), asked, planner));
+    SPANFFT_ASSIGN(Problem problem, with_common_grid(asked, planner, pencil_family()));
+    SPANFFT_ASSIGN(problem.grid, choose_grid(pencil_family(), problem, planner));
     SPANFFT_ASSIGN(const Route moves, pencil_family().route(problem, problem.grid));
     SPANFFT_ASSIGN(const Route route, shared_route(problem, moves.front().from.layout, moves.back().to.layout));
     return lower(problem, problem.forward() ? route : undone(problem, route), "", planner, "shared");

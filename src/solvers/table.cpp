@@ -21,7 +21,9 @@ const std::vector<Solver>& solver_table() {
     static const std::vector<Solver> table = {
         {"local", "spanfft", solve_local, Division::block, in_memory_alone},
         {"pencil", "P4", solve_pencil, Division::block, in_memory_on_ranks},
+        {"pencil_lines", "P4, with P2's lines", solve_pencil_lines, Division::block, in_memory_on_ranks},
         {"shared", "spanfft", solve_shared, Division::block, in_memory_on_ranks},
+        {"shared_pencil_lines", "spanfft, after P2", solve_shared_pencil_lines, Division::block, in_memory_on_ranks},
         {"lines", "P2", solve_lines, Division::block, in_memory_on_ranks},
         {"shared_lines", "spanfft, after P2", solve_shared_lines, Division::block, in_memory_on_ranks},
         {"ffte", "P2 (FFTE)", solve_ffte, Division::block, asked_for_ffte},

@@ -7,6 +7,8 @@ namespace spanfft {
 
 Result<std::unique_ptr<Plan>> solve_local(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_pencil(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_pencil_lines(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_shared_pencil_lines(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_shared(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_lines(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_shared_lines(const Problem& problem, const Planner& planner);

@@ -114,7 +114,9 @@ Layout random_grid_layout(Random& random, const Extents& shape, int ranks, bool 
     random.shuffle(axes);
     std::vector<GridDim> grid;
     for (size_t i = 0; i < parts.size(); ++i) {
-        grid.push_back({parts[i], axes[i], cyclic && random.chance(0.5) ? Division::cyclic : Division::block});
+        GridDim dim{parts[i], axes[i], cyclic && random.chance(0.5) ? Division::cyclic : Division::block};
+        if (dim.division == Division::block && random.chance(0.3)) dim.row = random.between(2, 7);
+        grid.push_back(dim);
     }
     return Layout(shape, grid);
 }

@@ -145,8 +145,16 @@ TEST(Layout, ChangesOfShapeAndDivisionKeepTheRest) {
 
 TEST(Layout, DescriptionsSayWhichAxisIsDividedHow) {
     EXPECT_EQ(Layout({64, 64, 33}, {{2, 0, Division::block}, {3, 1, Division::cyclic}}).describe(), "[64/2, 64%3, 33]");
+    EXPECT_EQ(Layout({66}, {{3, 0, Division::block, 6}}).describe(), "[66/3 by 6]");
     EXPECT_EQ(Layout({4}, {}).describe(), "[4]");
     EXPECT_EQ(Layout::from_boxes({4}, {{{0, 4, 1}}}).value().describe(), "[4] in 1 given boxes");
+}
+
+TEST(Layout, BlocksOfRowsAreBalancedByRows) {
+    const Layout layout({10}, {{4, 0, Division::block, 4}});
+    for (const auto& [rank, patch] : {std::pair{0, "0:4"}, {1, "4:8"}, {2, "8:10"}, {3, "10:10"}})
+        EXPECT_EQ(patch_string(layout.patch(rank)), patch);
+    EXPECT_EQ(patch_string(layout.with_division(0, 0).patch(3)), "8:10");
 }
 
 TEST(Layout, PatchStringsShowSteps) {
