@@ -237,8 +237,10 @@ namespace {
 // The axis along which the boxes of these ranks have the most different starts.
 size_t most_divided_axis(const std::vector<Patch>& boxes, const std::vector<size_t>& ranks, size_t axes) {
     size_t best = 0, most = 0;
+    std::vector<index_t> starts;
+    starts.reserve(ranks.size());
     for (size_t axis = 0; axis < axes; ++axis) {
-        std::vector<index_t> starts;
+        starts.clear();
         for (const size_t rank : ranks) starts.push_back(boxes[rank][axis].start);
         std::sort(starts.begin(), starts.end());
         const auto different = static_cast<size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
@@ -255,6 +257,7 @@ Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
     if (boxes.empty()) return error(Code::invalid_argument, "no boxes given; give one a rank");
     index_t owned = 0;
     std::vector<size_t> filled;
+    filled.reserve(boxes.size());
     for (size_t rank = 0; rank < boxes.size(); ++rank) {
         const Patch& box = boxes[rank];
         if (box.size() != shape.size()) {

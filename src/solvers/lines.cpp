@@ -315,6 +315,7 @@ Result<Layout> half_of_pairs(const Layout& pairs) {
     Extents shape = pairs.shape();
     const index_t m = shape.back()++;
     std::vector<Patch> boxes;
+    boxes.reserve(static_cast<size_t>(pairs.nranks()));
     for (int rank = 0; rank < pairs.nranks(); ++rank) {
         boxes.push_back(pairs.patch(rank));
         AxisRange& points = boxes.back().back();

@@ -286,10 +286,7 @@ Result<std::vector<Extents>> candidate_grids(const Problem& problem) {
                      problem.grid.empty() ? std::string("that the ranks can divide")
                                           : "that grid " + shape_string(problem.grid) + " divides");
     if (!problem.grid.empty()) return grids;
-    const auto feeds = [&](const Extents& grid) { return grid_feeds_all(problem, grid); };
-    if (problem.method.empty() && std::none_of(grids.begin(), grids.end(), feeds))
-        return error(Code::unsupported, "pencil_lines can't feed all ranks either");
-    prefer(grids, feeds);
+    prefer(grids, [&](const Extents& grid) { return grid_feeds_all(problem, grid); });
     prefer(grids, [&](const Extents& grid) { return divides_leading_axes(problem, grid); });
     return grids;
 }

@@ -211,6 +211,7 @@ Result<Layout> mirrored_half(const SplitSpec& spec) {
     const bool joins = spec.halving == Halving::join;
     Extents shape = spec.from.layout.shape();
     std::vector<Patch> boxes;
+    boxes.reserve(static_cast<size_t>(spec.to.layout.nranks()));
     for (int rank = 0; rank < spec.to.layout.nranks(); ++rank) {
         Patch box = spec.to.layout.patch(rank);
         const AxisRange points = box.back();

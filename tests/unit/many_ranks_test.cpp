@@ -168,7 +168,9 @@ TEST(ManyRanks, APlanOf10000IsMadeAndBoundWithin100MB) {
           "c2c 1024x1024x256 ranks=10000 exchange=hierarchical", "c2c 1024x1024x256 ranks=10000 exchange=overlap",
           // Lines, whose rows are not the balanced blocks of any process grid; of pairs; of a prime length.
           "c2c 1048576 ranks=10000", "r2c 1048576 ranks=10000", "c2c 1048583 ranks=10000",
-          "c2c 10000000 ranks=10000 output=exchanged"}) {
+          "c2c 10000000 ranks=10000 output=exchanged",
+          // A line beside a short axis.
+          "c2c 4x1048576 ranks=10000"}) {
         const Problem problem = Problem::parse(text).value();
         std::shared_ptr<const Plan> plan;
         const size_t planned = allocated_by(cat("plan ", text), [&] {
