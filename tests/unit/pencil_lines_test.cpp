@@ -160,7 +160,7 @@ TEST(PencilLinesPlan, ThreeExchangesKeepAllRanksBusy) {
     const auto exchanged = plan("c2c 4x1048576 ranks=8 grid=1x8 exchange=alltoallv output=exchanged").value();
     EXPECT_EQ(steps_of(*exchanged, "Exchange"), 2);
     for (const std::string text :
-         {"c2c 4x1048576 ranks=8", "c2c 1048576x2 ranks=6", "r2c 1048576x2 ranks=6", "c2c 2x3x1048576 ranks=8"}) {
+         {"c2c 4x1048576 ranks=8", "c2c 1048576x2 ranks=6", "r2c 1048576x2 ranks=6", "c2c 2x3x1048576 ranks=24"}) {
         const auto chosen = plan(text + " exchange=alltoallv").value();
         EXPECT_EQ(chosen->solver, "pencil_lines") << text;
         EXPECT_TRUE(feeds_all(*chosen)) << text;
