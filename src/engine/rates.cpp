@@ -2,7 +2,7 @@
 //
 // Sources: prior "xeon": 2 cores of a Sapphire Rapids class Xeon (FFTW as Debian builds it, MKL 2026.2, ducc0
 // 0.42, with this engine layer), November 2026. Prior "epyc": 2 cores of an EPYC of 2024 (Zen 5), same libraries,
-// measured with this engine layer. What has no row is scaled from what has: the factors are named below.
+// measured with this engine layer. Prior "epyc_avx2": 2 cores of an EPYC of 2021 (family 25, model 1: Zen 3). What has no row is scaled from what has: the factors are named below.
 #include "engine/rates.hpp"
 
 #include <algorithm>
@@ -63,6 +63,20 @@ constexpr Prior kEpyc[] = {
     {"ducc0", RateShape::line, 1 << 10, 12.8, 24.7},    {"ducc0", RateShape::line, 1 << 16, 7.9, 8.1},
     {"ducc0", RateShape::line, 1 << 20, 9.4, 18.5},     {"ducc0", RateShape::line, 1 << 24, 7.4, 11.9},
     {"ducc0", RateShape::several, 1 << 24, 13.6, 22.0}, {"ducc0", RateShape::strided, 256, 11.6, 23.0},
+};
+
+// An EPYC without AVX-512: medians of five runs of `spanfft probe`; the lines of 2^24 points are medians of five of
+// Plan((1 << 24,), engine=..., method="local").forward.
+constexpr Prior kEpycAvx2[] = {
+    {"fftw", RateShape::line, 1 << 10, 17.2, 16.7},    {"fftw", RateShape::line, 1 << 16, 8.5, 11.7},
+    {"fftw", RateShape::line, 1 << 20, 4.4, 6.4},      {"fftw", RateShape::line, 1 << 24, 3.3, 5.3},
+    {"fftw", RateShape::several, 1 << 21, 10.1, 17.8}, {"fftw", RateShape::strided, 256, 5.9, 10.7},
+    {"mkl", RateShape::line, 1 << 10, 11.6, 17.1},     {"mkl", RateShape::line, 1 << 16, 12.9, 8.9},
+    {"mkl", RateShape::line, 1 << 20, 4.9, 4.8},       {"mkl", RateShape::line, 1 << 24, 6.9, 6.7},
+    {"mkl", RateShape::several, 1 << 21, 6.4, 11.2},   {"mkl", RateShape::strided, 256, 6.6, 10.2},
+    {"ducc0", RateShape::line, 1 << 10, 9.2, 7.8},     {"ducc0", RateShape::line, 1 << 16, 4.3, 5.7},
+    {"ducc0", RateShape::line, 1 << 20, 3.7, 6.6},     {"ducc0", RateShape::line, 1 << 24, 3.2, 4.2},
+    {"ducc0", RateShape::several, 1 << 21, 5.4, 8.6},  {"ducc0", RateShape::strided, 256, 7.5, 10.0},
 };
 
 template <size_t N>
@@ -133,7 +147,7 @@ double base_rate(const RateTable& rates, const std::string& engine, Precision pr
 
 RateTable priors_here() {
 #if defined(__x86_64__) || defined(__i386__)
-    if (__builtin_cpu_is("amd")) return table_of(kEpyc);
+    if (__builtin_cpu_is("amd")) return __builtin_cpu_supports("avx512f") ? table_of(kEpyc) : table_of(kEpycAvx2);
 #endif
     return table_of(kXeon);
 }
