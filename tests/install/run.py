@@ -91,11 +91,15 @@ def check_pip(_: argparse.Namespace, work: Path) -> None:
     constraints = str(ROOT / "requirements" / "constraints.txt")
     env.update(PATH=os.pathsep.join([str(folder), *path]), PIP_CONSTRAINT=constraints, PIP_BUILD_CONSTRAINT=constraints)
     # A stranger's build, whose objects differ from the tests' own by warnings alone: a compiler cache, if there is one,
-    # has them. For that the build folder is as deep below the checkout as theirs.
+    # has them. For that the build folder is as deep below the checkout as theirs, and CMake is the same, because each
+    # version has its own order of options.
     build = ROOT / "build" / "install-pip"
     shutil.rmtree(build, ignore_errors=True)
     if ccache := shutil.which("ccache"):
         env.update(CMAKE_C_COMPILER_LAUNCHER=ccache, CMAKE_CXX_COMPILER_LAUNCHER=ccache, CCACHE_IGNOREOPTIONS="-Werror")
+        (work / "bin").mkdir()
+        (work / "bin" / "cmake").symlink_to(shutil.which("cmake"))
+        env["PATH"] = os.pathsep.join([str(work / "bin"), env["PATH"]])
     call(folder / "pip", "install", f"--config-settings=build-dir={build}", ROOT, env=env)
     shutil.rmtree(build)
     print(call(folder / "python", "-c", PYTHON_CHECK, env=env, timeout=60, cwd=work))
