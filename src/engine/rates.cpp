@@ -2,7 +2,8 @@
 //
 // Sources: prior "xeon": 2 cores of a Sapphire Rapids class Xeon (FFTW as Debian builds it, MKL 2026.2, ducc0
 // 0.42, with this engine layer), November 2026. Prior "epyc": 2 cores of an EPYC of 2024 (Zen 5), same libraries,
-// measured with this engine layer. Prior "epyc_avx2": 2 cores of an EPYC of 2021 (family 25, model 1: Zen 3). What has no row is scaled from what has: the factors are named below.
+// measured with this engine layer. Prior "epyc_avx2": 2 cores of an EPYC of 2021 (family 25, model 1: Zen 3), the
+// same. What has no row is scaled from what has: the factors are named below.
 #include "engine/rates.hpp"
 
 #include <algorithm>
