@@ -242,7 +242,7 @@ TEST_P(PencilPlan, GivenBoxes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, PencilPlan, testing::Range(1, 9, kPointStep),
+INSTANTIATE_TEST_SUITE_P(Ranks, PencilPlan, testing::Range(1, 9, kRanksStep),
                          [](const auto& tested) { return cat("P", tested.param); });
 
 // --- every exchange ------------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ TEST_P(EveryStrategy, InPlaceBatchesFewPlanesAndGivenBoxes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, EveryStrategy, testing::Range(1, 9, kPointStep),
+INSTANTIATE_TEST_SUITE_P(Ranks, EveryStrategy, testing::Range(1, 9, kRanksStep),
                          [](const auto& tested) { return cat("P", tested.param); });
 
 TEST(ForcedExchange, IsTheOneThatRuns) {
