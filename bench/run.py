@@ -140,7 +140,7 @@ def main() -> int:
         for case in chosen:
             print(f"{case.name:<14} {case.problem:<46} {', '.join(case.peers)}")
         return 0
-    if options.repeats is not None and options.repeats < MIN_REPEATS:
+    if options.repeats is not None and options.repeats < (1 if options.small else MIN_REPEATS):
         parser.error(f"--repeats is {options.repeats}; a median needs at least {MIN_REPEATS}")
     here = machine.machine()
     folder = options.output or (STATE / "small" if options.small else HERE / "results" / machine.machine_name(here))

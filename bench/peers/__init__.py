@@ -124,7 +124,8 @@ _SHARED = {"exchange": "shared", "own_output": True}
 
 PEERS: dict[str, Peer] = {
     "spanfft": Peer("spanfft_plan", "ranks", {}, "spanfft, the planner's own choice, into the caller's arrays"),
-    "spanfft-own": Peer("spanfft_plan", "ranks", {"own_output": True}, "the same, into the plan's own arrays"),
+    "spanfft-own": Peer("spanfft_plan", "ranks", {"own_output": True, "own_input": True},
+                        "the same, from the plan's own arrays into its own"),
     "spanfft-threads": Peer("spanfft_plan", "local", {"alone": True},
                             "spanfft in one process, the planner's own choice, into the caller's arrays, no MPI"),
     "spanfft-slabs": Peer("spanfft_plan", "ranks", {"grid": (4, 1)}, "spanfft in slabs, the planner's own choice"),

@@ -1,7 +1,7 @@
 """spanfft's Plan: out of place, in natural or exchanged order, with the planner's engine or a given one.
 
-By default into arrays of the caller, as it is called by default; with own_output into the plan's own, as FFTW-MPI and
-mpi4py-fft ask for, and then backward takes forward's result where it is.
+By default from and into arrays of the caller, as it is called by default; with own_input and own_output from and into the
+plan's own, which ranks of a node share, and then backward takes forward's result where it is.
 In one process (a launch without ranks, or `alone` on rank 0) it gets all cores as threads to choose from; on ranks one
 thread each. Backward carries the factor 1/N.
 """
@@ -48,8 +48,9 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
             **{"grid": None if alone else case.grid or None, **options},
         )  # fmt: skip
         # Real space is divided as planned; the spectrum too.
-        a = world.pool.take(f"{pool}_a", plan.input_shape, case.real_dtype)
         owned = bool(options.get("own_output"))
+        own_input = bool(options.get("own_input"))
+        a = plan.input_array() if own_input else world.pool.take(f"{pool}_a", plan.input_shape, case.real_dtype)
         b = None if owned else world.pool.take(f"{pool}_b", plan.output_shape, "complex128")
         target = None if owned else a
         planned = time.perf_counter() - start
@@ -86,7 +87,8 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
         threads=threads,
         layout=options.get("output", "natural"),
         planning_seconds=planned,
-        notes=["backward multiplies by 1/N", f"results in {'the plan' if owned else 'the caller'}'s arrays"],
+        notes=["backward multiplies by 1/N", f"results in {'the plan' if owned else 'the caller'}'s arrays",
+               f"from {'the plan' if own_input else 'the caller'}'s"],
         versions=versions,
         details=details,
         close=plan.free,

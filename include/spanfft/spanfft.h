@@ -128,6 +128,7 @@ typedef struct spanfft_problem {
     const char* store;  /* of files: what the output holds: "float32", "complex64", ...; NULL: as computed */
     int32_t power;      /* of files: |x|^2 of each output element is stored, a real number */
     int32_t reads_once; /* of files: no element of the input is read twice, as spanfft_block_callbacks.on_input needs */
+    int32_t own_input;  /* the input is the plan's own array: spanfft_plan_input_array */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -249,6 +250,12 @@ SPANFFT_API int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft
  * balanced blocks. All ranks give it or none. */
 SPANFFT_API int spanfft_plan_parse_boxes(const char* text, const spanfft_box* real_box, const spanfft_box* spectrum_box,
                                          spanfft_comm* comm, spanfft_plan** plan);
+/* The same for a plan that undoes another one, which may be freed before it. What both own is one array: what this one
+ * reads (own_input) is what the other writes (own_output), and the other way round, where both are divided alike; ask
+ * spanfft_plan_input_array and spanfft_plan_output_array whether they are. All ranks give the same plan, or NULL. */
+SPANFFT_API int spanfft_plan_parse_undoing(const char* text, const spanfft_box* real_box,
+                                           const spanfft_box* spectrum_box, spanfft_comm* comm,
+                                           const spanfft_plan* undone, spanfft_plan** plan);
 /* Plans for as many ranks as the string says, without a communicator: it can be explained, not executed. */
 SPANFFT_API int spanfft_plan_imagine(const char* text, spanfft_plan** plan);
 /* The same for a machine that a text describes, which spanfft_probe gave or somebody wrote. */
@@ -317,6 +324,11 @@ SPANFFT_API int64_t spanfft_plan_output_bytes(const spanfft_plan* plan);
  * which saves a copy of the result. NULL when the plan owns no array or is NULL; a part without elements may have any
  * address. */
 SPANFFT_API void* spanfft_plan_output_array(const spanfft_plan* plan);
+/* The array that a plan with own_input reads, spanfft_plan_input_bytes long; fill it and pass it to spanfft_execute. It
+ * lives as long as the plan, and executions leave its contents. On one node the ranks read one another's arrays, which
+ * saves a copy of the input: fill it before spanfft_execute, and not while another thread executes the plan. NULL when
+ * the plan owns no such array or is NULL; a part without elements may have any address. */
+SPANFFT_API void* spanfft_plan_input_array(const spanfft_plan* plan);
 /* Global shape of the input without the batch (shape may be NULL); returns ndim, or 0 if the plan is NULL. */
 SPANFFT_API int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape);
 /* Global shape of the output without the batch; likewise. */

@@ -179,6 +179,8 @@ class Problem {
     Problem& measure() { return set(&spanfft_problem::effort, SPANFFT_MEASURE); }
     // The plan owns the output: see Plan::output_array.
     Problem& own_output() { return set(&spanfft_problem::own_output, 1); }
+    // The plan owns the input: see Plan::input_array.
+    Problem& own_input() { return set(&spanfft_problem::own_input, 1); }
     // Measures for about so many seconds, unless results are stored; tune() measures in any case.
     Problem& measure(double seconds) {
         c_.measure_seconds = seconds;
@@ -315,6 +317,12 @@ class Plan {
         detail::check(spanfft_plan_parse(text.c_str(), comm.get(), &made));
         return Plan(made);
     }
+    // The same for a plan that undoes `undone`: what both own is one array (spanfft_plan_parse_undoing).
+    static Plan parse_undoing(const Plan& undone, const std::string& text, const Comm& comm = Comm()) {
+        spanfft_plan* made = nullptr;
+        detail::check(spanfft_plan_parse_undoing(text.c_str(), nullptr, nullptr, comm.get(), undone.get(), &made));
+        return Plan(made);
+    }
     // A plan for as many ranks as the text says, ranks_per_node of them on a node (0: 128); it can only be explained.
     static Plan imagine(const std::string& text, int ranks_per_node = 0) {
         spanfft_plan* made = nullptr;
@@ -347,6 +355,11 @@ class Plan {
     template <class T>
     T* output_array() const {
         return static_cast<T*>(spanfft_plan_output_array(get()));
+    }
+    // The plan's own input (Problem::own_input), input_elems() long: T is what the plan's input consists of.
+    template <class T>
+    T* input_array() const {
+        return static_cast<T*>(spanfft_plan_input_array(get()));
     }
 
     // Stripes the scratch of the transforms that follow over these folders; see spanfft_plan_set_scratch.

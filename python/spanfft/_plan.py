@@ -71,13 +71,20 @@ def _grid_of(plan: CorePlan) -> tuple[int, ...]:
     return ()
 
 
+class _Kept:
+    """A C plan that has arrays; they have one of these in common, which so dies with the last of them."""
+
+    def __init__(self, plan: CorePlan):
+        self.plan = plan
+
+
 class _PlanMemory:
     """An array of a C plan, for numpy; whoever has the numpy array keeps the plan, on ranks the C plan too."""
 
-    def __init__(self, plan: CorePlan, shape: tuple[int, ...], dtype: np.dtype[Any]):
-        self.plan = plan
+    def __init__(self, kept: _Kept, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]):
+        self.kept = kept
         self.empty = np.empty(1, dtype)  # where an empty part points to
-        address = plan.output_address or self.empty.ctypes.data
+        address = address or self.empty.ctypes.data
         self.__array_interface__ = {
             "version": 3,
             "shape": shape,
@@ -138,6 +145,11 @@ class Plan:
     own_output
         `forward` and `backward` return arrays that the plan owns: the same at each call, with the new result, until
         the plan is freed. Ranks of one node then write into one another's part, which saves a copy of the result.
+    own_input
+        The plan owns the arrays that `forward` and `backward` read: `input_array()` and `output_array()` return them,
+        the same at each call. Ranks of one node then read one another's part, which saves a copy of the input; another
+        array that is given is copied into the plan's first. With own_output too, `forward` writes into the array that
+        `backward` reads, and `backward` into the one that `forward` reads.
     threads
         Threads of each rank; 0: the planner chooses.
     engine
@@ -184,6 +196,7 @@ class Plan:
         batch: int | None = None,
         in_place: bool = False,
         own_output: bool = False,
+        own_input: bool = False,
         threads: int = 0,
         engine: str | None = None,
         exchange: str | None = None,
@@ -197,7 +210,9 @@ class Plan:
         # First, so that a plan that couldn't be made can be collected.
         self._plans: dict[str, CorePlan] = {}
         self._serials: dict[str, int] = {}
-        self._owned_arrays: dict[str, AnyArray] = {}
+        self._own_outputs: dict[str, AnyArray] = {}
+        self._own_inputs: dict[str, AnyArray] = {}
+        self._kept: dict[str, _Kept] = {}
         self._ranks: Ranks | None = None
         self._trace_max_events: int | None = None
         self._traced: set[str] = set()
@@ -211,7 +226,7 @@ class Plan:
 
         def check() -> tuple[object, ...]:
             return self._check(
-                shape, dtype, axes, kind, grid, output, norm, batch, in_place, own_output, threads, engine,
+                shape, dtype, axes, kind, grid, output, norm, batch, in_place, own_output, own_input, threads, engine,
                 exchange, effort, measure_seconds, real_slices, spectrum_slices, layout, method,
             )  # fmt: skip
 
@@ -233,6 +248,7 @@ class Plan:
         batch: int | None,
         in_place: bool,
         own_output: bool,
+        own_input: bool,
         threads: int,
         engine: str | None,
         exchange: str | None,
@@ -297,6 +313,9 @@ class Plan:
         self._own_output = _flag("own_output", own_output)
         if self._own_output and self._in_place:
             raise InvalidArgument("in_place overwrites your array and own_output fills the plan's; ask for one")
+        self._own_input = _flag("own_input", own_input)
+        if self._own_input and self._in_place:
+            raise InvalidArgument("in_place overwrites your array and own_input reads the plan's; ask for one")
         self._engine, self._exchange = _name("engine", engine), _name("exchange", exchange)
         self._method = _name("method", method)
         self._grid: tuple[int, ...] = () if grid is None else grid_of(grid)
@@ -392,8 +411,10 @@ class Plan:
             measure_seconds=self._measure_seconds,
             in_place=self._in_place,
             own_output=self._own_output,
+            own_input=self._own_input,
         )
-        return core.plan(problem, 0 if self._ranks is None else self._ranks.handle, real_box, spectrum_box)
+        undone = self._plans.get(FORWARD) if direction == BACKWARD else None
+        return core.plan(problem, 0 if self._ranks is None else self._ranks.handle, real_box, spectrum_box, undone)
 
     # --- running ---------------------------------------------------------------------------------------------------
 
@@ -466,7 +487,7 @@ class Plan:
             if self._in_place:
                 result = source
             elif self._own_output:
-                known = self._owned_arrays.get(direction)
+                known = self._own_outputs.get(direction)
                 if out is not None and (known is None or out is not known):
                     raise InvalidArgument(f"{name}: the plan owns its output (own_output=True); leave out= away")
             else:
@@ -481,7 +502,12 @@ class Plan:
             raise error
         plan = self._plan(direction)  # may have to be made, which all ranks do
         if self._own_output:
-            out = result = self._owned(direction, *target_is[:2])
+            out = result = self._owned(self._own_outputs, direction, *target_is[:2])
+        if self._own_input:
+            own = self._owned(self._own_inputs, direction, *source_is[:2])
+            if error is None and source.ctypes.data != own.ctypes.data:
+                own[...] = source
+            source = own
         if self._ranks is None:
             plan.execute(source, result)
         else:
@@ -492,12 +518,17 @@ class Plan:
         asked[...] = result
         return asked
 
-    def _owned(self, direction: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
-        """The plan's own array for the results of a direction."""
-        owned = self._owned_arrays.get(direction)
+    def _owned(
+        self, known: dict[str, AnyArray], direction: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> AnyArray:
+        """The plan's own array for what a direction reads, or for its results: an entry of `known`."""
+        owned = known.get(direction)
         if owned is None:
-            owned = np.asarray(_PlanMemory(self._plan(direction), shape, dtype))
-            self._owned_arrays[direction] = owned
+            plan = self._plan(direction)
+            address = plan.input_address if known is self._own_inputs else plan.output_address
+            kept = self._kept.setdefault(direction, _Kept(plan))
+            owned = np.asarray(_PlanMemory(kept, address, shape, dtype))
+            known[direction] = owned
         return owned
 
     @staticmethod
@@ -548,11 +579,17 @@ class Plan:
         return arrays.slices(self._parts()[1])
 
     def input_array(self) -> AnyArray:
-        """A new array of zeros for `forward`: shape `input_shape`, dtype `dtype`, 64-byte aligned."""
+        """A new array of zeros for `forward`: shape `input_shape`, dtype `dtype`, 64-byte aligned. With own_input the
+        plan's own, with what was last written there."""
+        if self._own_input:
+            return self._owned(self._own_inputs, FORWARD, self.input_shape, self.dtype)
         return arrays.aligned_zeros(self.input_shape, self.dtype)
 
     def output_array(self) -> AnyArray:
-        """A new array of zeros for `backward`: shape `output_shape`, dtype `spectrum_dtype`, 64-byte aligned."""
+        """A new array of zeros for `backward`: shape `output_shape`, dtype `spectrum_dtype`, 64-byte aligned. With
+        own_input the plan's own, with what was last written there; the first call is then collective."""
+        if self._own_input:
+            return self._owned(self._own_inputs, BACKWARD, self.output_shape, self.spectrum_dtype)
         return arrays.aligned_zeros(self.output_shape, self.spectrum_dtype)
 
     # --- what it is --------------------------------------------------------------------------------------------------
@@ -677,8 +714,8 @@ class Plan:
         ranks = getattr(self, "_ranks", None)
         if ranks is not None and not sys.is_finalizing():  # when nothing can be imported any more
             for direction, serial in self._serials.items():
-                owned = self._owned_arrays.get(direction)
-                if owned is None:
+                kept = self._kept.get(direction)
+                if kept is None:
                     ranks.drop(serial, self._plans[direction])
-                else:  # the C plan lives as long as its array, whose base is a _PlanMemory
-                    weakref.finalize(owned.base, ranks.drop, serial, self._plans[direction]).atexit = False
+                else:  # the C plan lives as long as its arrays
+                    weakref.finalize(kept, ranks.drop, serial, self._plans[direction]).atexit = False

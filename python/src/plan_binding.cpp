@@ -197,8 +197,9 @@ class PyPlan {
 
     int64_t resumed_bytes() const { return spanfft_plan_resumed_bytes(get()); }
 
-    // Where this rank's own output lies; 0 if the plan owns none.
+    // Where this rank's own output, or input, lies; 0 if the plan owns none.
     uintptr_t output_address() const { return reinterpret_cast<uintptr_t>(spanfft_plan_output_array(get())); }
+    uintptr_t input_address() const { return reinterpret_cast<uintptr_t>(spanfft_plan_input_array(get())); }
 
     Part part(int (*query)(const spanfft_plan*, spanfft_part*)) const {
         spanfft_part p{};
@@ -328,15 +329,16 @@ spanfft_box make_box(const Box& box) {
 
 // From a problem string, and this rank's own boxes where the string has none.
 PyPlan* make_plan(const std::string& text, uintptr_t comm, const std::optional<Box>& real_box,
-                  const std::optional<Box>& spectrum_box) {
+                  const std::optional<Box>& spectrum_box, const PyPlan* undone) {
     spanfft_box real{}, spectrum{};
     if (real_box) real = make_box(*real_box);
     if (spectrum_box) spectrum = make_box(*spectrum_box);
     spanfft_plan* plan = nullptr;
     {
         nb::gil_scoped_release no_gil;
-        check(spanfft_plan_parse_boxes(text.c_str(), real_box ? &real : nullptr, spectrum_box ? &spectrum : nullptr,
-                                       reinterpret_cast<spanfft_comm*>(comm), &plan));
+        check(spanfft_plan_parse_undoing(text.c_str(), real_box ? &real : nullptr, spectrum_box ? &spectrum : nullptr,
+                                         reinterpret_cast<spanfft_comm*>(comm), undone ? undone->get() : nullptr,
+                                         &plan));
     }
     return new PyPlan(plan, comm != 0);
 }
@@ -368,6 +370,7 @@ void bind_plans(nb::module_& m) {
         .def("free", &PyPlan::free)
         .def_prop_ro("freed", &PyPlan::freed)
         .def_prop_ro("output_address", &PyPlan::output_address)
+        .def_prop_ro("input_address", &PyPlan::input_address)
         .def_prop_ro("input_part", &PyPlan::input_part)
         .def_prop_ro("output_part", &PyPlan::output_part)
         .def_prop_ro("input_shape", &PyPlan::input_shape)
@@ -396,7 +399,7 @@ void bind_plans(nb::module_& m) {
         .def("counted", &PyPlan::counted, "index"_a = -1);
 
     m.def("plan", &make_plan, nb::rv_policy::take_ownership, "problem"_a, "comm"_a = 0,
-          "real_box"_a.none() = nb::none(), "spectrum_box"_a.none() = nb::none());
+          "real_box"_a.none() = nb::none(), "spectrum_box"_a.none() = nb::none(), "undone"_a.none() = nb::none());
     m.def("imagine", &imagine_plan, nb::rv_policy::take_ownership, "problem"_a, "machine"_a.none() = nb::none(),
           "ranks_per_node"_a = 0);
 }

@@ -105,11 +105,11 @@ void keep_measured(Plan& plan, const Knowledge& knowledge, int rank) {
 // Collective. A plan of ours whose windows found no room (`refusal`) gives way to one without any; a choice of the
 // user's doesn't.
 Status create_without_windows(const Problem& problem, Knowledge knowledge, const Status& refusal,
-                              std::unique_ptr<Comm> comm, spanfft_plan** out) {
+                              std::unique_ptr<Comm> comm, const Executor* undone, spanfft_plan** out) {
     knowledge.machine.shared_windows = false;
     knowledge.tuned.reset();
     SPANFFT_ASSIGN(std::shared_ptr<Plan> plan, plan_alike(problem, knowledge, *comm));
-    SPANFFT_ASSIGN(auto executor, Executor::make(plan, std::move(comm)));
+    SPANFFT_ASSIGN(auto executor, Executor::make(plan, std::move(comm), undone));
     plan->notes.push_back(cat("planned without shared memory: ", refusal.message()));
     keep_measured(*plan, knowledge, executor->rank());
     *out = new_handle(std::move(plan), std::move(executor));
@@ -132,9 +132,9 @@ Status create_tuned(const Problem& problem, const Knowledge& knowledge, Comm& co
     return Status();
 }
 
-// Collective. From this rank's view of the problem (or the reason why it has none) to a bound plan.
+// Collective. From this rank's view of the problem (or the reason why it has none) to a bound plan. `undone` may be NULL.
 Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft_box* spectrum_box, Comm* given,
-              spanfft_plan** out) {
+              const spanfft_plan* undone, spanfft_plan** out) {
     std::unique_ptr<Comm> comm = make_self_comm();
     if (given) {
         SPANFFT_ASSIGN(comm, given->duplicate());
@@ -157,10 +157,11 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
     if (problem.effort != Effort::estimate && problem.memory_bytes == 0 && !known)
         return create_tuned(problem, knowledge, *comm, out);
     SPANFFT_ASSIGN(std::shared_ptr<Plan> plan, plan_alike(problem, knowledge, *comm));
-    auto executor = Executor::make(plan, std::move(comm));
+    const Executor* const beside = undone ? undone->executor.get() : nullptr;
+    auto executor = Executor::make(plan, std::move(comm), beside);
     if (executor.status().code() == Code::unsupported && given && given->size() > 1 && problem.exchange.empty()) {
         SPANFFT_ASSIGN(comm, given->duplicate());
-        return create_without_windows(problem, knowledge, executor.status(), std::move(comm), out);
+        return create_without_windows(problem, knowledge, executor.status(), std::move(comm), beside, out);
     }
     SPANFFT_TRY(executor.status());
     note_windows(*plan, *executor.value());
@@ -247,7 +248,7 @@ int spanfft_plan_create(const spanfft_problem* problem, spanfft_comm* comm, span
         if (readable) parsed.value().ranks = size_of(comm);
         const spanfft_box* real_box = readable ? problem->real_box : nullptr;
         const spanfft_box* spectrum_box = readable ? problem->spectrum_box : nullptr;
-        return create(std::move(parsed), real_box, spectrum_box, comm ? comm->comm.get() : nullptr, plan);
+        return create(std::move(parsed), real_box, spectrum_box, comm ? comm->comm.get() : nullptr, nullptr, plan);
     });
 }
 
@@ -257,6 +258,11 @@ int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft_plan** plan
 
 int spanfft_plan_parse_boxes(const char* text, const spanfft_box* real_box, const spanfft_box* spectrum_box,
                              spanfft_comm* comm, spanfft_plan** plan) {
+    return spanfft_plan_parse_undoing(text, real_box, spectrum_box, comm, nullptr, plan);
+}
+
+int spanfft_plan_parse_undoing(const char* text, const spanfft_box* real_box, const spanfft_box* spectrum_box,
+                               spanfft_comm* comm, const spanfft_plan* undone, spanfft_plan** plan) {
     return report([&] {
         auto parsed = parse(text, size_of(comm));
         const bool twice = parsed.ok() && ((real_box && !parsed.value().real_boxes.empty()) ||
@@ -264,7 +270,7 @@ int spanfft_plan_parse_boxes(const char* text, const spanfft_box* real_box, cons
         if (twice)
             parsed = error(Code::invalid_argument, "boxes are given twice, in '", text, "' and by this rank; ",
                            "give them once");
-        return create(std::move(parsed), real_box, spectrum_box, comm ? comm->comm.get() : nullptr, plan);
+        return create(std::move(parsed), real_box, spectrum_box, comm ? comm->comm.get() : nullptr, undone, plan);
     });
 }
 

@@ -69,6 +69,7 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     p.method = c.method ? c.method : "";
     p.in_place = c.in_place != 0;
     p.own_output = c.own_output != 0;
+    p.own_input = c.own_input != 0;
     p.memory_bytes = c.memory_bytes;
     SPANFFT_TRY(take_enum(c.layout, 2, "layout", p.layout));
     p.measure_seconds = c.measure_seconds;

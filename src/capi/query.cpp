@@ -101,6 +101,9 @@ int64_t spanfft_plan_output_bytes(const spanfft_plan* plan) {
 void* spanfft_plan_output_array(const spanfft_plan* plan) {
     return plan && plan->executor ? plan->executor->own_output() : nullptr;
 }
+void* spanfft_plan_input_array(const spanfft_plan* plan) {
+    return plan && plan->executor ? plan->executor->own_input() : nullptr;
+}
 int spanfft_plan_input_shape(const spanfft_plan* plan, int64_t* shape) {
     return plan ? copy_shape(plan->plan->problem.input_shape(), shape) : 0;
 }

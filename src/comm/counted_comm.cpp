@@ -54,7 +54,7 @@ class CountedTransfer final : public Transfer {
 
 class TracedWindow final : public SharedWindow {
   public:
-    TracedWindow(std::unique_ptr<SharedWindow> inner, std::shared_ptr<TraceSwitch> trace)
+    TracedWindow(std::shared_ptr<SharedWindow> inner, std::shared_ptr<TraceSwitch> trace)
         : inner_(std::move(inner)), trace_(std::move(trace)) {}
     void* part(int rank) const override { return inner_->part(rank); }
     Status barrier() override {
@@ -63,7 +63,7 @@ class TracedWindow final : public SharedWindow {
     }
 
   private:
-    std::unique_ptr<SharedWindow> inner_;
+    std::shared_ptr<SharedWindow> inner_;
     std::shared_ptr<TraceSwitch> trace_;
 };
 
@@ -153,7 +153,7 @@ class CountedComm final : public Comm {
 
 }  // namespace
 
-std::unique_ptr<SharedWindow> make_traced_window(std::unique_ptr<SharedWindow> inner,
+std::unique_ptr<SharedWindow> make_traced_window(std::shared_ptr<SharedWindow> inner,
                                                  std::shared_ptr<TraceSwitch> trace) {
     return std::make_unique<TracedWindow>(std::move(inner), std::move(trace));
 }

@@ -19,7 +19,7 @@ namespace spanfft {
 std::unique_ptr<Comm> make_counted_comm(std::unique_ptr<Comm> inner, std::shared_ptr<Counts> counts,
                                         std::shared_ptr<TraceSwitch> trace = nullptr);
 // Wraps `inner`; its barriers are traced.
-std::unique_ptr<SharedWindow> make_traced_window(std::unique_ptr<SharedWindow> inner,
+std::unique_ptr<SharedWindow> make_traced_window(std::shared_ptr<SharedWindow> inner,
                                                  std::shared_ptr<TraceSwitch> trace);
 
 }  // namespace spanfft

@@ -1,7 +1,8 @@
 // The engine that is always there: ducc0's transforms, compiled in from its sources (BSD-3-Clause or GPL).
 //
 // Method: ducc0 takes strided views of any number of axes, so a LocalSpec maps onto one call; its plans are kept
-// in its own cache of the ten most recent lengths, its threads in its own pool.
+// in its own cache of the ten most recent lengths, its threads in its own pool. It is compiled for each width of vector
+// registers (cmake/ducc0); the widest that the processor has is taken.
 // Source: M. Reinecke's ducc0 0.42, src/ducc0/fft.
 #pragma once
 
@@ -12,5 +13,7 @@
 namespace spanfft {
 
 std::unique_ptr<Engine> make_ducc_engine();
+// With registers of 16, 32 or 64 bytes, of which the processor has at least so many.
+std::unique_ptr<Engine> make_ducc_engine(int register_bytes);
 
 }  // namespace spanfft

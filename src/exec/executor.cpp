@@ -31,13 +31,19 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm)
       binding_(*comm_),
       in_bytes_(plan_->input.local_bytes(rank())),
       out_bytes_(plan_->output.local_bytes(rank())) {
+    bool any = false;
     for (const auto& step : plan_->steps) {
-        for (Slot slot : step->shared_slots()) is_shared_[static_cast<size_t>(slot)] = true;
+        for (Slot slot : step->shared_slots()) any = is_shared_[static_cast<size_t>(slot)] = true;
     }
+    // The plan that undoes this one may share what this one does not.
+    if (any && owns(Slot::input) && owns(Slot::output))
+        is_shared_[static_cast<size_t>(Slot::input)] = is_shared_[static_cast<size_t>(Slot::output)] = true;
 }
 
-Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm) {
+Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm,
+                                                 const Executor* undone) {
     std::unique_ptr<Executor> executor(new Executor(std::move(plan), std::move(comm)));
+    if (undone) executor->adopt_arrays(*undone);
     SPANFFT_TRY(agree(*executor->comm_, executor->allocate()));
     SPANFFT_TRY(executor->make_windows());
     std::optional<TeamCpus> team_cpus;
@@ -55,20 +61,43 @@ std::string Executor::describe_io() const {
 
 std::array<index_t, kSlots> Executor::slot_bytes() const {
     auto bytes = plan_->slot_bytes[static_cast<size_t>(rank())];
-    if (plan_->problem.own_output) bytes[static_cast<size_t>(Slot::output)] = out_bytes_;
+    if (owns(Slot::output)) bytes[static_cast<size_t>(Slot::output)] = out_bytes_;
+    if (owns(Slot::input)) bytes[static_cast<size_t>(Slot::input)] = in_bytes_;
     return bytes;
+}
+
+bool Executor::owns(Slot slot) const {
+    return slot == Slot::input ? plan_->problem.own_input : slot == Slot::output && plan_->problem.own_output;
+}
+
+// The same on all ranks: it goes by plans, which are.
+void Executor::adopt_arrays(const Executor& undone) {
+    const auto adopt = [&](Slot mine, const ArrayState& state, Slot theirs, const ArrayState& other) {
+        const auto to = static_cast<size_t>(mine), from = static_cast<size_t>(theirs);
+        if (!owns(mine) || !undone.owns(theirs)) return;
+        if (!(state.layout == other.layout && state.elem == other.elem)) return;
+        if (is_shared_[to] && !undone.is_shared_[from]) return;  // other ranks can't see it
+        is_shared_[to] = undone.is_shared_[from];
+        windows_[to] = undone.windows_[from];
+        buffers_[to] = undone.buffers_[from];
+    };
+    adopt(Slot::input, plan_->input, Slot::output, undone.plan_->output);
+    adopt(Slot::output, plan_->output, Slot::input, undone.plan_->input);
 }
 
 Status Executor::allocate() {
     const auto bytes = slot_bytes();
     for (size_t slot = 0; slot < buffers_.size(); ++slot) {
         if (is_shared_[slot]) continue;
-        SPANFFT_ASSIGN(buffers_[slot], Buffer::allocate(static_cast<size_t>(bytes[slot])));
-        memory_[slot] = buffers_[slot].data();
+        if (!buffers_[slot]) {
+            SPANFFT_ASSIGN(Buffer buffer, Buffer::allocate(static_cast<size_t>(bytes[slot])));
+            buffers_[slot] = std::make_shared<Buffer>(std::move(buffer));
+        }
+        memory_[slot] = buffers_[slot]->data();
     }
-    const Buffer& work0 = buffers_[static_cast<size_t>(Slot::work0)];
+    const auto& work0 = buffers_[static_cast<size_t>(Slot::work0)];
     const bool passes = !plan_->steps.empty() && dynamic_cast<const PassStep*>(plan_->steps[0].get());
-    if (passes && work0.bytes() > 0) use_small_pages(work0);
+    if (passes && work0 && work0->bytes() > 0) use_small_pages(*work0);
     return Status();
 }
 
@@ -77,9 +106,12 @@ Status Executor::make_windows() {
     const auto bytes = slot_bytes();
     for (size_t slot = 0; slot < buffers_.size(); ++slot) {
         if (!is_shared_[slot]) continue;
-        auto window = comm_->make_window(bytes[slot]);
-        SPANFFT_TRY(agree(*comm_, window.status()));
-        binding_.windows[slot] = make_traced_window(std::move(window).value(), binding_.trace);
+        if (!windows_[slot]) {
+            auto window = comm_->make_window(bytes[slot]);
+            SPANFFT_TRY(agree(*comm_, window.status()));
+            windows_[slot] = std::move(window).value();
+        }
+        binding_.windows[slot] = make_traced_window(windows_[slot], binding_.trace);
         memory_[slot] = binding_.windows[slot]->part(rank());
     }
     return Status();
@@ -129,6 +161,10 @@ Status Executor::check_pointers(const void* in, void* out) const {
     if (plan_->problem.own_output && out_bytes && out != own_output()) {
         return error(Code::invalid_argument,
                      "the plan owns its output (own_output), but another array was given for it; pass the plan's");
+    }
+    if (plan_->problem.own_input && in_bytes && in != own_input()) {
+        return error(Code::invalid_argument,
+                     "the plan owns its input (own_input), but another array was given for it; fill and pass the plan's");
     }
     if (plan_->problem.in_place) {
         if (in_bytes && out_bytes && a != b)

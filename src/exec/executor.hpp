@@ -46,17 +46,22 @@ class RunStores;
 
 class Executor {
   public:
-    // Collective over comm, which the executor keeps.
-    static Result<std::unique_ptr<Executor>> make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm);
+    // Collective over comm, which the executor keeps. `undone`: one whose work this one undoes, or nullptr. What both own
+    // is one array then: this one's input (own_input) is the other's output (own_output), and the other way round.
+    static Result<std::unique_ptr<Executor>> make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm,
+                                                  const Executor* undone = nullptr);
 
     // Collective. Arrays in memory: this rank's parts. `ready`: why this rank can't take part, if so; then none does.
     Status execute(const void* in, void* out, const Status& ready = {});
     // Collective. Arrays in files or behind functions: reads, transforms, writes; a file appears when it is whole.
     Status transform_file(const FileRequest& request);
 
-    // Of a plan with own_output; nullptr for others.
+    // Of a plan with own_output, or own_input; nullptr for others.
     void* own_output() const {
         return plan_->problem.own_output ? memory_[static_cast<size_t>(Slot::output)] : nullptr;
+    }
+    void* own_input() const {
+        return plan_->problem.own_input ? memory_[static_cast<size_t>(Slot::input)] : nullptr;
     }
 
     // Collective. Records what the runs that follow do, on top of the plan's memory; an older trace is thrown away.
@@ -82,6 +87,8 @@ class Executor {
   private:
     Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm);
     std::array<index_t, kSlots> slot_bytes() const;
+    bool owns(Slot slot) const;
+    void adopt_arrays(const Executor& undone);
     Status allocate();
     Status make_windows();
     Status bind_steps();
@@ -104,8 +111,9 @@ class Executor {
     std::unique_ptr<Comm> comm_;
     Binding binding_;
     index_t in_bytes_, out_bytes_;          // of this rank's input and output
-    std::array<bool, kSlots> is_shared_{};  // a window of all ranks (in binding_) instead of a buffer
-    std::array<Buffer, kSlots> buffers_;
+    std::array<bool, kSlots> is_shared_{};  // a window of all ranks instead of a buffer
+    std::array<std::shared_ptr<SharedWindow>, kSlots> windows_;  // traced ones of them are in binding_
+    std::array<std::shared_ptr<Buffer>, kSlots> buffers_;
     std::array<void*, kSlots> memory_{};  // of each slot that the executor owns
     std::vector<std::unique_ptr<Task>> tasks_;
     std::optional<std::vector<Counts>> counted_;

@@ -123,8 +123,11 @@ class Tuner {
         const index_t in_bytes = plan.input.local_bytes(comm_.rank()),
                       out_bytes = plan.output.local_bytes(comm_.rank());
         const bool in_place = plan.problem.in_place;
-        SPANFFT_ASSIGN(in, Buffer::allocate(static_cast<size_t>(in_place ? std::max(in_bytes, out_bytes) : in_bytes)));
-        if (in.data()) std::memset(in.data(), 0, static_cast<size_t>(in_bytes));
+        if (!plan.problem.own_input) {
+            const index_t bytes = in_place ? std::max(in_bytes, out_bytes) : in_bytes;
+            SPANFFT_ASSIGN(in, Buffer::allocate(static_cast<size_t>(bytes)));
+            if (in.data()) std::memset(in.data(), 0, static_cast<size_t>(in_bytes));
+        }
         if (in_place || plan.problem.own_output) return Status();
         SPANFFT_ASSIGN(out, Buffer::allocate(static_cast<size_t>(out_bytes)));
         if (out.data()) std::memset(out.data(), 0, static_cast<size_t>(out_bytes));
@@ -136,13 +139,14 @@ class Tuner {
         Buffer in, out;
         SPANFFT_TRY(agree(comm_, make_arrays(executor.plan(), in, out)));
         const Problem& problem = executor.plan().problem;
+        const void* const source = problem.own_input ? executor.own_input() : in.data();
         void* const target = problem.in_place ? in.data() : problem.own_output ? executor.own_output() : out.data();
-        SPANFFT_ASSIGN(const double first, time_once(executor, in.data(), target));
+        SPANFFT_ASSIGN(const double first, time_once(executor, source, target));
         std::vector<double> seconds;
         for (int run = 0; run < kMostRuns; ++run) {
             SPANFFT_ASSIGN(const bool left, time_is_left(share));
             if (!left && (run > 0 || !trials_.empty())) break;
-            SPANFFT_ASSIGN(const double once, time_once(executor, in.data(), target));
+            SPANFFT_ASSIGN(const double once, time_once(executor, source, target));
             seconds.push_back(once);
             if (best_ && once > 2 * best_seconds_) break;
         }

@@ -53,7 +53,7 @@ bool seen_by_all(const Route& route, size_t at) {
 class Movers {
   public:
     Movers(Route& route, const Problem& problem)
-        : route_(route), in_place_(problem.in_place), own_(problem.own_output) {
+        : route_(route), in_place_(problem.in_place), own_(problem.own_output), own_input_(problem.own_input) {
         find();
         if (ends_unseen()) leave_window();
         if (in_place_ && found_.size() == 1) add_second();
@@ -65,7 +65,7 @@ class Movers {
         bool users = true;  // the array lies where the user put it
         for (size_t i = 0; i < route_.size(); ++i) {
             if (route_[i].type == Type::view) continue;
-            if (users && route_[i].reads_all_parts()) route_.insert(at(i), copy_of(route_[i].from));
+            if (users && !own_input_ && route_[i].reads_all_parts()) route_.insert(at(i), copy_of(route_[i].from));
             const bool must_leave = users && (!in_place_ || seen_by_all(route_, i + 1));
             if (!must_leave && route_[i].can_stay()) continue;
             found_.push_back(i);
@@ -114,7 +114,7 @@ class Movers {
     Route::iterator at(size_t i) { return route_.begin() + static_cast<std::ptrdiff_t>(i); }
 
     Route& route_;
-    const bool in_place_, own_;
+    const bool in_place_, own_, own_input_;
     std::vector<size_t> found_;
 };
 

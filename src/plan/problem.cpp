@@ -216,13 +216,14 @@ Status check_means(const Problem& p) {
     }
     SPANFFT_TRY(check_chunk(p, "input_chunk", p.input_chunk));
     SPANFFT_TRY(check_chunk(p, "output_chunk", p.output_chunk));
-    if (p.in_place && p.own_output)
+    if (p.in_place && (p.own_output || p.own_input))
+        return error(Code::invalid_argument, "in_place is for an array of yours, and ",
+                     p.own_output ? "own_output writes into" : "own_input reads from", " the plan's; ask for one");
+    const bool own = p.own_output || p.own_input;
+    if (p.memory_bytes > 0 && (p.in_place || own || !p.real_boxes.empty() || !p.spectrum_boxes.empty())) {
         return error(Code::invalid_argument,
-                     "in_place writes into your array and own_output into the plan's; ask for one");
-    if (p.memory_bytes > 0 && (p.in_place || p.own_output || !p.real_boxes.empty() || !p.spectrum_boxes.empty())) {
-        return error(Code::invalid_argument,
-                     "memory= plans a transform of a file, for which in_place, own_output and boxes have no meaning; "
-                     "leave them out");
+                     "memory= plans a transform of a file, for which in_place, own_output, own_input and boxes have no "
+                     "meaning; leave them out");
     }
     return Status();
 }

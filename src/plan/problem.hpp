@@ -58,6 +58,7 @@ struct Problem {
     double measure_seconds = 0;  // the cap of effort measure and tune; 0: the default
     bool in_place = false;       // input and output are the same memory
     bool own_output = false;     // the output is an array of the plan, which on one node all ranks can write
+    bool own_input = false;      // the input is, and on one node all ranks can read it
     // Work that is fused into the transform of a file (block_work.hpp), but for factor, which any can have.
     std::string window;  // what is read is multiplied by it along the last of axes; "": none
     double factor = 1;   // the output is multiplied by it, besides norm

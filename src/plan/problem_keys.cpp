@@ -303,6 +303,8 @@ constexpr ProblemKey kKeys[] = {
     flag<&Problem::in_place>("in_place", "input and output are the same memory"),
     flag<&Problem::own_output>("own_output",
                                "the plan owns the output array, into which ranks of one node then write directly"),
+    flag<&Problem::own_input>("own_input",
+                              "the plan owns the input array, from which ranks of one node then read directly"),
 };
 
 }  // namespace

@@ -131,6 +131,7 @@ Problem tuning_twin(const Problem& problem) {
     twin.measure_seconds = 0;
     twin.in_place = false;
     twin.own_output = false;
+    twin.own_input = false;
     return twin;
 }
 

@@ -171,7 +171,7 @@ static void keys(void) {
         CHECK(key.size == sizeof key && key.name[0] && key.fallback[0] && key.help[0]);
         flags += key.values[0] == 0;
     }
-    CHECK(flags == 4);
+    CHECK(flags == 5);
     CHECK(spanfft_problem_key_info(-1, &key) == SPANFFT_INVALID_ARGUMENT && says("key -1"));
     CHECK(spanfft_problem_key_info(n, &key) == SPANFFT_INVALID_ARGUMENT && says("does not exist"));
     key.size = 0;
@@ -193,6 +193,33 @@ static void keys(void) {
     p.memory_bytes = 1 << 20;
     CHECK(spanfft_problem_print(&p, 1, &text) == SPANFFT_OK && strstr(text, " reads_once"));
     spanfft_free(text);
+}
+
+/* A plan that owns its arrays, and the one that undoes it, which has the same two and outlives it. */
+static void own_arrays(void) {
+    spanfft_plan *there = NULL, *back = NULL;
+    double mine[12] = {0}, *in, *out;
+    int i;
+
+    CHECK(spanfft_plan_parse("c2c 6 own_input own_output", NULL, &there) == SPANFFT_OK);
+    in = spanfft_plan_input_array(there);
+    out = spanfft_plan_output_array(there);
+    CHECK(in && out && in != out);
+    CHECK(spanfft_execute(there, mine, out) == SPANFFT_INVALID_ARGUMENT && says("owns its input"));
+    CHECK(spanfft_plan_parse_undoing("c2c 6 backward own_input own_output", NULL, NULL, NULL, there, &back) ==
+          SPANFFT_OK);
+    CHECK(spanfft_plan_input_array(back) == out && spanfft_plan_output_array(back) == in);
+    for (i = 0; i < 12; ++i) in[i] = i == 2;
+    CHECK(spanfft_execute(there, in, out) == SPANFFT_OK && fabs(out[6] + 1) < 1e-15);
+    spanfft_plan_free(there);
+    CHECK(spanfft_execute(back, out, in) == SPANFFT_OK);
+    for (i = 0; i < 12; ++i) CHECK(fabs(in[i] - (i == 2)) < 1e-15);
+    spanfft_plan_free(back);
+    CHECK(spanfft_plan_parse_undoing("c2c 6 backward own_input", NULL, NULL, NULL, NULL, &back) == SPANFFT_OK);
+    CHECK(spanfft_plan_input_array(back) && !spanfft_plan_output_array(back));
+    spanfft_plan_free(back);
+    CHECK(spanfft_plan_parse("c2c 6 own_input in_place", NULL, &there) == SPANFFT_INVALID_ARGUMENT &&
+          says("own_input reads from"));
 }
 
 static void traces(void) {
@@ -619,6 +646,7 @@ int main(void) {
     parts();
     round_trip();
     keys();
+    own_arrays();
     traces();
     error_codes();
     block_callbacks();

@@ -33,6 +33,7 @@ BAD = {
     "batch": [0, HUGE, 1.5, "a", 2**62],
     "in_place": [np.zeros(2)],
     "own_output": [np.zeros(2)],
+    "own_input": [np.zeros(2)],
     "threads": [-1, 2**40, HUGE, 1.5, "2", None],
     "engine": [5, "abacus", "\ud800", "fftw\0", b"fftw"],
     "exchange": [5, "pigeon", "overlap:0", "\ud800", "alltoallv\0", b"shared"],
@@ -55,6 +56,7 @@ OTHERS = {
     "batch": 2,
     "in_place": True,
     "own_output": True,
+    "own_input": True,
     "threads": 3,
     "engine": "ducc0",
     "exchange": "alltoallw",
@@ -105,7 +107,7 @@ class Unlucky(np.ndarray):
         raise RuntimeError("no flags today")
 
 
-@pytest.mark.parametrize("options", [{}, {"own_output": True}, {"in_place": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"own_output": True}, {"own_input": True}, {"in_place": True}], ids=str)
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_a_bad_array_is_every_ranks_error_also_before_the_direction_is_planned(direction, options, odd, comm):
     bad = [None, [1], np.zeros((9, 9), complex), np.zeros((8, 6)), np.zeros((), complex), np.zeros((8, 6), object)]

@@ -369,6 +369,34 @@ def test_an_array_that_a_plan_owns_outlives_the_plan(comm):
 
 
 @pytest.mark.parametrize("exchange", [None, "shared", "alltoallv"])
+@pytest.mark.parametrize("shape", [(9, 7, 10), (1200,)], ids=str)
+@pytest.mark.parametrize("kind", ["c2c", "r2c"])
+@pytest.mark.parametrize("own_output", [False, True])
+def test_a_plan_that_owns_its_input_reads_it_there_and_any_other_array_by_a_copy(
+    comm, kind, shape, exchange, own_output
+):
+    rng = np.random.default_rng(5)
+    axes = tuple(range(len(shape)))
+    with Plan(shape, kind=kind, comm=comm, exchange=exchange, own_input=True, own_output=own_output) as plan:
+        real, spectrum = plan.input_array(), plan.output_array()
+        assert plan.input_array() is real
+        for given in (real, np.empty_like(real)):
+            whole = numbers(rng, shape, plan.dtype)
+            given[...] = whole[plan.input_slices]
+            found = plan.forward(given)
+            exact = oracle.forward(whole, kind, axes)[plan.output_slices]
+            bound = oracle.limit(kind, axes, shape, whole.dtype)
+            assert_rule(comm, [(found, exact)], bound)
+            np.testing.assert_array_equal(real, whole[plan.input_slices])
+            if own_output and plan.solver.startswith("shared"):  # no rank copies what the others read
+                assert found.size == 0 or found.ctypes.data == spectrum.ctypes.data
+            kept = found.copy()
+            back = plan.backward(found)
+            assert_rule(comm, [(back, whole[plan.input_slices])], 2 * bound)
+            np.testing.assert_array_equal(found, kept)
+
+
+@pytest.mark.parametrize("exchange", [None, "shared", "alltoallv"])
 @pytest.mark.parametrize("output", ["natural", "exchanged"])
 @pytest.mark.parametrize("kind", ["c2c", "r2c"])
 def test_a_plan_that_owns_its_output_returns_the_same_array_with_the_new_result(comm, kind, output, exchange):

@@ -235,7 +235,7 @@ def test_ffte_takes_factors_of_the_ranks_twice() -> None:
 def test_small_form_runs(name: str, tmp_path: Path) -> None:
     if all_cases()[name].ranks > 1 and not MPIEXEC:
         pytest.skip("no mpiexec")
-    ran = bench("--small", "--no-build", "--case", name, "--output", str(tmp_path))
+    ran = bench("--small", "--no-build", "--repeats", "2", "--case", name, "--output", str(tmp_path))
     assert ran.returncode == 0, ran.stderr
     found = rows.load(tmp_path / "ROWS.json")
     for row in found:

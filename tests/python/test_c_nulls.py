@@ -27,12 +27,14 @@ OF_NO_PLAN = {
     **dict.fromkeys(("peak_memory_bytes", "sweeps", "scratch_bytes", "resumed_bytes"), 0),
     **dict.fromkeys(("solver", "engines", "note"), ""),
     "output_array": None,
+    "input_array": None,
 }
 # Where NULL is allowed, and is no error on its own.
 ALLOWED = {
     *(("spanfft_" + name, "comm") for name in ("plan_create", "plan_parse", "plan_parse_boxes", "probe", "comm_free")),
     ("spanfft_plan_free", "plan"),
     *(("spanfft_plan_parse_boxes", name) for name in ("real_box", "spectrum_box")),
+    *(("spanfft_plan_parse_undoing", name) for name in ("real_box", "spectrum_box", "comm", "undone")),
     ("spanfft_free", "memory"),
     ("spanfft_set_error", "sentence"),
     ("spanfft_problem_init_bytes", "problem"),

@@ -57,6 +57,8 @@ def random_means(rng, problem: dict) -> dict:
         means["in_place"] = True
     elif chance(rng, 0.2):
         means["own_output"] = True
+    if not means.get("in_place") and chance(rng, 0.2):
+        means["own_input"] = True
     return means
 
 

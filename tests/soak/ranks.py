@@ -69,6 +69,8 @@ def random_options(rng, problem: dict, ranks: int) -> dict:
         options["in_place"] = True
     elif chance(rng, 0.25):
         options["own_output"] = True
+    if not options.get("in_place") and chance(rng, 0.25):
+        options["own_input"] = True
     return options
 
 
@@ -98,7 +100,7 @@ def bad_value(rng) -> tuple[dict, dict]:
 def misuse_plan(case: Case, rng, problem: dict, options: dict, comm) -> None:
     if chance(rng, 0.6):
         good, wrong = bad_value(rng)
-        options = {key: options[key] for key in ("threads", "exchange", "engine", "own_output") if key in options}
+        options = {key: options[key] for key in ("threads", "exchange", "engine", "own_output", "own_input") if key in options}
         options.update(good)
     else:
         wrong = other_argument(rng)

@@ -11,7 +11,7 @@ from . import child
 from .case import Case, Failed, chance, one_of
 
 WORDS = """
-    forward backward float double longdouble in_place own_output power reads_once axes=0 axes=1,0 norm=ortho
+    forward backward float double longdouble in_place own_output own_input power reads_once axes=0 axes=1,0 norm=ortho
     norm=forward batch=3 ranks=4 ranks=64 grid=2x2 grid=1x8 layout=cyclic output=exchanged memory=16MiB memory=1GB
     memory=1 memory=123456789 disks=3 threads=2 engine=ducc0 engine=fftw engine=mkl exchange=shared exchange=overlap:4
     exchange=phased:2x2 io=uring io=threads method=two_pass method=superlevels:sync method=many_passes

@@ -319,13 +319,15 @@ struct RankBody {
         bool preserved = true;
         const auto execute = [&](const Wides& from, Wides& to) {
             if (in_bytes) scatter(from, plan.input, rank, in.data());
+            const bool own_input = plan.problem.own_input, own = plan.problem.own_output;
+            void* const source = own_input ? executor.own_input() : in.data();
+            if (own_input && in_bytes) std::memcpy(source, in.data(), static_cast<size_t>(in_bytes));
             LocalArray before = in;
-            const bool own = plan.problem.own_output;
-            status = executor.execute(in.data(), own ? executor.own_output() : out.data());
+            status = executor.execute(source, own ? executor.own_output() : out.data());
             if (own && status.ok() && out_bytes)
                 std::memcpy(out.data(), executor.own_output(), static_cast<size_t>(out_bytes));
             preserved = preserved && (in_place || in_bytes == 0 ||
-                                      std::memcmp(before.data(), in.data(), static_cast<size_t>(in_bytes)) == 0);
+                                      std::memcmp(before.data(), source, static_cast<size_t>(in_bytes)) == 0);
             const std::lock_guard lock(mutex);
             if (status.ok() && out_bytes) gather(out.data(), plan.output, rank, to);
         };

@@ -8,6 +8,8 @@
 
 #include <tuple>
 
+#include "core/vector_width.hpp"
+#include "engine/ducc_engine.hpp"
 #include "engine/engine.hpp"
 #include "support/direct_sum.hpp"
 
@@ -73,6 +75,34 @@ INSTANTIATE_TEST_SUITE_P(All, EngineKernel,
                          testing::Combine(testing::Values("ducc0", "fftw", "mkl"), testing::ValuesIn(kKernels),
                                           testing::Values(Precision::single, Precision::dbl, Precision::extended)),
                          case_name);
+
+// ducc0 with the widest registers of this processor is held above; narrower ones are what other processors get.
+TEST(EngineWidths, DuccWithNarrowerRegistersMatchesTheDefinitionToo) {
+    int widths = 0;
+    for (const int bytes : {16, 32}) {
+        if (bytes >= vector_bytes()) continue;
+        ++widths;
+        const auto engine = make_ducc_engine(bytes);
+        EXPECT_NE(engine->version(), find_engine("ducc0")->version());
+        for (const Kernel kernel : kKernels) {
+            for (const Precision precision : {Precision::single, Precision::dbl, Precision::extended}) {
+                for (const index_t n : {2, 3, 8, 13, 30, 61, 64, 101, 210, 512, 1001}) {
+                    LocalSpec spec;
+                    spec.kernel = kernel;
+                    spec.precision = precision;
+                    spec.transform = {{n, 1, 1}};
+                    const index_t half = n / 2 + 1;
+                    spec.batch = {{(127 + n) / n, kernel == Kernel::c2r ? half : n, kernel == Kernel::r2c ? half : n}};
+                    auto fft = engine->plan(spec);
+                    ASSERT_TRUE(fft.ok()) << fft.status().message();
+                    const auto outcome = test::run(spec, *fft.value());
+                    EXPECT_LE(outcome.error, test::rule(spec)) << kernel_name(kernel) << " of " << n << ", " << bytes;
+                }
+            }
+        }
+    }
+    if (!widths) GTEST_SKIP() << "this processor has registers of 16 bytes alone";
+}
 
 // Lengths too long for every output by definition: 40 outputs spread over the range stand for all.
 class EngineLongLine : public testing::TestWithParam<std::tuple<std::string, index_t>> {};

@@ -163,14 +163,16 @@ TEST_P(PencilPlan, GridsOfFourAndFiveAxes) {
     for (const auto& grid : grids(5)) check_plan(cat("c2c 3x2x4x3x2 threads=1 ranks=", GetParam(), grid));
 }
 
-TEST_P(PencilPlan, WritesIntoAnArrayOfItsOwn) {
+TEST_P(PencilPlan, ReadsAndWritesArraysOfItsOwn) {
     for (const auto& direction : kDirections) {
         for (const std::string output : {"natural", "exchanged"}) {
-            for (const std::string kind : {"c2c", "r2c", "dct2"})
-                check(kind + " 7x5x6 own_output " + direction + " output=" + output);
+            for (const std::string kind : {"c2c", "r2c", "dct2"}) {
+                for (const std::string arrays : {"own_output ", "own_input ", "own_input own_output "})
+                    check(kind + " 7x5x6 " + arrays + direction + " output=" + output);
+            }
         }
     }
-    for (const auto& grid : grids(4)) check("c2c 3x4x2x5 own_output" + grid);
+    for (const auto& grid : grids(4)) check("c2c 3x4x2x5 own_input own_output" + grid);
 }
 
 TEST_P(PencilPlan, SharesLinesAmongThreads) {
@@ -242,7 +244,7 @@ TEST_P(PencilPlan, GivenBoxes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, PencilPlan, testing::Range(1, 9, kPointStep),
+INSTANTIATE_TEST_SUITE_P(Ranks, PencilPlan, testing::Range(1, 9, kRanksStep),
                          [](const auto& tested) { return cat("P", tested.param); });
 
 // --- every exchange ------------------------------------------------------------------------------------------------
@@ -316,7 +318,7 @@ TEST_P(EveryStrategy, InPlaceBatchesFewPlanesAndGivenBoxes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, EveryStrategy, testing::Range(1, 9, kPointStep),
+INSTANTIATE_TEST_SUITE_P(Ranks, EveryStrategy, testing::Range(1, 9, kRanksStep),
                          [](const auto& tested) { return cat("P", tested.param); });
 
 TEST(ForcedExchange, IsTheOneThatRuns) {

@@ -42,7 +42,7 @@ TEST(SharedLines, PiecesEndAnywhere) {
 // The ranks' own parts are read and written where the caller has them, and what others need of them is copied.
 TEST(SharedLines, ArraysOfTheCallerOfThePlanAndInPlaceInBatches) {
     for (const int ranks : {2, 3, 5}) {
-        for (const std::string arrays : {"", "own_output", "in_place"}) {
+        for (const std::string arrays : {"", "own_output", "own_input", "own_input own_output", "in_place"}) {
             for (const std::string precision : {"float", "double"}) {
                 for (const std::string batch : {"", "batch=3 "}) {
                     for (const index_t n : {15 * 21, 18 * 20})
@@ -87,7 +87,9 @@ TEST(SharedLines, AConvolutionTakesTheSameTiles) {
 TEST(SharedLines, OnlyWhatOthersTakeAndPutIsCopied) {
     for (const int ranks : {2, 4, 8}) {
         const index_t part = 16 * 65536 / ranks;
-        for (const auto& [arrays, copies] : {std::pair{"", 2}, std::pair{"own_output", 1}, std::pair{"in_place", 2}}) {
+        for (const auto& [arrays, copies] :
+             {std::pair{"", 2}, std::pair{"own_output", 1}, std::pair{"own_input", 1},
+              std::pair{"own_input own_output", 0}, std::pair{"in_place", 2}}) {
             for (const std::string direction : {"forward", "backward"}) {
                 const auto made =
                     plan(cat("c2c 65536 method=shared_lines ", arrays, " ranks=", ranks, " ", direction)).value();

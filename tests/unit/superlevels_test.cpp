@@ -4,6 +4,7 @@
 
 #include "permute/bmmc.hpp"
 #include "solvers/table.hpp"
+#include "support/sanitized.hpp"
 #include "support/store_run.hpp"
 
 namespace spanfft::test {
@@ -48,7 +49,7 @@ TEST(Superlevels, WithDisksBlocksOffsetsAndNorms) {
 }
 
 TEST(Superlevels, LongTransformsInFewAndInManySuperlevels) {
-    expect_right("c2c 1048576 forward double memory=1MiB method=superlevels");
+    if (kPointStep == 1) expect_right("c2c 1048576 forward double memory=1MiB method=superlevels");
     expect_right("c2c 1048576 backward float memory=192KiB threads=2 method=superlevels:disks=4");
     expect_right("c2c 65536 forward double memory=80KiB method=superlevels:sync");
 }
