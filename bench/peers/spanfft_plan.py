@@ -87,8 +87,11 @@ def prepare(case: Case, world: World, options: Mapping[str, Any]) -> Run:
         threads=threads,
         layout=options.get("output", "natural"),
         planning_seconds=planned,
-        notes=["backward multiplies by 1/N", f"results in {'the plan' if owned else 'the caller'}'s arrays",
-               f"from {'the plan' if own_input else 'the caller'}'s"],
+        notes=[
+            "backward multiplies by 1/N",
+            f"results in {'the plan' if owned else 'the caller'}'s arrays",
+            f"from {'the plan' if own_input else 'the caller'}'s",
+        ],
         versions=versions,
         details=details,
         close=plan.free,

@@ -12,8 +12,8 @@ namespace spanfft::ducc {
 
 enum class Kind { c2c, r2c, c2r, dct, dst };
 
-// One call of ducc0: strided views of any number of axes, and the axes to transform. r2c goes forward, c2r back; DCT and
-// DST are FFTW's and scipy.fft's unnormalised kinds. Strides are in elements.
+// One call of ducc0: strided views of any number of axes, and the axes to transform. r2c goes forward, c2r back; DCT
+// and DST are FFTW's and scipy.fft's unnormalised kinds. Strides are in elements.
 struct Call {
     Kind kind = Kind::c2c;
     bool forward = true;  // c2c

@@ -19,7 +19,7 @@ import numpy as np
 from ._arrays import REAL_DTYPES, AnyArray, aligned_zeros
 from ._errors import InvalidArgument, Unsupported
 from ._native import core
-from ._plan import _PlanMemory
+from ._plan import _Kept, _PlanMemory
 from ._trace import check_target, write_captures
 
 if TYPE_CHECKING:
@@ -70,13 +70,17 @@ def _candidate(problem: str, ranks: Ranks | None) -> _Candidate:
     plan = core.plan(problem, 0 if ranks is None else ranks.handle)
     in_place = "in_place" in words
     length = max(plan.input_bytes, plan.output_bytes if in_place else 0) // dtype.itemsize
-    source = aligned_zeros((length,), dtype)
+    kept = _Kept(plan)
+    if "own_input" in words:
+        source = np.asarray(_PlanMemory(kept, plan.input_address, (length,), dtype))
+    else:
+        source = aligned_zeros((length,), dtype)
     source[...] = np.random.default_rng(plan.rank).standard_normal(length)
     shape = (plan.output_bytes // dtype.itemsize,)
     if in_place:
         target = source
     elif "own_output" in words:
-        target = np.asarray(_PlanMemory(plan, shape, dtype))
+        target = np.asarray(_PlanMemory(kept, plan.output_address, shape, dtype))
     else:
         target = aligned_zeros(shape, dtype)
     return _Candidate(plan, source, target, source.copy() if in_place else None, [])

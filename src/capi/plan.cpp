@@ -132,7 +132,8 @@ Status create_tuned(const Problem& problem, const Knowledge& knowledge, Comm& co
     return Status();
 }
 
-// Collective. From this rank's view of the problem (or the reason why it has none) to a bound plan. `undone` may be NULL.
+// Collective. From this rank's view of the problem (or the reason why it has none) to a bound plan. `undone` may be
+// NULL.
 Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft_box* spectrum_box, Comm* given,
               const spanfft_plan* undone, spanfft_plan** out) {
     std::unique_ptr<Comm> comm = make_self_comm();

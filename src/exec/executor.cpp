@@ -163,8 +163,9 @@ Status Executor::check_pointers(const void* in, void* out) const {
                      "the plan owns its output (own_output), but another array was given for it; pass the plan's");
     }
     if (plan_->problem.own_input && in_bytes && in != own_input()) {
-        return error(Code::invalid_argument,
-                     "the plan owns its input (own_input), but another array was given for it; fill and pass the plan's");
+        return error(
+            Code::invalid_argument,
+            "the plan owns its input (own_input), but another array was given for it; fill and pass the plan's");
     }
     if (plan_->problem.in_place) {
         if (in_bytes && out_bytes && a != b)

@@ -6,8 +6,8 @@
 // memory, as many as one process with threads would make; every further divided axis is one more. The user's arrays are
 // foreign to the other ranks: the first operation reads the input into the window or the last one writes the output;
 // where that is not free (natural order) this rank's part is copied, unless the plan owns the array (own_input,
-// own_output) and it is the window. Order: DCT/DST and c2c axes commute, so the local axes go first in both directions; the halved
-// axis of r2c must be first forward and last backward.
+// own_output) and it is the window. Order: DCT/DST and c2c axes commute, so the local axes go first in both
+// directions; the halved axis of r2c must be first forward and last backward.
 #include <algorithm>
 
 #include "lower/lower.hpp"

@@ -298,7 +298,7 @@ def test_bench_command_on_ranks(tmp_path):
     assert [line.split("exchange=")[1] for line in lines[1:]] == ["alltoallw", "alltoallv"]
     trace = check_file(tmp_path / "t.json", 2)
     assert list(trace.ranks) == [0, 1, 2]
-    done = cli_on_ranks(3, "bench", "r2c 12x9x8 own_output", "dct2 7x5 in_place", "--json")
+    done = cli_on_ranks(3, "bench", "r2c 12x9x8 own_output own_input", "dct2 7x5 in_place", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert ["own_output" in row["problem"] for row in json.loads(done.stdout)["rows"]] == [True, False]
     done = cli_on_ranks(3, "bench", "c2c 12x9x8", "--exchange", "carrier_pigeon", "--json")

@@ -100,7 +100,9 @@ def bad_value(rng) -> tuple[dict, dict]:
 def misuse_plan(case: Case, rng, problem: dict, options: dict, comm) -> None:
     if chance(rng, 0.6):
         good, wrong = bad_value(rng)
-        options = {key: options[key] for key in ("threads", "exchange", "engine", "own_output", "own_input") if key in options}
+        options = {
+            key: options[key] for key in ("threads", "exchange", "engine", "own_output", "own_input") if key in options
+        }
         options.update(good)
     else:
         wrong = other_argument(rng)

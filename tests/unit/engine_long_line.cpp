@@ -205,7 +205,9 @@ TEST(EngineLongLine, LongLinesOfFloatsToo) {
     auto fft = plan_long_line(*find_engine("ducc0"), spec, *form);
     ASSERT_TRUE(fft.ok()) << fft.status().message();
     EXPECT_LE(error_of<float>(*fft.value(), impulses(n)), test::rule(spec));
-    if (test::kPointStep == 1) EXPECT_LE(error_of<float>(*fft.value(), noise(n)), test::rule(spec));
+    if (test::kPointStep == 1) {
+        EXPECT_LE(error_of<float>(*fft.value(), noise(n)), test::rule(spec));
+    }
 }
 
 // Bins n/2 - k of real lines are those of k, conjugated: a few of noise, and the way back to all of it.

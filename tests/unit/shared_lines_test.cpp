@@ -87,9 +87,8 @@ TEST(SharedLines, AConvolutionTakesTheSameTiles) {
 TEST(SharedLines, OnlyWhatOthersTakeAndPutIsCopied) {
     for (const int ranks : {2, 4, 8}) {
         const index_t part = 16 * 65536 / ranks;
-        for (const auto& [arrays, copies] :
-             {std::pair{"", 2}, std::pair{"own_output", 1}, std::pair{"own_input", 1},
-              std::pair{"own_input own_output", 0}, std::pair{"in_place", 2}}) {
+        for (const auto& [arrays, copies] : {std::pair{"", 2}, std::pair{"own_output", 1}, std::pair{"own_input", 1},
+                                             std::pair{"own_input own_output", 0}, std::pair{"in_place", 2}}) {
             for (const std::string direction : {"forward", "backward"}) {
                 const auto made =
                     plan(cat("c2c 65536 method=shared_lines ", arrays, " ranks=", ranks, " ", direction)).value();
