@@ -1,7 +1,7 @@
 """spanfft's Plan: out of place, in natural or exchanged order, with the planner's engine or a given one.
 
-By default from and into arrays of the caller, as it is called by default; with own_input and own_output from and into the
-plan's own, which ranks of a node share, and then backward takes forward's result where it is.
+By default from and into arrays of the caller, as it is called by default; with own_input and own_output from and into
+the plan's own, which ranks of a node share, and then backward takes forward's result where it is.
 In one process (a launch without ranks, or `alone` on rank 0) it gets all cores as threads to choose from; on ranks one
 thread each. Backward carries the factor 1/N.
 """

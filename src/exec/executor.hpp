@@ -46,8 +46,8 @@ class RunStores;
 
 class Executor {
   public:
-    // Collective over comm, which the executor keeps. `undone`: one whose work this one undoes, or nullptr. What both own
-    // is one array then: this one's input (own_input) is the other's output (own_output), and the other way round.
+    // Collective over comm, which the executor keeps. `undone`: one whose work this one undoes, or nullptr. What both
+    // own is one array then: this one's input (own_input) is the other's output (own_output), and the other way round.
     static Result<std::unique_ptr<Executor>> make(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm,
                                                   const Executor* undone = nullptr);
 
@@ -60,9 +60,7 @@ class Executor {
     void* own_output() const {
         return plan_->problem.own_output ? memory_[static_cast<size_t>(Slot::output)] : nullptr;
     }
-    void* own_input() const {
-        return plan_->problem.own_input ? memory_[static_cast<size_t>(Slot::input)] : nullptr;
-    }
+    void* own_input() const { return plan_->problem.own_input ? memory_[static_cast<size_t>(Slot::input)] : nullptr; }
 
     // Collective. Records what the runs that follow do, on top of the plan's memory; an older trace is thrown away.
     Status start_trace(index_t max_events);
@@ -110,8 +108,8 @@ class Executor {
     std::shared_ptr<const Plan> plan_;
     std::unique_ptr<Comm> comm_;
     Binding binding_;
-    index_t in_bytes_, out_bytes_;          // of this rank's input and output
-    std::array<bool, kSlots> is_shared_{};  // a window of all ranks instead of a buffer
+    index_t in_bytes_, out_bytes_;                               // of this rank's input and output
+    std::array<bool, kSlots> is_shared_{};                       // a window of all ranks instead of a buffer
     std::array<std::shared_ptr<SharedWindow>, kSlots> windows_;  // traced ones of them are in binding_
     std::array<std::shared_ptr<Buffer>, kSlots> buffers_;
     std::array<void*, kSlots> memory_{};  // of each slot that the executor owns

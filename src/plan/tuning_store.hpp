@@ -4,7 +4,8 @@
 // choice the one with fewer seconds stays. So merging is commutative and idempotent, writers lose nothing of one
 // another (each reads, merges and renames under a lock), and only `forget` takes anything away. Lines that this version
 // does not understand are kept. Keys: the processor, the MPI library, ranks, nodes, and the problem without what must
-// not change the choice (direction, norm, effort, in_place, own_output, own_input): what forward leaves, backward takes.
+// not change the choice (direction, norm, effort, in_place, own_output, own_input): what forward leaves, backward
+// takes.
 #pragma once
 
 #include <optional>
