@@ -105,7 +105,7 @@ TEST(DiskFaults, SampledOperationsOfLongerRunsThatFailAreReported) {
     for (const Route& route : kRoutes) {
         FaultPlan none;
         ASSERT_TRUE(run_on_stores(route.problem, route.solve, 0, 0, &none).status.ok()) << route.problem;
-        const index_t operations = none.operations.load(), samples = (operations < 2000 ? 20 : 5) / kPointStep;
+        const index_t operations = none.operations.load(), samples = (operations < 2000 ? 20 : 5) / kFaultStep;
         for (const bool persistent : {false, true}) {
             for (index_t i = 0; i <= samples; ++i)
                 expect_fault_is_reported(route, 1 + (operations - 1) * i / samples, persistent, 0);

@@ -131,7 +131,7 @@ TEST_F(InPlaceFiles, KilledInEveryPassGoOnToTheSameBits) {
     for (const JournalRoute& route : routes()) {
         const std::string whole = expected_array(route), input = input_of(route);
         const int calls = calls_of(route);
-        for (int n = 1; n < calls; n += kPointStep * std::max(1, calls / 4)) {
+        for (int n = 1; n < calls; n += kFaultStep * std::max(1, calls / 4)) {
             TemporaryFolder folder;
             make_input(route, folder.path());
             if (!kill_at(route, folder.path(), n)) {
@@ -157,7 +157,7 @@ TEST_F(InPlaceFiles, KilledInEveryPassGoOnToTheSameBits) {
             EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
         }
     }
-    EXPECT_GT(kPointStep * half, 10);
+    EXPECT_GT(kFaultStep * half, 10);
 }
 
 // A copy of the array is put back into the half overwritten file: what the last sweep had written is gone with it.

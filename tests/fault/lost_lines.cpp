@@ -61,7 +61,7 @@ TEST_F(LostLines, NeverGiveAWrongResult) {
         for (const bool checksums : {false, true}) {
             const bool all = route.what == std::string("in place, all truncations");
             for (const double share : all ? std::vector<double>{0.55, 0.75, 0.95} : std::vector<double>{0.75}) {
-                for (int lines = 1; lines < 40; lines += kPointStep * (all ? 1 : 4)) {
+                for (int lines = 1; lines < 40; lines += kFaultStep * (all ? 1 : 4)) {
                     TemporaryFolder folder;
                     make_input(route, folder.path());
                     ASSERT_EQ(transform(route, folder.path(), JournalMode::automatic, nullptr, stop_at(share), {},
@@ -88,8 +88,8 @@ TEST_F(LostLines, NeverGiveAWrongResult) {
             }
         }
     }
-    EXPECT_GT(kPointStep * (right + refused), 60);
-    EXPECT_GT(kPointStep * refused, 40);
+    EXPECT_GT(kFaultStep * (right + refused), 60);
+    EXPECT_GT(kFaultStep * refused, 40);
     RecordProperty("right", right);
     RecordProperty("refused", refused);
 }

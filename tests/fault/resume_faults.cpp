@@ -22,7 +22,7 @@ TEST(Resume, AfterPowerCutsAtSampledOperationsIsBitIdentical) {
         const std::string whole = undisturbed(route, operations);
         ASSERT_GT(operations, 10) << route.problem;
         const index_t step = std::max<index_t>(1, operations / 16);
-        for (index_t n = 1; n <= operations; n += kPointStep * step) {
+        for (index_t n = 1; n <= operations; n += kFaultStep * step) {
             CrashWorld world(route, static_cast<unsigned>(n));
             std::mt19937_64 random(static_cast<unsigned>(n));
             world.disk.crash_at(n, false);
@@ -39,7 +39,7 @@ TEST(Resume, AfterPowerCutsAtSampledOperationsIsBitIdentical) {
             gone_on += world.resumed_bytes > 0;
             ASSERT_TRUE(world.result() == whole) << route.problem << " (" << route.what << "), cut at " << n;
         }
-        EXPECT_GT(kPointStep * gone_on, 5) << route.problem << ": hardly any run went on where another had ended";
+        EXPECT_GT(kFaultStep * gone_on, 5) << route.problem << ": hardly any run went on where another had ended";
     }
 }
 
@@ -49,7 +49,7 @@ TEST(Resume, AfterSampledFaultsOfTheStoreIsBitIdentical) {
         index_t operations = 0;
         const std::string whole = undisturbed(route, operations);
         const index_t step = std::max<index_t>(1, operations / 10);
-        for (index_t n = 1; n <= operations; n += kPointStep * step) {
+        for (index_t n = 1; n <= operations; n += kFaultStep * step) {
             CrashWorld world(route, 7);
             world.disk.crash_at(n, true);
             const Status failed = world.run();
@@ -92,7 +92,7 @@ TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
             ASSERT_GT(operations, 20) << route.problem;
             for (const Fault fault : {Fault::transient, Fault::persistent, Fault::power_cut}) {
                 if (in_place && fault == Fault::transient) continue;  // the power is what is different there
-                for (index_t n = 1; n <= operations; n += kPointStep) {
+                for (index_t n = 1; n <= operations; n += kFaultStep) {
                     CrashWorld world(route, static_cast<unsigned>(n), in_place);
                     world.disk.crash_at(n, fault == Fault::transient);
                     const Status failed = world.run();
@@ -112,7 +112,7 @@ TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
                     ASSERT_TRUE(world.result() == whole) << route.problem << " (" << route.what << "), fault at " << n;
                 }
             }
-            EXPECT_GT(kPointStep * gone_on, operations) << route.problem;
+            EXPECT_GT(kFaultStep * gone_on, operations) << route.problem;
         }
     }
 }
@@ -144,7 +144,7 @@ TEST(Checksums, FindEachFlippedBitInEveryRegionOfScratch) {
             const SweepShape& last = layout.sweeps[layout.first_sweep[step + 1] - 1];
             const size_t store = probe.index_of(last.target);
             constexpr int kPlaces = 12;
-            for (int place = 0; place < kPlaces; place += kPointStep) {
+            for (int place = 0; place < kPlaces; place += kFaultStep) {
                 CrashWorld world(route, 1);
                 RunContext context;
                 world.fill(context);
@@ -180,7 +180,7 @@ TEST(Checksums, FindEachFlippedBitInEveryRegionOfScratch) {
             }
         }
         EXPECT_EQ(found, flips) << route.problem;
-        EXPECT_GE(kPointStep * flips, 6) << route.problem << ": hardly a bit was flipped";
+        EXPECT_GE(kFaultStep * flips, 6) << route.problem << ": hardly a bit was flipped";
     }
 }
 

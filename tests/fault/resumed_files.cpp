@@ -26,7 +26,7 @@ namespace {
 TEST_F(JournalledFiles, KilledAtRandomMomentsGoOnToTheSameBits) {
     std::mt19937 random(20261122);
     int kills = 0, resumptions = 0;
-    for (int round = 0; kills < 100 / kPointStep && round < 40; ++round) {
+    for (int round = 0; kills < 100 / kFaultStep && round < 40; ++round) {
         for (const JournalRoute& route : journal_routes()) {
             const std::string whole = expected(route);
             TemporaryFolder folder;
@@ -68,8 +68,8 @@ TEST_F(JournalledFiles, KilledAtRandomMomentsGoOnToTheSameBits) {
             EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
         }
     }
-    EXPECT_GE(kills, 100 / kPointStep);
-    EXPECT_GE(resumptions, 10 / kPointStep);
+    EXPECT_GE(kills, 100 / kFaultStep);
+    EXPECT_GE(resumptions, 10 / kFaultStep);
     RecordProperty("kills", kills);
     RecordProperty("resumptions", resumptions);
 }
@@ -90,7 +90,7 @@ TEST_F(JournalledFiles, KilledInEveryPassGoOnToTheSameBits) {
         }
         // The last call is among them however few are sampled: by then sweeps have ended, their lines are on the disk.
         std::vector<int> points{std::max(1, calls - 1)};
-        for (int n = 1; n < calls - 1; n += kPointStep * std::max(1, calls / 4)) points.push_back(n);
+        for (int n = 1; n < calls - 1; n += kFaultStep * std::max(1, calls / 4)) points.push_back(n);
         for (const bool striped : {false, true}) {
             for (const int n : points) {
                 TemporaryFolder folder;
