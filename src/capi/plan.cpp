@@ -150,7 +150,8 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
                        " but the communicator has ", comm->size(), "; leave ranks= out to take all of them");
     }
     SPANFFT_TRY(agree(*comm, status));
-    SPANFFT_TRY(agree_on_text(*comm, "problem", problem.print()));
+    const std::string undoes = undone ? " undoing " + undone->plan->problem.print() : "";
+    SPANFFT_TRY(agree_on_text(*comm, "problem", problem.print() + undoes));
     SPANFFT_TRY(gather_boxes(*comm, real_box, problem.ndim(), "real_box", problem.real_boxes));
     SPANFFT_TRY(gather_boxes(*comm, spectrum_box, problem.ndim(), "spectrum_box", problem.spectrum_boxes));
     SPANFFT_ASSIGN(const Knowledge knowledge, gather_knowledge(*comm, problem));

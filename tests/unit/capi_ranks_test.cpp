@@ -64,6 +64,28 @@ int parse(const char* text, spanfft_comm* comm) {
     return code;
 }
 
+TEST(CapiOnRanks, APlanThatUndoesAnotherHasItsArraysUnlessARankNamesNone) {
+    const char* const there_text = "c2c 1155 own_input own_output threads=1 method=shared_lines";
+    const char* const back_text = "c2c 1155 backward own_input own_output threads=1 method=shared_lines";
+    const auto told = on_ranks(3, [&](int rank, spanfft_comm* comm) {
+        spanfft_plan *there = nullptr, *back = nullptr;
+        EXPECT_EQ(spanfft_plan_parse(there_text, comm, &there), SPANFFT_OK);
+        EXPECT_EQ(spanfft_plan_parse_undoing(back_text, nullptr, nullptr, comm, there, &back), SPANFFT_OK);
+        EXPECT_EQ(spanfft_plan_input_array(back), spanfft_plan_output_array(there));
+        EXPECT_EQ(spanfft_plan_output_array(back), spanfft_plan_input_array(there));
+        spanfft_plan_free(back);
+        back = nullptr;
+        const spanfft_plan* const undone = rank == 2 ? nullptr : there;
+        const int code = spanfft_plan_parse_undoing(back_text, nullptr, nullptr, comm, undone, &back);
+        EXPECT_EQ(back, nullptr);
+        const std::string sentence = spanfft_last_error();
+        spanfft_plan_free(there);
+        report_status(Status(static_cast<Code>(code), sentence));  // what on_ranks looks at
+        return code;
+    });
+    expect_all(told, SPANFFT_MPI_ERROR, {"rank 2", "undoing c2c 1155"});
+}
+
 TEST(CapiOnRanks, CyclicPartsHaveStepsAndAreNoBoxes) {
     on_ranks(6, [](int rank, spanfft_comm* comm) {
         spanfft_plan* plan = nullptr;
