@@ -250,9 +250,10 @@ SPANFFT_API int spanfft_plan_parse(const char* text, spanfft_comm* comm, spanfft
  * balanced blocks. All ranks give it or none. */
 SPANFFT_API int spanfft_plan_parse_boxes(const char* text, const spanfft_box* real_box, const spanfft_box* spectrum_box,
                                          spanfft_comm* comm, spanfft_plan** plan);
-/* The same for a plan that undoes another one of the same communicator, which may be freed before it. What both own is one array: what this one
- * reads (own_input) is what the other writes (own_output), and the other way round, where both are divided alike; ask
- * spanfft_plan_input_array and spanfft_plan_output_array whether they are. All ranks give the same plan, or NULL. */
+/* The same for a plan that undoes another one of the same communicator, which may be freed before it. What both own is
+ * one array: what this one reads (own_input) is what the other writes (own_output), and the other way round, where both
+ * are divided alike; ask spanfft_plan_input_array and spanfft_plan_output_array whether they are. All ranks give the
+ * same plan, or NULL. */
 SPANFFT_API int spanfft_plan_parse_undoing(const char* text, const spanfft_box* real_box,
                                            const spanfft_box* spectrum_box, spanfft_comm* comm,
                                            const spanfft_plan* undone, spanfft_plan** plan);
