@@ -4,7 +4,7 @@
 # archive's metadata (it compiles nothing); isolation is off first because pyproject.toml and requirements/build.txt
 # hold ducc0's back end already; where one is not there, isolation fetches it. A user's constraints are for the user's
 # packages, not for these, whose digests are fixed: pip would apply them to the back end, and refuse.
-# Script mode, for spanfft-dev: cmake -DNAME=ducc0 -DDESTINATION=dir -DPython_EXECUTABLE=python -P third_party.cmake
+# Script mode, for spanfft-dev: cmake -DNAME=xxhash -DDESTINATION=dir -DPython_EXECUTABLE=python -P third_party.cmake
 set(SPANFFT_DUCC0_VERSION 0.42.0)
 set(SPANFFT_DUCC0_SHA256 4e11c59b53a43355b053aebb2a62ee16eebeed026575f7d216cf09d437ce52ef)
 set(SPANFFT_DUCC0_PROBE src/ducc0/fft/fft.h)

@@ -147,9 +147,10 @@ struct Work {
     }
 };
 
-// The factors of the lanes from `at` on; turned_for: the k that all lanes' factors are for, or -1.
+// The factors of the lanes from `at` on; turned_for: the k that all lanes' factors are for, or -1. Not inlined, nor are
+// loads and stores of less than a tile: sweep() is compiled 48 times.
 template <class T>
-void set_turns(const Work<T>& work, Tile<T>& tile, index_t at, int lanes, index_t& turned_for) {
+[[gnu::noinline]] void set_turns(const Work<T>& work, Tile<T>& tile, index_t at, int lanes, index_t& turned_for) {
     const index_t inner = work.shape.inner, first = at / inner, last = (at + lanes - 1) / inner;
     if (first == last && first == turned_for) return;
     turned_for = first == last ? first : -1;
@@ -168,7 +169,7 @@ void set_turns(const Work<T>& work, Tile<T>& tile, index_t at, int lanes, index_
 }
 
 template <class T>
-void load(const Work<T>& work, Tile<T>& tile, const Pair<T>* from, int lanes) {
+[[gnu::always_inline]] inline void load(const Work<T>& work, Tile<T>& tile, const Pair<T>* from, int lanes) {
     for (index_t s = 0; s < work.shape.p; ++s, from += work.shape.run()) {
         if (work.backward || s < work.first_turned) {
             for (int l = 0; l < lanes; ++l) {
@@ -185,7 +186,7 @@ void load(const Work<T>& work, Tile<T>& tile, const Pair<T>* from, int lanes) {
 }
 
 template <class T>
-void store(const Work<T>& work, const Tile<T>& tile, Pair<T>* to, int lanes) {
+[[gnu::always_inline]] inline void store(const Work<T>& work, const Tile<T>& tile, Pair<T>* to, int lanes) {
     for (index_t s = 0; s < work.shape.p; ++s, to += work.shape.run()) {
         if (!work.backward || s < work.first_turned) {
             for (int l = 0; l < lanes; ++l) to[l] = {tile.out_re[s][l], tile.out_im[s][l]};
@@ -197,6 +198,15 @@ void store(const Work<T>& work, const Tile<T>& tile, Pair<T>* to, int lanes) {
                      re * tile.turn_im[s][l] + im * tile.turn_re[s][l]};
         }
     }
+}
+
+template <class T>
+[[gnu::noinline]] void load_part(const Work<T>& work, Tile<T>& tile, const Pair<T>* from, int lanes) {
+    load(work, tile, from, lanes);
+}
+template <class T>
+[[gnu::noinline]] void store_part(const Work<T>& work, const Tile<T>& tile, Pair<T>* to, int lanes) {
+    store(work, tile, to, lanes);
 }
 
 // Returns how many elements it loaded and stored.
@@ -214,9 +224,9 @@ index_t sweep(const Work<T>& work) {
         const bool full = run - at >= kLanes;
         const int lanes = full ? kLanes : static_cast<int>(run - at);
         set_turns(work, tile, at, lanes, turned_for);
-        full ? load(work, tile, work.from + place, kLanes) : load(work, tile, work.from + place, lanes);
+        full ? load(work, tile, work.from + place, kLanes) : load_part(work, tile, work.from + place, lanes);
         tile.template transform<Points>(p, circle, work.backward);
-        full ? store(work, tile, work.to + place, kLanes) : store(work, tile, work.to + place, lanes);
+        full ? store(work, tile, work.to + place, kLanes) : store_part(work, tile, work.to + place, lanes);
         done += static_cast<index_t>(p) * lanes;
     }
     return done;

@@ -10,8 +10,6 @@
 #include "spanfft/spanfft_mpi.h"
 #include "support/allocations.hpp"
 
-#if SPANFFT_COUNTS_ALLOCATIONS
-
 namespace spanfft::test {
 namespace {
 
@@ -79,4 +77,3 @@ TEST(MpiAllocations, NoneInTheOtherSolvers) {
 
 }  // namespace
 }  // namespace spanfft::test
-#endif

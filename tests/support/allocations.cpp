@@ -8,7 +8,6 @@ namespace spanfft::test {
 thread_local Allocations allocations;
 }  // namespace spanfft::test
 
-#if SPANFFT_COUNTS_ALLOCATIONS
 using spanfft::test::allocations;
 
 // Not inlined, or GCC sees a malloc that new made being freed by delete and warns.
@@ -34,4 +33,3 @@ extern "C" __attribute__((visibility("default"))) void* aligned_alloc(size_t ali
     return posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes) == 0 ? memory
                                                                                                       : nullptr;
 }
-#endif

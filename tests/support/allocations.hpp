@@ -1,15 +1,8 @@
 // Counting allocations: of each thread, by operator new and aligned_alloc of the test program, which libspanfft uses
-// too. What C libraries allocate inside (MPI, engines) is malloc's and not counted.
-// Under a sanitizer, which brings its own allocator, nothing is counted: SPANFFT_COUNTS_ALLOCATIONS is 0.
+// too. What C libraries allocate inside (MPI, engines) is malloc's and not counted. AddressSanitizer's malloc is below.
 #pragma once
 
 #include <cstddef>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SPANFFT_COUNTS_ALLOCATIONS 0
-#else
-#define SPANFFT_COUNTS_ALLOCATIONS 1
-#endif
 
 namespace spanfft::test {
 

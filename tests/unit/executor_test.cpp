@@ -26,7 +26,6 @@ std::shared_ptr<const Plan> plan(const Problem& problem) {
 }
 std::shared_ptr<const Plan> plan(const std::string& text) { return plan(Problem::parse(text).value()); }
 
-#if SPANFFT_COUNTS_ALLOCATIONS
 // Every rank that is looked at costs allocations (its part is a list of ranges), and every list of ranks bytes. So
 // these counts bound the work, which a limit on seconds would only do on an idle machine.
 TEST(Planning, DoesNotLookAtEachOfThousandsOfRanks) {
@@ -248,7 +247,6 @@ TEST(Executor, AnAllocationThatFailsOnOneRankIsAnErrorOnAll) {
         EXPECT_EQ(world.open_comms(), 0);
     }
 }
-#endif
 
 // --- errors
 // -----------------------------------------------------------------------------------------------------------

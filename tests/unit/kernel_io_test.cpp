@@ -19,6 +19,7 @@
 #include "exec/executor.hpp"
 #include "plan/planner.hpp"
 #include "support/kernel_io.hpp"
+#include "support/sanitized.hpp"
 #include "support/simulated_store.hpp"
 #include "support/store_run.hpp"
 #include "support/system_call_filter.hpp"
@@ -189,9 +190,8 @@ void expect_same(const IoCase& c, const Found& found, const Wider& wider) {
 class KernelCounts : public testing::TestWithParam<IoCase> {};
 
 TEST_P(KernelCounts, AreTheLibrarysThroughThePageCache) {
-#ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "to see whether an address can be read, sanitizers write it to a pipe, and the kernel counts that";
-#endif
+    if (test::kSanitized)
+        GTEST_SKIP() << "to see whether an address can be read, sanitizers write it to a pipe; the kernel counts that";
     Found found;
     ASSERT_NO_FATAL_FAILURE(run_apart(GetParam(), false, found));
     if (!found.filtered) GTEST_SKIP() << "the kernel takes no filter";

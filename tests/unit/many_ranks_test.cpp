@@ -128,7 +128,6 @@ ExchangeSpec slabs(int ranks, index_t planes) {
 }
 
 TEST(ManyRanks, EveryStrategyBindsItsShareOf10000Within100MB) {
-    if (!SPANFFT_COUNTS_ALLOCATIONS) GTEST_SKIP() << "a sanitizer's allocator counts nothing";
     for (const ExchangeStrategy& strategy : exchange_table()) {
         const ExchangeSpec spec = slabs(kRanks, 256);
         if (!strategy.check(spec).ok()) continue;  // it is for one node
@@ -147,7 +146,6 @@ TEST(ManyRanks, EveryStrategyBindsItsShareOf10000Within100MB) {
 
 // Descriptions don't grow with the number of chunks, but for the transfers themselves.
 TEST(ManyRanks, ChunksCostNoDescriptionsOfPeers) {
-    if (!SPANFFT_COUNTS_ALLOCATIONS) GTEST_SKIP() << "a sanitizer's allocator counts nothing";
     for (const char* name : {"oneplane", "standard", "replace", "overlap", "blockvector"}) {
         const ExchangeStrategy& strategy = *find_exchange(name).strategy;
         const auto bound = [&](index_t planes) {
@@ -162,7 +160,6 @@ TEST(ManyRanks, ChunksCostNoDescriptionsOfPeers) {
 }
 
 TEST(ManyRanks, APlanOf10000IsMadeAndBoundWithin100MB) {
-    if (!SPANFFT_COUNTS_ALLOCATIONS) GTEST_SKIP() << "a sanitizer's allocator counts nothing";
     for (const char* text :
          {"c2c 1024x1024x256 ranks=10000", "r2c 16384x16384 ranks=10000",
           "c2c 1024x1024x256 ranks=10000 exchange=hierarchical", "c2c 1024x1024x256 ranks=10000 exchange=overlap",

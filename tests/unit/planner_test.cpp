@@ -269,11 +269,7 @@ double thread_seconds() {
 // Each took seconds, minutes or for ever: sums over 10^11 panels, searches for the smallest budget in searches for it.
 TEST(Planner, AnswersWithinTwoSecondsWhateverTheProblem) {
     const CheckAllowance checks(0, kImaginedLongest);
-#ifdef __SANITIZE_ADDRESS__
-    constexpr double kLimit = 20;  // what takes one second of the processor takes three and more there
-#else
-    constexpr double kLimit = 2;
-#endif
+    const double kLimit = kSanitized ? 20 : 2;  // what takes one second of the processor takes three and more there
     int turn = 0;
     for (const char* text : {
              "c2c 274877906944 memory=16MiB",
