@@ -456,6 +456,13 @@ void Executor::note_moved_away(const FileRequest& request) {
     }
 }
 
+// The plan's memory that a run has between its steps.
+std::pair<char*, index_t> Executor::largest_slot() const {
+    const auto bytes = slot_bytes();
+    const size_t largest = static_cast<size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
+    return {static_cast<char*>(memory_[largest]), bytes[largest]};
+}
+
 // One process; the input is open.
 Status Executor::run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores) {
     const bool panels = why_no_journal(request).empty();
@@ -472,10 +479,23 @@ Status Executor::run_journalled(const FileRequest& request, BlockWork& work, Run
     if (run->output()) SPANFFT_TRY(run_in_journal(work, context, stores, *run, request.checksums, panels));
     if (run->in_place_state() == InPlaceState::finished) resumed_bytes_ = context.total_bytes;
     const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
-    const auto bytes = slot_bytes();
-    const size_t largest = static_cast<size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
-    return run->publish([&] { return stores.finish(*run->output()); }, static_cast<char*>(memory_[largest]),
-                        bytes[largest], context);
+    const auto [memory, bytes] = largest_slot();
+    return run->publish([&] { return stores.finish(*run->output()); }, memory, bytes, context);
+}
+
+// The input may have changed since the unfinished run read from it.
+Status Executor::check_what_was_read(RunContext& context, JournalledRun& run, PassRun* passes) {
+    if (!passes) return run.doubt();
+    const TraceScope scope(context.trace, "check input", TraceCategory::disk);
+    const auto [memory, bytes] = largest_slot();
+    const index_t input_bytes =
+        product(plan_->problem.input_shape()) * static_cast<index_t>(plan_->problem.input_elem().bytes());
+    SPANFFT_ASSIGN(const bool same, passes->input_is_as_read(context, input_bytes, memory, bytes));
+    if (!same) return run.doubt();
+    run_notes_.push_back(
+        "the input has other times or is another file than when the run began; what had been read of "
+        "it was read again, and is the same");
+    return {};
 }
 
 Status Executor::run_in_journal(BlockWork& work, RunContext& context, RunStores& stores, JournalledRun& run,
@@ -497,6 +517,10 @@ Status Executor::run_in_journal(BlockWork& work, RunContext& context, RunStores&
         passes.emplace(*plan_, context, checksums, panels ? &run : nullptr);
         if (panels) status = passes->resume(run.progress());  // first: what is done is known whatever fails then
         if (status.ok()) status = passes->started();
+        if (status.ok() && !run.doubt().ok()) {
+            const Status same = check_what_was_read(context, run, panels ? &*passes : nullptr);
+            if (!same.ok()) return run.leave(same);
+        }
         if (status.ok() && panels) resumed_bytes_ = context.done_bytes = passes->skipped_bytes(*plan_);
     }
     if (status.ok()) status = run_steps(context, true, passes ? &*passes : nullptr);

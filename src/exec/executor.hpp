@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/buffer.hpp"
@@ -85,6 +86,7 @@ class Executor {
   private:
     Executor(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm);
     std::array<index_t, kSlots> slot_bytes() const;
+    std::pair<char*, index_t> largest_slot() const;
     bool owns(Slot slot) const;
     void adopt_arrays(const Executor& undone);
     Status allocate();
@@ -102,6 +104,7 @@ class Executor {
     JournalledRun::Request journal_request(const FileRequest& request) const;
     Status run_with_file(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores);
     Status run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores);
+    Status check_what_was_read(RunContext& context, JournalledRun& run, PassRun* passes);
     Status run_in_journal(BlockWork& work, RunContext& context, RunStores& stores, JournalledRun& run, bool checksums,
                           bool panels);
 

@@ -28,6 +28,13 @@ std::string word(const std::string& line, int index) {
     return text;
 }
 
+// The rest of a line from word `index` on: a path, in which there may be blanks.
+std::string words_from(const std::string& line, int index) {
+    size_t at = 0;
+    for (int i = 0; i < index && at != std::string::npos; ++i) at = line.find(' ', at == 0 ? 0 : at + 1);
+    return at == std::string::npos ? "" : line.substr(at);
+}
+
 std::string time_text(const timespec& time) { return cat(time.tv_sec, ".", time.tv_nsec); }
 
 Result<uint64_t> samples_of(int descriptor, const std::string& path, index_t offset_bytes, index_t bytes) {
@@ -104,6 +111,11 @@ bool same_input_file(const std::string& found, const std::string& now) {
 }
 
 bool same_samples(const std::string& found, const std::string& now) { return word(found, 4) == word(now, 4); }
+
+bool may_have_its_bytes(const std::string& found, const std::string& now) {
+    const bool of_files = word(found, 1) != "function" && word(now, 1) != "function";
+    return of_files && same_size(found, now) && same_samples(found, now) && words_from(found, 6) == words_from(now, 6);
+}
 
 std::optional<OverwriteMark> overwrite_mark(const std::string& path) {
     std::string text(size_t{64} << 10, '\0');  // the most that one can have

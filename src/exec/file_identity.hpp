@@ -31,6 +31,8 @@ Result<std::string> input_line(const std::string& path, index_t offset_bytes, in
 bool same_size(const std::string& found, const std::string& now);
 bool same_input_file(const std::string& found, const std::string& now);
 bool same_samples(const std::string& found, const std::string& now);
+// Of a path: the same size and samples, so that other times or another inode need not mean other bytes.
+bool may_have_its_bytes(const std::string& found, const std::string& now);
 
 struct OverwriteMark {
     uint64_t run = 0;              // as in the journal's line "marks"

@@ -83,7 +83,7 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout&
     SPANFFT_ASSIGN(const std::string input, identity_of(request));
     const std::string& header = request.output.header;
     std::vector<std::string> lines = {
-        "spanfft-journal 4 " SPANFFT_VERSION,
+        "spanfft-journal 5 " SPANFFT_VERSION,
         "problem " + plan.problem.print(),
         input,
         "engines " + request.engines,
@@ -285,8 +285,11 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
                                  ? "; the file is half overwritten, and only the same command makes it whole"
                                  : "; restart throws the unfinished run away (its journal is " + journal_->path() + ")";
     for (size_t i = 0; i < lines.size() && i < found.size(); ++i) {
-        if (found[i] != lines[i] && !(half && word_of(lines[i]) == "input"))
-            return differs(found[i], lines[i], request_.input_path, ways);
+        if (found[i] == lines[i] || (half && word_of(lines[i]) == "input")) continue;
+        const Status difference = differs(found[i], lines[i], request_.input_path, ways);
+        const bool whole = word_of(lines[i]) == "input" && state_ == InPlaceState::untouched;
+        if (!whole || !may_have_its_bytes(found[i], lines[i])) return difference;
+        doubt_ = difference;
     }
     progress_ = found;
     generation_ = generation_of(found);
@@ -476,6 +479,12 @@ Status JournalledRun::publish(const std::function<Status()>& finish, char* memor
     if (!published.ok()) return give_up(published, kAllPanels);
     remove();
     return {};
+}
+
+Status JournalledRun::leave(const Status& why) {
+    output_->keep();
+    output_.reset();
+    return why;
 }
 
 Status JournalledRun::give_up(const Status& why, index_t durable_panels) {

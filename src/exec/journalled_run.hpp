@@ -76,6 +76,11 @@ class JournalledRun : public LineSink {
     // In place: the input, to be overwritten; how far that is.
     FileStore* input() { return input_.get(); }
     InPlaceState in_place_state() const { return state_; }
+    // Not ok: the input's times or inode are not those of when the unfinished run began, though its size and samples
+    // are. If what had been read of it is there (PassRun::input_is_as_read), that is no matter; else `leave`.
+    const Status& doubt() const { return doubt_; }
+    // Ends, and leaves all as it is; returns `why`.
+    Status leave(const Status& why);
     // After all sweeps. `finish` does what is left to do to the output's file, on the disk; then that gets its name. In
     // place, copies it over the input, with this memory, if that was not its last sweep.
     Status publish(const std::function<Status()>& finish, char* memory, index_t memory_bytes, RunContext& context);
@@ -107,6 +112,7 @@ class JournalledRun : public LineSink {
     std::unique_ptr<OutputFile> output_;
     std::unique_ptr<FileStore> input_;
     InPlaceState state_ = InPlaceState::untouched;
+    Status doubt_;
     std::vector<std::string> earlier_;  // what the journal said before this run
     std::vector<std::string> progress_;
 };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "disk/checksum.hpp"
+
 namespace spanfft {
 
 namespace {
@@ -200,6 +202,12 @@ PassRun::PassRun(const Plan& plan, const RunContext& context, bool checksums, Li
                 placed(shape.read, offset(shape.source, shape.source_scratch_bytes)), max_cells(plan), shape.threads);
             sweep.read_sums = sums_[i - 1].get();
         }
+        if (sink && checksums && i == 0 && shape.source == Place::input &&
+            ReadSum::can_sum(context.input_offset_bytes, static_cast<index_t>(plan.problem.input_elem().bytes()))) {
+            input_sum_ = std::make_unique<ReadSum>(placed(shape.read, context.input_offset_bytes), shape.threads);
+            sweep.input_sum = input_sum_.get();
+            sweep.logged.read = input_sum_.get();
+        }
         sweep.written_sums = sums_[i].get();
         sweep.logged.target = sweep.target;
         sweep.logged.sums = sweep.written_sums;
@@ -220,7 +228,7 @@ index_t PassRun::bytes_per_panel(const Plan& plan, size_t step) const {
 Status PassRun::resume(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) {
         TextReader in(line);
-        std::string word, sums;
+        std::string word, read, sums;
         size_t pass = 0;
         index_t done = 0;
         if (!(in >> word) || (word != "panels" && word != "restored")) continue;
@@ -229,13 +237,19 @@ Status PassRun::resume(const std::vector<std::string>& lines) {
             sweeps_[pass].logged.first_panel = 0;
             continue;
         }
-        in >> pass >> done;
+        in >> pass >> done >> read;
         if (!in || pass >= sweeps_.size() || done < sweeps_[pass].logged.first_panel ||
             done > sweeps_[pass].logged.panels || (pass > 0 && !sweeps_[pass - 1].done())) {
             return error(Code::corrupt_data, "the journal has a line that does not fit its plan: ", line.substr(0, 60),
                          "; begin anew with restart");
         }
         std::getline(in, sums);
+        if (uint64_t sum = 0; sweeps_[pass].input_sum && parse_hex(read, sum)) {
+            sweeps_[pass].input_sum->restore(sum);
+        } else if (done > 0) {  // these panels were read without checksums
+            sweeps_[pass].input_sum = nullptr;
+            sweeps_[pass].logged.read = nullptr;
+        }
         resumed_panels_ += done - sweeps_[pass].logged.first_panel;
         sweeps_[pass].logged.first_panel = done;
         if (sums_[pass] && sums.compare(0, 5, " 0 0 ") == 0) {  // these panels were written without checksums
@@ -245,6 +259,16 @@ Status PassRun::resume(const std::vector<std::string>& lines) {
         if (sums_[pass]) SPANFFT_TRY(sums_[pass]->restore(sums));
     }
     return {};
+}
+
+Result<bool> PassRun::input_is_as_read(RunContext& context, index_t input_bytes, char* memory, index_t memory_bytes) {
+    const PassSweep& first = sweeps_.front();
+    if (first.logged.first_panel == 0) return true;  // nothing that is kept is made of it
+    if (!first.input_sum) return false;
+    SPANFFT_ASSIGN(const uint64_t now, first.input_sum->sum_again(*first.source, context.input_offset_bytes,
+                                                                  input_bytes, first.logged.first_panel, memory,
+                                                                  memory_bytes, [&] { return context.advance(0); }));
+    return now == first.input_sum->sum();
 }
 
 index_t PassRun::skipped_bytes(const Plan& plan) const {

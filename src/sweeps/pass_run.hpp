@@ -45,6 +45,7 @@ struct PassSweep {
     Store* source = nullptr;
     Store* target = nullptr;
     PanelSums* read_sums = nullptr;     // nullptr: the run's input, or no checksums
+    ReadSum* input_sum = nullptr;       // of what is read; nullptr: not the run's input, no journal, or no checksums
     PanelSums* written_sums = nullptr;  // nullptr: nobody reads it again, or no checksums
     SweepLog* log = nullptr;            // nullptr: no journal, or a sweep that begins anew
     LoggedSweep logged;
@@ -72,6 +73,9 @@ class PassRun {
     Status started() const { return log_ ? log_->started() : Status(); }
     // Goes on where these lines of a journal end.
     Status resume(const std::vector<std::string>& lines);
+    // After resume(): whether what the killed run's panels read of the input is what is there. false also if no sum
+    // tells. Reads all of the input, through `memory`.
+    Result<bool> input_is_as_read(RunContext& context, index_t input_bytes, char* memory, index_t memory_bytes);
     // The first one of a step, which the others follow; nullptr: it has none.
     const PassSweep* sweep(size_t step) const {
         const size_t first = layout_.first_sweep[step];
@@ -87,6 +91,7 @@ class PassRun {
     PassLayout layout_;
     std::vector<std::unique_ptr<Store>> views_;
     std::vector<std::unique_ptr<PanelSums>> sums_;  // of what pass i hands to pass i+1
+    std::unique_ptr<ReadSum> input_sum_;            // of what the first one reads
     std::unique_ptr<SweepLog> log_;
     std::vector<PassSweep> sweeps_;
     index_t resumed_panels_ = 0;

@@ -30,16 +30,19 @@ Status check_panel(const PipelineSpec& pipeline, const PassSweep& sweep, index_t
 }  // namespace
 
 void sum_up(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles, ThreadTeam& team) {
-    if (!sweep.read_sums && !sweep.written_sums) return;
+    if (!sweep.read_sums && !sweep.written_sums && !sweep.input_sum) return;
     pipeline.compute = [&, tiles, compute = pipeline.compute](index_t step, index_t read, index_t write) -> Status {
-        if (sweep.read_sums && step % pipeline.steps_per_read == 0) {
+        if ((sweep.read_sums || sweep.input_sum) && step % pipeline.steps_per_read == 0) {
             const index_t group = step / pipeline.steps_per_read;
             each_run(team, pipeline.read_count(group), [&](int member, index_t i) {
-                sweep.read_sums->add_read(member, step / tiles, i, pipeline.read_run(group, read, i));
+                const Run run = pipeline.read_run(group, read, i);
+                if (sweep.read_sums) sweep.read_sums->add_read(member, step / tiles, i, run);
+                if (sweep.input_sum) sweep.input_sum->add(member, step / tiles, i, run);
             });
-            SPANFFT_TRY(check_panel(pipeline, sweep, tiles, group, read));
+            if (sweep.read_sums) SPANFFT_TRY(check_panel(pipeline, sweep, tiles, group, read));
         }
         SPANFFT_TRY(compute(step, read, write));
+        if (sweep.input_sum && (step + 1) % tiles == 0) sweep.input_sum->end_read(step / tiles);
         if (sweep.written_sums && (step + 1) % pipeline.steps_per_write == 0) {
             const index_t group = step / pipeline.steps_per_write;
             each_run(team, pipeline.write_count(group), [&](int member, index_t i) {
@@ -55,6 +58,7 @@ void log_panels(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles) {
     const index_t groups = tiles / pipeline.steps_per_write;  // of writes, a panel
     pipeline.written = [&sweep, groups](index_t group) -> Status {
         if ((group + 1) % groups != 0) return {};
+        if (sweep.input_sum) sweep.input_sum->settle(group / groups);
         if (sweep.log) return sweep.log->written(group / groups);
         if (sweep.written_sums) sweep.written_sums->settle(group / groups);
         return {};

@@ -65,11 +65,101 @@ def change_unseen(path: Path) -> None:
 
 
 def test_an_input_changed_between_two_runs_is_noticed_though_its_time_was_set_back(source, tmp_path):
-    leave_unfinished(tmp_path, 0.4)
+    leave_unfinished(tmp_path)
     change_unseen(tmp_path / "in.npy")
     with pytest.raises(spanfft.CorruptData, match=r"in\.npy has changed since.*restart"):
         spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory=MEMORY)
     assert not (tmp_path / "out.npy").exists()
+
+
+def looks_changed(path: Path, how: str) -> None:
+    """Another inode or other times, and the same bytes."""
+    if how == "chmod":
+        path.chmod(0o640)
+    elif how == "touch":
+        path.touch()
+    elif how == "link":
+        path.with_name("another name").hardlink_to(path)
+        path.with_name("another name").unlink()
+    else:
+        shutil.copy2(path, path.with_name("backup"))
+        path.unlink()
+        path.with_name("backup").rename(path)
+
+
+@pytest.mark.parametrize("how", ["chmod", "touch", "link", "copy put back"])
+def test_an_input_that_only_looks_changed_is_read_again_and_the_run_goes_on(source, tmp_path, how):
+    leave_unfinished(tmp_path)
+    looks_changed(tmp_path / "in.npy", how)
+    result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory=MEMORY)
+    assert result.resumed_bytes > 0
+    assert "was read again, and is the same" in str(result.report)
+    assert_transform(np.load(tmp_path / "out.npy"), source)
+
+
+def test_without_checksums_an_input_that_looks_changed_is_refused_and_what_was_done_is_kept(source, tmp_path):
+    leave_unfinished(tmp_path, checksums=False)
+    kept = sorted(hidden(tmp_path))
+    looks_changed(tmp_path / "in.npy", "touch")
+    with pytest.raises(spanfft.CorruptData, match=r"in\.npy has changed since.*restart"):
+        spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory=MEMORY, checksums=False)
+    assert sorted(hidden(tmp_path)) == kept
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind", "method"),
+    [
+        (SHAPE, "c2c", "axis_passes"),
+        ((1 << 19,), "c2c", "two_pass"),
+        ((1 << 20,), "r2c", "two_pass"),
+        ((1 << 20,), "c2r", "two_pass"),
+        ((1 << 19,), "c2c", "many_passes"),
+        ((1 << 20,), "c2r", "many_passes"),
+        ((1 << 19,), "c2c", "superlevels"),
+        ((1 << 19,), "dct2", "two_pass"),
+    ],
+    ids=str,
+)
+def test_of_a_changed_input_what_was_read_is_noticed_and_the_rest_is_read_as_it_is_now(
+    rng, tmp_path, shape, kind, method
+):
+    """64 samples of some megabytes leave most of it to the sum. A change is either refused, or in what is yet to be
+    read: then the output is that of the file as it is."""
+    source, target = tmp_path / "in.npy", tmp_path / "out.npy"
+    if kind == "c2r":
+        np.save(source, np.fft.rfft(rng.standard_normal(shape)))
+    elif kind == "c2c":
+        np.save(source, rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
+    else:
+        np.save(source, rng.standard_normal(shape))
+    options = {"kind": kind, "memory": MEMORY, "method": method}
+    data_bytes = source.stat().st_size - 128
+    sample = data_bytes // 63
+    refused = went_on = 0
+    share = 0.04 if method == "superlevels" else 0.2  # within the first of its sweeps
+    for place in range(3, 60, 7):
+        with pytest.raises(spanfft.Interrupted, match="goes on from there"):
+            spanfft.transform(source, target, progress=stop_after(share), **options)
+        with source.open("r+b") as file:
+            # Beyond the sample's 4 KiB, in columns all over the rows, however long these are.
+            file.seek(128 + (place * sample + 4096 + int(rng.integers(sample - 8192))) // 16 * 16)
+            file.write(np.full(4, 3.0 + place).tobytes())
+        try:
+            result = spanfft.transform(source, target, **options)
+        except spanfft.CorruptData as error:
+            assert "has changed since" in str(error)  # noqa: PT017
+            refused += 1
+            result = spanfft.transform(source, target, resume=False, **options)
+            assert result.resumed_bytes == 0
+        else:
+            assert result.resumed_bytes > 0
+            went_on += 1
+        anew = tmp_path / "anew.npy"
+        spanfft.transform(source, anew, **options)
+        assert target.read_bytes() == anew.read_bytes()
+        target.unlink()
+    assert refused > 0
+    assert went_on > 0
 
 
 @pytest.mark.parametrize("journal", [True, False])

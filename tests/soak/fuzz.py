@@ -26,7 +26,8 @@ PARSERS = {
                "(fftw_codelet_n1fv_10_avx 0 #x11bdd #x11bdd #x0 #xa #xb #xc #xd) #0123456789abcdef\n",
                "(fftw-3.3.10 fftw_wisdom #x1 #x2 #x3 #x4\n"
                "  (fftw_codelet_n1fv_10_avx 0 #x11bdd #x11bdd #x0 #xa #xb #xc #xd)\n)\n"],
-    "journal": ["run 12 34567\nproblem c2c 64 memory=1048576\npanels 0 3 0 2 00112233445566778899aabbccddeeff\n"],
+    "journal": ["run 12 34567\nproblem c2c 64 memory=1048576\n"
+                "panels 0 3 0123456789abcdef 0 2 00112233445566778899aabbccddeeff\n"],
 }  # fmt: skip
 
 
