@@ -9,6 +9,7 @@
 #include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
 #include "core/twiddles.hpp"
+#include "engine/line_fold.hpp"
 #include "engine/line_tile.hpp"
 #include "engine/rates.hpp"
 #include "engine/spec.hpp"
@@ -38,21 +39,6 @@ ColumnGroups groups_of(const void* array, index_t columns, const LineTileForm& t
     return {columns, elems_before_line(address, tile.elem_bytes), tile.lines};
 }
 
-// Groups of columns of real data, where column c is needed with column `columns` - c: group 0 is columns 0 and columns
-// / 2, which are needed with themselves; every other one is `count` low columns and as many high ones, low[i] with
-// high[count-1-i].
-struct Pairs {
-    index_t columns, width;
-    struct Group {
-        index_t low, high, count;
-    };
-    index_t count() const { return 1 + ceil_div((columns - 1) / 2, width); }
-    Group at(index_t group) const {
-        const index_t low = 1 + (group - 1) * width, count = std::min(width, (columns - 1) / 2 + 1 - low);
-        return {low, columns - low - count + 1, count};
-    }
-};
-
 class LongLineFft final : public LocalFft {
   public:
     static Result<std::unique_ptr<LocalFft>> make(const Engine& engine, const LocalSpec& spec,
@@ -62,7 +48,9 @@ class LongLineFft final : public LocalFft {
         made->team_ = SharedTeam::of(spec.threads);
         SPANFFT_ASSIGN(made->twiddles_, Twiddles::make(made->points_, spec.precision, backward));
         if (!is_c2c(spec.kernel)) {
-            SPANFFT_ASSIGN(made->folds_, Twiddles::make(2 * made->points_, spec.precision, backward));
+            const bool halves = spec.kernel == Kernel::r2c;
+            SPANFFT_ASSIGN(made->fold_, LineFold::make(halves ? form.first : form.second,
+                                                       halves ? form.second : form.first, spec.precision, halves));
         }
         if (spec.in_place) {
             SPANFFT_ASSIGN(made->between_, Buffer::allocate(static_cast<size_t>(made->points_ * made->elem_bytes_)));
@@ -137,8 +125,8 @@ class LongLineFft final : public LocalFft {
     void one_line(const char* in, char* out) const {
         char* between = between_.data() ? between_.as<char>() : out;
         if (kernel_ == Kernel::c2r) {
-            const Pairs pairs{form_.second, columns_.lines / 2};
-            share(pairs.count(),
+            const ColumnPairs pairs = ColumnPairs::all(form_.second, columns_.lines / 2);
+            share(1 + pairs.groups(),
                   [&](index_t group, const Member& member) { unfold_1(pairs, group, in, between, member); });
         } else {
             const ColumnGroups groups = groups_of(in, form_.second, columns_);
@@ -147,8 +135,8 @@ class LongLineFft final : public LocalFft {
             });
         }
         if (kernel_ == Kernel::r2c) {
-            const Pairs pairs{form_.first, rows_.lines / 2};
-            share(pairs.count(),
+            const ColumnPairs pairs = ColumnPairs::all(form_.first, rows_.lines / 2);
+            share(1 + pairs.groups(),
                   [&](index_t group, const Member& member) { fold_2(pairs, group, between, out, member); });
         } else {
             const ColumnGroups groups = groups_of(out, form_.first, rows_);
@@ -172,95 +160,56 @@ class LongLineFft final : public LocalFft {
         put(out, begin, end, member, 0);
     }
 
-    // Sweep 1 of c2r: the spectrum of real numbers becomes that of pairs of them.
-    void unfold_1(const Pairs& pairs, index_t group, const char* in, char* between, const Member& member) const {
-        Twiddles::Fold fold;
-        fold.j = form_.second;
-        fold.factor = {0, 1};
+    // Sweep 1 of c2r: the spectrum of real numbers becomes that of pairs of them. Group 0: the columns that go alone.
+    void unfold_1(const ColumnPairs& pairs, index_t group, const char* in, char* between, const Member& member) const {
         if (group == 0) {
-            alone_1(0, fold, in, between, member);
-            if (form_.second % 2 == 0) alone_1(form_.second / 2, fold, in, between, member);
+            alone_1(0, in, between, member);
+            if (form_.second % 2 == 0) alone_1(form_.second / 2, in, between, member);
             return;
         }
-        const auto [low, high, count] = pairs.at(group);
+        const auto [low, high, count] = pairs.at(group - 1);
         fetch_1(in, low, low + count, member, 0);
         fetch_1(in, high, high + count, member, count);
-        for (index_t i = 0; i < count; ++i) {
-            fold.start = low + i;
-            folds_.fold_rows(member.fold, fold, form_.first, member.columns.line(i),
-                             member.columns.line(2 * count - 1 - i));
-        }
+        for (index_t i = 0; i < count; ++i)
+            fold_.pair(member.fold, low + i, member.columns.line(i), member.columns.line(2 * count - 1 - i));
         member.columns.transform(*member.columns_fft, 2 * count);
         leave(between, low, low + count, member, 0);
         leave(between, high, high + count, member, count);
     }
 
-    void alone_1(index_t column, Twiddles::Fold fold, const char* in, char* between, const Member& member) const {
+    void alone_1(index_t column, const char* in, char* between, const Member& member) const {
         fetch_1(in, column, column + 1, member, 0);
         char* line = member.columns.line(0);
-        if (column == 0) fold_ends(line,
-                                   const_cast<char*>(in) + points_ * elem_bytes_);  // only read
-        fold_alone(column, fold, form_.first, line);
+        if (column == 0) fold_.ends(line, const_cast<char*>(in) + points_ * elem_bytes_);  // only read
+        fold_.alone(column, line);
         member.columns.transform(*member.columns_fft, 1);
         leave(between, column, column + 1, member, 0);
     }
 
     // Sweep 2 of r2c: the spectrum of pairs of real numbers becomes that of the numbers.
-    void fold_2(const Pairs& pairs, index_t group, const char* between, char* out, const Member& member) const {
-        Twiddles::Fold fold;
-        fold.j = form_.first;
-        fold.s = 0.5;
-        fold.factor = {0, -0.5};
+    void fold_2(const ColumnPairs& pairs, index_t group, const char* between, char* out, const Member& member) const {
         if (group == 0) {
-            alone_2(0, fold, between, out, member);
-            if (form_.first % 2 == 0) alone_2(form_.first / 2, fold, between, out, member);
+            alone_2(0, between, out, member);
+            if (form_.first % 2 == 0) alone_2(form_.first / 2, between, out, member);
             return;
         }
-        const auto [low, high, count] = pairs.at(group);
+        const auto [low, high, count] = pairs.at(group - 1);
         fetch_2(between, low, low + count, member, 0);
         fetch_2(between, high, high + count, member, count);
         member.rows.transform(*member.rows_fft, 2 * count);
-        for (index_t i = 0; i < count; ++i) {
-            fold.start = low + i;
-            folds_.fold_rows(member.fold, fold, form_.second, member.rows.line(i), member.rows.line(2 * count - 1 - i));
-        }
+        for (index_t i = 0; i < count; ++i)
+            fold_.pair(member.fold, low + i, member.rows.line(i), member.rows.line(2 * count - 1 - i));
         put(out, low, low + count, member, 0);
         put(out, high, high + count, member, count);
     }
 
-    void alone_2(index_t column, Twiddles::Fold fold, const char* between, char* out, const Member& member) const {
+    void alone_2(index_t column, const char* between, char* out, const Member& member) const {
         fetch_2(between, column, column + 1, member, 0);
         member.rows.transform(*member.rows_fft, 1);
         char* line = member.rows.line(0);
-        if (column == 0) fold_ends(line, out + points_ * elem_bytes_);
-        fold_alone(column, fold, form_.second, line);
+        if (column == 0) fold_.ends(line, out + points_ * elem_bytes_);
+        fold_.alone(column, line);
         put(out, column, column + 1, member, 0);
-    }
-
-    // A column that is needed with itself: k with points - k in column 0, else with points - 1 - k.
-    void fold_alone(index_t column, Twiddles::Fold fold, index_t points, char* line) const {
-        const index_t sum = column == 0 ? points : points - 1;
-        for (index_t k = column == 0 ? 1 : 0; 2 * k <= sum; ++k) {
-            fold.start = column + fold.j * k;
-            folds_.fold_pair(fold, line + k * elem_bytes_, line + (sum - k) * elem_bytes_);
-        }
-    }
-
-    // The first number of pairs and the first and last ones of the spectrum, which are real: (x, y) of c2r is (x + y, x
-    // - y) of the pairs, and r2c's the same with x and y the parts of the pairs'. c2r takes parts that must be 0 as 0.
-    template <class T>
-    void fold_ends(void* first, void* last) const {
-        auto& x = *static_cast<Pair<T>*>(first);
-        if (kernel_ == Kernel::r2c) {
-            *static_cast<Pair<T>*>(last) = {x.re - x.im, 0};
-            x = {x.re + x.im, 0};
-        } else {
-            const T y = static_cast<const Pair<T>*>(last)->re;
-            x = {x.re + y, x.re - y};
-        }
-    }
-    void fold_ends(void* first, void* last) const {
-        elem_bytes_ == sizeof(Pair<double>) ? fold_ends<double>(first, last) : fold_ends<float>(first, last);
     }
 
     // Columns [begin, end) of the input, and of what is between, into lines of the tile from `line` on.
@@ -293,7 +242,8 @@ class LongLineFft final : public LocalFft {
     const index_t in_bytes_, out_bytes_;  // of an element
     const index_t points_;                // complex ones: half as many as real ones
     const LineTileForm columns_, rows_;   // of the two sweeps
-    Twiddles twiddles_, folds_;
+    Twiddles twiddles_;
+    LineFold fold_;   // of real data
     Buffer between_;  // in place only
     std::unique_ptr<SharedTeam> team_;
     std::vector<Member> members_;

@@ -251,7 +251,8 @@ class Lowering {
 
     // What the operation leaves will have room.
     void hold(const RouteOp& op, const OpSlots& slots) {
-        if (slots.target != slots.source && (slots.target == Slot::work0 || slots.target == Slot::work1))
+        const bool grows = slots.target != slots.source || op.folded;
+        if (grows && (slots.target == Slot::work0 || slots.target == Slot::work1))
             plan_->slot_bytes.hold(slots.target, op.to);
     }
 
@@ -354,7 +355,9 @@ class Lowering {
 
     // By the strategy of the forward route's last move.
     Status add_split(const RouteOp& op, const OpSlots& slots) {
-        SPANFFT_ASSIGN(auto step, make_split_step({op.halving, op.from, op.to, slots.source, slots.target},
+        const bool owned = slots.source == Slot::work0 || slots.source == Slot::work1 ||
+                           (slots.source == Slot::input && problem().own_input);
+        SPANFFT_ASSIGN(auto step, make_split_step({op.halving, op.from, op.to, slots.source, slots.target, owned},
                                                   exchanges_.last(), machine_));
         add_step(std::move(step));
         return {};
@@ -412,8 +415,13 @@ class Lowering {
         spec.kernel = op.kernel;
         spec.axis = op.axes[0];
         spec.share = *op.share;
-        spec.from = {op.from.layout, slots.source, op.reads_all_parts(), op.turned == Turned::from, reads};
-        spec.to = {op.to.layout, slots.target, op.writes_all_parts(), op.turned == Turned::to, puts};
+        spec.folded = op.folded;
+        // Both sides of a folded one are the matrix of the pairs' spectrum.
+        const Layout& matrix = op.kernel == Kernel::c2c_forward ? op.from.layout : op.to.layout;
+        spec.from = {op.folded ? matrix : op.from.layout, slots.source, op.reads_all_parts(), op.turned == Turned::from,
+                     reads};
+        spec.to = {op.folded ? matrix : op.to.layout, slots.target, op.writes_all_parts(), op.turned == Turned::to,
+                   puts};
         spec.rows = op.rows;
         spec.twiddled = op.twiddled;
         spec.scale = scale;

@@ -64,6 +64,7 @@ struct RouteOp {
     Turned turned = Turned::neither;  // of a transform with a share
     bool twiddled = true;             // of a turned one
     bool rows = false;                // of one with a share: its lines become rows of a tile, as suits few long ones
+    bool folded = false;              // of rows: of pairs of real numbers, whose spectrum it leaves (undone: takes)
     bool dealt = false;               // of columns in parts: row by row
 
     // Can leave its result where its source is.

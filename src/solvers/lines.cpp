@@ -24,10 +24,11 @@
 // route begins (and ends) with a move of the few elements by which the two differ; n1 and n2 are chosen so that this
 // is spared if it can be. Those of `shared_lines` are the ones that are expected to be fastest, that move included.
 // Where n is prime, or so short that its columns would feed few ranks, one rank transforms all of it.
-// r2c of an even number of points: the line of n/2 pairs goes the same way, and the spectra of the even and the odd
-// points are taken apart (split_step.hpp), for which each rank gets the half of another: all data once more, but half
-// as many. Of an odd number, or in exchanged order, the line is widened to complex numbers first, and of its spectrum
-// half is kept (halve_step.hpp): twice the memory and the work.
+// r2c of an even number of points: the line of n/2 pairs goes the same way. Of its spectrum that of the numbers is made
+// (split_step.hpp), for which each rank gets the half of another: all data once more, but half as many. `shared_lines`
+// makes it of pairs of columns in the second sweep's tiles (engine/line_fold.hpp), at no cost in memory. Of an odd
+// number, or in exchanged order, the line is widened to complex numbers first, and of its spectrum half is kept
+// (halve_step.hpp): twice the memory and the work.
 //
 // Worked numbers: n = 12 on 2 ranks, 4 x 3: rank 0 has x[0..5], rows 0 1, and gets columns 0 1 of 3 (j2 = 0 1), so
 // x[0 3 6 9] and x[1 4 7 10]; after (1) it gets k1 = 0 1 of 4; X[k1 + 4 k2] for k2 = 0 1 (of 3) are X[0..7]: its
@@ -195,6 +196,15 @@ void shared_sweeps(Route& route, ArrayState& state, const Problem& problem, cons
     view_as(route, state, std::move(end));
 }
 
+// And to the spectrum of real numbers, from pairs of them.
+void shared_sweeps_of_pairs(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout half) {
+    view_as(route, state, divided(problem, {f.n1, f.n2}, {problem.ranks}, Division::block));
+    two_sweeps(route, state, batch_axes(problem));
+    route.back().folded = true;
+    state.layout = std::move(half);
+    route.back().to = state;
+}
+
 using Middle = void (*)(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end);
 
 Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Factors& f, const Extents& grid) {
@@ -212,8 +222,12 @@ Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Factor
     const ArrayState as_pairs{std::move(begin), complex};
     route.push_back({RouteOp::Type::view, state, as_pairs});
     state = as_pairs;
-    middle(route, state, problem, f, std::move(end));
-    halve(route, state, Halving::split, {std::move(half), complex});
+    if (middle == shared_sweeps && problem.precision != Precision::extended) {
+        shared_sweeps_of_pairs(route, state, problem, f, std::move(half));
+    } else {
+        middle(route, state, problem, f, std::move(end));
+        halve(route, state, Halving::split, {std::move(half), complex});
+    }
     move_to(route, state, std::move(spectrum));
     return route;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "comm/strided_copy.hpp"
+#include "engine/line_fold.hpp"
 
 namespace spanfft {
 
@@ -33,6 +34,36 @@ index_t Region::past_line_bytes() const {
 
 namespace {
 
+// The last rank that has any numbers, behind whose last one X[m] lies on the side that folds.
+int last_owner(const SharedSide& side) {
+    int rank = side.layout.nranks() - 1;
+    while (rank > 0 && patch_elems(side.layout.patch(rank)) == 0) --rank;
+    return rank;
+}
+
+// Of a rank's part: X[m] makes each array of a batch one number longer.
+Extents part_strides(const SharedTransformSpec& spec, const SharedSide& side, int owner) {
+    Extents strides = row_major_strides(patch_shape(side.layout.patch(owner)));
+    if (spec.folds(side) && owner == last_owner(side))
+        for (int axis = 0; axis < spec.axis; ++axis) ++strides[static_cast<size_t>(axis)];
+    return strides;
+}
+
+// The columns that a rank takes of a folded share.
+struct FoldedColumns {
+    AxisRange low, high;
+    std::vector<index_t> alone;  // rising
+    FoldedColumns(const SharedTransformSpec& spec, int rank) {
+        const index_t columns = spec.share.shape().back();
+        const int ranks = spec.share.nranks();
+        const AxisRange pairs = block_range(ColumnPairs::of(columns), ranks, rank);
+        low = {1 + pairs.start, pairs.count, 1};
+        high = {columns - pairs.start - pairs.count, pairs.count, 1};
+        if (rank == 0) alone.push_back(0);
+        if (rank == ranks - 1 && columns % 2 == 0) alone.push_back(columns / 2);
+    }
+};
+
 // The region `box` (global, whole along the axis) as pieces of the local array that holds `patch` of it.
 Piece1d piece_in(const Patch& box, const Patch& patch, int axis, int owner, index_t elem_bytes,
                  const std::vector<int>& loops, bool turned = false) {
@@ -55,15 +86,20 @@ Piece1d piece_in(const Patch& box, const Patch& patch, int axis, int owner, inde
 }
 
 // Pieces along the axis in rising order, all of `box`; for a private side one piece.
-std::vector<Piece1d> pieces_of(const SharedSide& side, const Patch& box, const Patch& share, int axis,
-                               index_t elem_bytes, const std::vector<int>& loops) {
+std::vector<Piece1d> pieces_of(const SharedTransformSpec& spec, const SharedSide& side, const Patch& box,
+                               const Patch& share, const std::vector<int>& loops) {
+    const int axis = spec.axis;
+    const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
     if (!side.shared) return {piece_in(box, share, axis, -1, elem_bytes, loops, side.turned)};
     std::vector<std::pair<index_t, Piece1d>> found;
     for (int owner = 0; owner < side.layout.nranks(); ++owner) {
         const Patch patch = side.layout.patch(owner), common = intersect(box, patch);
         if (patch_elems(common) == 0) continue;
-        found.emplace_back(common[static_cast<size_t>(axis)].start,
-                           piece_in(box, patch, axis, owner, elem_bytes, loops));
+        Piece1d piece = piece_in(box, patch, axis, owner, elem_bytes, loops);
+        const Extents strides = part_strides(spec, side, owner);
+        for (size_t l = 0; l < loops.size(); ++l)
+            piece.stride_bytes[l] = strides[static_cast<size_t>(loops[l])] * elem_bytes;
+        found.emplace_back(common[static_cast<size_t>(axis)].start, std::move(piece));
     }
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<Piece1d> pieces;
@@ -111,10 +147,7 @@ void merge_loops(Region& region) {
     }
 }
 
-}  // namespace
-
-std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
-    const Patch share = spec.share.patch(rank);
+std::vector<Region> regions_in(const SharedTransformSpec& spec, const Patch& share) {
     if (patch_elems(share) == 0) return {};
     std::vector<Patch> boxes{share};
     std::vector<int> loops;  // all axes but this one; the last is the lanes' (contiguous unless the axis itself is)
@@ -129,21 +162,60 @@ std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
         boxes = std::move(next);
         if (axis != spec.axis) loops.push_back(axis);
     }
-    const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
     std::vector<Region> regions;
     for (const Patch& box : boxes) {
         Region region;
         for (int loop : loops) region.counts.push_back(box[static_cast<size_t>(loop)].count);
         if (!loops.empty()) region.first_lane = box[static_cast<size_t>(loops.back())].start;
-        region.from = pieces_of(spec.from, box, share, spec.axis, elem_bytes, loops);
-        region.to = pieces_of(spec.to, box, share, spec.axis, elem_bytes, loops);
+        region.from = pieces_of(spec, spec.from, box, share, loops);
+        region.to = pieces_of(spec, spec.to, box, share, loops);
         if (loops.empty()) {  // a 1-D array: one line
             region.counts = {1};
             for (auto* side : {&region.from, &region.to})
-                for (Piece1d& piece : *side) piece.stride_bytes = {elem_bytes};
+                for (Piece1d& piece : *side) piece.stride_bytes = {static_cast<index_t>(spec.elem.bytes())};
         }
-        if (!spec.turns()) merge_loops(region);  // a turned side asks which lanes they are
+        if (!spec.turns() && !spec.folded) merge_loops(region);  // these ask which lanes they are
         regions.push_back(std::move(region));
+    }
+    return regions;
+}
+
+// Where X[m] lies: the number behind the last one, in each array of a batch.
+Piece1d end_of(const SharedTransformSpec& spec, const SharedSide& side) {
+    const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
+    Piece1d end;
+    end.owner = last_owner(side);
+    end.points = 1;
+    const Patch patch = side.layout.patch(end.owner);
+    const Extents strides = part_strides(spec, side, end.owner);
+    const auto axis = static_cast<size_t>(spec.axis);
+    end.offset_bytes = patch[axis].count * strides[axis] * elem_bytes;
+    for (size_t a = 0; a < strides.size(); ++a) {
+        if (a != axis) end.stride_bytes.push_back(strides[a] * elem_bytes);
+    }
+    return end;
+}
+
+}  // namespace
+
+std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
+    if (!spec.folded) return regions_in(spec, spec.share.patch(rank));
+    const FoldedColumns columns(spec, rank);
+    std::vector<Region> regions;
+    const auto add = [&](const AxisRange& range, Region::Columns which) {
+        Patch box = spec.share.patch(rank);
+        box.back() = range;
+        for (Region& region : regions_in(spec, box)) {
+            region.columns = which;
+            regions.push_back(std::move(region));
+        }
+    };
+    add(columns.low, Region::Columns::low);
+    add(columns.high, Region::Columns::high);
+    for (const index_t column : columns.alone) {
+        add({column, 1, 1}, Region::Columns::alone);
+        if (column == 0 && !regions.empty())
+            regions.back().end = end_of(spec, spec.folds(spec.to) ? spec.to : spec.from);
     }
     return regions;
 }
@@ -152,7 +224,7 @@ std::vector<StridedPart> others_parts(const SharedTransformSpec& spec, const Sha
     if (!side.own) return {};
     const Patch part = side.layout.patch(rank), own = intersect(part, spec.share.patch(rank));
     const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
-    const Extents strides = row_major_strides(patch_shape(part));
+    const Extents strides = part_strides(spec, side, rank);
     std::vector<StridedPart> others;
     const auto add = [&](const Patch& box) {
         if (patch_elems(box) == 0) return;
@@ -163,6 +235,28 @@ std::vector<StridedPart> others_parts(const SharedTransformSpec& spec, const Sha
         }
         others.push_back(merged(run));
     };
+    if (spec.folded) {
+        const FoldedColumns columns(spec, rank);
+        std::vector<AxisRange> taken{columns.low, columns.high};
+        for (const index_t column : columns.alone) taken.push_back({column, 1, 1});
+        std::sort(taken.begin(), taken.end(), [](const AxisRange& a, const AxisRange& b) { return a.start < b.start; });
+        taken.push_back({part.back().count, 0, 1});
+        Patch box = part;
+        index_t begin = 0;
+        for (const AxisRange& range : taken) {
+            box.back() = {begin, range.start - begin, 1};
+            add(box);
+            begin = range.start + range.count;
+        }
+        if (spec.folds(side) && rank == last_owner(side) && rank != 0) {  // rank 0 has column 0, and X[m] with it
+            const Piece1d end = end_of(spec, side);
+            StridedPart run{end.offset_bytes, {}, elem_bytes};
+            for (size_t a = 0; a < static_cast<size_t>(spec.axis); ++a)
+                run.dims.push_back({part[a].count, strides[a] * elem_bytes});
+            others.push_back(run);
+        }
+        return others;
+    }
     if (patch_elems(own) == 0) {
         add(part);
         return others;

@@ -6,6 +6,8 @@
 // region of 32768 lines, which have two pieces of 128 points each.
 #pragma once
 
+#include <optional>
+
 #include "comm/comm.hpp"
 #include "steps/shared_transform_step.hpp"
 
@@ -26,12 +28,17 @@ struct Region {
     std::vector<index_t> counts;  // of loops over lines, the lanes (neighbouring lines) last
     index_t first_lane = 0;       // index of the first one in its axis
     std::vector<Piece1d> from, to;
+    // Of a folded share: low columns, the high ones that they go with (the next region), or one that goes alone.
+    enum class Columns { any, low, high, alone };
+    Columns columns = Columns::any;
+    std::optional<Piece1d> end;  // of column 0: where X[m] lies
     index_t lanes() const { return counts.back(); }
     index_t outer() const;  // turns of the loops outside the lanes
     // How many bytes the first lane lies behind a cache line of the arrays in which lines are columns.
     index_t past_line_bytes() const;
 };
 
+// Those of a folded share are pairs of low and high columns, where there are any, and then what goes alone.
 std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank);
 
 // What of the rank's own part (`side`) other ranks take or put: runs of bytes of it. Empty where the side has no array

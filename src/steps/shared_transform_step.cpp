@@ -7,6 +7,7 @@
 
 #include "core/shared_team.hpp"
 #include "core/stream_copy.hpp"
+#include "engine/line_fold.hpp"
 #include "engine/line_tile.hpp"
 #include "engine/tile.hpp"
 #include "steps/shared_regions.hpp"
@@ -54,7 +55,10 @@ Tiling tiling_of(const SharedTransformSpec& spec, index_t available) {
 
 Tiling tiling_of(const SharedTransformSpec& spec, const std::vector<Region>& regions) {
     index_t most_lanes = 0;
-    for (const Region& region : regions) most_lanes = std::max(most_lanes, region.lanes());
+    for (const Region& region : regions) {
+        const bool paired = region.columns == Region::Columns::low;
+        most_lanes = std::max(most_lanes, region.lanes() * (paired ? 2 : 1));
+    }
     return tiling_of(spec, most_lanes);
 }
 
@@ -62,6 +66,11 @@ Tiling tiling_of(const SharedTransformSpec& spec, const std::vector<Region>& reg
 ColumnGroups groups_of(const SharedTransformSpec& spec, const Region& region, const Tiling& tiling) {
     const index_t lead = spec.rows ? elems_before_line(region.past_line_bytes(), elem_bytes_of(spec)) : 0;
     return {region.lanes(), std::min(lead, tiling.lanes), tiling.lanes};
+}
+
+// Low columns in groups of half a tile, whose other half is for the high ones.
+ColumnGroups pairs_of(const Region& low, const Tiling& tiling) {
+    return {low.lanes(), 0, std::max<index_t>(1, tiling.lanes / 2)};
 }
 
 index_t bytes_of(const std::vector<StridedPart>& parts) {
@@ -86,6 +95,14 @@ Counts predicted_counts(const SharedTransformSpec& spec, int rank) {
     for (const Region& region : regions) {
         if (region.lanes() * region.outer() == 0) continue;
         lines += region.lanes() * region.outer();
+        if (region.end) counts.memory_bytes += region.outer() * elem_bytes_of(spec);
+        if (region.columns == Region::Columns::high) continue;  // with the low ones
+        if (region.columns == Region::Columns::low) {
+            const ColumnGroups pairs = pairs_of(region, tiling);
+            for (index_t g = 0; g < pairs.count(); ++g)
+                calls += region.outer() * tiling.calls(2 * (pairs.end(g) - pairs.begin(g)));
+            continue;
+        }
         const ColumnGroups groups = groups_of(spec, region, tiling);
         for (index_t g = 0; g < groups.count(); ++g)
             calls += region.outer() * tiling.calls(groups.end(g) - groups.begin(g));
@@ -93,6 +110,7 @@ Counts predicted_counts(const SharedTransformSpec& spec, int rank) {
     if (lines == 0) return counts;
     counts.flops = static_cast<double>(calls) * transform_flops(tiling.call);
     if (spec.twiddles()) counts.flops += 6 * static_cast<double>(lines * spec.points());
+    if (spec.folded) counts.flops += LineFold::kFlops * static_cast<double>(lines * spec.points());
     counts.memory_bytes += 2 * lines * spec.points() * elem_bytes_of(spec);
     return counts;
 }
@@ -110,8 +128,12 @@ class SharedTransformTask final : public Task {
             binding.engine_ran(choice.engine);
             member.fft = std::move(choice.fft);
             member.lines = LineTile(member.memory, task->tiling_.rows);
-            if (!spec.twiddles()) continue;
+            if (!spec.twiddles() && !spec.folded) continue;
             SPANFFT_ASSIGN(member.factors, Twiddles::Row::make(spec.points(), spec.elem.precision));
+        }
+        if (spec.folded) {
+            SPANFFT_ASSIGN(task->fold_, LineFold::make(spec.share.shape().back(), spec.points(), spec.elem.precision,
+                                                       spec.folds(spec.to)));
         }
         if (spec.twiddles()) {
             SPANFFT_ASSIGN(task->twiddles_, Twiddles::make(turned_length(spec), spec.elem.precision,
@@ -126,7 +148,14 @@ class SharedTransformTask final : public Task {
         Status first = barrier();  // after a failure too: the others come to the second one
         {
             const TraceScope scope(context.trace, "transform", TraceCategory::compute);
-            for (const Region& region : regions_) run_region(region, context);
+            for (size_t i = 0; i < regions_.size(); ++i) {
+                if (regions_[i].columns == Region::Columns::low) {
+                    run_pairs(regions_[i], regions_[i + 1], context);
+                    ++i;
+                } else {
+                    run_region(regions_[i], context);
+                }
+            }
         }
         keep_first(first, barrier());
         if (spec_.to.own) copy_others(others_put_, own_part(to_window_), context.at(*spec_.to.own), context);
@@ -144,7 +173,7 @@ class SharedTransformTask final : public Task {
         std::unique_ptr<CountedFft> fft;
         Twiddles::Row factors;
         index_t moved_bytes = 0;
-        index_t twiddled = 0;  // elements
+        index_t twiddled = 0, folded = 0;  // elements
     };
 
     SharedTransformTask(const SharedTransformSpec& spec, Binding& binding)
@@ -166,6 +195,7 @@ class SharedTransformTask final : public Task {
         for (const Member& member : members_) {
             if (member.fft) counts.flops += member.fft->done().flops;
             counts.flops += 6 * static_cast<double>(member.twiddled);
+            counts.flops += LineFold::kFlops * static_cast<double>(member.folded);
             counts.memory_bytes += member.moved_bytes;
         }
         return counts;
@@ -209,32 +239,81 @@ class SharedTransformTask final : public Task {
         const ColumnGroups groups = groups_of(spec_, region, tiling_);
         share(region.outer() * groups.count(), [&](index_t job, Member& member) {
             const index_t group = job % groups.count(), first = groups.begin(group);
-            run_tile(region, job / groups.count(), first, groups.end(group) - first, member, context);
+            const Lanes lanes{job / groups.count(), first, groups.end(group) - first};
+            take(region, lanes, member, context);
+            if (spec_.folds(spec_.from)) fold_alone(region, lanes.outer, member, context);
+            spec_.rows ? member.lines.transform(*member.fft, lanes.width)
+                       : member.fft->execute(member.memory.data(), member.memory.data());
+            if (spec_.folds(spec_.to)) fold_alone(region, lanes.outer, member, context);
+            leave(region, lanes, member, context);
         });
     }
 
-    // Lanes first, first + 1, ..., where the loops outside them are at `outer`.
-    void run_tile(const Region& region, index_t outer, index_t first, index_t width, Member& member,
-                  RunContext& context) const {
+    // Low columns and the high ones that they go with.
+    void run_pairs(const Region& low, const Region& high, RunContext& context) {
+        const ColumnGroups pairs = pairs_of(low, tiling_);
+        share(low.outer() * pairs.count(), [&](index_t job, Member& member) {
+            const index_t outer = job / pairs.count(), group = job % pairs.count();
+            const index_t first = pairs.begin(group), count = pairs.end(group) - first;
+            // The last lane of the high ones goes with the first low one.
+            const Lanes lows{outer, first, count}, highs{outer, high.lanes() - first - count, count, count};
+            take(low, lows, member, context);
+            take(high, highs, member, context);
+            if (spec_.folds(spec_.from)) fold_pairs(low, lows, member);
+            member.lines.transform(*member.fft, 2 * count);
+            if (spec_.folds(spec_.to)) fold_pairs(low, lows, member);
+            leave(low, lows, member, context);
+            leave(high, highs, member, context);
+        });
+    }
+
+    // Lanes first, first + 1, ... of a region, where the loops outside them are at `outer`; in the tile from `line` on.
+    struct Lanes {
+        index_t outer = 0, first = 0, width = 0, line = 0;
+    };
+
+    void fold_pairs(const Region& low, const Lanes& lows, Member& member) const {
+        const index_t column = low.first_lane + lows.first, last = 2 * lows.width - 1;
+        for (index_t i = 0; i < lows.width; ++i)
+            fold_.pair(member.factors, column + i, member.lines.line(i), member.lines.line(last - i));
+        member.folded += 2 * lows.width * spec_.points();
+    }
+
+    void fold_alone(const Region& region, index_t outer, Member& member, RunContext& context) const {
+        char* const line = member.lines.line(0);
+        if (region.end) {
+            const bool out = spec_.folds(spec_.to);
+            char* const end = base(*region.end, out ? spec_.to : spec_.from, out ? to_window_ : from_window_, context) +
+                              region.end->at_bytes(region.counts, outer, 0);
+            fold_.ends(line, end);
+            member.moved_bytes += elem_bytes_;
+        }
+        fold_.alone(region.first_lane, line);
+        member.folded += spec_.points();
+    }
+
+    void take(const Region& region, const Lanes& lanes, Member& member, RunContext& context) const {
         index_t point = 0;
         for (const Piece1d& piece : region.from) {
-            const char* const array =
-                base(piece, spec_.from, from_window_, context) + piece.at_bytes(region.counts, outer, first);
-            spec_.rows ? take_lines(region, piece, point, first, width, array, member)
-                       : move_piece<true>(piece, point, width, const_cast<char*>(array), member);  // only read
+            const char* const array = base(piece, spec_.from, from_window_, context) +
+                                      piece.at_bytes(region.counts, lanes.outer, lanes.first);
+            spec_.rows ? take_lines(region, piece, point, lanes, array, member)
+                       : move_piece<true>(piece, point, lanes.width, const_cast<char*>(array), member);  // only read
             point += piece.points;
         }
-        spec_.rows ? member.lines.transform(*member.fft, width)
-                   : member.fft->execute(member.memory.data(), member.memory.data());
-        point = 0;
+        member.moved_bytes += point * lanes.width * elem_bytes_;
+    }
+
+    void leave(const Region& region, const Lanes& lanes, Member& member, RunContext& context) const {
+        index_t point = 0;
         for (const Piece1d& piece : region.to) {
             char* const array =
-                base(piece, spec_.to, to_window_, context) + piece.at_bytes(region.counts, outer, first);
-            spec_.rows ? leave_lines(region, piece, point, first, width, array, member)
-                       : move_piece<false>(piece, point, width, array, member);
+                base(piece, spec_.to, to_window_, context) + piece.at_bytes(region.counts, lanes.outer, lanes.first);
+            spec_.rows ? leave_lines(region, piece, point, lanes, array, member)
+                       : move_piece<false>(piece, point, lanes.width, array, member);
             point += piece.points;
         }
-        member.moved_bytes += 2 * point * width * elem_bytes_;
+        member.moved_bytes += point * lanes.width * elem_bytes_;
     }
 
     char* base(const Piece1d& piece, const SharedSide& side, SharedWindow* window, RunContext& context) const {
@@ -244,27 +323,27 @@ class SharedTransformTask final : public Task {
     }
 
     // Of lines that are rows of the tile: columns of an array, or rows of this rank's own array through factors.
-    void take_lines(const Region& region, const Piece1d& piece, index_t point, index_t first, index_t width,
-                    const char* array, Member& member) const {
+    void take_lines(const Region& region, const Piece1d& piece, index_t point, const Lanes& lanes, const char* array,
+                    Member& member) const {
         if (spec_.from.turned)
-            member.lines.take_rows(width, factors(region, first, width, member), array, piece.stride_bytes.back());
+            member.lines.take_rows(lanes.width, factors(region, lanes, member), array, piece.stride_bytes.back());
         else
-            member.lines.fetch({0, width, point, piece.points}, array, piece.point_stride_bytes);
+            member.lines.fetch({lanes.line, lanes.width, point, piece.points}, array, piece.point_stride_bytes);
     }
 
-    void leave_lines(const Region& region, const Piece1d& piece, index_t point, index_t first, index_t width,
-                     char* array, Member& member) const {
+    void leave_lines(const Region& region, const Piece1d& piece, index_t point, const Lanes& lanes, char* array,
+                     Member& member) const {
         if (spec_.to.turned)
-            member.lines.leave_rows(width, factors(region, first, width, member), array, piece.stride_bytes.back(),
+            member.lines.leave_rows(lanes.width, factors(region, lanes, member), array, piece.stride_bytes.back(),
                                     stream_);
         else
-            member.lines.put({0, width, point, piece.points}, array, piece.point_stride_bytes, stream_);
+            member.lines.put({lanes.line, lanes.width, point, piece.points}, array, piece.point_stride_bytes, stream_);
     }
 
-    LineFactors factors(const Region& region, index_t first, index_t width, Member& member) const {
+    LineFactors factors(const Region& region, const Lanes& lanes, Member& member) const {
         if (!spec_.twiddled) return {};
-        member.twiddled += width * spec_.points();
-        return {&twiddles_, &member.factors, region.first_lane + first, spec_.scale};
+        member.twiddled += lanes.width * spec_.points();
+        return {&twiddles_, &member.factors, region.first_lane + lanes.first, spec_.scale};
     }
 
     // Of lines that lie side by side: into the tile, or out of it (scaled), from its row `point` on.
@@ -305,6 +384,7 @@ class SharedTransformTask final : public Task {
     const Tiling tiling_;
     std::vector<Member> members_;  // by thread
     Twiddles twiddles_;
+    LineFold fold_;
     std::unique_ptr<SharedTeam> team_;
     Counts counts_;
 };
@@ -326,8 +406,12 @@ class SharedTransformStep final : public Step {
         };
         return cat(kernel_name(spec_.kernel), " axis ", spec_.axis, " by ", engine_,
                    spec_.threads > 1 ? cat(" on ", spec_.threads, " threads") : std::string(),
-                   spec_.twiddles() ? ", twiddled" : "", spec_.scale != 1 ? ", scaled" : "", ", lines of ",
-                   spec_.share.describe(), ", ", side(spec_.from), " -> ", side(spec_.to));
+                   spec_.twiddles() ? ", twiddled" : "",
+                   spec_.folds(spec_.to)     ? ", then folded into the spectrum of real numbers"
+                   : spec_.folds(spec_.from) ? ", unfolded from the spectrum of real numbers before"
+                                             : "",
+                   spec_.scale != 1 ? ", scaled" : "", ", lines of ", spec_.share.describe(), ", ", side(spec_.from),
+                   " -> ", side(spec_.to));
     }
 
     Counts predict(int rank) const override {
@@ -351,9 +435,10 @@ class SharedTransformStep final : public Step {
     index_t own_memory_bytes(int rank) const override {
         const Tiling tiling = tiling_of(spec_, regions_of(spec_, rank));
         if (tiling.lanes == 0) return 0;
-        if (!spec_.twiddles()) return spec_.threads * tiling.bytes;
+        if (!spec_.twiddles() && !spec_.folded) return spec_.threads * tiling.bytes;
         return spec_.threads * (tiling.bytes + Twiddles::Row::bytes(spec_.points(), spec_.elem.precision)) +
-               Twiddles::bytes(turned_length(spec_), spec_.elem.precision);
+               (spec_.folded ? LineFold::bytes(spec_.share.shape().back(), spec_.points(), spec_.elem.precision)
+                             : Twiddles::bytes(turned_length(spec_), spec_.elem.precision));
     }
 
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {

@@ -43,7 +43,11 @@ struct SharedTransformSpec {
     Layout share;  // whole along axis: which lines each rank transforms
     SharedSide from, to;
     bool rows = false;  // lines become rows of the tile: c2c lines whose neighbours are adjacent; if a side is turned
-    bool twiddled = true;                   // a turned side multiplies
+    bool twiddled = true;  // a turned side multiplies
+    // Rows of which the spectrum of real numbers becomes (forward) or is (backward): engine/line_fold.hpp. The lines
+    // are columns of the last axis, shared out in pairs; `share` and both layouts are those of the pairs' spectrum, and
+    // X[m] lies behind the last number of the last rank that has any, on the side that has the numbers' spectrum.
+    bool folded = false;
     long double scale = 1;                  // 1 for rows without factors
     std::string engine;                     // forced, or ""
     RateTable rates;                        // of the machine that is planned for, by which the engine is chosen
@@ -52,6 +56,9 @@ struct SharedTransformSpec {
     int threads = 1;
     bool measure = false;
 
+    bool folds(const SharedSide& side) const {  // whether there the spectrum is the real numbers'
+        return folded && &side == (kernel == Kernel::c2c_forward ? &to : &from);
+    }
     bool turns() const { return from.turned || to.turned; }
     bool twiddles() const { return turns() && twiddled; }
     index_t points() const { return share.shape()[static_cast<size_t>(axis)]; }

@@ -76,11 +76,12 @@ def test_real_lines_of_even_length_are_pairs(comm, rng):
     if p == 1:
         pytest.skip("one rank leaves it to the engine")
     u = numbers(rng, (2 * p * p * 64,), float)
-    for exchange in ("alltoallv", "shared"):
-        with Plan(u.shape, u.dtype, kind="r2c", comm=comm, exchange=exchange) as plan:
+    for method, exchange, splits in (("lines", "alltoallv", 1), ("lines", "shared", 1), ("shared_lines", "shared", 0)):
+        with Plan(u.shape, u.dtype, kind="r2c", comm=comm, method=method, exchange=exchange) as plan:
             check_plan(comm, plan, u, "r2c")
-            assert types(plan, "forward").count("Split") == 1
-            assert types(plan, "backward").count("Join") == 1
+            assert types(plan, "forward").count("Split") == splits
+            assert types(plan, "backward").count("Join") == splits
+            assert types(plan, "forward").count("SharedTransform") == 2 * (1 - splits)
 
 
 def test_exchanged_order_in_batches(comm, rng):

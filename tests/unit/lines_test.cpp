@@ -277,15 +277,17 @@ TEST(LinesPlan, RealLinesOfEvenLengthMoveHalfTheBytesAndAMirroredHalf) {
 
 // The imaginary parts of X[0] and X[n/2] are left out, as by engines.
 TEST(LinesPlan, BackwardOfARealLineLeavesOutWhatNoRealLineHas) {
-    const auto problem = Problem::parse("c2r 256 ranks=3 exchange=alltoallv threads=1").value();
-    Random random(7);
-    Wides input = random_input(random, problem);
-    const Wides first = run_on_threads(problem, input).output;
-    input.front().im += 3;
-    input.back().im -= 5;
-    const Wides second = run_on_threads(problem, input).output;
-    ASSERT_EQ(first.size(), 256U);
-    for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].re, second[i].re);
+    for (const char* text : {"c2r 256 ranks=3 exchange=alltoallv threads=1", "c2r 256 ranks=3 method=shared_lines"}) {
+        const auto problem = Problem::parse(text).value();
+        Random random(7);
+        Wides input = random_input(random, problem);
+        const Wides first = run_on_threads(problem, input).output;
+        input.front().im += 3;
+        input.back().im -= 5;
+        const Wides second = run_on_threads(problem, input).output;
+        ASSERT_EQ(first.size(), 256U);
+        for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].re, second[i].re) << text;
+    }
 }
 
 // What forward leaves backward takes, whichever way was chosen, and a note says where that is.

@@ -53,6 +53,23 @@ TEST(SharedLines, ArraysOfTheCallerOfThePlanAndInPlaceInBatches) {
     }
 }
 
+// Columns go in pairs, 0 and the middle one alone, and X[m] lies behind all: of odd and even numbers of columns, fewer
+// pairs than ranks, arrays of the caller's, of the plan's and of a batch, whose numbers move by one.
+TEST(SharedLines, RealLinesInPairsOfColumns) {
+    for (const int ranks : {2, 3, 5, 8}) {
+        for (const std::string arrays : {"", "own_output", "own_input", "own_input own_output"}) {
+            for (const std::string precision : {"float", "double"}) {
+                for (const std::string batch : {"", "batch=3 "}) {
+                    for (const index_t n : {2 * 15 * 21, 2 * 18 * 20, 2 * 67 * 2})
+                        check(cat("r2c ", n, " ", arrays, " ", batch, precision, " threads=1 ranks=", ranks));
+                }
+            }
+        }
+        check(cat("r2c 2048 threads=1 in_place ranks=", ranks));
+        check(cat("r2c 2310 longdouble threads=1 ranks=", ranks));
+    }
+}
+
 TEST(SharedLines, EveryNormByThreads) {
     for (const std::string norm : {"backward", "ortho", "forward"}) {
         for (const int ranks : {2, 3}) {
@@ -96,6 +113,26 @@ TEST(SharedLines, OnlyWhatOthersTakeAndPutIsCopied) {
                     << explain(*made, 0, {});
                 EXPECT_EQ(made->steps.size(), 2U);
             }
+        }
+    }
+}
+
+// As many sweeps as for complex numbers, in which nothing is read or written but the array, and X[m]. What lies in
+// whole rows then is copied to where balanced blocks of m + 1 numbers are.
+TEST(SharedLines, RealLinesTakeTwoSweepsAndACopyToTheirBlocks) {
+    for (const int ranks : {2, 4}) {
+        for (const std::string direction : {"forward", "backward"}) {
+            const auto own =
+                plan(cat("r2c 131072 method=shared_lines own_input own_output ranks=", ranks, " ", direction)).value();
+            ASSERT_EQ(steps_of(*own, "SharedTransform"), 2) << explain(*own, 0, {});
+            ASSERT_EQ(own->steps.size(), 3U) << explain(*own, 0, {});
+            index_t bytes = 0;
+            for (int rank = 0; rank < ranks; ++rank) {
+                for (const auto& step : own->steps)
+                    bytes += step->type() == std::string("SharedTransform") ? step->predict(rank).memory_bytes : 0;
+            }
+            EXPECT_LE(bytes, 4 * 16 * 65536 + 16 + 2 * 16 * 65536) << "two reads, two writes, what others put, X[m]";
+            EXPECT_EQ(own->predict(0).messages, 0);
         }
     }
 }
