@@ -251,8 +251,7 @@ class Lowering {
 
     // What the operation leaves will have room.
     void hold(const RouteOp& op, const OpSlots& slots) {
-        const bool grows = slots.target != slots.source || op.folded;
-        if (grows && (slots.target == Slot::work0 || slots.target == Slot::work1))
+        if (slots.target != slots.source && (slots.target == Slot::work0 || slots.target == Slot::work1))
             plan_->slot_bytes.hold(slots.target, op.to);
     }
 
@@ -416,12 +415,14 @@ class Lowering {
         spec.axis = op.axes[0];
         spec.share = *op.share;
         spec.folded = op.folded;
-        // Both sides of a folded one are the matrix of the pairs' spectrum.
-        const Layout& matrix = op.kernel == Kernel::c2c_forward ? op.from.layout : op.to.layout;
-        spec.from = {op.folded ? matrix : op.from.layout, slots.source, op.reads_all_parts(), op.turned == Turned::from,
-                     reads};
-        spec.to = {op.folded ? matrix : op.to.layout, slots.target, op.writes_all_parts(), op.turned == Turned::to,
-                   puts};
+        spec.from = {op.from.layout, slots.source, op.reads_all_parts(), op.turned == Turned::from, reads};
+        spec.to = {op.to.layout, slots.target, op.writes_all_parts(), op.turned == Turned::to, puts};
+        if (op.matrix) {
+            const bool takes = op.turned == Turned::neither ? op.kernel == Kernel::c2c_backward : spec.to.turned;
+            SharedSide& side = takes ? spec.from : spec.to;
+            side.blocks = side.layout;
+            side.layout = *op.matrix;
+        }
         spec.rows = op.rows;
         spec.twiddled = op.twiddled;
         spec.scale = scale;

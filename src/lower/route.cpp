@@ -10,8 +10,7 @@ bool RouteOp::can_stay() const {
     if (type == Type::chirp) return chirping == Chirping::filter;
     if (type == Type::columns) return from.layout == to.layout;
     if (type != Type::transform || turned != Turned::neither) return false;
-    // Folded, each array of a batch grows by a number, and those behind the first one move.
-    return from.elem == to.elem && (folded ? axes[0] == 0 : from.layout == to.layout);
+    return from.elem == to.elem && from.layout == to.layout;
 }
 
 int batch_axes(const Problem& problem) { return problem.batch > 1 ? 1 : 0; }

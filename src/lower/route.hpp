@@ -57,9 +57,12 @@ struct RouteOp {
         {};  // of the layouts (a batch axis counts); a transform's; a transposition's or matrix' first
     std::vector<TwiddlePair> pairs = {};  // of a twiddle; of a butterfly one
     std::optional<Layout> share = {};     // of a transform along a divided axis: the lines that each rank takes
-    Halving halving = Halving::widen;     // of a halve
-    SegmentWindow window = {};            // of convolve and demodulate
-    Chirping chirping = Chirping::in;     // of a chirp
+    // Of rows with a share that are the rows of one axis, whose blocks begin anywhere: their shape. The state on the
+    // side that is not turned is that axis; where none is, the one that it leaves forward and takes backward.
+    std::optional<Layout> matrix = {};
+    Halving halving = Halving::widen;  // of a halve
+    SegmentWindow window = {};         // of convolve and demodulate
+    Chirping chirping = Chirping::in;  // of a chirp
 
     Turned turned = Turned::neither;  // of a transform with a share
     bool twiddled = true;             // of a turned one

@@ -21,8 +21,9 @@
 // message.
 //
 // Rows and balanced blocks: where the ranks divide n1 (and n2) evenly, a rank's rows are its block of n. Elsewhere the
-// route begins (and ends) with a move of the few elements by which the two differ; n1 and n2 are chosen so that this
-// is spared if it can be. Those of `shared_lines` are the ones that are expected to be fastest, that move included.
+// route of `lines` begins (and ends) with a move of the few elements by which the two differ; n1 and n2 are chosen so
+// that this is spared if it can be. The sweeps of `shared_lines` take and put lines in blocks that begin anywhere
+// (RouteOp::matrix), and its n1 and n2 are those that are expected to be fastest.
 // Where n is prime, or so short that its columns would feed few ranks, one rank transforms all of it.
 // r2c of an even number of points: the line of n/2 pairs goes the same way. Of its spectrum that of the numbers is made
 // (split_step.hpp), for which each rank gets the half of another: all data once more, but half as many. `shared_lines`
@@ -101,7 +102,6 @@ Factors factors_of(const Problem& problem) {
 }
 
 // The seconds that the fullest rank is expected to take for two sweeps; and first, whether a tile leaves the cache.
-// Where blocks are no whole rows, all is moved once more.
 class SweepSeconds {
   public:
     SweepSeconds(const Problem& problem, const Machine& machine)
@@ -114,9 +114,7 @@ class SweepSeconds {
     std::pair<bool, double> operator()(const Factors& f) const {
         const auto [first_stays, first] = sweep(f.n1, f.n2);
         const auto [second_stays, second] = sweep(f.n2, f.n1);
-        const int moves = (f.n1 % problem_.ranks != 0) + (f.n2 % problem_.ranks != 0);
-        const auto bytes = static_cast<double>(f.n1 * f.n2 / problem_.ranks * problem_.batch * elem_bytes_);
-        return {!first_stays || !second_stays, first + second + moves * bytes / bytes_per_second_};
+        return {!first_stays || !second_stays, first + second};
     }
 
   private:
@@ -189,27 +187,49 @@ void six_steps(Route& route, ArrayState& state, const Problem& problem, const Fa
     view_as(route, state, std::move(end));
 }
 
-// The two sweeps, between the same layouts.
-void shared_sweeps(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end) {
-    view_as(route, state, divided(problem, {f.n1, f.n2}, {problem.ranks}, Division::block));
+// The two sweeps, from n points in blocks, as the state has them, to n points (folded: n + 1, the spectrum of as many
+// pairs of real numbers) as `to` has them.
+void shared_sweeps(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout to, bool folded) {
+    const Extents grid{problem.ranks};
+    const ArrayState blocks = state;
+    const Layout matrix = divided(problem, {f.n1, f.n2}, grid, Division::block);
+    const bool begins_in_rows = blocks.layout == whole_rows(problem, grid, f.n1 * f.n2, f.n2);
+    if (begins_in_rows)
+        view_as(route, state, matrix);
+    else
+        state.layout = matrix;
+    const size_t first = route.size();
     two_sweeps(route, state, batch_axes(problem));
-    view_as(route, state, std::move(end));
+    if (!begins_in_rows) {
+        route[first].from = blocks;
+        route[first].matrix = matrix;
+    }
+    if (!folded && to == whole_rows(problem, grid, f.n1 * f.n2, f.n1)) return view_as(route, state, std::move(to));
+    RouteOp& last = route.back();
+    last.folded = folded;
+    last.matrix = state.layout;
+    state.layout = std::move(to);
+    last.to = state;
 }
 
-// And to the spectrum of real numbers, from pairs of them.
-void shared_sweeps_of_pairs(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout half) {
-    view_as(route, state, divided(problem, {f.n1, f.n2}, {problem.ranks}, Division::block));
-    two_sweeps(route, state, batch_axes(problem));
-    route.back().folded = true;
-    state.layout = std::move(half);
-    route.back().to = state;
+enum class Way { by_messages, in_memory_of_all };
+
+// The blocks of pairs of real numbers in blocks of these; none where a block begins in the middle of a pair.
+std::optional<Layout> blocks_of_pairs(const Problem& problem, const Layout& reals) {
+    std::vector<Patch> boxes;
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        AxisRange own = reals.patch(rank).back();
+        if (own.start % 2 != 0 || own.count % 2 != 0) return std::nullopt;
+        boxes.push_back({{own.start / 2, own.count / 2, 1}});
+    }
+    auto pairs = Layout::from_boxes({problem.shape[0] / 2}, std::move(boxes));
+    return pairs.ok() ? std::optional(with_batch(problem, std::move(pairs).value())) : std::nullopt;
 }
 
-using Middle = void (*)(Route& route, ArrayState& state, const Problem& problem, const Factors& f, Layout end);
-
-Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Factors& f, const Extents& grid) {
+Result<Route> route_of_pairs(Way way, const Problem& problem, const Factors& f, const Extents& grid) {
     const index_t n = problem.shape[0], pairs = n / 2;
     const ElemType complex{problem.precision, true};
+    const bool folds = way == Way::in_memory_of_all && problem.precision != Precision::extended;
     SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
     SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
     Layout reals = whole_rows(problem, grid, n, 2 * f.n2);
@@ -218,34 +238,47 @@ Result<Route> route_of_pairs(Middle middle, const Problem& problem, const Factor
     SPANFFT_ASSIGN(Layout half, half_of_pairs(end));
     Route route;
     ArrayState state{std::move(real), real_elem(problem)};
+    if (folds && !(state.layout == reals)) {
+        if (auto blocks = blocks_of_pairs(problem, state.layout)) {
+            reals = state.layout;
+            begin = std::move(*blocks);
+        }
+    }
     move_to(route, state, std::move(reals));
     const ArrayState as_pairs{std::move(begin), complex};
     route.push_back({RouteOp::Type::view, state, as_pairs});
     state = as_pairs;
-    if (middle == shared_sweeps && problem.precision != Precision::extended) {
-        shared_sweeps_of_pairs(route, state, problem, f, std::move(half));
-    } else {
-        middle(route, state, problem, f, std::move(end));
-        halve(route, state, Halving::split, {std::move(half), complex});
+    if (folds) {
+        shared_sweeps(route, state, problem, f, std::move(spectrum), true);
+        return route;
     }
+    if (way == Way::by_messages)
+        six_steps(route, state, problem, f, std::move(end));
+    else
+        shared_sweeps(route, state, problem, f, std::move(end), false);
+    halve(route, state, Halving::split, {std::move(half), complex});
     move_to(route, state, std::move(spectrum));
     return route;
 }
 
-Result<Route> route_through(Middle middle, const Problem& problem, const Factors& f, const Extents& grid) {
-    if (takes_pairs(problem)) return route_of_pairs(middle, problem, f, grid);
+Result<Route> route_through(Way way, const Problem& problem, const Factors& f, const Extents& grid) {
+    if (takes_pairs(problem)) return route_of_pairs(way, problem, f, grid);
     const bool halves = problem.kinds[0] == AxisKind::r2c;
     SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
     SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
     Route route;
     ArrayState state{std::move(real), real_elem(problem)};
-    Layout begin = whole_rows(problem, grid, problem.shape[0], f.n2);
     Layout end = whole_rows(problem, grid, problem.shape[0], f.n1);
-    if (middle == six_steps && leaves_cyclic(problem)) end = divided(problem, problem.shape, grid, Division::cyclic);
-    move_to(route, state, std::move(begin));
     const ElemType complex{problem.precision, true};
+    if (way == Way::by_messages) move_to(route, state, whole_rows(problem, grid, problem.shape[0], f.n2));
     if (halves) halve(route, state, Halving::widen, {state.layout, complex});
-    middle(route, state, problem, f, std::move(end));
+    if (way == Way::by_messages) {
+        if (leaves_cyclic(problem)) end = divided(problem, problem.shape, grid, Division::cyclic);
+        six_steps(route, state, problem, f, std::move(end));
+    } else {
+        const bool ends_there = !halves && !leaves_cyclic(problem);
+        shared_sweeps(route, state, problem, f, ends_there ? spectrum : std::move(end), false);
+    }
     if (halves) {
         SPANFFT_ASSIGN(Layout kept, kept_half(problem, state.layout));
         halve(route, state, Halving::cut, {std::move(kept), complex});
@@ -257,7 +290,7 @@ Result<Route> route_through(Middle middle, const Problem& problem, const Factors
 bool has_factors(const Problem& problem) { return !is_r2r(problem.kinds[0]) && factors_of(problem).n1 > 1; }
 
 Result<Route> line_route(const Problem& problem, const Extents& grid) {
-    return has_factors(problem) ? route_through(six_steps, problem, factors_of(problem), grid)
+    return has_factors(problem) ? route_through(Way::by_messages, problem, factors_of(problem), grid)
                                 : line_on_one_rank(problem, grid);
 }
 
@@ -426,7 +459,7 @@ Result<std::unique_ptr<Plan>> solve_shared_lines(const Problem& problem, const P
     const Extents grid{problem.ranks};
     const index_t points = problem.shape[0] / (takes_pairs(problem) ? 2 : 1);
     const Factors factors = best_factors(points, 1, SweepSeconds(problem, planner.machine()));
-    SPANFFT_ASSIGN(Route route, route_through(shared_sweeps, problem, factors, grid));
+    SPANFFT_ASSIGN(Route route, route_through(Way::in_memory_of_all, problem, factors, grid));
     SPANFFT_ASSIGN(auto plan, lower(problem, directed(problem, std::move(route)), "shared", planner, "shared_lines"));
     plan->problem.grid = grid;
     note_order(*plan);

@@ -34,19 +34,28 @@ index_t Region::past_line_bytes() const {
 
 namespace {
 
-// The last rank that has any numbers, behind whose last one X[m] lies on the side that folds.
-int last_owner(const SharedSide& side) {
-    int rank = side.layout.nranks() - 1;
-    while (rank > 0 && patch_elems(side.layout.patch(rank)) == 0) --rank;
-    return rank;
-}
+index_t row_length(const SharedTransformSpec& spec) { return spec.share.shape().back(); }
 
-// Of a rank's part: X[m] makes each array of a batch one number longer.
-Extents part_strides(const SharedTransformSpec& spec, const SharedSide& side, int owner) {
-    Extents strides = row_major_strides(patch_shape(side.layout.patch(owner)));
-    if (spec.folds(side) && owner == last_owner(side))
-        for (int axis = 0; axis < spec.axis; ++axis) ++strides[static_cast<size_t>(axis)];
-    return strides;
+// Of a side in blocks: what an owner has of the rows, shown as one axis.
+AxisRange block_of(const SharedSide& side, int owner) { return side.blocks->patch(owner).back(); }
+
+// Columns at which an owner's block begins or ends, within [begin, end): on either side of one the lines have their
+// points at the owners in another way. Of a folded share also those at which the columns that these go with do.
+void add_block_cuts(const SharedTransformSpec& spec, const SharedSide& side, const AxisRange& range,
+                    std::vector<index_t>& cuts) {
+    if (!side.blocks) return;
+    const index_t length = row_length(spec);
+    const auto add = [&](index_t at) {
+        if (at > range.start && at < range.start + range.count) cuts.push_back(at);
+    };
+    for (int owner = 0; owner < side.blocks->nranks(); ++owner) {
+        const AxisRange block = block_of(side, owner);
+        for (const index_t at : {block.start, block.start + block.count}) {
+            if (block.count == 0) continue;
+            add(at % length);
+            if (spec.folded) add(length - at % length + 1);
+        }
+    }
 }
 
 // The columns that a rank takes of a folded share.
@@ -85,6 +94,28 @@ Piece1d piece_in(const Patch& box, const Patch& patch, int axis, int owner, inde
     return piece;
 }
 
+// What an owner's block has of columns from `column` on, up to the next cut: of each the same points.
+std::optional<Piece1d> piece_in_block(const SharedTransformSpec& spec, const SharedSide& side, index_t column,
+                                      int owner, const std::vector<int>& loops) {
+    const AxisRange block = block_of(side, owner);
+    const index_t length = row_length(spec);
+    const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
+    const auto rows_before = [&](index_t at) {
+        return std::clamp<index_t>(ceil_div(std::max<index_t>(at - column, 0), length), 0, spec.points());
+    };
+    const index_t first = rows_before(block.start), end = rows_before(block.start + block.count);
+    if (block.count == 0 || end <= first) return std::nullopt;
+    const Extents strides = row_major_strides(patch_shape(side.blocks->patch(owner)));  // of a batch, and the blocks
+    Piece1d piece;
+    piece.owner = owner;
+    piece.points = end - first;
+    piece.offset_bytes = (column + first * length - block.start) * elem_bytes;
+    piece.point_stride_bytes = length * elem_bytes;
+    for (const int loop : loops)
+        piece.stride_bytes.push_back(loop < spec.axis ? strides[static_cast<size_t>(loop)] * elem_bytes : elem_bytes);
+    return piece;
+}
+
 // Pieces along the axis in rising order, all of `box`; for a private side one piece.
 std::vector<Piece1d> pieces_of(const SharedTransformSpec& spec, const SharedSide& side, const Patch& box,
                                const Patch& share, const std::vector<int>& loops) {
@@ -93,13 +124,16 @@ std::vector<Piece1d> pieces_of(const SharedTransformSpec& spec, const SharedSide
     if (!side.shared) return {piece_in(box, share, axis, -1, elem_bytes, loops, side.turned)};
     std::vector<std::pair<index_t, Piece1d>> found;
     for (int owner = 0; owner < side.layout.nranks(); ++owner) {
+        if (side.blocks) {
+            const index_t column = box.back().start;
+            auto piece = piece_in_block(spec, side, column, owner, loops);
+            if (piece) found.emplace_back(block_of(side, owner).start, std::move(*piece));
+            continue;
+        }
         const Patch patch = side.layout.patch(owner), common = intersect(box, patch);
         if (patch_elems(common) == 0) continue;
-        Piece1d piece = piece_in(box, patch, axis, owner, elem_bytes, loops);
-        const Extents strides = part_strides(spec, side, owner);
-        for (size_t l = 0; l < loops.size(); ++l)
-            piece.stride_bytes[l] = strides[static_cast<size_t>(loops[l])] * elem_bytes;
-        found.emplace_back(common[static_cast<size_t>(axis)].start, std::move(piece));
+        found.emplace_back(common[static_cast<size_t>(axis)].start,
+                           piece_in(box, patch, axis, owner, elem_bytes, loops));
     }
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<Piece1d> pieces;
@@ -123,6 +157,10 @@ std::vector<AxisRange> cut_axis(const SharedTransformSpec& spec, int axis, const
     std::vector<index_t> cuts{range.start, range.start + range.count};
     add_cuts(spec.from, axis, range, cuts);
     add_cuts(spec.to, axis, range, cuts);
+    if (axis + 1 == spec.share.ndim()) {
+        add_block_cuts(spec, spec.from, range, cuts);
+        add_block_cuts(spec, spec.to, range, cuts);
+    }
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
     std::vector<AxisRange> ranges;
@@ -174,26 +212,35 @@ std::vector<Region> regions_in(const SharedTransformSpec& spec, const Patch& sha
             for (auto* side : {&region.from, &region.to})
                 for (Piece1d& piece : *side) piece.stride_bytes = {static_cast<index_t>(spec.elem.bytes())};
         }
-        if (!spec.turns() && !spec.folded) merge_loops(region);  // these ask which lanes they are
+        // A turned or folded one asks which lanes they are.
+        if (!spec.turns() && !spec.folded && !spec.from.blocks && !spec.to.blocks) merge_loops(region);
         regions.push_back(std::move(region));
     }
     return regions;
 }
 
-// Where X[m] lies: the number behind the last one, in each array of a batch.
+// Where X[m] lies, in each array of a batch.
 Piece1d end_of(const SharedTransformSpec& spec, const SharedSide& side) {
     const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
+    const index_t at = spec.points() * row_length(spec);
     Piece1d end;
-    end.owner = last_owner(side);
     end.points = 1;
-    const Patch patch = side.layout.patch(end.owner);
-    const Extents strides = part_strides(spec, side, end.owner);
-    const auto axis = static_cast<size_t>(spec.axis);
-    end.offset_bytes = patch[axis].count * strides[axis] * elem_bytes;
-    for (size_t a = 0; a < strides.size(); ++a) {
-        if (a != axis) end.stride_bytes.push_back(strides[a] * elem_bytes);
+    for (int owner = 0; owner < side.blocks->nranks(); ++owner) {
+        const AxisRange block = block_of(side, owner);
+        if (at < block.start || at >= block.start + block.count) continue;
+        end.owner = owner;
+        end.offset_bytes = (at - block.start) * elem_bytes;
+        const Extents strides = row_major_strides(patch_shape(side.blocks->patch(owner)));
+        for (int loop = 0; loop < spec.axis; ++loop)
+            end.stride_bytes.push_back(strides[static_cast<size_t>(loop)] * elem_bytes);
     }
+    end.stride_bytes.push_back(elem_bytes);
     return end;
+}
+
+// The columns [begin, end) in the pieces into which blocks cut them.
+std::vector<AxisRange> cut_columns(const SharedTransformSpec& spec, const AxisRange& range) {
+    return range.count > 0 ? cut_axis(spec, spec.share.ndim() - 1, range) : std::vector<AxisRange>();
 }
 
 }  // namespace
@@ -210,21 +257,75 @@ std::vector<Region> regions_of(const SharedTransformSpec& spec, int rank) {
             regions.push_back(std::move(region));
         }
     };
-    add(columns.low, Region::Columns::low);
-    add(columns.high, Region::Columns::high);
+    for (const AxisRange& low : cut_columns(spec, columns.low)) {
+        add(low, Region::Columns::low);
+        add({row_length(spec) - low.start - low.count + 1, low.count, 1}, Region::Columns::high);
+    }
     for (const index_t column : columns.alone) {
         add({column, 1, 1}, Region::Columns::alone);
-        if (column == 0 && !regions.empty())
-            regions.back().end = end_of(spec, spec.folds(spec.to) ? spec.to : spec.from);
+        if (column == 0) regions.back().end = end_of(spec, spec.folds(spec.to) ? spec.to : spec.from);
     }
     return regions;
 }
 
+namespace {
+
+// The columns that a rank does not take, in rising order.
+std::vector<AxisRange> others_columns(const SharedTransformSpec& spec, int rank) {
+    std::vector<AxisRange> taken;
+    if (spec.folded) {
+        const FoldedColumns columns(spec, rank);
+        taken = {columns.low, columns.high};
+        for (const index_t column : columns.alone) taken.push_back({column, 1, 1});
+    } else if (patch_elems(spec.share.patch(rank)) > 0) {
+        taken = {spec.share.patch(rank).back()};
+    }
+    std::sort(taken.begin(), taken.end(), [](const AxisRange& a, const AxisRange& b) { return a.start < b.start; });
+    taken.push_back({row_length(spec), 0, 1});
+    std::vector<AxisRange> others;
+    index_t begin = 0;
+    for (const AxisRange& range : taken) {
+        if (range.start > begin) others.push_back({begin, range.start - begin, 1});
+        begin = std::max(begin, range.start + range.count);
+    }
+    return others;
+}
+
+// Of a side in blocks.
+std::vector<StridedPart> others_in_block(const SharedTransformSpec& spec, const SharedSide& side, int rank) {
+    const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
+    std::vector<int> loops;
+    for (int axis = 0; axis < spec.axis; ++axis) loops.push_back(axis);
+    std::vector<StridedPart> others;
+    const auto add = [&](const Piece1d& piece, index_t columns) {
+        StridedPart run{piece.offset_bytes, {}, elem_bytes};
+        for (const int loop : loops)
+            run.dims.push_back({side.blocks->patch(rank)[static_cast<size_t>(loop)].count,
+                                piece.stride_bytes[static_cast<size_t>(loop)]});
+        run.dims.push_back({piece.points, piece.point_stride_bytes});
+        run.dims.push_back({columns, elem_bytes});
+        others.push_back(merged(run));
+    };
+    for (const AxisRange& range : others_columns(spec, rank)) {
+        for (const AxisRange& columns : cut_columns(spec, range)) {
+            if (const auto piece = piece_in_block(spec, side, columns.start, rank, loops)) add(*piece, columns.count);
+        }
+    }
+    if (!spec.folds(side) || rank == 0) return others;  // rank 0 has column 0, and X[m] with it
+    Piece1d end = end_of(spec, side);
+    end.point_stride_bytes = elem_bytes;
+    if (end.owner == rank) add(end, 1);
+    return others;
+}
+
+}  // namespace
+
 std::vector<StridedPart> others_parts(const SharedTransformSpec& spec, const SharedSide& side, int rank) {
     if (!side.own) return {};
+    if (side.blocks) return others_in_block(spec, side, rank);
     const Patch part = side.layout.patch(rank), own = intersect(part, spec.share.patch(rank));
     const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
-    const Extents strides = part_strides(spec, side, rank);
+    const Extents strides = row_major_strides(patch_shape(part));
     std::vector<StridedPart> others;
     const auto add = [&](const Patch& box) {
         if (patch_elems(box) == 0) return;
@@ -236,24 +337,10 @@ std::vector<StridedPart> others_parts(const SharedTransformSpec& spec, const Sha
         others.push_back(merged(run));
     };
     if (spec.folded) {
-        const FoldedColumns columns(spec, rank);
-        std::vector<AxisRange> taken{columns.low, columns.high};
-        for (const index_t column : columns.alone) taken.push_back({column, 1, 1});
-        std::sort(taken.begin(), taken.end(), [](const AxisRange& a, const AxisRange& b) { return a.start < b.start; });
-        taken.push_back({part.back().count, 0, 1});
         Patch box = part;
-        index_t begin = 0;
-        for (const AxisRange& range : taken) {
-            box.back() = {begin, range.start - begin, 1};
+        for (const AxisRange& range : others_columns(spec, rank)) {
+            box.back() = range;
             add(box);
-            begin = range.start + range.count;
-        }
-        if (spec.folds(side) && rank == last_owner(side) && rank != 0) {  // rank 0 has column 0, and X[m] with it
-            const Piece1d end = end_of(spec, side);
-            StridedPart run{end.offset_bytes, {}, elem_bytes};
-            for (size_t a = 0; a < static_cast<size_t>(spec.axis); ++a)
-                run.dims.push_back({part[a].count, strides[a] * elem_bytes});
-            others.push_back(run);
         }
         return others;
     }

@@ -402,7 +402,7 @@ class SharedTransformStep final : public Step {
                        : s.turned ? " turned"
                                   : "",
                        s.own ? cat(", but the rank's own part in ", slot_name(*s.own), ",") : "", " ",
-                       s.layout.describe());
+                       s.layout.describe(), s.blocks ? cat(" in blocks of ", s.blocks->describe()) : std::string());
         };
         return cat(kernel_name(spec_.kernel), " axis ", spec_.axis, " by ", engine_,
                    spec_.threads > 1 ? cat(" on ", spec_.threads, " threads") : std::string(),

@@ -34,6 +34,9 @@ struct SharedSide {
     bool shared = true;
     bool turned = false;
     std::optional<Slot> own = {};
+    // Of a shared side whose rows are one long axis: how the ranks have that, in blocks that may begin and end in the
+    // middle of a row. `layout` is its shape as rows then, and not how it is divided.
+    std::optional<Layout> blocks = {};
 };
 
 struct SharedTransformSpec {
@@ -46,7 +49,7 @@ struct SharedTransformSpec {
     bool twiddled = true;  // a turned side multiplies
     // Rows of which the spectrum of real numbers becomes (forward) or is (backward): engine/line_fold.hpp. The lines
     // are columns of the last axis, shared out in pairs; `share` and both layouts are those of the pairs' spectrum, and
-    // X[m] lies behind the last number of the last rank that has any, on the side that has the numbers' spectrum.
+    // the side that has the numbers' is in blocks, of one number more, X[m].
     bool folded = false;
     long double scale = 1;                  // 1 for rows without factors
     std::string engine;                     // forced, or ""
