@@ -20,6 +20,14 @@ SPANFFT_NOINLINE void* operator new(size_t bytes) {
     if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
     throw std::bad_alloc();
 }
+// Replaced too, so that AddressSanitizer sees malloc and free on either side.
+SPANFFT_NOINLINE void* operator new(size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+    if (allocations.on) {
+        ++allocations.count;
+        allocations.bytes += bytes;
+    }
+    return std::malloc(bytes ? bytes : 1);
+}
 SPANFFT_NOINLINE void operator delete(void* memory) noexcept { std::free(memory); }
 SPANFFT_NOINLINE void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
