@@ -186,7 +186,7 @@ class SharedTransformTask final : public Task {
           from_window_(spec.from.shared ? binding.window(spec.from.slot) : nullptr),
           to_window_(spec.to.shared ? binding.window(spec.to.slot) : nullptr),
           large_(spec.share.local_elems(rank_) * elem_bytes_ >= spec.caches.stream_worth_bytes()),
-          stream_(spec.rows ? large_ : !spec.to.shared),
+          stream_(spec.rows ? large_ && !spec.folds(spec.to) : !spec.to.shared),
           tiling_(tiling_of(spec, regions_)) {}
 
     // By all threads, in all runs.
@@ -379,7 +379,9 @@ class SharedTransformTask final : public Task {
     const index_t elem_bytes_;
     SharedWindow *const from_window_, *const to_window_;
     const bool large_;  // the share has left the cache before it is read again
-    // Side by side: out of the window, as the tile's lines were read elsewhere, so the target is not in the cache.
+    // Side by side: out of the window, as the tile's lines were read elsewhere, so the target is not in the cache. Not
+    // where lines are folded: pairs of columns leave in runs of half a tile, low or high ones of which begin inside a
+    // cache line, and a line that two runs share must stay in the cache between them (2^22 points: half the time).
     const bool stream_;
     const Tiling tiling_;
     std::vector<Member> members_;  // by thread
