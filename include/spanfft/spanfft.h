@@ -277,7 +277,8 @@ SPANFFT_API int spanfft_tuning_path(char** path);
 SPANFFT_API int spanfft_tuning_export(char** text);
 /* Merges records into the user's; *added (may be NULL) counts those that were new or faster. */
 SPANFFT_API int spanfft_tuning_import(const char* text, int* added);
-/* Removes the records of a problem, or all (problem == NULL); *removed, which may be NULL, counts them. */
+/* Removes the records of a problem, or all (problem == NULL) and what FFTW learnt, its kept wisdom; *removed, which may
+ * be NULL, counts the records. */
 SPANFFT_API int spanfft_tuning_forget(const char* problem, int* removed);
 
 /* How long a probe may take, and what it leaves out. Fill it with zeros, then set size. */
@@ -357,10 +358,10 @@ SPANFFT_API int spanfft_transform_in_place(spanfft_plan* plan, const char* path,
                                            const char* scratch_folder, spanfft_progress progress, void* user);
 
 /* Moves a box of an array that the caller keeps: `first` and `extent` have an entry an axis, `data` is the elements of
- * the box in C order; the function fills it (input) or takes it (output). Boxes are whole chunks (at the array's end
- * the rest of one); each chunk is in exactly one box of a run. One thread at a time calls it: the one that called
- * spanfft, or another with 8 MiB of stack. Returns SPANFFT_OK, or a code after spanfft_set_error() with a sentence:
- * then the run ends with both. */
+ * the box in C order, an output's in the type that is stored (spanfft_problem.store, power); the function fills it
+ * (input) or takes it (output). Boxes are whole chunks (at the array's end the rest of one); each chunk is in exactly
+ * one box of a run. One thread at a time calls it: the one that called spanfft, or another with 8 MiB of stack. Returns
+ * SPANFFT_OK, or a code after spanfft_set_error() with a sentence: then the run ends with both. */
 typedef int (*spanfft_box_transfer)(const int64_t* first, const int64_t* extent, void* data, void* user);
 
 /* Where an array lies: in a file, or behind a function. Set size, zero the rest, then set what is needed. */

@@ -59,7 +59,7 @@ class Plan:
         packed_output: bool = False,
         on_input: Callable[[memoryview, int], object] | None = None,
         on_output: Callable[[memoryview, memoryview | None, int], bool] | None = None,
-        block_elem_bytes: tuple[int, int, int] = ...,
+        elem_bytes: tuple[int, int, int] = ...,
         journal: int = 0,
         checksums: bool = True,
         in_place: bool = False,

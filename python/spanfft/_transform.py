@@ -500,7 +500,7 @@ def transform(
             packed_output=target.packed,
             on_input=on_read,
             on_output=on_write,
-            block_elem_bytes=elem_bytes,
+            elem_bytes=elem_bytes,
             journal=mode,
             checksums=checksums,
             in_place=in_place,
@@ -532,14 +532,15 @@ def _as_unfinished(
 
 
 def _calls(task: _Task, on_input: Block | None, on_output: Block | None) -> tuple[Any, Any, tuple[int, int, int]]:
+    elem_bytes = (task.source.element.size_bytes, task.computed.size_bytes, task.result.size_bytes)
     if on_input is None and on_output is None:
-        return None, None, (0, 0, 0)
+        return None, None, elem_bytes
     from ._blocks import input_call, output_call  # numpy, which others do without
 
     return (
         None if on_input is None else input_call(on_input, task.source.element),
         None if on_output is None else output_call(on_output, task.computed, task.result),
-        (task.source.element.size_bytes, task.computed.size_bytes, task.result.size_bytes),
+        elem_bytes,
     )
 
 

@@ -110,7 +110,9 @@ def tuning_records() -> list[dict[str, object]]:
 
 
 def forget_tuning(problem: str | None = None) -> int:
-    """Removes the records of a problem, or all, from the store. Nothing else removes records.
+    """Removes the records of a problem from the store, or all of them and FFTW's kept wisdom.
+
+    Nothing else removes records.
 
     Returns
     -------

@@ -216,7 +216,7 @@ def _parser() -> _Parser:
     u.add_argument("--list", action="store_true", help="print what is stored")
     u.add_argument("--export", metavar="FILE", help="write what is stored to FILE")
     u.add_argument("--import", metavar="FILE", dest="import_", help="add what FILE holds")
-    u.add_argument("--forget", metavar="PROBLEM", help="remove a problem's results; all: everything")
+    u.add_argument("--forget", metavar="PROBLEM", help="remove a problem's results; all: everything, FFTW's wisdom too")
     u.add_argument("--json", action="store_true", help="print results as JSON")
 
     i = commands.add_parser("info", help="versions, MPI, engines, processor, memory", allow_abbrev=False)

@@ -130,11 +130,11 @@ class PyPlan {
     void transform_file(const std::string& input, int64_t offset_bytes, const std::string& output, nb::bytes header,
                         const std::vector<std::string>& scratch, nb::object callable, nb::object read, nb::object write,
                         bool packed_input, bool packed_output, nb::object on_input, nb::object on_output,
-                        const std::tuple<size_t, size_t, size_t>& block_elem_bytes, int journal, bool checksums,
+                        const std::tuple<size_t, size_t, size_t>& elem_bytes, int journal, bool checksums,
                         bool in_place, const std::string& input_identity, const std::string& output_identity,
                         nb::object finish, const std::string& callback_name) {
         spanfft_plan* plan = get();
-        const auto [read_bytes, computed_bytes, stored_bytes] = block_elem_bytes;
+        const auto [read_bytes, computed_bytes, stored_bytes] = elem_bytes;
         BlockCalls calls{std::move(on_input), std::move(on_output), read_bytes, computed_bytes, stored_bytes};
         spanfft_block_callbacks callbacks{};
         callbacks.size = sizeof callbacks;
@@ -163,8 +163,9 @@ class PyPlan {
         target.finish = writer.finish_function();
         source.identity = input_identity.c_str();
         target.identity = output_identity.c_str();
-        if (source.transfer) tell_boxes(reader, input_shape(), spanfft_plan_input_bytes(plan));
-        if (target.transfer) tell_boxes(writer, output_shape(), spanfft_plan_output_bytes(plan));
+        reader.ndim = writer.ndim = static_cast<int>(input_shape().size());
+        reader.elem_bytes = static_cast<int64_t>(read_bytes);
+        writer.elem_bytes = static_cast<int64_t>(stored_bytes);
         int code = SPANFFT_OK;
         std::string message;
         {
@@ -187,12 +188,6 @@ class PyPlan {
             spanfft_plan_set_callbacks(plan, nullptr);
         }
         give_back(progress, code, message, nb::steal(calls.raised));
-    }
-
-    static void tell_boxes(BoxCallback& callback, const Extents& shape, int64_t bytes) {
-        callback.ndim = static_cast<int>(shape.size());
-        callback.elem_bytes = bytes;
-        for (const int64_t n : shape) callback.elem_bytes /= n;
     }
 
     int64_t resumed_bytes() const { return spanfft_plan_resumed_bytes(get()); }
@@ -363,7 +358,7 @@ void bind_plans(nb::module_& m) {
              "header"_a, "scratch"_a, "progress"_a.none(), nb::kw_only(), "read"_a.none() = nb::none(),
              "write"_a.none() = nb::none(), "packed_input"_a = false, "packed_output"_a = false,
              "on_input"_a.none() = nb::none(), "on_output"_a.none() = nb::none(),
-             "block_elem_bytes"_a = std::tuple<size_t, size_t, size_t>(), "journal"_a = 0, "checksums"_a = true,
+             "elem_bytes"_a = std::tuple<size_t, size_t, size_t>(), "journal"_a = 0, "checksums"_a = true,
              "in_place"_a = false, "input_identity"_a = "", "output_identity"_a = "", "finish"_a.none() = nb::none(),
              "callback_name"_a = "")
         .def_prop_ro("resumed_bytes", &PyPlan::resumed_bytes)

@@ -5,6 +5,7 @@
 #include "capi/handles.hpp"
 #include "capi/problem.hpp"
 #include "exec/probe.hpp"
+#include "plan/kept_wisdom.hpp"
 #include "plan/machine_file.hpp"
 #include "plan/tuning_store.hpp"
 
@@ -44,6 +45,7 @@ int spanfft_tuning_forget(const char* problem, int* removed) {
             key = tuning_twin(parsed).print();
         }
         SPANFFT_ASSIGN(const int n, forget_tuning(key));
+        if (!problem) SPANFFT_TRY(forget_wisdom());
         if (removed) *removed = n;
         return Status();
     });

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "disk/checksum.hpp"
+#include "disk/pipeline.hpp"
 
 namespace spanfft {
 
@@ -18,8 +18,6 @@ size_t count(index_t value) { return static_cast<size_t>(value); }
 
 }  // namespace
 
-uint64_t PanelSums::Piece::sum() const { return placed_checksum(data, bytes, offset_bytes); }
-
 PanelSums::PanelSums(const Partition& writer, const Partition& reader, index_t max_cells, int members)
     : writer_(writer),
       reader_(reader),
@@ -27,38 +25,30 @@ PanelSums::PanelSums(const Partition& writer, const Partition& reader, index_t m
       groups_(groups_for(writer, reader, max_cells)),
       members_(members),
       cells_(count(ids_ * groups_)),
-      pending_(count(kPending * ids_)),
+      pending_(count(kMaxSlots * ids_)),
       written_(count(members * ids_)),
       read_(count(members * 2 * groups_)) {}
 
 index_t PanelSums::bytes(const Partition& writer, const Partition& reader, index_t max_cells, int members) {
     const index_t ids = reader.ids(), groups = groups_for(writer, reader, max_cells);
-    return (ids * (groups + kPending + members) + members * 2 * groups) * static_cast<index_t>(sizeof(uint64_t));
+    return (ids * (groups + kMaxSlots + members) + members * 2 * groups) * static_cast<index_t>(sizeof(uint64_t));
 }
 
-// Pieces end where either side's runs do, and at multiples of kDirectBytes of the store, which is where long runs are
-// split into several requests (piece_of).
 template <class Each>
-void PanelSums::each_piece(const Run& run, Each each) const {
-    const index_t end = run.offset_bytes + run.bytes;
-    Partition::Part writer, reader;
-    for (index_t at = run.offset_bytes; at < end;) {
-        if (at >= writer.end_bytes) writer = writer_.at(at);
-        if (at >= reader.end_bytes) reader = reader_.at(at);
-        const index_t stop = std::min({writer.end_bytes, reader.end_bytes, at - at % kDirectBytes + kDirectBytes, end});
-        each(Piece{static_cast<const char*>(run.data) + (at - run.offset_bytes), at, stop - at,
-                   writer_.panel_of(writer.id), reader});
-        at = stop;
-    }
+void PanelSums::each(const Run& run, Each each) const {
+    each_piece(run, std::array{&writer_, &reader_}, [&](const SummedPiece& piece, const auto& parts) {
+        each(piece, writer_.panel_of(parts[0].id), parts[1]);
+    });
 }
 
 void PanelSums::add_written(int member, const Run& run) {
     uint64_t* const sums = written_.data() + member * ids_;
-    each_piece(run, [&](const Piece& piece) { sums[piece.reader.id] += piece.sum(); });
+    each(run,
+         [&](const SummedPiece& piece, index_t, const Partition::Part& reader) { sums[reader.id] += piece.sum(); });
 }
 
 void PanelSums::end_written(index_t panel) {
-    uint64_t* const pending = pending_.data() + panel % kPending * ids_;
+    uint64_t* const pending = pending_.data() + panel % kMaxSlots * ids_;
     for (index_t id = 0; id < ids_; ++id) {
         pending[id] = 0;
         for (int member = 0; member < members_; ++member) {
@@ -71,15 +61,15 @@ void PanelSums::end_written(index_t panel) {
 
 void PanelSums::settle(index_t panel) {
     const index_t group = group_of(panel);
-    for (index_t id = 0; id < ids_; ++id) cell(id, group) += pending_[count(panel % kPending * ids_ + id)];
+    for (index_t id = 0; id < ids_; ++id) cell(id, group) += pending_[count(panel % kMaxSlots * ids_ + id)];
 }
 
 void PanelSums::add_read(int member, index_t panel, index_t i, const Run& run) {
     uint64_t* const sums = read_.data() + member * 2 * groups_;
     const index_t twins = reader_.panels.panels();
-    each_piece(run, [&](const Piece& piece) {
-        if (!reader_.has(panel, i, piece.reader)) return;
-        sums[(piece.reader.id >= twins ? groups_ : 0) + group_of(piece.writer)] += piece.sum();
+    each(run, [&](const SummedPiece& piece, index_t writer, const Partition::Part& reader) {
+        if (!reader_.has(panel, i, reader)) return;
+        sums[(reader.id >= twins ? groups_ : 0) + group_of(writer)] += piece.sum();
     });
 }
 
@@ -100,8 +90,8 @@ Status PanelSums::check(index_t panel, Store& store, const std::function<void(co
     if (bad_group < 0) return {};
     index_t first = -1, end = 0;
     runs([&](const Run& run) {
-        each_piece(run, [&](const Piece& piece) {
-            if (piece.reader.id != bad_id || group_of(piece.writer) != bad_group) return;
+        each(run, [&](const SummedPiece& piece, index_t writer, const Partition::Part& reader) {
+            if (reader.id != bad_id || group_of(writer) != bad_group) return;
             if (first < 0 || piece.offset_bytes < first) first = piece.offset_bytes;
             end = std::max(end, piece.offset_bytes + piece.bytes);
         });

@@ -44,26 +44,18 @@ class PanelSums {
     index_t cells() const { return static_cast<index_t>(cells_.size()); }
 
   private:
-    struct Piece {
-        const char* data;
-        index_t offset_bytes, bytes;
-        index_t writer;          // panel
-        Partition::Part reader;  // whose
-        uint64_t sum() const;
-    };
     template <class Each>
-    void each_piece(const Run& run, Each each) const;
+    void each(const Run& run, Each each) const;  // with the piece, its writer's panel and its reader's part
     index_t group_of(index_t panel) const { return panel * groups_ / writer_.panels.panels(); }
     uint64_t& cell(index_t id, index_t group) { return cells_[static_cast<size_t>(group * ids_ + id)]; }
 
     const Partition writer_, reader_;
     const index_t ids_, groups_;
     const int members_;
-    std::vector<uint64_t> cells_;           // [group][id]
-    std::vector<uint64_t> pending_;         // [panel mod kPending][id]
-    std::vector<uint64_t> written_;         // [member][id], of the panel that is computed
-    std::vector<uint64_t> read_;            // [member][own or twin][group], of the panel that is read
-    static constexpr index_t kPending = 4;  // panels computed whose writes may not have ended, at most: kMaxSlots
+    std::vector<uint64_t> cells_;    // [group][id]
+    std::vector<uint64_t> pending_;  // [panel mod kMaxSlots][id], of panels whose writes may not have ended
+    std::vector<uint64_t> written_;  // [member][id], of the panel that is computed
+    std::vector<uint64_t> read_;     // [member][own or twin][group], of the panel that is read
 };
 
 }  // namespace spanfft

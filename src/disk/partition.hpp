@@ -5,9 +5,11 @@
 // sum up the same pieces (panel_sums.hpp).
 #pragma once
 
+#include <array>
 #include <functional>
 
 #include "disk/array_store.hpp"
+#include "disk/checksum.hpp"
 #include "disk/panels.hpp"
 
 namespace spanfft {
@@ -43,5 +45,29 @@ struct Partition {
         return part.id == panel && part.image == (i >= panels.walked_requests(panel));
     }
 };
+
+// What is summed up at once: up to 4 KiB of a run that no partition of a sum cuts.
+struct SummedPiece {
+    const char* data = nullptr;
+    index_t offset_bytes = 0, bytes = 0;
+    uint64_t sum() const { return placed_checksum(data, bytes, offset_bytes); }
+};
+
+// Cuts a run where any of the partitions does, and at multiples of kDirectBytes of the store, which is where long runs
+// are split into several requests (piece_of); calls with each piece and the parts that it is of.
+template <size_t N, class Each>
+void each_piece(const Run& run, const std::array<const Partition*, N>& partitions, Each each) {
+    const index_t end = run.offset_bytes + run.bytes;
+    std::array<Partition::Part, N> parts;
+    for (index_t at = run.offset_bytes; at < end;) {
+        index_t stop = std::min(end, at - at % kDirectBytes + kDirectBytes);
+        for (size_t i = 0; i < N; ++i) {
+            if (at >= parts[i].end_bytes) parts[i] = partitions[i]->at(at);
+            stop = std::min(stop, parts[i].end_bytes);
+        }
+        each(SummedPiece{static_cast<const char*>(run.data) + (at - run.offset_bytes), at, stop - at}, parts);
+        at = stop;
+    }
+}
 
 }  // namespace spanfft

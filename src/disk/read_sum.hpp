@@ -13,7 +13,7 @@
 
 #include "core/status.hpp"
 #include "disk/partition.hpp"
-#include "disk/store.hpp"
+#include "disk/pipeline.hpp"
 
 namespace spanfft {
 
@@ -28,7 +28,7 @@ class ReadSum {
     // Run i of a panel; then, when all of them were added; then, when what was made of it is written.
     void add(int member, index_t panel, index_t i, const Run& run);
     void end_read(index_t panel);
-    void settle(index_t panel) { sum_ += pending_[static_cast<size_t>(panel % kPending)]; }
+    void settle(index_t panel) { sum_ += pending_[static_cast<size_t>(panel % kMaxSlots)]; }
 
     uint64_t sum() const { return sum_; }  // of the panels that were settled
     void restore(uint64_t sum) { sum_ = sum; }
@@ -40,14 +40,10 @@ class ReadSum {
                                index_t memory_bytes, const std::function<bool()>& go_on) const;
 
   private:
-    template <class Each>
-    void each_piece(const Run& run, Each each) const;
-
-    static constexpr index_t kPending = 4;  // as PanelSums
     const Partition reader_;
     uint64_t sum_ = 0;
-    uint64_t pending_[kPending] = {};
-    std::vector<uint64_t> read_;  // [member], of the panel that is read
+    uint64_t pending_[kMaxSlots] = {};  // of panels whose writes may not have ended
+    std::vector<uint64_t> read_;        // [member], of the panel that is read
 };
 
 }  // namespace spanfft

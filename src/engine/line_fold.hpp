@@ -13,18 +13,17 @@
 
 namespace spanfft {
 
-// The low ones [begin, end) of columns that go in pairs, in groups of `width`: `count` low columns and as many high
-// ones, low + i with high + count - 1 - i.
+// All columns that go in pairs, in groups of `width`: `count` low columns and as many high ones, low + i with
+// high + count - 1 - i.
 struct ColumnPairs {
-    index_t columns = 0, begin = 0, end = 0, width = 1;
+    index_t columns = 0, width = 1;
     static index_t of(index_t columns) { return (columns - 1) / 2; }  // how many pairs there are: 1 goes with the last
-    static ColumnPairs all(index_t columns, index_t width) { return {columns, 1, of(columns) + 1, width}; }
     struct Group {
         index_t low = 0, high = 0, count = 0;
     };
-    index_t groups() const { return ceil_div(end - begin, width); }
+    index_t groups() const { return ceil_div(of(columns), width); }
     Group at(index_t group) const {
-        const index_t low = begin + group * width, count = std::min(width, end - low);
+        const index_t low = 1 + group * width, count = std::min(width, of(columns) + 1 - low);
         return {low, columns - low - count + 1, count};
     }
 };

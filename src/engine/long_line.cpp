@@ -125,7 +125,7 @@ class LongLineFft final : public LocalFft {
     void one_line(const char* in, char* out) const {
         char* between = between_.data() ? between_.as<char>() : out;
         if (kernel_ == Kernel::c2r) {
-            const ColumnPairs pairs = ColumnPairs::all(form_.second, columns_.lines / 2);
+            const ColumnPairs pairs{form_.second, columns_.lines / 2};
             share(1 + pairs.groups(),
                   [&](index_t group, const Member& member) { unfold_1(pairs, group, in, between, member); });
         } else {
@@ -135,7 +135,7 @@ class LongLineFft final : public LocalFft {
             });
         }
         if (kernel_ == Kernel::r2c) {
-            const ColumnPairs pairs = ColumnPairs::all(form_.first, rows_.lines / 2);
+            const ColumnPairs pairs{form_.first, rows_.lines / 2};
             share(1 + pairs.groups(),
                   [&](index_t group, const Member& member) { fold_2(pairs, group, between, out, member); });
         } else {

@@ -290,11 +290,6 @@ Result<std::unique_ptr<BlockWork>> Executor::make_work(const FileRequest& reques
                      "reads_once, give more memory, or use method=two_pass");
     }
     SPANFFT_ASSIGN(auto work, BlockWork::make(plan_->problem, request.callbacks));
-    if (request.write_box && work->on_way_out()) {
-        return error(Code::unsupported,
-                     "power, another stored type and callbacks on the output are for outputs in files, not for chunked "
-                     "arrays; write a file (.npy, or an HDF5 dataset without chunks)");
-    }
     SPANFFT_ASSIGN(const IoBackend io, choose_io_backend(plan_->problem.io));
     if (io == IoBackend::uring && (work->on_way_in() || work->on_way_out())) {
         return error(Code::unsupported,

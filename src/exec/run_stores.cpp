@@ -179,6 +179,13 @@ void RunStores::dress(RunContext& context, BlockWork& work) {
         context.input_store = reads_.get();
     }
     if (!work.on_way_out()) return;
+    if (context.staged_output_store) {
+        ArrayBoxes computed = output_array_->boxes();
+        computed.elem_bytes = work.computed_bytes();
+        writes_ = std::make_unique<FusedBoxes>(*output_array_, std::move(computed), work);
+        context.staged_output_store = writes_.get();
+        return;
+    }
     Store& last = context.finished_store ? *context.finished_store : *context.output_store;
     writes_ = std::make_unique<FusedWrites>(last, context.finished_offset_bytes.value_or(context.output_offset_bytes),
                                             product(plan_.problem.output_shape()), work);

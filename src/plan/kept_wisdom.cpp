@@ -81,4 +81,13 @@ Status keep_wisdom() {
     return {};
 }
 
+Status forget_wisdom() {
+    const std::string path = wisdom_path();
+    if (path.empty()) return {};
+    SPANFFT_ASSIGN(const FileLock lock, FileLock::take(path + ".lock"));
+    SPANFFT_ASSIGN(const std::string text, read_text(path));
+    if (text.empty() || WisdomStore::parse(text).foreign()) return {};
+    return write_text(path, WisdomStore().print());
+}
+
 }  // namespace spanfft

@@ -22,5 +22,7 @@ StoredWisdom read_wisdom();
 std::string learn_wisdom(const std::string& text);
 // Adds to the file what engines of this process learnt since the last call; touches no file if they learnt nothing.
 Status keep_wisdom();
+// Empties the file; one of another format is left alone. What engines of running processes know they still know.
+Status forget_wisdom();
 
 }  // namespace spanfft

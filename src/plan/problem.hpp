@@ -87,10 +87,10 @@ struct Problem {
     ElemType input_elem() const { return {precision, forward() ? real_is_complex() : spectrum_is_complex()}; }
     ElemType output_elem() const { return {precision, forward() ? spectrum_is_complex() : real_is_complex()}; }
 
-    // What the output file holds, and whether that is not what output_elem() says: then the file has no room for what
-    // is still being computed.
+    // What the output holds, and whether that is not what output_elem() says and lies where sweeps write: then it has
+    // no room for what is still being computed. (A chunked array is written from a file of what was computed.)
     ElemType stored_elem() const;
-    bool stores_other() const { return !(stored_elem() == output_elem()); }
+    bool stores_other() const { return output_chunk.empty() && !(stored_elem() == output_elem()); }
 
     // The factor that the output is multiplied by, and the kind that the axis has in this direction's reverse.
     long double scale() const;

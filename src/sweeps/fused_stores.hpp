@@ -5,7 +5,8 @@
 // they are stored, at their place. So every solver and every kind of sweep can have it, and what they plan and count
 // differs in bytes written alone.
 // A chunked array on its way into a file (staging.hpp) has its work done then, and is read from there as it is: so what
-// is summed up and kept is what sweeps use, and no element is given to a callback twice.
+// is summed up and kept is what sweeps use, and no element is given to a callback twice. One on its way out of a file
+// has it done box by box; the file holds what was computed.
 // Invariant: counts are those of the file: a write counts what it stored. A run begins and ends with an element.
 #pragma once
 
@@ -40,7 +41,8 @@ class FusedReads final : public FusedStore {
     Status do_write(const Run& run) override;
 };
 
-// Reads boxes of a chunked array, whose runs in C order have their work done.
+// Boxes of a chunked array, whose runs in C order have their work done. `boxes` are those of the elements that are read
+// or computed; an array that is written has as many of the stored ones.
 class FusedBoxes final : public FusedStore {
   public:
     FusedBoxes(Store& array, ArrayBoxes boxes, BlockWork& work)

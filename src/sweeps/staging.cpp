@@ -18,8 +18,9 @@ enum class Way { in, out };
 
 struct StageSpec {
     Way way = Way::in;
-    ArrayBoxes boxes;
-    index_t slots = 3;  // panels in memory: 3, or 2 of large chunks
+    ArrayBoxes boxes;              // as they pass through memory, and as the file has them
+    index_t array_elem_bytes = 1;  // of the chunked array, where that stores other elements than were computed
+    index_t slots = 3;             // panels in memory: 3, or 2 of large chunks
     int threads = 1;
     index_t slot_bytes() const {
         return round_up(boxes.most_bytes() + 2 * run_alignment(boxes.most_bytes()), kDirectBytes);
@@ -138,9 +139,11 @@ class StageStep final : public Step, public SweptStep {
         index_t& flat = spec_.way == Way::in ? counts.disk_writes : counts.disk_reads;
         (spec_.way == Way::in ? counts.disk_reads : counts.disk_writes) = spec_.boxes.count();
         for (index_t i = 0; i < spec_.boxes.count(); ++i) flat += FlatBox(spec_.boxes, i, 0).requests();
-        counts.disk_read_bytes = counts.disk_written_bytes = spec_.boxes.bytes();
-        const double bytes = static_cast<double>(spec_.boxes.bytes());
-        counts.seconds = bytes / machine_.disk_read_bytes_per_second + bytes / machine_.disk_write_bytes_per_second +
+        const index_t array_bytes = product(spec_.boxes.shape) * spec_.array_elem_bytes;
+        counts.disk_read_bytes = spec_.way == Way::in ? array_bytes : spec_.boxes.bytes();
+        counts.disk_written_bytes = spec_.way == Way::in ? spec_.boxes.bytes() : array_bytes;
+        counts.seconds = static_cast<double>(counts.disk_read_bytes) / machine_.disk_read_bytes_per_second +
+                         static_cast<double>(counts.disk_written_bytes) / machine_.disk_write_bytes_per_second +
                          static_cast<double>(flat) * machine_.disk_request_seconds / machine_.disk_queue_depth;
         return counts;
     }
@@ -175,7 +178,7 @@ index_t chunk_bytes(const Extents& shape, const Extents& chunk, const ElemType& 
 
 index_t callback_bytes(const Problem& problem) {
     return 2 * std::max(chunk_bytes(problem.input_shape(), problem.input_chunk, problem.input_elem()),
-                        chunk_bytes(problem.output_shape(), problem.output_chunk, problem.output_elem()));
+                        chunk_bytes(problem.output_shape(), problem.output_chunk, problem.stored_elem()));
 }
 
 std::string chunks_too_large(const Problem& problem) {
@@ -197,20 +200,21 @@ Status stage_chunks(Plan& plan, const Machine& machine) {
     struct Side {
         Way way;
         Extents shape, chunk;
-        ElemType elem;
+        ElemType elem, array_elem;
         Extents& box;
         index_t& staged_bytes;
     };
-    Side sides[] = {{Way::in, problem.input_shape(), problem.input_chunk, problem.input_elem(), plan.input_box,
-                     plan.staged_input_bytes},
-                    {Way::out, problem.output_shape(), problem.output_chunk, problem.output_elem(), plan.output_box,
-                     plan.staged_output_bytes}};
+    Side sides[] = {{Way::in, problem.input_shape(), problem.input_chunk, problem.input_elem(), problem.input_elem(),
+                     plan.input_box, plan.staged_input_bytes},
+                    {Way::out, problem.output_shape(), problem.output_chunk, problem.output_elem(),
+                     problem.stored_elem(), plan.output_box, plan.staged_output_bytes}};
     for (Side& side : sides) {
         if (side.chunk.empty() || !side.box.empty()) continue;
         StageSpec spec;
         spec.way = side.way;
         spec.threads = problem.threads > 0 ? problem.threads : machine.cores;
         spec.boxes = {side.shape, clipped(side.shape, side.chunk), static_cast<index_t>(side.elem.bytes())};
+        spec.array_elem_bytes = static_cast<index_t>(side.array_elem.bytes());
         const index_t work = plan.slot_bytes[0][static_cast<size_t>(Slot::work0)];
         const index_t free = problem.memory_bytes - callback_bytes(problem) - plan.peak_memory_bytes(0) + work;
         const index_t needed = 2 * spec.slot_bytes();

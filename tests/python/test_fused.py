@@ -344,3 +344,66 @@ def test_a_chunked_input_has_its_work_done_once_on_its_way_into_scratch(kind, rn
     shifted = x[:n] + np.arange(len(x[:n])) % 7
     exact = np.fft.fft(shifted * scipy.signal.get_window("hann", n)) if kind == "c2c" else np.fft.irfft(shifted)
     assert relative_error(np.load(tmp_path / "out.npy"), exact) < 1e-14
+
+
+CHUNKED = [
+    ("hdf5", "file_in_memory", (30, 21, 9), "r2c", None, "8MiB"),
+    ("hdf5", "axis_passes", (61, 62, 63), "c2c", None, "1MiB"),
+    ("hdf5", "two_pass", (262144,), "r2c", None, "1MiB"),
+    ("zarr", "axis_passes", (40, 50, 101), "r2c", (0, 2), "1MiB"),
+    ("zarr", "file_in_memory", (90, 41), "c2c", None, "8MiB"),
+]
+
+
+def chunked_output(form, name, shape):
+    """An output of odd chunks, and how it is read back."""
+    if form == "hdf5":
+        h5py = pytest.importorskip("h5py")
+
+        def load():
+            with h5py.File(f"{name}.h5") as file:
+                assert file["y"].chunks is not None
+                return file["y"][...]
+
+        return f"{name}.h5:/y", load
+    zarr = pytest.importorskip("zarr")
+    return f"{name}.zarr", lambda: zarr.open_array(f"{name}.zarr", mode="r")[...]
+
+
+@pytest.mark.parametrize(("form", "method", "shape", "kind", "axes", "memory"), CHUNKED)
+def test_chunked_output_of_power_smaller_types_and_callbacks(
+    form, method, shape, kind, axes, memory, rng, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    dtype = "complex128" if kind == "c2c" else "float64"
+    x = numbers(rng, shape, dtype)
+    np.save("in.npy", x)
+    exact = exact_transform(x, kind, axes)
+    chunks = tuple(min(4001, max(1, n // 3 - 1)) for n in exact.shape)
+    seen = np.zeros(exact.size, int)
+
+    def imaginary(block, index):
+        seen[index : index + block.size] += 1
+        return block.imag.copy()
+
+    rule = limit((method, shape, kind, dtype, axes, memory))
+    for number, (options, expected, tolerance) in enumerate(
+        (
+            ({"power": True}, np.abs(exact) ** 2, 2 * rule + 2 * np.finfo(float).eps),
+            ({"power": True, "output_dtype": "float32"}, np.abs(exact) ** 2, 2 * rule + 2.0**-24 + 1e-15),
+            ({"output_dtype": "complex64"}, exact, rule + 2.0**-24),
+            ({"on_output": imaginary, "output_dtype": "float64"}, exact.imag, 2 * rule),
+        )
+    ):
+        name, load = chunked_output(form, f"out{number}", exact.shape)
+        result = spanfft.transform(
+            "in.npy", name, kind=kind, axes=axes, memory=memory, chunks=chunks, method=method, **options
+        )
+        assert result.report["solver"].startswith(method)
+        assert_counted(result)
+        y = load()
+        assert y.shape == exact.shape
+        assert str(y.dtype) == result.output_dtype
+        assert relative_error(y, expected) <= tolerance
+    assert (seen == 1).all()
+    assert not [name for name in os.listdir() if name.startswith(".")]

@@ -190,6 +190,22 @@ def test_wisdom_is_kept_beside_the_store_and_used_without_measuring(home):
 
 
 @needs_fftw
+def test_forgetting_all_forgets_wisdom_and_leaves_a_foreign_file_alone(home):
+    measured_notes(SPANFFT_HOME=str(home))
+    file = home / "wisdom.txt"
+    assert len(file.read_text().splitlines()) > 1
+    done = cli("tune", "--forget", "c2c 8x8", SPANFFT_HOME=str(home))
+    assert done.returncode == 0, done.stderr
+    assert len(file.read_text().splitlines()) > 1
+    done = cli("tune", "--forget", "all", SPANFFT_HOME=str(home))
+    assert done.returncode == 0, done.stderr
+    assert file.read_text().splitlines() == ["spanfft-wisdom 1"]
+    file.write_text("spanfft-wisdom 2\n")
+    assert cli("tune", "--forget", "all", SPANFFT_HOME=str(home)).returncode == 0
+    assert file.read_text() == "spanfft-wisdom 2\n"
+
+
+@needs_fftw
 def test_damaged_and_foreign_wisdom_is_noted_and_not_used(home):
     measured_notes(SPANFFT_HOME=str(home))
     file = home / "wisdom.txt"

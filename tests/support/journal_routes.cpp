@@ -49,6 +49,8 @@ const std::vector<JournalRoute>& journal_routes() {
          "chunked arrays, blocks in scratch"},
         {"r2c 6000 forward double memory=64KiB threads=1 method=many_passes output_chunk=100", by_planner,
          "a chunked output of halves"},
+        {"r2c 150x145 forward double memory=64KiB threads=1 power store=float32 output_chunk=7x100", by_planner,
+         "a chunked output of power in a smaller type"},
         {"c2r 6000 backward double memory=64KiB threads=1 method=many_passes input_chunk=90", by_planner,
          "a chunked input, some of which is read twice"},
         {"r2c 150x145 forward float memory=32KiB threads=1 input_chunk=150x1 output_chunk=1x100", by_planner,

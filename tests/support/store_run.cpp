@@ -324,4 +324,44 @@ void expect_as_predicted(const StoreRun& run) {
     expect_counted(run.predicted, run.counted);
 }
 
+double norm_of(const Values& values) {
+    double sum = 0;
+    for (const auto& v : values) sum += static_cast<double>(v.re * v.re + v.im * v.im);
+    return std::sqrt(sum);
+}
+
+double distance(const Values& a, const Values& b) {
+    Values difference = a;
+    for (size_t i = 0; i < a.size(); ++i) difference[i] = {a[i].re - b[i].re, a[i].im - b[i].im};
+    return norm_of(difference);
+}
+
+namespace {
+
+double largest_of(const Values& values) {
+    double most = 0;
+    for (const auto& v : values) most = std::max(most, static_cast<double>(v.re * v.re + v.im * v.im));
+    return std::sqrt(most);
+}
+
+}  // namespace
+
+// The rule bounds ||X' - X||; from there ||P' - P|| <= 2 max|X| ||X' - X|| for P = |X|^2 (second order aside), and
+// rounding to what is stored adds its eps/2 of each element. A window's points are right to 4 eps.
+void expect_stored(const Problem& problem, const Values& output, const Values& exact) {
+    ASSERT_EQ(output.size(), exact.size());
+    double points = 1;
+    for (size_t i = 0; i < problem.axes.size(); ++i) points *= static_cast<double>(problem.logical_length(i));
+    double error = allowed_error(problem) * std::sqrt(std::max(1.0, std::log2(points)));
+    if (!problem.window.empty()) error += 4;
+    error *= precision_eps(problem.precision) * norm_of(exact);
+    Values expected = exact;
+    if (problem.power) {
+        for (auto& v : expected) v = {v.re * v.re + v.im * v.im, 0};
+        error *= 2.1 * largest_of(exact);
+    }
+    error += precision_eps(problem.stored_elem().precision) * norm_of(expected);
+    EXPECT_LT(distance(output, expected), error);
+}
+
 }  // namespace spanfft::test

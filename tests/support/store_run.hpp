@@ -49,6 +49,13 @@ double error_in_units(const Problem& problem, const Values& result, const Values
 // 0.6 where no prime factor of a transformed axis' logical length exceeds 13, else 1.5.
 double allowed_error(const Problem& problem);
 
+double norm_of(const Values& values);  // 2-norm
+double distance(const Values& a, const Values& b);
+
+// Reports through gtest where an output is not what is to be stored of the spectrum `exact` (|x|^2 with power, a
+// smaller type), by the accuracy rule and what rounding adds.
+void expect_stored(const Problem& problem, const Values& output, const Values& exact);
+
 // Bytes of numbers as a file holds them, and back.
 std::string to_bytes(const Values& values, ElemType elem);
 Values from_bytes(const std::string& bytes, ElemType elem);

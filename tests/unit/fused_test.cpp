@@ -75,42 +75,6 @@ Values windowed(const Problem& problem, const Values& input) {
     return result;
 }
 
-double norm_of(const Values& values) {
-    double sum = 0;
-    for (const auto& v : values) sum += static_cast<double>(v.re * v.re + v.im * v.im);
-    return std::sqrt(sum);
-}
-
-double largest_of(const Values& values) {
-    double most = 0;
-    for (const auto& v : values) most = std::max(most, static_cast<double>(v.re * v.re + v.im * v.im));
-    return std::sqrt(most);
-}
-
-double distance(const Values& a, const Values& b) {
-    Values difference = a;
-    for (size_t i = 0; i < a.size(); ++i) difference[i] = {a[i].re - b[i].re, a[i].im - b[i].im};
-    return norm_of(difference);
-}
-
-// The rule bounds ||X' - X||; from there ||P' - P|| <= 2 max|X| ||X' - X|| for P = |X|^2 (second order aside), and
-// rounding to what is stored adds its eps/2 of each element. A window's points are right to 4 eps.
-void expect_close(const Problem& problem, const Values& output, const Values& exact) {
-    ASSERT_EQ(output.size(), exact.size());
-    double points = 1;
-    for (size_t i = 0; i < problem.axes.size(); ++i) points *= static_cast<double>(problem.logical_length(i));
-    double error = allowed_error(problem) * std::sqrt(std::max(1.0, std::log2(points)));
-    if (!problem.window.empty()) error += 4;
-    error *= precision_eps(problem.precision) * norm_of(exact);
-    Values expected = exact;
-    if (problem.power) {
-        for (auto& v : expected) v = {v.re * v.re + v.im * v.im, 0};
-        error *= 2.1 * largest_of(exact);
-    }
-    error += precision_eps(problem.stored_elem().precision) * norm_of(expected);
-    EXPECT_LT(distance(output, expected), error);
-}
-
 void expect_counts(const StoreRun& run) {
     expect_as_predicted(run);
     const Problem& problem = run.plan->problem;
@@ -134,8 +98,8 @@ class Fused : public testing::TestWithParam<FusedCase> {
     void expect_right(const std::string& keys) {
         const StoreRun run = run_case(GetParam(), keys);
         ASSERT_TRUE(run.status.ok()) << keys << ": " << run.status.message();
-        expect_close(run.plan->problem, run.output,
-                     direct_transform(run.plan->problem, windowed(run.plan->problem, run.input)));
+        expect_stored(run.plan->problem, run.output,
+                      direct_transform(run.plan->problem, windowed(run.plan->problem, run.input)));
         expect_counts(run);
     }
     // A type that holds more than what is computed.
@@ -235,7 +199,7 @@ TEST_P(Fused, CallbacksHaveEachElementOnceEachWay) {
         const Values exact = direct_transform(run.plan->problem, scaled_by_place(run.input));
         const Values expected = scaled_by_place(exact);
         // Outputs grow by up to 7, and so may their errors.
-        EXPECT_LT(distance(run.output, expected),
+        EXPECT_LT(test::distance(run.output, expected),
                   7 * allowed_error(p) * precision_eps(p.precision) * 5 * norm_of(exact));
         expect_counts(run);
     }
@@ -263,7 +227,7 @@ TEST_P(Fused, ACallbackFillsWhatIsStored) {
         Values exact = direct_transform(run.plan->problem, run.input);
         const double limit = norm_of(exact);
         for (auto& v : exact) v.im = 0;
-        EXPECT_LT(distance(run.output, exact), 8 * allowed_error(p) * precision_eps(p.precision) * limit);
+        EXPECT_LT(test::distance(run.output, exact), 8 * allowed_error(p) * precision_eps(p.precision) * limit);
         expect_counts(run);
     }
     const StoreRun silent = run_case(GetParam(), keys, {{}, [](Block&) { return Status(); }, false});
@@ -339,7 +303,7 @@ TEST(FusedOffsets, RunsOfManyMegabytesAreCutBetweenElements) {
     const StoreRun run = run_case(odd, "power", {adds, {}, true});
     ASSERT_TRUE(run.status.ok()) << run.status.message();
     EXPECT_TRUE(visits.each_once());
-    expect_close(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input));
+    expect_stored(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input));
     expect_counts(run);
 }
 
@@ -430,7 +394,7 @@ TEST(FusedProblem, PowerOfFloatsFitsADouble) {
     const StoreRun run =
         run_on_stores("c2c 64 forward float memory=1MiB scale=1e25 power store=float64", solve_file_in_memory);
     ASSERT_TRUE(run.status.ok()) << run.status.message();
-    expect_close(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input));
+    expect_stored(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input));
 }
 
 }  // namespace
