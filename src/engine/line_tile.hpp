@@ -49,6 +49,15 @@ struct ColumnGroups {
         return group == 0 ? 0 : lead + (group - 1) * width;
     }
     index_t end(index_t group) const { return group + 1 == count() ? columns : begin(group + 1); }
+    // The sum of `of(columns of a group)` over all groups. All but the first and the last are equally wide, so it takes
+    // no longer for more of them: a plan is made in no time however large the array.
+    template <class Of>
+    index_t sum(Of of) const {
+        const index_t groups = count();
+        if (groups == 0) return 0;
+        if (groups == 1) return of(columns);
+        return of(end(0)) + (groups - 2) * of(width) + of(columns - begin(groups - 1));
+    }
 };
 
 // Elements [point, point + points) of `lines` lines of a tile, from `line` on.

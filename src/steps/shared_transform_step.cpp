@@ -98,14 +98,10 @@ Counts predicted_counts(const SharedTransformSpec& spec, int rank) {
         if (region.end) counts.memory_bytes += region.outer() * elem_bytes_of(spec);
         if (region.columns == Region::Columns::high) continue;  // with the low ones
         if (region.columns == Region::Columns::low) {
-            const ColumnGroups pairs = pairs_of(region, tiling);
-            for (index_t g = 0; g < pairs.count(); ++g)
-                calls += region.outer() * tiling.calls(2 * (pairs.end(g) - pairs.begin(g)));
+            calls += region.outer() * pairs_of(region, tiling).sum([&](index_t n) { return tiling.calls(2 * n); });
             continue;
         }
-        const ColumnGroups groups = groups_of(spec, region, tiling);
-        for (index_t g = 0; g < groups.count(); ++g)
-            calls += region.outer() * tiling.calls(groups.end(g) - groups.begin(g));
+        calls += region.outer() * groups_of(spec, region, tiling).sum([&](index_t n) { return tiling.calls(n); });
     }
     if (lines == 0) return counts;
     counts.flops = static_cast<double>(calls) * transform_flops(tiling.call);

@@ -102,8 +102,10 @@ TEST(LineTile, GroupsCoverTheColumns) {
     for (const index_t columns : {1, 3, 16, 50}) {
         for (const index_t lead : {0, 1, 3}) {
             const ColumnGroups groups(columns, lead, 8);
-            index_t next = 0;
+            index_t next = 0, sum = 0;
+            const auto of = [](index_t n) { return n * n; };
             for (index_t g = 0; g < groups.count(); ++g) {
+                sum += of(groups.end(g) - groups.begin(g));
                 EXPECT_EQ(groups.begin(g), next);
                 EXPECT_GT(groups.end(g), next);
                 EXPECT_LE(groups.end(g) - next, 8);
@@ -113,6 +115,7 @@ TEST(LineTile, GroupsCoverTheColumns) {
                 next = groups.end(g);
             }
             EXPECT_EQ(next, columns);
+            EXPECT_EQ(groups.sum(of), sum);
         }
     }
 }

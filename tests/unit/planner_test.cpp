@@ -295,6 +295,9 @@ TEST(Planner, AnswersWithinTwoSecondsWhateverTheProblem) {
              "dst2 4000037x2x13x1024 exchange=shared norm=forward ranks=4 grid=2x2",
              "r2c 4000037x13x2x64 engine=fftw norm=forward axes=1,0",
              "dst4 4000037x3x16777216x2 axes=0 ranks=8 grid=1x8",
+             "dst4 16777216x2x4000037 ranks=8 grid=1x8",  // 10^10 groups of lines in windows
+             "dst2 2x1024x999983x4000037 threads=2 ranks=4",
+             "dst4 64x3x16777216x999983 engine=fftw ranks=4",
          }) {
         if (turn++ % kPointStep) continue;
         const double start = thread_seconds();
