@@ -5,10 +5,12 @@
 // group, a panel is all of `length` by a few of `inner`. All cuts are tried (there are few); the fewest sweeps win,
 // then the longest runs. The first sweep reads the input and writes what is to be the output file; the others transform
 // that in place, as a panel is read before it is written. Only c2r, whose output is smaller than what comes before,
-// needs a scratch file. r2c takes its halved axis in the slabs, first; c2r is the reverse and ends with them. Groups
-// without a transformed axis need no sweep; one that needs only some of its axes does those.
+// needs a scratch file. The halved axis of r2c may be in any group, which comes first: it alone reads real numbers,
+// the input's, and all others are over the spectrum. c2r is the reverse and ends with that group. Groups without a
+// transformed axis need no sweep; one that needs only some of its axes does those.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "engine/trust.hpp"
@@ -37,6 +39,28 @@ struct Job {
     int ndim() const { return static_cast<int>(real_shape.size()); }
     index_t elem(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
 };
+
+// Neighbouring axes [begin, end) that one sweep transforms: slabs if the last axis is among them, else columns.
+struct Group {
+    int begin = 0, end = 0;
+    bool is_slabs(const Job& job) const { return end == job.ndim(); }
+    bool halves(const Job& job) const { return job.halved_axis >= begin && job.halved_axis < end; }
+    bool has(int axis) const { return axis >= begin && axis < end; }
+};
+
+// The array before or after a sweep: that of a group that halves has its real side on one of them.
+struct Side {
+    const Extents& shape;
+    bool is_complex;
+};
+Side source_side(const Job& job, Group group) {
+    const bool real = group.halves(job) && job.problem.forward();
+    return real ? Side{job.real_shape, job.real_complex} : Side{job.spectrum_shape, job.spectrum_complex};
+}
+Side target_side(const Job& job, Group group) {
+    const bool real = group.halves(job) && !job.problem.forward();
+    return real ? Side{job.real_shape, job.real_complex} : Side{job.spectrum_shape, job.spectrum_complex};
+}
 
 struct Route {
     std::vector<PassSpec> passes;
@@ -80,39 +104,53 @@ Job examine_axes(const Problem& problem, const Planner& planner) {
     return job;
 }
 
-// Axes of job in [begin, end), as positions from `begin`, with their kernels.
-void select_axes(const Job& job, int begin, int end, StageRequest& request) {
+// The request for the engine calls of a group that `pass` makes, but for lanes and threads.
+StageRequest stages_of(const Job& job, Group group, const PassSpec& pass) {
+    StageRequest request;
+    request.shape = Extents(job.real_shape.begin() + group.begin, job.real_shape.begin() + group.end);
     for (size_t i = 0; i < job.axes.size(); ++i) {
-        if (job.axes[i] < begin || job.axes[i] >= end) continue;
-        request.axes.push_back(job.axes[i] - begin);
+        if (!group.has(job.axes[i])) continue;
+        request.axes.push_back(job.axes[i] - group.begin);
         request.kernels.push_back(job.kernels[i]);
     }
+    request.precision = pass.precision;
+    request.source_complex = pass.source_complex;
+    request.target_complex = pass.target_complex;
+    return request;
 }
 
-// Flops of one array of axes [begin, end): 5 n log2 n a line of complex data, half that of real. The axes that one call
+// Flops of one array of a group's axes: 5 n log2 n a line of complex data, half that of real. The axes that one call
 // halves together count as real, as they do in memory.
-double group_flops(const Job& job, int begin, int end) {
-    const bool halves = job.halved_axis >= begin && job.halved_axis < end;
-    const auto real_elems = static_cast<double>(product(job.real_shape, begin, end)),
-               spectrum_elems = static_cast<double>(product(job.spectrum_shape, begin, end));
+double group_flops(const Job& job, Group group) {
+    const auto real_elems = static_cast<double>(product(job.real_shape, group.begin, group.end)),
+               spectrum_elems = static_cast<double>(product(job.spectrum_shape, group.begin, group.end));
     double flops = 0;
     for (size_t i = 0; i < job.axes.size(); ++i) {
-        if (job.axes[i] < begin || job.axes[i] >= end) continue;
+        if (!group.has(job.axes[i])) continue;
         const double levels = std::log2(static_cast<double>(job.real_shape[static_cast<size_t>(job.axes[i])]));
-        const bool r2r = is_r2r(job.kernels[i]), joint = halves && !r2r;
+        const bool r2r = is_r2r(job.kernels[i]), joint = group.halves(job) && !r2r;
         const double each = joint || (r2r && !job.spectrum_complex) ? 2.5 : 5.0;
         flops += each * (joint ? real_elems : spectrum_elems) * levels;
     }
     return flops;
 }
 
-PassSpec common(const Job& job) {
+// What sweeps of slabs and of columns have in common. `first`: it reads the input, whose place in its file may not suit
+// direct writes; a later one works in place, but where it halves.
+PassSpec common(const Job& job, Group group, bool first) {
     PassSpec pass;
     pass.precision = job.problem.precision;
     pass.backward = !job.problem.forward();
     pass.threads = job.threads;
     pass.engine = job.problem.engine;
     pass.scratch_disks = job.problem.disks;
+    const Side source = source_side(job, group), target = target_side(job, group);
+    pass.source_complex = source.is_complex;
+    pass.target_complex = target.is_complex;
+    pass.points = product(source.shape, group.begin, group.end);
+    pass.out_points = product(target.shape, group.begin, group.end);
+    pass.in_place = !first && !group.halves(job);
+    pass.flops_each = group_flops(job, group);
     return pass;
 }
 
@@ -123,20 +161,14 @@ ColumnPanels one_row(index_t elems, index_t elem_bytes) {
     return panels;
 }
 
-// Slabs of axes [begin, ndim): as many a panel as useful and as memory allows.
-std::optional<PassSpec> slab_pass(const Job& job, int begin, index_t room_bytes) {
-    PassSpec pass = common(job);
-    const bool forward = job.problem.forward();
+// Slabs of a group with the last axis: as many a panel as useful and as memory allows.
+std::optional<PassSpec> slab_pass(const Job& job, Group group, bool first, index_t room_bytes) {
+    PassSpec pass = common(job, group, first);
     pass.shape = PassSpec::Shape::slabs;
-    const Extents& in_shape = forward ? job.real_shape : job.spectrum_shape;
-    const Extents& out_shape = forward ? job.spectrum_shape : job.real_shape;
-    pass.source_complex = forward ? job.real_complex : job.spectrum_complex;
-    pass.target_complex = forward ? job.spectrum_complex : job.real_complex;
-    pass.points = product(in_shape, begin, job.ndim());
-    pass.out_points = product(out_shape, begin, job.ndim());
-    pass.in = one_row(product(in_shape), job.elem(pass.source_complex));
-    pass.out = written(one_row(product(out_shape), job.elem(pass.target_complex)));
-    const index_t slabs = product(in_shape, 0, begin);
+    const index_t slabs = product(job.spectrum_shape, 0, group.begin);
+    pass.in = one_row(slabs * pass.points, job.elem(pass.source_complex));
+    pass.out = written(one_row(slabs * pass.out_points, job.elem(pass.target_complex)));
+    if (pass.in_place) pass.in = pass.out;
     const auto set_slabs = [&](index_t count) {
         pass.in.panel = count * pass.points;
         pass.out.panel = count * pass.out_points;
@@ -150,16 +182,11 @@ std::optional<PassSpec> slab_pass(const Job& job, int begin, index_t room_bytes)
     if (count >= unit && count < slabs) count -= count % unit;
     for (set_slabs(count); pass.panel_bytes() > room_bytes; set_slabs(--count)) {
     }
-    pass.flops_each = group_flops(job, begin, job.ndim());
 
-    StageRequest request;
-    request.shape = Extents(job.real_shape.begin() + begin, job.real_shape.end());
-    select_axes(job, begin, job.ndim(), request);
-    request.precision = pass.precision;
-    request.source_complex = pass.source_complex;
-    request.target_complex = pass.target_complex;
+    StageRequest request = stages_of(job, group, pass);
     request.source_pitch = pass.points;
     request.target_pitch = pass.out_points;
+    request.across = !pass.in_place;
     if (pass.shared_slab()) {
         request.threads = job.threads;
     } else {
@@ -174,30 +201,32 @@ std::optional<PassSpec> slab_pass(const Job& job, int begin, index_t room_bytes)
     return pass;
 }
 
-// Columns of axes [begin, end), which are complex or real as the spectrum is; panels of one column for now.
-PassSpec column_outline(const Job& job, int begin, int end, bool from_input) {
-    PassSpec pass = common(job);
-    const Extents& shape = job.spectrum_shape;
+// Columns of a group; panels of one column for now. A column's points are rows of a panel, of which the two sides of
+// one that halves have different numbers.
+PassSpec column_outline(const Job& job, Group group, bool first) {
+    PassSpec pass = common(job, group, first);
     pass.shape = PassSpec::Shape::columns;
-    pass.source_complex = pass.target_complex = job.spectrum_complex;
-    pass.in_place = !from_input;  // the input's place in its file may not suit direct writes
-    pass.points = pass.out_points = product(shape, begin, end);
-    pass.in.outer = product(shape, 0, begin);
-    pass.in.rows = pass.points;
-    pass.in.row_elems = pass.in.last_row_elems = pass.in.columns = product(shape, end, job.ndim());
-    pass.in.elem_bytes = job.elem(job.spectrum_complex);
-    const index_t most_lanes = std::max<index_t>(1, 128 / pass.in.elem_bytes);
-    pass.lanes = std::clamp(kDiskTileBytes / (pass.points * pass.in.elem_bytes), std::max<index_t>(1, most_lanes / 2),
-                            most_lanes);
+    const auto side = [&](index_t rows, bool is_complex) {
+        ColumnPanels panels;
+        panels.outer = product(job.spectrum_shape, 0, group.begin);
+        panels.rows = rows;
+        panels.row_elems = panels.last_row_elems = panels.columns = product(job.spectrum_shape, group.end, job.ndim());
+        panels.elem_bytes = job.elem(is_complex);
+        return panels;
+    };
+    pass.in = side(pass.points, pass.source_complex);
+    pass.out = written(side(pass.out_points, pass.target_complex));
+    const index_t elem_bytes = std::max(pass.in.elem_bytes, pass.out.elem_bytes);
+    const index_t column_bytes = std::max(pass.points * pass.in.elem_bytes, pass.out_points * pass.out.elem_bytes);
+    const index_t most_lanes = std::max<index_t>(1, 128 / elem_bytes);
+    pass.lanes = std::clamp(kDiskTileBytes / column_bytes, std::max<index_t>(1, most_lanes / 2), most_lanes);
     while (pass.lanes > 1 && pass.own_bytes() > job.budget_bytes / 4) pass.lanes /= 2;
-    pass.out = written(pass.in);
     if (pass.in_place) pass.in = pass.out;
     return pass;
 }
 
-std::optional<PassSpec> column_pass(const Job& job, int begin, int end, bool from_input, index_t room_bytes) {
-    PassSpec pass = column_outline(job, begin, end, from_input);
-    const Extents& shape = job.spectrum_shape;
+std::optional<PassSpec> column_pass(const Job& job, Group group, bool first, index_t room_bytes) {
+    PassSpec pass = column_outline(job, group, first);
     const auto fits = [&](index_t width) {
         set_panel_width(pass, width);
         return pass.panel_bytes() <= room_bytes;
@@ -208,41 +237,33 @@ std::optional<PassSpec> column_pass(const Job& job, int begin, int end, bool fro
         const index_t middle = width + (too_wide - width) / 2;
         (fits(middle) ? width : too_wide) = middle;
     }
-    // Equal panels of whole blocks of the file system, where they are that wide.
-    const index_t unit = std::max<index_t>(1, kDirectBytes / pass.in.elem_bytes);
+    // Equal panels whose written runs are whole blocks of the file system, where they are that wide.
+    const index_t unit = std::max<index_t>(1, kDirectBytes / pass.out.elem_bytes);
     const index_t panels = ceil_div(pass.in.columns, width), even = ceil_div(pass.in.columns, panels);
     const index_t whole = round_up(even, unit);
     // More panels than before may want another slot.
     if (!fits(whole <= width ? whole : width >= unit ? width - width % unit : even)) (void)fits(even);
-    pass.flops_each = group_flops(job, begin, end);
 
-    StageRequest request;
-    request.shape = Extents(shape.begin() + begin, shape.begin() + end);
-    select_axes(job, begin, end, request);
-    request.precision = pass.precision;
-    request.source_complex = request.target_complex = job.spectrum_complex;
+    StageRequest request = stages_of(job, group, pass);
     request.lanes = pass.lanes;
-    request.source_pitch = request.target_pitch = pass.source_pitch();
-    request.across = false;
+    request.source_pitch = pass.source_pitch();
+    request.target_pitch = pass.target_pitch();
+    request.across = pass.source_complex != pass.target_complex;
     pass.stages = make_stages(request);
     return pass;
 }
 
-std::string group_title(const Job& job, int begin, int end) {
+std::string group_title(const Job& job, Group group) {
     std::string text;
     for (size_t i = 0; i < job.axes.size(); ++i) {
-        if (job.axes[i] < begin || job.axes[i] >= end) continue;
+        if (!group.has(job.axes[i])) continue;
         text += cat(text.empty() ? "" : ", ", kernel_name(job.kernels[i]), " axis ", job.axes[i]);
     }
     return text;
 }
 
-// The sweeps for groups that start where bit i of `cuts` says that axis i+1 begins a new one; nothing if one doesn't
-// fit.
-std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
-    struct Group {
-        int begin, end;
-    };
+// The groups that start where bit i of `cuts` says that axis i+1 begins a new one, in the order of their sweeps.
+std::vector<Group> cut_groups(const Job& job, unsigned cuts) {
     std::vector<Group> groups;
     int begin = 0;
     for (int axis = 0; axis < job.ndim(); ++axis) {
@@ -257,23 +278,27 @@ std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
         if (last >= 0) groups.push_back({first, is_last ? job.ndim() : last + 1});
         begin = axis + 1;
     }
-    std::reverse(groups.begin(), groups.end());  // slabs first
+    std::reverse(groups.begin(), groups.end());  // slabs first, but for the group that halves
+    std::stable_partition(groups.begin(), groups.end(), [&](Group group) { return group.halves(job); });
     if (shrinks(job)) std::reverse(groups.begin(), groups.end());
+    return groups;
+}
+
+// The sweeps for these cuts; nothing if one doesn't fit.
+std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
+    const std::vector<Group> groups = cut_groups(job, cuts);
     Route route;
     index_t room = job.budget_bytes;  // for panels, which all passes share
+    for (size_t i = 0; i < groups.size(); ++i)
+        if (!groups[i].is_slabs(job)) room -= column_outline(job, groups[i], i == 0).own_bytes();
     for (size_t i = 0; i < groups.size(); ++i) {
-        const auto [first, end] = groups[i];
-        if (end < job.ndim() && job.halved_axis >= first && job.halved_axis < end) return std::nullopt;
-        if (end < job.ndim()) room -= column_outline(job, first, end, i == 0).own_bytes();
-    }
-    for (size_t i = 0; i < groups.size(); ++i) {
-        const auto [first, end] = groups[i];
-        auto pass = end == job.ndim() ? slab_pass(job, first, room) : column_pass(job, first, end, i == 0, room);
+        const Group group = groups[i];
+        auto pass = group.is_slabs(job) ? slab_pass(job, group, i == 0, room) : column_pass(job, group, i == 0, room);
         if (!pass) return std::nullopt;
         const Place between = between_sweeps(job);
         pass->source = i == 0 ? Place::input : between;
         pass->target = i + 1 == groups.size() ? Place::output : between;
-        pass->title = group_title(job, first, end);
+        pass->title = group_title(job, group);
         const index_t run = std::min(pass->in.panel * pass->in.elem_bytes, pass->out.panel * pass->out.elem_bytes);
         route.shortest_run_bytes = i == 0 ? run : std::min(route.shortest_run_bytes, run);
         route.passes.push_back(std::move(*pass));
@@ -298,7 +323,6 @@ std::optional<Route> best_route(const Job& job) {
 
 Status decline(Job job) {
     const Problem& problem = job.problem;
-    const index_t whole = product(job.real_shape) * job.elem(true);
     if (problem.ndim() == 1)
         return error(Code::unsupported, "axis_passes needs a whole axis of ", problem.shape[0], " points in memory");
     index_t low = problem.memory_bytes, high = std::max(low * 2, index_t{4096});
@@ -306,13 +330,7 @@ Status decline(Job job) {
         job.budget_bytes = bytes - disk_reserve_bytes(bytes) - job.engine_bytes;
         return best_route(job).has_value();
     };
-    while (!fits(high) && high / 16 < whole) low = high, high *= 2;
-    if (!fits(high)) {
-        return error(
-            Code::unsupported,
-            "axis_passes halves the last axis of the array only, or one whose lines lie together in memory; shape ",
-            shape_string(problem.shape), " does not fit ", bytes_string(static_cast<double>(problem.memory_bytes)));
-    }
+    while (high < std::numeric_limits<index_t>::max() / 4 && !fits(high)) low = high, high *= 2;
     while (high - low > high / 256 + 1) {
         const index_t middle = low + (high - low) / 2;
         (fits(middle) ? high : low) = middle;

@@ -4,9 +4,9 @@
 // each in between. Four shapes cover all sweeps so far:
 //   columns_to_blocks  first pass of a long 1-D transform: strided columns -> transform, twiddle -> blocks of scratch
 //   blocks_to_columns  its second pass: blocks -> transform -> strided columns, in natural order
-//   columns            a group of axes with something faster behind it: strided columns -> transform -> the same; or
-//   one
-//                      of many passes of a long 1-D transform, which writes them in another order
+//   columns            a group of axes with something faster behind it: strided columns -> transform -> the same, of
+//                      another number of rows where an axis is halved; or one of many passes of a long 1-D transform,
+//                      which writes them in another order
 //   slabs              a group of axes up to the last one: contiguous slabs -> transform -> slabs
 //   chirp_in, chirp_rows, chirp_out  the three of a convolution with a chirp (steps/chirp.hpp,
 //   solvers/chirp_passes.cpp)

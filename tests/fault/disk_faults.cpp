@@ -41,7 +41,9 @@ const Route kSmallRoutes[] = {
     {"c2c 256 forward double memory=36KiB threads=1", solve_two_pass},
     {"r2c 512 forward double memory=40KiB threads=1", solve_two_pass},
     {"c2c 32x24 forward double memory=24KiB threads=1", solve_axis_passes},
-    {"c2r 24x32 backward double memory=18KiB threads=1", solve_axis_passes},  // by way of scratch
+    {"c2r 24x32 backward double memory=18KiB threads=1", solve_axis_passes},           // by way of scratch
+    {"r2c 16x96 forward double axes=1,0 memory=26KiB threads=1", solve_axis_passes},   // halved in columns, first
+    {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1", solve_axis_passes},  // and last, from scratch
     {"c2c 512 forward double memory=44KiB threads=1", solve_many_passes},
     {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_row_passes},
     {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_passes},

@@ -67,6 +67,10 @@ std::vector<CutRun> runs() {
                            "c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5 "
                            "io=threads",
                            by_planner, ""};
+    const JournalRoute from_halved = {"r2c 16x64 forward double axes=1,0 memory=26KiB threads=1 io=threads",
+                                      solve_axis_passes, ""},
+                       to_halved = {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1 io=threads",
+                                    solve_axis_passes, ""};
     std::vector<CutRun> all;
     const auto add = [&](const char* name, const JournalRoute& route) -> CutRun& {
         return all.emplace_back(CutRun{name, route});
@@ -91,6 +95,8 @@ std::vector<CutRun> runs() {
     add("AxisPassesInPlace", columns).in_place = true;
     add("AxisPassesOfThreeAxes", thrice);
     add("AxisPassesByScratch", by_scratch);
+    add("AxisPassesFromHalvedColumns", from_halved);
+    add("AxisPassesToHalvedColumns", to_halved);
     add("ManyPasses", stockham);
     add("ManyPassesInPlace", stockham).in_place = true;
     add("RowPasses", rows);

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.fft
 import spanfft
-from conftest import assert_transform, assert_within_rule, reference, relative_error
+from conftest import assert_transform, assert_within_rule, cli, reference, relative_error
 from soak import oracle
 from spanfft._files import ELEMENTS, describe, npy_header
 
@@ -79,6 +79,48 @@ def test_more_than_the_budget(shape, rng, tmp_path):
     for key in ("disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes", "messages", "sent_bytes"):
         assert result.report["counted"][key] == result.report["predicted"][key], key
     assert_clean(tmp_path, "in.npy", "out.npy")
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (2, 0), (2, 1, 0), (0, 2, 1), (1, 0, 2)])
+def test_any_axis_is_halved_in_little_memory(axes, rng, tmp_path):
+    x = numbers(rng, (150, 90, 101), "float32")
+    np.save(tmp_path / "in.npy", x)
+    memory = x.nbytes // 4
+    result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", axes=axes, memory=memory)
+    assert result.report["solver"] == "axis_passes"
+    assert result.report["peak_memory_bytes"] <= memory
+    spectrum = np.load(tmp_path / "out.npy")
+    assert spectrum.dtype == np.complex64
+    assert_transform(spectrum, x, "r2c", axes)
+    assert relative_error(np.fft.rfftn(x.astype(float), axes=axes), spectrum) <= oracle.rule(x.shape, x.dtype)
+    back = spanfft.transform(
+        tmp_path / "out.npy",
+        tmp_path / "back.npy",
+        kind="c2r",
+        axes=axes,
+        real_length=x.shape[axes[-1]],
+        memory=memory,
+    )
+    assert relative_error(np.load(tmp_path / "back.npy"), x) <= 2 * oracle.rule(x.shape, x.dtype)
+    for run in (result, back):
+        for key in ("disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes"):
+            assert run.report["counted"][key] == run.report["predicted"][key], key
+    assert_clean(tmp_path, "in.npy", "out.npy", "back.npy")
+
+
+def test_the_first_axis_is_halved_by_the_command_line(rng, tmp_path):
+    x = numbers(rng, (150, 90, 101), "float64")
+    np.save(tmp_path / "in.npy", x)
+    little = ("--axes", "0", "--memory", "1MiB")
+    run = cli("transform", tmp_path / "in.npy", tmp_path / "out.npy", "--kind", "r2c", *little)
+    assert run.returncode == 0, run.stderr
+    spectrum = np.load(tmp_path / "out.npy")
+    assert relative_error(spectrum, np.fft.rfft(x, axis=0)) <= 2 * oracle.rule((150,), x.dtype)
+    run = cli(
+        "transform", tmp_path / "out.npy", tmp_path / "back.npy", "--kind", "c2r", "--real-length", "150", *little
+    )
+    assert run.returncode == 0, run.stderr
+    assert relative_error(np.load(tmp_path / "back.npy"), x) <= 2 * oracle.rule((150,), x.dtype)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ CASES = [
     ("superlevels", (262144,), "c2c", "complex128", (-1,), "1MiB"),
     ("axis_passes", (61, 62, 63), "c2c", "complex128", None, "1MiB"),
     ("axis_passes", (40, 50, 101), "r2c", "float32", (0, 2), "1MiB"),
+    ("axis_passes", (101, 50, 80), "r2c", "float64", (2, 1, 0), "1MiB"),
 ]
 IDS = [f"{method}-{kind}-{'x'.join(map(str, shape))}" for method, shape, kind, *_ in CASES]
 
@@ -80,8 +81,9 @@ def test_power_of_windowed_input(case, rng, tmp_path):
     windowed = x
     options = {}
     if kind != "c2r":
-        window = scipy.signal.get_window(("kaiser", 8.6), shape[-1])
-        windowed = x * window.astype(np.longdouble)
+        axis = -1 if axes is None else axes[-1]
+        window = scipy.signal.get_window(("kaiser", 8.6), shape[axis])
+        windowed = x * window.astype(np.longdouble).reshape([-1 if n == axis % x.ndim else 1 for n in range(x.ndim)])
         options["window"] = "kaiser:8.6"
     result, power = run(case, tmp_path, x, power=True, **options)
     exact = np.abs(exact_transform(windowed, kind, axes)) ** 2

@@ -49,8 +49,6 @@ const std::vector<JournalRoute>& journal_routes() {
          "chunked arrays, blocks in scratch"},
         {"r2c 6000 forward double memory=64KiB threads=1 method=many_passes output_chunk=100", by_planner,
          "a chunked output of halves"},
-        {"r2c 150x145 forward double memory=64KiB threads=1 power store=float32 output_chunk=7x100", by_planner,
-         "a chunked output of power in a smaller type"},
         {"c2r 6000 backward double memory=64KiB threads=1 method=many_passes input_chunk=90", by_planner,
          "a chunked input, some of which is read twice"},
         {"r2c 150x145 forward float memory=32KiB threads=1 input_chunk=150x1 output_chunk=1x100", by_planner,
@@ -65,6 +63,14 @@ const std::vector<JournalRoute>& journal_routes() {
          by_planner, "chunked arrays in memoryloads"},
         {"c2c 2062 forward double memory=96KiB threads=1 method=chirp_passes input_chunk=300 output_chunk=200",
          by_planner, "chunked arrays and a chirp"},
+        {"r2c 70x96 forward double axes=1,0 memory=64KiB threads=1", solve_axis_passes,
+         "halved columns, then slabs in place"},
+        {"r2c 20x30x41 forward double axes=0,2,1 memory=36KiB threads=1", solve_axis_passes,
+         "halved in the middle, then twice in place"},
+        {"c2r 20x30x41 backward float axes=2,1,0 memory=28KiB threads=1", solve_axis_passes,
+         "by way of scratch to halved columns"},
+        {"r2c 150x145 forward double memory=64KiB threads=1 power store=float32 output_chunk=7x100", by_planner,
+         "a chunked output of power in a smaller type"},
     };
     return routes;
 }

@@ -1,6 +1,11 @@
 // Sweeps over simulated disks: results against the definition, prediction equal to count.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <set>
+
 #include "solvers/table.hpp"
 #include "support/sanitized.hpp"
 #include "support/store_run.hpp"
@@ -317,15 +322,171 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"c2c 96x512 forward double threads=3", "1MiB", 128, 4096},
         PassCase{"r2c 96x256 forward float", "256KiB", 128, 4096}));
 
+// The halved axis in columns, alone and with others, first and in the middle; large primes, three threads, ragged
+// panels; panels wide enough for whole blocks.
+INSTANTIATE_TEST_SUITE_P(HalvedInColumns, AxisPasses,
+                         testing::Values(PassCase{"r2c 24x350 forward double axes=0", "60KiB", 128, 4096},
+                                         PassCase{"c2r 24x350 backward double axes=0", "60KiB", 128, 4096},
+                                         PassCase{"r2c 35x24 forward double axes=1,0", "40KiB", 8},
+                                         PassCase{"c2r 35x24 backward double axes=1,0", "40KiB"},
+                                         PassCase{"r2c 64x700 forward float axes=1,0 threads=3", "160KiB", 4, 4096},
+                                         PassCase{"c2r 64x700 backward float axes=1,0 threads=3", "160KiB", 128, 4096},
+                                         PassCase{"r2c 3x31x170 forward double axes=1 norm=ortho", "60KiB"},
+                                         PassCase{"c2r 3x31x170 backward double axes=1 norm=ortho", "60KiB", 128, 4096},
+                                         PassCase{"r2c 12x10x30 forward longdouble axes=2,0,1", "90KiB", 64},
+                                         PassCase{"c2r 12x10x30 backward longdouble axes=2,0,1", "90KiB", 64},
+                                         PassCase{"r2c 509x90 forward float axes=0", "128KiB"},
+                                         PassCase{"c2r 509x90 backward double axes=0", "160KiB"},
+                                         PassCase{"dct2,r2c 40x30 forward double axes=1,0", "40KiB"},
+                                         PassCase{"dct2,r2c 40x30 backward double axes=1,0", "40KiB"},
+                                         PassCase{"dst2,c2c,r2c 12x10x30 forward float axes=0,2,1", "40KiB"},
+                                         PassCase{"dst2,c2c,r2c 12x10x30 backward float axes=0,2,1", "40KiB"},
+                                         PassCase{"r2c 40x2500 forward double axes=0 threads=1", "1MiB", 128, 4096},
+                                         PassCase{"c2r 40x2500 backward float axes=0 threads=1", "512KiB", 128, 4096}));
+
+// All ordered choices of some axes of `ndim`.
+std::vector<std::string> ordered_axes(int ndim) {
+    std::vector<std::string> all;
+    for (unsigned chosen = 1; chosen < 1U << ndim; ++chosen) {
+        std::vector<int> axes;
+        for (int axis = 0; axis < ndim; ++axis)
+            if (chosen >> axis & 1U) axes.push_back(axis);
+        do {
+            std::string text;
+            for (int axis : axes) text += cat(text.empty() ? "axes=" : ",", axis);
+            all.push_back(text);
+        } while (std::next_permutation(axes.begin(), axes.end()));
+    }
+    return all;
+}
+
+// What the plans of a test were like, so that it can say what it has seen.
+struct Seen {
+    int plans = 0, halved_columns = 0, many_panels = 0, slabs_in_place = 0, by_scratch = 0;
+    void add(const Plan& plan) {
+        ++plans;
+        by_scratch += plan.scratch_bytes > 0;
+        for (const auto& step : plan.steps) {
+            const PassSpec& spec = dynamic_cast<const PassStep&>(*step).spec();
+            const bool columns = spec.shape == PassSpec::Shape::columns;
+            const bool halves = spec.source_complex != spec.target_complex;
+            halved_columns += columns && halves;
+            many_panels += columns && halves && spec.in.panels_per_matrix() > 2 && spec.in.columns % spec.in.panel != 0;
+            slabs_in_place += !columns && spec.in_place && spec.in.panels() > 1;
+        }
+    }
+};
+
+// Every different plan of `problem` in budgets from too little to more than enough.
+void expect_right_in_every_budget(const std::string& problem, index_t offset, Seen& seen) {
+    Machine machine;
+    machine.cores = 2;
+    std::set<std::string> done;
+    std::optional<Values> reference;
+    for (double bytes = 4096; bytes < 512 << 10; bytes *= 1.1) {
+        const std::string text = cat(problem, " memory=", static_cast<index_t>(bytes));
+        const auto plan = solve_axis_passes(Problem::parse(text).value(), Planner(machine));
+        if (!plan.ok()) continue;
+        std::string passes;
+        for (const auto& step : plan.value()->steps) passes += step->describe() + "; ";
+        if (!done.insert(passes).second) continue;
+        const StoreRun run = run_on_stores(text, solve_axis_passes, offset, 4096);
+        ASSERT_TRUE(run.status.ok()) << text << ": " << run.status.message();
+        if (!reference) reference = direct_transform(run.plan->problem, run.input);
+        EXPECT_LT(error_in_units(run.plan->problem, run.output, *reference), allowed_error(run.plan->problem))
+            << text << ": " << passes;
+        expect_as_predicted(run);
+        seen.add(*run.plan);
+    }
+    EXPECT_FALSE(done.empty()) << problem;
+}
+
+TEST(AxisPasses, HalveAnyOfAnyAxesInEveryBudget) {
+    const char* shapes[] = {"40x48",   "61x45",   "1x40",   "37x1",    "2x610",   "14x16x50",
+                            "30x1x70", "7x31x10", "1x30x1", "5x8x6x9", "4x7x1x60"};
+    int number = 0;
+    Seen forward, backward;
+    for (const char* shape : shapes) {
+        for (const std::string& axes :
+             ordered_axes(1 + static_cast<int>(std::count(shape, shape + std::strlen(shape), 'x')))) {
+            ++number;
+            if (number % kPointStep != 0) continue;
+            const char* precision = number % 7 == 0 ? "longdouble" : number % 2 ? "double" : "float";
+            const std::string rest = cat(" ", precision, " ", axes, number % 3 ? "" : " norm=ortho",
+                                         number % 4 ? " threads=1" : " threads=2");
+            const index_t offset = number % 5 == 0 ? 128 : 0;
+            expect_right_in_every_budget(cat("r2c ", shape, " forward", rest), offset, forward);
+            expect_right_in_every_budget(cat("c2r ", shape, " backward", rest), offset, backward);
+        }
+    }
+    for (const Seen& seen : {forward, backward}) {
+        EXPECT_GT(kPointStep * seen.plans, 500);
+        EXPECT_GT(kPointStep * seen.halved_columns, 120);
+        EXPECT_GT(kPointStep * seen.many_panels, 30);
+    }
+    EXPECT_GT(kPointStep * forward.slabs_in_place, 20);
+    EXPECT_EQ(forward.by_scratch, 0);
+    EXPECT_GT(kPointStep * backward.by_scratch, 20);
+}
+
+// Each axis in a sweep of its own, the halved one first or last: slabs and columns in place, in the output or scratch.
+TEST(AxisPasses, HalveAnAxisInThreeSweeps) {
+    for (const char* axes : {"1,2,0", "0,2,1", "0,1,2"}) {
+        for (const char* rest : {"r2c 20x30x41 forward double", "c2r 20x30x41 backward double"}) {
+            const std::string problem = cat(rest, " axes=", axes, " threads=1");
+            Machine machine;
+            machine.cores = 1;
+            const auto plan = solve_axis_passes(Problem::parse(problem + " memory=36KiB").value(), Planner(machine));
+            ASSERT_TRUE(plan.ok()) << plan.status().message();
+            EXPECT_EQ(plan.value()->sweeps, 3) << problem;
+            Seen seen;
+            seen.add(*plan.value());
+            const bool last = axes[4] == '2';  // it is halved in slabs
+            EXPECT_EQ(seen.halved_columns, last ? 0 : 1) << problem;
+            EXPECT_EQ(seen.slabs_in_place, last ? 0 : 1) << problem;
+            EXPECT_EQ(seen.by_scratch, rest[0] == 'c') << problem;
+            expect_right({problem.c_str(), "36KiB", 128, 4096}, solve_axis_passes);
+        }
+    }
+}
+
+// The named budget is not the smallest to the byte, but enough, and a first axis takes no more than a complex one.
+TEST(AxisPasses, HalveAFirstAxisInThatWhichTheyName) {
+    for (const char* rest : {"400x300 forward double axes=0", "640x5x40 forward float axes=0",
+                             "400x300 forward double axes=1,0", "7x400x90 forward double axes=1"}) {
+        const std::string problem = cat("r2c ", rest);
+        const index_t memory = named_memory(problem, solve_axis_passes);
+        EXPECT_LE(memory, named_memory(cat("c2c ", rest), solve_axis_passes)) << rest;
+        expect_right({problem.c_str(), std::to_string(memory).c_str()}, solve_axis_passes);
+    }
+    // A film's pixels through time: columns of 60000 points, not the whole film.
+    const Planner planner{Machine()};
+    for (const char* kind : {"r2c", "c2r"}) {
+        const std::string text =
+            cat(kind, " 60000x500x500 ", kind[0] == 'r' ? "forward" : "backward", " float axes=0 memory=4GiB");
+        const auto plan = planner.plan(Problem::parse(text).value());
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        EXPECT_EQ(plan.value()->solver, "axis_passes");
+        EXPECT_EQ(plan.value()->sweeps, 1);
+        EXPECT_EQ(plan.value()->scratch_bytes, 0);
+    }
+}
+
 // Whatever a panel's width is rounded to, and whatever that makes of the number of slots.
 TEST(Sweeps, KeepWithinEveryBudgetInWhichTheyArePlanned) {
     Machine machine;
     machine.cores = 1;
     const std::pair<const char*, SolverFunction> cases[] = {
-        {"c2c 32x1792 forward double", solve_axis_passes},  {"r2c 64x1024 forward float", solve_axis_passes},
-        {"c2c 3x40x700 forward double", solve_axis_passes}, {"c2c 65536 forward double", solve_many_passes},
-        {"r2c 46080 forward double", solve_many_passes},    {"c2c 60x1100 forward double", solve_row_passes},
-        {"c2c 65536 forward double", solve_two_pass},       {"c2c 2062 forward double", solve_chirp_passes}};
+        {"c2c 32x1792 forward double", solve_axis_passes},
+        {"r2c 64x1024 forward float", solve_axis_passes},
+        {"r2c 64x1792 forward float axes=1,0", solve_axis_passes},
+        {"c2r 32x40x70 backward double axes=2,0,1", solve_axis_passes},
+        {"c2c 3x40x700 forward double", solve_axis_passes},
+        {"c2c 65536 forward double", solve_many_passes},
+        {"r2c 46080 forward double", solve_many_passes},
+        {"c2c 60x1100 forward double", solve_row_passes},
+        {"c2c 65536 forward double", solve_two_pass},
+        {"c2c 2062 forward double", solve_chirp_passes}};
     for (const auto& [text, solve] : cases) {
         int planned = 0;
         for (double bytes = 64 << 10; bytes < 5e6; bytes *= 1 + 0.004 * kPointStep) {
@@ -344,6 +505,8 @@ TEST(Sweeps, LayRowsThatTheyWriteOnWholeBlocksAndNoOthers) {
     const std::pair<const char*, SolverFunction> cases[] = {
         {"c2c 64x256x512 forward double memory=2MiB", solve_axis_passes},
         {"r2c 4096x1024 forward float memory=2MiB", solve_axis_passes},
+        {"r2c 1024x4096 forward float axes=1,0 memory=2MiB", solve_axis_passes},
+        {"c2r 1024x4096 backward float axes=1,0 memory=2MiB", solve_axis_passes},
         {"c2c 4194304 forward double memory=2MiB", solve_many_passes},
         {"r2c 4194304 forward double memory=2MiB", solve_many_passes},
         {"c2r 4194304 backward double memory=2MiB", solve_many_passes},
