@@ -129,6 +129,7 @@ typedef struct spanfft_problem {
     int32_t power;      /* of files: |x|^2 of each output element is stored, a real number */
     int32_t reads_once; /* of files: no element of the input is read twice, as spanfft_block_callbacks.on_input needs */
     int32_t own_input;  /* the input is the plan's own array: spanfft_plan_input_array */
+    const char* load;   /* of files: what the input holds: "i2", ">f4", "u1", "f2", ...; NULL: as computed */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */

@@ -165,6 +165,10 @@ class Problem {
         store_ = std::move(type);
         return *this;
     }
+    Problem& load(std::string format) {  // "i2", ">f4", "u1", "f2", ...: what the input file holds
+        load_ = std::move(format);
+        return *this;
+    }
     Problem& power() { return set(&spanfft_problem::power, 1); }
     Problem& reads_once() { return set(&spanfft_problem::reads_once, 1); }
     // The input, or the output, is behind Store::transfer, in chunks of so many elements an axis.
@@ -214,6 +218,7 @@ class Problem {
         copy.method = method_.empty() ? nullptr : method_.c_str();
         copy.window = window_.empty() ? nullptr : window_.c_str();
         copy.store = store_.empty() ? nullptr : store_.c_str();
+        copy.load = load_.empty() ? nullptr : load_.c_str();
         return copy;
     }
     std::string print(int ranks = 1) const {
@@ -239,7 +244,7 @@ class Problem {
     int all_kinds_ = SPANFFT_C2C;
     spanfft_box real_box_{}, spectrum_box_{};
     bool has_real_box_ = false, has_spectrum_box_ = false;
-    std::string engine_, exchange_, io_, method_, window_, store_;
+    std::string engine_, exchange_, io_, method_, window_, store_, load_;
 };
 
 // Where an array lies: in a file, or behind a function; see spanfft_store.

@@ -1,8 +1,8 @@
 """Arrays in files: what .npy headers and raw files hold, and the header of the result.
 
-Written without numpy, so that transforming a file costs its memory budget and not numpy's besides. What
-can't be transformed as it lies (integers, big-endian numbers, Fortran order, pickled objects) is refused with
-the way out; a file that is shorter or longer than its header says is corrupt.
+Written without numpy, so that transforming a file costs its memory budget and not numpy's besides. What holds no
+numbers (pickled objects, records, text) is refused with the way out; a file that is shorter or longer than its header
+says is corrupt.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import math
 import os
 import stat
 import struct
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ._arguments import did_you_mean, file_name, wholes
+from ._arguments import file_name, wholes
+from ._elements import ELEMENTS, Element, input_by_descr, input_element, input_types
 from ._errors import CorruptData, InvalidArgument, InvalidType, IOFailure
 
 __all__ = ["ELEMENTS", "ArrayFile", "Element", "check_is_file", "describe", "npy_header"]
@@ -30,57 +30,16 @@ HEADER_BYTES = 4096
 
 
 @dataclass(frozen=True)
-class Element:
-    """A type of array elements."""
-
-    name: str
-    descr: str  # numpy's, in headers
-    size_bytes: int
-    precision: int  # of the C interface
-    is_complex: bool
-
-
-ELEMENTS = {
-    element.name: element
-    for element in (
-        Element("float32", "<f4", 4, 0, False),
-        Element("float64", "<f8", 8, 1, False),
-        Element("longdouble", "<f16", 16, 2, False),
-        Element("complex64", "<c8", 8, 0, True),
-        Element("complex128", "<c16", 16, 1, True),
-        Element("clongdouble", "<c32", 32, 2, True),
-    )
-}
-_BY_DESCR = {element.descr: element for element in ELEMENTS.values()}
-_ALIASES = {"float": "float32", "double": "float64", "single": "float32", "complex": "complex128"}
-
-
-def element(precision: int, is_complex: bool) -> Element:
-    """The element type of a precision of the C interface."""
-    return next(e for e in ELEMENTS.values() if e.precision == precision and e.is_complex == is_complex)
-
-
-def element_named(dtype: object) -> Element:
-    """From "complex64", "<c8", or a numpy dtype or type."""
-    name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype)
-    name = {"float128": "longdouble", "complex256": "clongdouble"}.get(name, name)
-    descr = name if name[:1] in "<>=|" else f"<{name}"
-    found = ELEMENTS.get(name) or _BY_DESCR.get(descr.replace("=", "<"))
-    if found is None:
-        hint = f"; did you mean {_ALIASES[name]!r}?" if name in _ALIASES else did_you_mean(name, ELEMENTS)
-        raise InvalidArgument(f"dtype is {dtype!r}; it can be {', '.join(ELEMENTS)}{hint}")
-    return found
-
-
-@dataclass(frozen=True)
 class ArrayFile:
-    """An array in a file: C order, native byte order, `offset_bytes` from the start."""
+    """An array in one piece of a file, `offset_bytes` from the start."""
 
     path: str
     format: str  # npy or raw
     element: Element
     shape: tuple[int, ...]
     offset_bytes: int
+    fortran: bool = False
+    """The first axis is the one whose elements lie side by side, not the last."""
 
     @property
     def data_bytes(self) -> int:
@@ -120,7 +79,7 @@ def describe(
     CorruptData
         It is shorter or longer than it should be, or its header is damaged.
     InvalidArgument
-        It holds something that can't be transformed as it is. The message has the remedy.
+        It holds something that can't be transformed. The message has the remedy.
     """
     name = file_name(path, "the input")
     check_is_file(name)
@@ -131,7 +90,7 @@ def describe(
                 start = file.read(len(_MAGIC) + 2)
                 found = _npy(name, start, file.read, size)
             else:
-                element_named(dtype)
+                input_element(dtype)
                 if offset is None:
                     _check_is_raw(name, file.read(len(_HDF5_MAGIC)))
                 found = _raw(name, dtype, shape, 0 if offset is None else offset, size)
@@ -172,7 +131,7 @@ def _check_is_raw(path: str, start: bytes) -> None:
 
 
 def _raw(path: str, dtype: object, shape: Sequence[int] | None, offset: int, size: int) -> ArrayFile:
-    kind = element_named(dtype)
+    kind = input_element(dtype)
     if offset < 0:
         raise InvalidArgument(f"offset is {offset}; it must be 0 or more bytes")
     if shape is None:
@@ -221,36 +180,25 @@ def _npy(path: str, start: bytes, read: object, size: int) -> ArrayFile:
     kind = _npy_element(path, descr)
     if not shape:
         raise InvalidArgument(f"{path} holds a single number (shape ()); it needs at least one axis")
-    if fortran and sum(n > 1 for n in shape) > 1:
-        raise InvalidArgument(
-            f"{path} is in Fortran order (fortran_order=True, shape {shape}); save it with "
-            f"numpy.save(path, numpy.ascontiguousarray(a)), or save a.T and reverse --axes"
-        )
     offset = len(start) + len(prefix) + length
-    return ArrayFile(path, "npy", kind, shape, offset)
+    return ArrayFile(path, "npy", kind, shape, offset, fortran and sum(n > 1 for n in shape) > 1)
 
 
 def _npy_element(path: str, descr: object) -> Element:
-    swapped = ">" if sys.byteorder == "little" else "<"
     if not isinstance(descr, str):
         raise InvalidType(f"{path} holds records ({descr!r}); save one field of them: numpy.save(path, a['field'])")
-    found = _BY_DESCR.get(descr)
+    found = input_by_descr(descr)
     if found is not None:
         return found
     if descr.lstrip("<>|=").startswith("O"):
         raise InvalidType(f"{path} holds Python objects (dtype {descr!r}); save numbers: a.astype('complex128')")
-    if descr.startswith(swapped) and _BY_DESCR.get(descr.replace(">", "<")):
-        native = _BY_DESCR[descr.replace(">", "<")].name
-        raise InvalidType(f"{path} is big-endian (dtype {descr!r}); save it as native numbers: a.astype('{native}')")
-    if descr.lstrip("<>|=")[:1] in ("i", "u", "b"):
-        raise InvalidType(f"{path} holds integers (dtype {descr!r}); save them as a.astype('float32') or 'float64'")
-    raise InvalidType(f"{path} has dtype {descr!r}; it can be {', '.join(ELEMENTS)}: save it with a.astype(...)")
+    raise InvalidType(f"{path} has dtype {descr!r}; it can be {input_types()}: save it with a.astype(...)")
 
 
-def npy_header(kind: Element, shape: Sequence[int]) -> bytes:
+def npy_header(kind: Element, shape: Sequence[int], fortran: bool = False) -> bytes:
     """A .npy header of 4096 bytes; the padding is spaces, as the format says."""
     lengths = ", ".join(str(n) for n in shape) + ("," if len(shape) == 1 else "")
-    text = f"{{'descr': '{kind.descr}', 'fortran_order': False, 'shape': ({lengths}), }}"
+    text = f"{{'descr': '{kind.descr}', 'fortran_order': {fortran}, 'shape': ({lengths}), }}"
     prefix = _MAGIC + b"\x01\x00"
     length = HEADER_BYTES - len(prefix) - 2
     return prefix + struct.pack("<H", length) + text.encode("latin1").ljust(length - 1) + b"\n"

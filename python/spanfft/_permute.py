@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ._arguments import check_callable, count, file_name, text, whole
+from ._elements import ELEMENTS
 from ._errors import InvalidArgument, InvalidType, IOFailure
 from ._files import describe, folder_list, npy_header
 from ._formats import is_other_format
@@ -154,6 +155,10 @@ def permute(
     if not text(kind, "kind"):
         raise InvalidType("kind is None; it must be a str, such as 'bit-reversal'")
     source = describe(source_name, dtype, shape, offset)
+    if source.element.foreign or source.fortran:
+        what = "in Fortran order" if source.fortran else f"of {source.element.name}"
+        raise InvalidType(f"{source.path} is {what}, and records are moved as they lie: save it in C order as one of "
+                          f"{', '.join(ELEMENTS)}, or give --dtype of the same size, --shape and --offset")  # fmt: skip
     check_suffix(target)
     if os.path.isdir(target):
         raise InvalidArgument(f"{target} is a folder; give the name of a file in it")

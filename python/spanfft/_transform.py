@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ._arguments import check_callable, count, did_you_mean, file_name, number, text, whole, wholes
+from ._elements import Element, element, element_named, precision_of
 from ._errors import InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported
-from ._files import Element, element, element_named, folder_list
+from ._files import folder_list
 from ._formats import Options, Source, Target, open_source, open_target
 from ._memory import available_bytes, parse_bytes
 from ._native import core
@@ -65,6 +66,8 @@ class _Task:
 
     source: Source
     target: Target
+    read: Element  # what the input's elements are in memory
+    load: str | None  # how they lie in its file, if otherwise
     computed: Element
     result: Element  # what the output holds of it
     real_shape: tuple[int, ...]
@@ -79,8 +82,17 @@ class _Task:
     def common(self) -> str:
         return (
             f"{self.source.name} ({self.source.element.name} {self.source.shape}), axes {self.axes}, "
-            f"kinds {self.kinds}, direction {self.direction}, norm {self.norm}, result {self.output_shape}"
+            f"kinds {self.kinds}, direction {self.direction}, precision {self.precision}, norm {self.norm}, "
+            f"result {self.output_shape}"
         )
+
+    def in_memory(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Shape, axes and grid as the array lies: of one in Fortran order the other way round."""
+        if not self.source.fortran:
+            return self.real_shape, self.axes, self.grid
+        ndim = len(self.real_shape)
+        grid = self.grid + (1,) * (ndim - len(self.grid)) if self.grid else ()
+        return self.real_shape[::-1], tuple(ndim - 1 - axis for axis in self.axes), grid[::-1]
 
 
 def _prepare(
@@ -128,7 +140,19 @@ def _prepare(
         raise InvalidArgument("a real length is for c2r only, where n // 2 + 1 frequencies don't tell n")
     elif halves:
         output_shape[last] = source.shape[last] // 2 + 1
-    precision = source.element.precision
+    read = source.element.computed(options.precision)
+    load = None if source.read is not None else source.element.load(options.precision)
+    if source.packed and load is not None:
+        raise InvalidArgument(
+            f"{source.name} holds the packed half spectrum of float32 numbers, which is computed in single precision; "
+            f"leave the precision out"
+        )
+    if in_place and load is not None:
+        raise InvalidArgument(
+            f"{source.name} holds {source.element.name}, which is converted to {read.name} on the way in; in place the "
+            f"output must be of the input's own type, so give another output"
+        )
+    precision = read.precision
     computed = element(precision, is_complex and not (halves and backward))
     result = element(precision, computed.is_complex and not power)
     if output_dtype is not None:
@@ -137,6 +161,8 @@ def _prepare(
     return _Task(
         source,
         target,
+        read,
+        load,
         computed,
         result,
         tuple(real_shape),
@@ -251,6 +277,7 @@ def transform(
     memory: str | int | None = None,
     scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     dtype: object = None,
+    precision: str | None = None,
     shape: int | Sequence[int] | None = None,
     offset: int | None = None,
     real_length: int | None = None,
@@ -287,11 +314,12 @@ def transform(
     Parameters
     ----------
     input
-        A .npy file (C order, native floating-point or complex numbers), or with `dtype` a raw one; "file.h5:/dataset"
-        (HDF5); a folder with a Zarr array; PRESTO's .dat (with its .inf) or .fft. See docs/howto/formats.md.
+        A .npy file, or with `dtype` a raw one; "file.h5:/dataset" (HDF5); a folder with a Zarr array; PRESTO's .dat
+        (with its .inf) or .fft. It holds floating-point or complex numbers, integers or booleans, of any byte order,
+        which are converted as they are read; a .npy file may be in Fortran order. See docs/howto/formats.md.
     output
         The output, in the format that its name says: .npy, .h5, .zarr, PRESTO's .fft or .dat; else raw. None with
-        `in_place`.
+        `in_place`. Of an input in Fortran order: .npy, which is in Fortran order too.
     in_place
         The output takes the input's place in its file, whose other bytes stay: for kinds whose output is as large as
         their input (c2c, DCT, DST). Needs `journal`, scratch as large as the array, and one process. A run that ends
@@ -312,7 +340,12 @@ def transform(
         Folder for intermediate data, or several, ideally on a disk each: the data is striped over them. Default: the
         output's folder.
     dtype, shape, offset
-        Of a raw input: element type, shape (default: one axis), bytes before the array.
+        Of a raw input: element type ("float32", "int16", ">f4", ...), shape (default: one axis), bytes before the
+        array.
+    precision
+        "single", "double" or "longdouble": in which the transform is computed. Default: that of the input's numbers;
+        as in SciPy, of integers double, of float16 single. Integers that it can't hold (in double those beyond 2**53)
+        are rounded.
     dataset
         The dataset of HDF5 files whose name gives none. Default: the only one of the input; "/data" of the output.
     chunks
@@ -343,9 +376,10 @@ def transform(
         The type of the output's elements, if it is not the computed type: "complex64" instead of complex128, "float32"
         for `power`, ...
     on_input
-        `on_input(block, index)` changes a block of the input, before the window. `block` is a 1-D array, a contiguous
-        run of the input in C order, and `index` the flat index of its first element; `np.unravel_index(index, shape)`
-        gives the indices where there are several axes. Each element is passed once, in no order, in blocks of any
+        `on_input(block, index)` changes a block of the input, converted to what is computed with, before the window.
+        `block` is a 1-D array, a contiguous run of the input in C order (of a file in Fortran order: in that), and
+        `index` the flat index of its first element; `np.unravel_index(index, shape)`, or with order="F", gives the
+        indices where there are several axes. Each element is passed once, in no order, in blocks of any
         length (a MiB or so), by one thread of the library at a time, which is not the caller's. The block must not be
         kept.
     on_output
@@ -409,6 +443,7 @@ def transform(
             one_word(name, word or "")
         options = Options(
             dtype,
+            precision_of(text(precision, "precision")),
             None if shape is None else wholes(shape, "shape"),
             None if offset is None else whole(offset, "offset"),
             text(dataset, "dataset"),
@@ -447,15 +482,16 @@ def transform(
     if mode in (_JOURNAL_AUTO, _JOURNAL_RESUME) and given is None and ranks is None:
         given, threads = _as_unfinished(source.path, source.offset_bytes, target.path, folders, threads)
     memory_bytes = _budget(None, ranks) if given is None else given
+    shape_in_memory, axes_in_memory, grid_in_memory = task.in_memory()
     problem = problem_string(
-        task.real_shape,
+        shape_in_memory,
         task.kinds,
-        task.axes,
+        axes_in_memory,
         task.direction,
         task.precision,
         norm=task.norm,
         ranks=1 if ranks is None else ranks.size,
-        grid=task.grid,
+        grid=grid_in_memory,
         output=order,
         memory=memory_bytes,
         disks=len(folders) or 1,
@@ -467,6 +503,7 @@ def transform(
         window=window,
         scale=scale,
         store=task.result.name if output_dtype is not None else None,
+        load=task.load,
         power=bool(power),
         reads_once=on_input is not None,
         input_chunk=source.chunk,
@@ -532,13 +569,13 @@ def _as_unfinished(
 
 
 def _calls(task: _Task, on_input: Block | None, on_output: Block | None) -> tuple[Any, Any, tuple[int, int, int]]:
-    elem_bytes = (task.source.element.size_bytes, task.computed.size_bytes, task.result.size_bytes)
+    elem_bytes = (task.read.size_bytes, task.computed.size_bytes, task.result.size_bytes)
     if on_input is None and on_output is None:
         return None, None, elem_bytes
     from ._blocks import input_call, output_call  # numpy, which others do without
 
     return (
-        None if on_input is None else input_call(on_input, task.source.element),
+        None if on_input is None else input_call(on_input, task.read),
         None if on_output is None else output_call(on_output, task.computed, task.result),
         elem_bytes,
     )

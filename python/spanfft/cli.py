@@ -139,7 +139,9 @@ def _parser() -> _Parser:
                          help="a run that is killed can't go on, and leaves nothing")  # fmt: skip
     t.add_argument("--no-checksums", action="store_false", dest="checksums",
                    help="don't verify the data that one sweep writes and the next reads")  # fmt: skip
-    t.add_argument("--dtype", help="of a raw input: float32, float64, complex64, complex128, ...")
+    t.add_argument("--dtype", help="of a raw input: float32, complex64, int16, '>f4' (big-endian), ...")
+    t.add_argument("--precision", choices=("single", "double", "longdouble"), help="in which it is computed; default: "
+                   "that of the input, of integers double, of float16 single")  # fmt: skip
     t.add_argument("--shape", type=sizes, metavar="NxM", help="of a raw input; default: one axis")
     t.add_argument("--offset", type=size, metavar="BYTES", help="of the array in a raw input")
     t.add_argument("--dataset", metavar="NAME", help="dataset, if no HDF5 name gives one; default: the input's only "
@@ -317,6 +319,7 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
             scratch=options.scratch,
             io=options.io,
             dtype=options.dtype,
+            precision=options.precision,
             shape=options.shape,
             offset=options.offset,
             real_length=options.real_length,

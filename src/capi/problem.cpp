@@ -84,6 +84,9 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     if (c.store) {
         SPANFFT_ASSIGN(p.store, parse_elem(c.store));
     }
+    if (c.load) {
+        SPANFFT_ASSIGN(p.load, NumberFormat::parse(c.load));
+    }
     return p;
 }
 

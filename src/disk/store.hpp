@@ -74,6 +74,8 @@ class Store {
     void count(IoKind kind, index_t requests, index_t bytes);
     virtual FileStore* file() { return nullptr; }               // what io_uring can be asked for; others are called
     virtual const char* why_called() const { return nullptr; }  // for a report, where that needs a reason
+    // Of a store that is no file: whether many threads may call it at once, with the little stack that they have.
+    virtual bool takes_many() const { return false; }
 
     virtual Status sync() = 0;  // returns when everything written would survive a power cut
     virtual index_t size_bytes() const = 0;

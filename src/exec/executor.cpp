@@ -291,6 +291,11 @@ Result<std::unique_ptr<BlockWork>> Executor::make_work(const FileRequest& reques
     }
     SPANFFT_ASSIGN(auto work, BlockWork::make(plan_->problem, request.callbacks));
     SPANFFT_ASSIGN(const IoBackend io, choose_io_backend(plan_->problem.io));
+    if (io == IoBackend::uring && plan_->problem.loads_other()) {
+        return error(Code::unsupported,
+                     "io=uring was asked for, but the threads that read convert load=", plan_->problem.load->print(),
+                     "; leave io= out");
+    }
     if (io == IoBackend::uring && (work->on_way_in() || work->on_way_out())) {
         return error(Code::unsupported,
                      "io=uring was asked for, but work on blocks is done by the threads that read and write; "
@@ -298,6 +303,23 @@ Result<std::unique_ptr<BlockWork>> Executor::make_work(const FileRequest& reques
     }
     return work;
 }
+
+namespace {
+
+// What steps get of the input beyond the bytes that its file has of it; less than 0 where the file has more.
+index_t more_bytes_loaded(const Plan& plan, int rank) {
+    const Problem& p = plan.problem;
+    if (!p.loads_other()) return 0;
+    index_t bytes = 0;
+    for (const auto& step : plan.steps) {
+        const auto* pass = dynamic_cast<const PassStep*>(step.get());
+        if (pass ? pass->spec().loads_other() : step == plan.steps.front())
+            bytes += step->predict(rank).disk_read_bytes;
+    }
+    return bytes / p.loaded_bytes() * (static_cast<index_t>(p.input_elem().bytes()) - p.loaded_bytes());
+}
+
+}  // namespace
 
 Status Executor::transform_file(const FileRequest& asked_for) {
     FileRequest request = asked_for;
@@ -326,7 +348,8 @@ Status Executor::transform_file(const FileRequest& asked_for) {
     // Progress counts what is computed, whatever is stored of it.
     const index_t elems = plan_->output.layout.local_elems(rank());
     const index_t more_bytes = elems * (work.value()->computed_bytes() - work.value()->stored_bytes());
-    context.total_bytes = predicted.disk_read_bytes + predicted.disk_written_bytes + more_bytes;
+    context.total_bytes =
+        predicted.disk_read_bytes + predicted.disk_written_bytes + more_bytes + more_bytes_loaded(*plan_, rank());
     return run_on_stores(request, *work.value(), context);
 }
 
@@ -425,8 +448,7 @@ JournalledRun::Request Executor::journal_request(const FileRequest& request) con
     journalled.mode = request.journal;
     journalled.input_path = request.input_path;
     journalled.input_offset_bytes = request.input_offset_bytes;
-    journalled.input_bytes =
-        product(plan_->problem.input_shape()) * static_cast<index_t>(plan_->problem.input_elem().bytes());
+    journalled.input_bytes = product(plan_->problem.input_shape()) * plan_->problem.loaded_bytes();
     journalled.input_identity = request.input_identity;
     journalled.output_path = request.output_path;
     journalled.engines = engines();

@@ -95,7 +95,9 @@ std::string explain(const Plan& plan, int rank, const std::optional<std::vector<
     out << "problem  " << plan.problem.print() << '\n';
     out << "solver   " << plan.solver << '\n';
     out << "input    " << plan.input.layout.describe() << (plan.input.elem.complex ? " complex " : " real ")
-        << precision_name(plan.input.elem.precision) << '\n';
+        << precision_name(plan.input.elem.precision);
+    if (plan.problem.loads_other()) out << ", converted from " << plan.problem.load->print() << " as it is read";
+    out << '\n';
     out << "output   " << plan.output.layout.describe() << (plan.output.elem.complex ? " complex " : " real ")
         << precision_name(plan.output.elem.precision) << '\n';
     out << "memory   " << bytes_string(static_cast<double>(plan.peak_memory_bytes(rank))) << " on rank " << rank

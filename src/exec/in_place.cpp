@@ -36,6 +36,12 @@ Status check_in_place(const Plan& plan, bool journal) {
         return error(Code::unsupported,
                      "in place on disk is for an array in one piece of a file, not for a chunked one", way_out);
     }
+    if (p.loads_other()) {
+        return error(Code::invalid_argument,
+                     "in place on disk, the output must be of the input's type, and the file "
+                     "holds ",
+                     p.load->print(), ", of which ", elem_name(p.stored_elem()), " is made", way_out);
+    }
     if (p.input_shape() == p.output_shape() && p.input_elem() == p.stored_elem()) return {};
     const auto words = [](const Extents& shape, const ElemType& elem) {
         return cat(shape_string(shape), elem.complex ? " complex " : " real ", precision_name(elem.precision));

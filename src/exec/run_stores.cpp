@@ -6,6 +6,8 @@ namespace spanfft {
 namespace {
 
 index_t input_elem_bytes(const Plan& plan) { return static_cast<index_t>(plan.problem.input_elem().bytes()); }
+// Of the array as it lies in its file.
+index_t input_file_bytes(const Plan& plan) { return product(plan.problem.input_shape()) * plan.problem.loaded_bytes(); }
 index_t output_elem_bytes(const Plan& plan) { return static_cast<index_t>(plan.problem.stored_elem().bytes()); }
 
 Status check_side(const char* side, bool given, bool planned) {
@@ -22,6 +24,10 @@ Status check_packed(const char* side, bool packed, bool is_spectrum, bool is_fil
         return error(Code::invalid_argument, "the ", side, " of '", p.print(),
                      "' can't be packed, as that is for complex numbers as they are computed; leave out power and "
                      "store=, or don't pack it");
+    }
+    if (side[0] == 'i' && p.loads_other()) {
+        return error(Code::invalid_argument, "the input of '", p.print(),
+                     "' can't be packed, as that is for complex numbers as they are computed; leave out load=");
     }
     const bool fits = is_spectrum && is_file && p.halves() && p.ndim() == 1 && p.batch == 1 && p.shape[0] % 2 == 0;
     if (fits) return {};
@@ -98,10 +104,19 @@ Status RunStores::open_input(RunContext& context) {
     }
     SPANFFT_ASSIGN(input_file_, FileStore::open_input(request_.input_path));
     context.input_store = input_file_.get();
-    const index_t bytes = product(plan_.problem.input_shape()) * input_elem_bytes(plan_);
-    if (!request_.packed_input) return check_input_length(*input_file_, request_, bytes);
+    const Problem& p = plan_.problem;
+    const index_t bytes = input_file_bytes(plan_);
+    if (!request_.packed_input) {
+        SPANFFT_TRY(check_input_length(*input_file_, request_, bytes));
+        if (!p.loads_other()) return {};
+        loaded_input_ = std::make_unique<LoadedStore>(*input_file_, request_.input_offset_bytes, *p.load,
+                                                      p.input_elem(), product(p.input_shape()));
+        context.input_store = loaded_input_.get();
+        context.input_offset_bytes = loaded_input_->offset_bytes();
+        return {};
+    }
     SPANFFT_TRY(check_input_length(*input_file_, request_, bytes - input_elem_bytes(plan_)));
-    packed_input_ = std::make_unique<PackedStore>(*input_file_, request_.input_offset_bytes, plan_.problem.shape[0] / 2,
+    packed_input_ = std::make_unique<PackedStore>(*input_file_, request_.input_offset_bytes, p.shape[0] / 2,
                                                   input_elem_bytes(plan_));
     context.input_store = packed_input_.get();
     return packed_input_->load();

@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "disk/loaded_store.hpp"
 #include "disk/output_file.hpp"
 #include "disk/packed_store.hpp"
 #include "exchange/call_thread.hpp"
@@ -61,6 +62,7 @@ class RunStores {
     std::unique_ptr<BoxThread> box_thread_;  // nullptr: whoever runs the plan moves boxes itself
     std::unique_ptr<ArrayStore> input_array_, output_array_;
     std::unique_ptr<PackedStore> packed_input_;
+    std::unique_ptr<LoadedStore> loaded_input_;
     std::unique_ptr<FusedStore> reads_, writes_;
 };
 

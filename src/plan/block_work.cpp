@@ -66,6 +66,7 @@ BlockWork::BlockWork(const Problem& problem, const BlockCallbacks& callbacks)
       read_(problem.input_elem()),
       computed_(problem.output_elem()),
       stored_(problem.stored_elem()),
+      loaded_bytes_(problem.loaded_bytes()),
       power_(problem.power) {}
 
 Result<std::unique_ptr<BlockWork>> BlockWork::make(const Problem& problem, const BlockCallbacks& callbacks) {

@@ -44,6 +44,7 @@ class BlockWork {
     bool on_way_in() const { return callbacks_.on_input || window_; }
     bool on_way_out() const { return callbacks_.on_output || power_ || computed_ != stored_; }
     index_t read_bytes() const { return static_cast<index_t>(read_.bytes()); }  // of an element
+    index_t loaded_bytes() const { return loaded_bytes_; }                      // of the same in the file
     index_t computed_bytes() const { return static_cast<index_t>(computed_.bytes()); }
     index_t stored_bytes() const { return static_cast<index_t>(stored_.bytes()); }
 
@@ -61,6 +62,7 @@ class BlockWork {
 
     BlockCallbacks callbacks_;
     ElemType read_, computed_, stored_;
+    index_t loaded_bytes_ = 0;
     bool power_ = false;
     std::optional<Window> window_;
     index_t window_points_ = 1, window_inner_ = 1;  // points of the axis, and elements from one to the next

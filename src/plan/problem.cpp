@@ -228,6 +228,25 @@ Status check_means(const Problem& p) {
     return Status();
 }
 
+Status check_load(const Problem& p) {
+    if (!p.load) return Status();
+    const auto refuse = [&](auto... why) {
+        return error(Code::invalid_argument, "load=", p.load->print(), " ", why...);
+    };
+    if (p.memory_bytes == 0) return refuse("is how the input lies in its file; give memory= too, or leave it out");
+    if (!p.input_chunk.empty())
+        return refuse(
+            "is for an input in a file, and input_chunk= says that it is behind a function, which can "
+            "convert; leave one of both out");
+    if (p.load->complex != p.input_elem().complex) {
+        return p.load->complex ? refuse(
+                                     "is complex, and the input of this transform is real; use c2c, or c2r for the "
+                                     "spectrum of real numbers")
+                               : refuse("is real, and the input of this transform is complex; use r2c");
+    }
+    return Status();
+}
+
 Status check_fused(const Problem& p) {
     if (!(std::abs(p.factor) > 0 && std::isfinite(p.factor)))
         return error(Code::invalid_argument, "scale is ", p.factor, "; it must be finite and not 0");
@@ -244,6 +263,7 @@ Status check_fused(const Problem& p) {
             return error(Code::unsupported, "window=", p.window,
                          " is for all points of an axis, and what c2r reads is half of a spectrum; use a callback");
     }
+    SPANFFT_TRY(check_load(p));
     if (!p.store) return Status();
     const ElemType computed = p.output_elem();
     const bool wider = p.power ? p.store->bytes() > computed.bytes() : p.store->precision > computed.precision;

@@ -17,6 +17,7 @@
 #include "core/dtype.hpp"
 #include "core/extents.hpp"
 #include "core/status.hpp"
+#include "disk/number_format.hpp"
 #include "layout/layout.hpp"
 
 namespace spanfft {
@@ -65,7 +66,8 @@ struct Problem {
     bool power = false;  // |x|^2 is stored of every output element
     // No element of the input is read twice, as callbacks with side effects need it.
     bool reads_once = false;
-    std::optional<ElemType> store;  // as what output elements are stored; else as computed, or (power) its real type
+    std::optional<ElemType> store;     // as what output elements are stored; else as computed, or (power) its real type
+    std::optional<NumberFormat> load;  // as what input elements lie in the file; else as input_elem() says
 
     bool operator==(const Problem&) const = default;
 
@@ -91,6 +93,10 @@ struct Problem {
     // no room for what is still being computed. (A chunked array is written from a file of what was computed.)
     ElemType stored_elem() const;
     bool stores_other() const { return output_chunk.empty() && !(stored_elem() == output_elem()); }
+
+    // Whether the elements of the input file are converted on the way in, and the bytes of one of them.
+    bool loads_other() const { return load && !load->is(input_elem()); }
+    index_t loaded_bytes() const { return load ? load->bytes() : static_cast<index_t>(input_elem().bytes()); }
 
     // The factor that the output is multiplied by, and the kind that the axis has in this direction's reverse.
     long double scale() const;

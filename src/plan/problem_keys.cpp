@@ -218,6 +218,11 @@ Status parse_store(const ProblemKey&, const std::string& value, Problem& p) {
     SPANFFT_ASSIGN(p.store, parse_elem(value));
     return Status();
 }
+Status parse_load(const ProblemKey&, const std::string& value, Problem& p) {
+    SPANFFT_ASSIGN(p.load, NumberFormat::parse(value));
+    return Status();
+}
+std::string print_load(const Problem& p) { return p.load ? p.load->print() : ""; }
 std::string print_store(const Problem& p) { return p.store ? elem_name(*p.store) : ""; }
 
 template <auto Field, const auto& Names>
@@ -291,6 +296,9 @@ constexpr ProblemKey kKeys[] = {
     real<&Problem::factor>("scale", "1", "what the output is multiplied by, in addition to norm"),
     {"store", "float32, complex64, ...", "as computed", "with memory: the type of the numbers in the output file",
      &parse_store, &print_store},
+    {"load", "i2, >f4, u1, f2, ...", "as computed",
+     "with memory: the type of the numbers in the input file, converted as they are read; > is big-endian", &parse_load,
+     &print_load},
     flag<&Problem::power>("power", "with memory: abs(x)^2 of the output is stored"),
     flag<&Problem::reads_once>("reads_once",
                                "with memory: each element of the input is read once, as callbacks need it"),

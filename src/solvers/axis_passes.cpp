@@ -151,6 +151,7 @@ PassSpec common(const Job& job, Group group, bool first) {
     pass.out_points = product(target.shape, group.begin, group.end);
     pass.in_place = !first && !group.halves(job);
     pass.flops_each = group_flops(job, group);
+    if (job.problem.loads_other()) pass.loaded_bytes = job.problem.loaded_bytes();
     return pass;
 }
 

@@ -175,6 +175,7 @@ PassSpec blank_pass(const LongAxis& job, index_t lanes) {
     pass.threads = job.threads;
     pass.engine = job.problem.engine;
     pass.scratch_disks = job.problem.disks;
+    if (job.problem.loads_other()) pass.loaded_bytes = job.problem.loaded_bytes();
     pass.lanes = lanes;
     return pass;
 }

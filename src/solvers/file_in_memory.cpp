@@ -52,6 +52,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     child_problem.power = false;
     child_problem.reads_once = false;  // each rank reads its box once
     child_problem.store.reset();
+    child_problem.load.reset();
     SPANFFT_ASSIGN(auto plan, planner.plan(child_problem));
     const double child_seconds = plan->predicted_seconds();
     index_t needed = 0;  // of the rank that needs the most: who divides which axis changes from step to step
@@ -70,6 +71,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     plan->problem.power = problem.power;
     plan->problem.reads_once = problem.reads_once;
     plan->problem.store = problem.store;
+    plan->problem.load = problem.load;
     plan->solver = std::string("file_in_memory + ") + plan->solver;
     plan->problem.input_chunk = problem.input_chunk;
     plan->problem.output_chunk = problem.output_chunk;
@@ -78,8 +80,9 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     const auto request_bytes = [](const Extents& box, const ElemType& elem) {
         return box.empty() ? kBoxRequestBytes : product(box) * static_cast<index_t>(elem.bytes());
     };
-    plan->steps.insert(plan->steps.begin(), make_read_box_step(plan->input, Slot::input, planner.machine(),
-                                                               request_bytes(plan->input_box, plan->input.elem)));
+    plan->steps.insert(plan->steps.begin(),
+                       make_read_box_step(plan->input, Slot::input, planner.machine(),
+                                          request_bytes(plan->input_box, plan->input.elem), problem.loaded_bytes()));
     const auto stored_bytes = static_cast<index_t>(problem.stored_elem().bytes());
     plan->steps.push_back(make_write_box_step(plan->output, Slot::output, planner.machine(),
                                               request_bytes(plan->output_box, plan->output.elem), stored_bytes));

@@ -83,6 +83,9 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     if (!power_of_two(points))
         return declined("takes powers of two, and ", points, " is none; use two_pass, or a length of ",
                         index_t{1} << (log2_of(points) + 1));
+    if (problem.loads_other())
+        return declined("reads the file's blocks as they lie, and load=", problem.load->print(),
+                        " converts them; use two_pass, or leave method= out");
     if (points < 4) return declined("needs at least 4 points: a memoryload of 2 and more than one of them");
     Job job;
     job.problem = problem;

@@ -87,7 +87,7 @@ class BoxTask final : public Task {
         const std::function<Run(index_t, index_t, index_t)> run = [&](index_t group, index_t, index_t i) {
             return requests_.at(group * requests_.per_batch + i, base, memory);
         };
-        if (!store.disk(0).file()) return one_by_one(store, context, run);
+        if (!store.disk(0).file() && !store.takes_many()) return one_by_one(store, context, run);
         SPANFFT_TRY(io_.attach(store, nullptr, 0));
         Status status;
         const index_t batches = ceil_div(requests_.count, requests_.per_batch);
@@ -165,8 +165,9 @@ class BoxStep final : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_read_box_step(ArrayState state, Slot slot, const Machine& machine, index_t request_bytes) {
-    return std::make_unique<BoxStep>(std::move(state), slot, Way::read, machine, request_bytes, 0);
+std::unique_ptr<Step> make_read_box_step(ArrayState state, Slot slot, const Machine& machine, index_t request_bytes,
+                                         index_t stored_bytes) {
+    return std::make_unique<BoxStep>(std::move(state), slot, Way::read, machine, request_bytes, stored_bytes);
 }
 
 std::unique_ptr<Step> make_write_box_step(ArrayState state, Slot slot, const Machine& machine, index_t request_bytes,

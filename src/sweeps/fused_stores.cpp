@@ -7,8 +7,9 @@ namespace spanfft {
 
 Status FusedReads::do_read(const Run& run) {
     SPANFFT_TRY(file_.read(run));
-    const index_t elem_bytes = work_.read_bytes();
-    return work_.inward((run.offset_bytes - offset_bytes_) / elem_bytes, run.bytes / elem_bytes, run.data);
+    const index_t elem_bytes = work_.read_bytes(), elems = run.bytes / elem_bytes;
+    this->count(IoKind::read, 0, elems * work_.loaded_bytes() - run.bytes);  // Store::read adds run.bytes
+    return work_.inward((run.offset_bytes - offset_bytes_) / elem_bytes, elems, run.data);
 }
 
 Status FusedReads::do_write(const Run&) { return error(Code::internal, "the wrong way through ", describe()); }

@@ -309,6 +309,7 @@ double engine_seconds(const PassSpec& spec, const std::vector<PassStage>& stages
 Counts PassStep::predict(int /*rank*/) const {
     Counts counts;
     counts.disk_read_bytes = spec_.reads_blocks() ? spec_.blocks.payload_bytes() : spec_.in.payload_bytes();
+    if (spec_.loads_other()) counts.disk_read_bytes = counts.disk_read_bytes / spec_.in.elem_bytes * spec_.loaded_bytes;
     counts.disk_reads = spec_.reads_blocks() ? spec_.blocks.total_reads() : spec_.in.total_requests();
     counts.disk_written_bytes = spec_.writes_blocks() ? spec_.blocks.payload_bytes() : spec_.out.payload_bytes();
     if (spec_.stored_bytes > 0)

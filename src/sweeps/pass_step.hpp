@@ -66,6 +66,7 @@ struct PassSpec {
     std::vector<PassStage> row_stages;
 
     index_t stored_bytes = 0;  // of an output element in the file, where it is not stored as computed; else 0
+    index_t loaded_bytes = 0;  // of an input element in the file, likewise; of passes that read the input
 
     index_t points = 1;      // of a column, or elements of a slab, as read
     index_t out_points = 1;  // as written
@@ -82,6 +83,7 @@ struct PassSpec {
 
     bool reads_blocks() const { return shape == Shape::blocks_to_columns; }
     bool writes_blocks() const { return shape == Shape::columns_to_blocks; }
+    bool loads_other() const { return loaded_bytes > 0 && source == Place::input; }
     bool tiled() const { return shape != Shape::slabs && shape != Shape::chirp_rows; }
     const ColumnPanels& walked() const { return reads_blocks() ? out : in; }  // whose panels are the compute steps
     index_t source_elem_bytes() const { return static_cast<index_t>(ElemType{precision, source_complex}.bytes()); }

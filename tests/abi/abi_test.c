@@ -193,6 +193,14 @@ static void keys(void) {
     p.memory_bytes = 1 << 20;
     CHECK(spanfft_problem_print(&p, 1, &text) == SPANFFT_OK && strstr(text, " reads_once"));
     spanfft_free(text);
+    p.load = "int16";
+    CHECK(spanfft_problem_print(&p, 1, &text) == SPANFFT_INVALID_ARGUMENT && says("load=int16") && says("i2"));
+    p.load = ">c8";
+    CHECK(spanfft_problem_print(&p, 1, &text) == SPANFFT_OK && strstr(text, " load=>c8"));
+    spanfft_free(text);
+    p.size = offsetof(spanfft_problem, load); /* a program of before that knows nothing of it */
+    CHECK(spanfft_problem_print(&p, 1, &text) == SPANFFT_OK && !strstr(text, "load="));
+    spanfft_free(text);
 }
 
 /* A plan that owns its arrays, and the one that undoes it, which has the same two and outlives it. */

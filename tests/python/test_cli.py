@@ -215,7 +215,7 @@ def test_info():
         (["transform", "in.npy", "nowhere/out.npy"], 5, "nowhere"),
         (["transform", "in.npy", "out.npy", "--memory", "1000"], 4, "1000"),
         (["transform", "bad.npy", "out.npy"], 7, "truncated"),
-        (["transform", "int.npy", "out.npy"], 2, "integers"),
+        (["transform", "text.npy", "out.npy"], 2, "astype"),
         (["plan", "c2c"], 2, ""),
         (["plan", "c2c", "4x4", "sideways"], 2, "sideways"),
         (["plan", "c2c", "4x4", "--ranks", "0"], 2, "--ranks"),
@@ -231,14 +231,14 @@ def test_info():
 )
 def test_exit_codes_and_sentences(arguments, code, words, tmp_path):
     np.save(tmp_path / "in.npy", np.ones((4, 4)))
-    np.save(tmp_path / "int.npy", np.ones((4, 4), int))
+    np.save(tmp_path / "text.npy", np.array(["ab", "cd"]))
     (tmp_path / "bad.npy").write_bytes((tmp_path / "in.npy").read_bytes()[:-8])
     done = cli(*arguments, cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert done.stdout == ""
     assert re.fullmatch(r"spanfft: [^\n]+\n", done.stderr), done.stderr
     assert words in done.stderr
-    assert sorted(os.listdir(tmp_path)) == ["bad.npy", "in.npy", "int.npy"]
+    assert sorted(os.listdir(tmp_path)) == ["bad.npy", "in.npy", "text.npy"]
 
 
 def test_help_has_the_exit_codes():

@@ -34,6 +34,8 @@ class FileProblem:
     exact: np.ndarray | None = None
     bound: float = 0.0
     input_digest: str = ""
+    foreign: bool = False  # the input is converted on its way in
+    fortran: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -79,13 +81,25 @@ def random_kind(rng, ndim: int) -> tuple[object, list[int]]:
     return kind, list(range(ndim)) if axes is None else axes
 
 
-def write(rng, folder: Path, x: np.ndarray, options: dict, chunked: bool) -> str:
+def as_other_type(rng, x: np.ndarray) -> np.ndarray:
+    """Other numbers, or the same ones, of a type that is converted on the way in."""
+    if np.iscomplexobj(x) or chance(rng, 0.3):
+        return x.astype(x.dtype.newbyteorder(">"))
+    dtype = np.dtype(one_of(rng, ["i1", "u1", "i2", ">i2", "u4", ">i4", "i8", ">u8", "f2", ">f2", "?"]))
+    if dtype.kind == "f":
+        return x.astype(dtype)
+    bits = 1 if dtype.kind == "b" else 8 * dtype.itemsize - 1
+    return rng.integers(0, 1 << min(bits, 62), x.shape).astype(dtype)
+
+
+def write(rng, folder: Path, x: np.ndarray, options: dict, chunked: bool, fortran: bool) -> str:
     """The input in one of the formats."""
     wide = x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1) > 8
     how = one_of(rng, ["npy", "npy", "npy", "raw"] + ([] if wide else ["h5", "zarr"] if chunked else ["h5"]))
+    how = "npy" if fortran else how
     path = str(folder / f"in.{how}")
     if how == "npy":
-        np.save(path, x)
+        np.save(path, np.asfortranarray(x) if fortran else x)
     elif how == "raw":
         offset = one_of(rng, [0, 0, 64, 4096, 13 * x.dtype.itemsize])
         with open(path, "wb") as file:
@@ -176,6 +190,13 @@ def draw(
     problem.kind, problem.bound = kind, oracle.limit(kind, axes, shape, dtype, norm)
     spectrum = np.result_type(dtype, 1j) if kind == "r2c" else dtype
     x = np.ascontiguousarray(oracle.forward(u, kind, axes, norm).astype(spectrum) if back else u)
+    problem.fortran = ndim > 1 and not for_ranks and chance(rng, 0.1)
+    problem.foreign = dtype.name in ("float32", "float64", "complex64", "complex128") and chance(rng, 0.2)
+    stored = x
+    if problem.foreign:
+        stored = as_other_type(rng, x)
+        x = stored.astype(x.dtype)
+        options["precision"] = "single" if np.finfo(dtype).nmant == 23 else "double"
     given = fused(rng, options, problem, x, axes)
     exact = oracle.backward(given, kind, axes, shape, norm) if back else oracle.forward(given, kind, axes, norm)
     options.update(kind=kind if isinstance(kind, str) else list(kind), axes=axes, norm=norm, backward=back)
@@ -185,7 +206,7 @@ def draw(
         options["power"] = True
         exact, problem.bound = abs(exact) ** 2, 2 * problem.bound + 2 * float(np.finfo(dtype).eps)
     problem.exact = exact
-    problem.input = write(rng, folder, x, options, not for_ranks)
+    problem.input = write(rng, folder, stored, options, not for_ranks, problem.fortran)
     draw_means(rng, problem, kind, dtype, not for_ranks)
     problem.input_digest = digest(problem.input)
     return problem
@@ -208,12 +229,13 @@ def draw_means(rng, problem: FileProblem, kind, dtype, chunked: bool) -> None:
         for path in options["scratch"]:
             os.mkdir(path)
     flat = problem.input.endswith((".npy", ".raw"))
-    if flat and kind != "r2c" and not options.get("power") and chance(rng, 0.25):
+    if flat and kind != "r2c" and not options.get("power") and not problem.foreign and chance(rng, 0.25):
         options["in_place"] = True
         problem.output = problem.input
         return
     wide = dtype.itemsize // (2 if dtype.kind == "c" else 1) > 8
     suffix = one_of(rng, ["npy", "npy", "npy", "bin"] + ([] if wide else ["h5", "zarr"] if chunked else ["h5"]))
+    suffix = "npy" if problem.fortran else suffix
     problem.output = str(folder / f"out.{suffix}")
 
 

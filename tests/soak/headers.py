@@ -60,7 +60,8 @@ def npy(case: Case, rng) -> None:
     path = FOLDER / "x.npy"
     shape = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 5))))
     made = io.BytesIO()
-    x = np.zeros(shape, one_of(rng, ["<f4", "<f8", "<c8", "<c16", "<f16", "<c32"]))
+    x = np.zeros(shape, one_of(rng, ["<f4", "<f8", "<c8", "<c16", "<f16", "<c32", "<i2", ">u4", "|i1", "|b1", ">c8"]))
+    x = np.asfortranarray(x) if chance(rng, 0.3) else x
     np.lib.format.write_array(made, x, version=one_of(rng, [(1, 0), (2, 0), (3, 0)]))
     data = made.getvalue()
     path.write_bytes(mutated(rng, data, len(data) - x.nbytes))
@@ -79,7 +80,7 @@ def npy(case: Case, rng) -> None:
         raise Failed("wrong", f"numpy does not read it; found {found}")
     shape, dtype, offset, contiguous = theirs
     same = (found.shape, found.offset_bytes, found.element.descr) == (shape, offset, dtype.str)
-    if not same or not contiguous:
+    if not same or found.fortran == contiguous:
         raise Failed("wrong", f"{found}, but numpy reads {theirs}")
 
 

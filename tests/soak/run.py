@@ -154,6 +154,8 @@ class Soak:
             print(f"   or all since its ranks began: --repeat {campaign.name}:{first}x{count}", flush=True)
 
     def run(self) -> int:
+        # A run in the background is told to stop by SIGTERM, as its shell has it ignore SIGINT.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         servers = [threading.Thread(target=self.serve) for _ in range(SIDE_BY_SIDE)]
         for server in servers:
             server.start()

@@ -17,7 +17,7 @@ WORDS = """
     exchange=phased:2x2 io=uring io=threads method=two_pass method=superlevels:sync method=many_passes
     method=axis_passes method=row_passes method=chirp_passes effort=measure measure_seconds=1 window=hann
     window=kaiser:8.6 scale=2.5 store=complex64 store=float32 real_boxes=0:5x0:6;5:8x0:6 input_chunk=128x128
-    output_chunk=7x5
+    output_chunk=7x5 load=>i2 load=c8 load=f4
 """.split()  # noqa: SIM905
 KINDS = ("c2c", "r2c", "c2r", *(f"{name}{i}" for name in ("dct", "dst") for i in (1, 2, 3, 4)), "c2c,r2c", "dct2,dst1")
 NUMBERS = ("0", "1", "2", "3", "7", "13", "64", "97", "360", "1024", "4000037", "999983", "16777216", "1073741824",

@@ -133,6 +133,10 @@ Problem random_problem_text(Random& random) {
     p.output = static_cast<SpectrumOrder>(random.below(2));
     if (random.chance(0.2))
         p.memory_bytes = random.chance(0.5) ? random.between(1, 1000000) : random.between(1, index_t{1} << 62);
+    if (p.memory_bytes > 0 && random.chance(0.3)) {
+        const std::vector<std::string> reals{"i1", "u8", ">i4", "f2", ">f8", "f16"}, pairs{"c8", ">c16", "c32"};
+        p.load = NumberFormat::parse(random.pick(p.input_elem().complex ? pairs : reals)).value();
+    }
     if (p.memory_bytes == 0) {
         if (!huge && random.chance(0.3)) p.batch = random.between(1, 1000);
         p.in_place = random.chance(0.2);

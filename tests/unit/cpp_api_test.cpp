@@ -167,14 +167,13 @@ TEST(CppApi, TracesHoldRunsAndSteps) {
 TEST(CppApi, CallbacksAreFunctionsWhoseExceptionsEndTheRun) {
     const std::string folder = testing::TempDir(), in = folder + "spanfft_cpp_api.in",
                       out = folder + "spanfft_cpp_api.out";
-    std::vector<double> numbers(24, 1.0);
     {
         std::ofstream file(in, std::ios::binary);
-        file.write(reinterpret_cast<const char*>(numbers.data()), 24 * sizeof(double));
+        for (int i = 0; i < 24; ++i) file.write("\0\1", 2);  // 1 as big-endian integers of 16 bits
     }
     spanfft::Problem problem({24});
-    problem.kind(SPANFFT_R2C).memory_bytes(1 << 20).scale(0.5).power().store("float32").window("hann");
-    EXPECT_NE(problem.print().find("window=hann scale=0.5 store=float32 power"), std::string::npos);
+    problem.kind(SPANFFT_R2C).memory_bytes(1 << 20).scale(0.5).power().store("float32").load(">i2").window("hann");
+    EXPECT_NE(problem.print().find("window=hann scale=0.5 store=float32 load=>i2 power"), std::string::npos);
     spanfft::Plan plan(problem);
     std::int64_t read = 0, written = 0;
     plan.set_callbacks(
@@ -196,6 +195,15 @@ TEST(CppApi, CallbacksAreFunctionsWhoseExceptionsEndTheRun) {
     EXPECT_NEAR(power[1], 36, 1e-4);
     for (size_t k = 2; k < 13; ++k) EXPECT_NEAR(power[k], 0, 1e-12);
     std::remove(out.c_str());
+
+    // In place the output would be of another type than the input.
+    spanfft::Problem same({24});
+    same.kind(SPANFFT_DCT2).memory_bytes(1 << 20).load(">i2");
+    spanfft::Plan in_place(same);
+    in_place.set_journal(SPANFFT_JOURNAL_AUTO);
+    std::string why;
+    EXPECT_EQ(code_of([&] { in_place.transform_in_place(in); }, &why), SPANFFT_INVALID_ARGUMENT);
+    EXPECT_NE(why.find("the file holds >i2, of which float64 is made; give another output"), std::string::npos) << why;
 
     spanfft::Plan failing(problem);
     failing.set_callbacks([](spanfft_block&) { throw std::runtime_error("no calibration"); }, nullptr, true);

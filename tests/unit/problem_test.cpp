@@ -58,6 +58,8 @@ TEST(Problem, PrintIsCanonical) {
     EXPECT_EQ(canonical("c2c 8x8 output=exchanged layout=cyclic grid=2"),
               "c2c 8x8 forward double ranks=2 grid=2 layout=cyclic output=exchanged");
     EXPECT_EQ(canonical("c2c 64 memory=1MiB"), "c2c 64 forward double memory=1048576");
+    EXPECT_EQ(canonical("r2c 64 memory=1MiB load=<i2"), "r2c 64 forward double memory=1048576 load=i2");
+    EXPECT_EQ(canonical("dct2 64 float load=>f8 memory=1MiB"), "dct2 64 forward float memory=1048576 load=>f8");
 }
 
 TEST(Problem, EveryKeyOfTheTableIsReadAndWritten) {
@@ -80,15 +82,23 @@ TEST(Problem, EveryKeyOfTheTableIsReadAndWritten) {
                                                        {"window", "kaiser:8.6"},
                                                        {"scale", "-1.5"},
                                                        {"store", "complex64"},
+                                                       {"load", ">c8"},
                                                        {"real_boxes", "0:8x0:4;0:8x4:6"},
                                                        {"spectrum_boxes", "0:3x0:6;3:8x0:6"},
                                                        {"input_chunk", "4x3"},
                                                        {"output_chunk", "8x1"}};
-    const std::map<std::string, std::string> needed = {
-        {"grid", "ranks=2 "},           {"disks", "memory=4096 "},       {"io", "memory=4096 "},
-        {"window", "memory=4096 "},     {"store", "memory=4096 "},       {"power", "memory=4096 "},
-        {"reads_once", "memory=4096 "}, {"input_chunk", "memory=4096 "}, {"output_chunk", "memory=4096 "},
-        {"real_boxes", "ranks=2 "},     {"spectrum_boxes", "ranks=2 "}};
+    const std::map<std::string, std::string> needed = {{"grid", "ranks=2 "},
+                                                       {"disks", "memory=4096 "},
+                                                       {"io", "memory=4096 "},
+                                                       {"window", "memory=4096 "},
+                                                       {"store", "memory=4096 "},
+                                                       {"load", "memory=4096 "},
+                                                       {"power", "memory=4096 "},
+                                                       {"reads_once", "memory=4096 "},
+                                                       {"input_chunk", "memory=4096 "},
+                                                       {"output_chunk", "memory=4096 "},
+                                                       {"real_boxes", "ranks=2 "},
+                                                       {"spectrum_boxes", "ranks=2 "}};
     for (const ProblemKey& key : problem_keys()) {
         SCOPED_TRACE(key.name);
         EXPECT_EQ(find_problem_key(key.name), &key);
@@ -137,6 +147,14 @@ TEST(Problem, EveryRefusalNamesTheWordAndARemedy) {
         {"c2c 8 io=", {"io=", "leave it out", "uring"}},
         {"c2c 8 measure_seconds=long", {"'long'", "number", "measure_seconds"}},
         {"c2c 8 reads_once", {"reads_once", "memory="}},
+        {"r2c 8 load=i2", {"load=i2", "memory="}},
+        {"r2c 8 memory=1MiB load=", {"load=", "i1, i2"}},
+        {"r2c 8 memory=1MiB load=int16", {"load=int16", "i1, i2", ">"}},
+        {"c2c 8 memory=1MiB load=i2", {"load=i2", "is real", "use r2c"}},
+        {"c2r 8 memory=1MiB load=>f4", {"load=>f4", "is real"}},
+        {"r2c 8 memory=1MiB load=c8", {"load=c8", "is complex", "use c2c, or c2r"}},
+        {"dct2 8 memory=1MiB load=>c8", {"load=>c8", "is complex"}},
+        {"r2c 8 memory=1MiB load=i2 input_chunk=4", {"load=i2", "input_chunk=", "leave one"}},
         {"c2c 8 forward backward", {"backward", "twice", "forward"}},
         {"c2c 8 float double", {"'double'", "twice"}},
         {"c2r 8 forward", {"c2r", "forward", "write c2r, or r2c"}},

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .._arguments import file_name
+from .._errors import InvalidArgument
 from .._files import Element
 from . import flat, hdf5, presto, zarr
 from .base import Options, Source, Target
@@ -55,4 +56,9 @@ def open_target(
 ) -> Target:
     """Where an array of this type and shape, made of `source`, will go. Checks, and writes nothing."""
     name = file_name(path, "the output")
+    if source.fortran and not name.endswith(".npy"):
+        raise InvalidArgument(
+            f"{source.name} is in Fortran order, and so is its transform, which a .npy file alone can say of itself; "
+            f"call the output so, or save the input with numpy.ascontiguousarray(a)"
+        )
     return next(f for f in _FORMATS if f.is_mine(name)).open_target(name, element, shape, source, options)

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .._elements import Element, input_by_descr, input_types
 from .._errors import Error, InvalidArgument, InvalidType, IOFailure, NoSpace
-from .._files import ELEMENTS, Element
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +36,8 @@ class Options:
     """What the caller says about an input or output besides its name."""
 
     dtype: object = None
+    precision: int | None = None
+    """Of the C interface, in which an input is computed; None: that of its type."""
     shape: Sequence[int] | None = None
     offset: int | None = None
     dataset: str | None = None
@@ -54,11 +56,14 @@ class Source:
     element: Element
     shape: tuple[int, ...]
     offset_bytes: int = 0
+    fortran: bool = False
+    """Of an array in a file: the first axis is the one whose elements lie side by side, not the last."""
     packed: bool = False
     """A half spectrum with X[n/2] in X[0]'s imaginary part; `shape` counts it."""
     chunk: tuple[int, ...] = ()
     """Of an array that `read` reaches; () for one in a file."""
     read: MoveBox | None = None
+    """Gives elements as they are computed."""
     identity: Callable[[], str] | None = None
     """Of one that `read` reaches: a text that changes when the array does."""
     sidecar: str | None = None
@@ -98,13 +103,12 @@ class Target:
 
 
 def native_element(name: str, dtype: np.dtype[np.generic]) -> Element:
-    """The element type of a library's array, whatever its byte order."""
-    found = ELEMENTS.get(dtype.newbyteorder("=").name)
+    """The element type of a library's array, in this machine's byte order, to which the library brings it."""
+    found = input_by_descr(dtype.newbyteorder("=").str)
     if found is not None and found.precision < 2:
         return found
-    known = ", ".join(e.name for e in ELEMENTS.values() if e.precision < 2)
-    remedy = "save it as float32 or float64" if dtype.kind in "iub" else "save it as one of these"
-    raise InvalidType(f"{name} has dtype {dtype}; it can be {known}: {remedy}")
+    raise InvalidType(f"{name} has dtype {dtype}; it can be {input_types()}, but no long double: save it as one of "
+                      f"these")  # fmt: skip
 
 
 def checked_chunks(name: str, chunks: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ def check_suffix(name: str) -> None:
 def open_source(name: str, options: Options) -> Source:
     """A .npy file, or with a dtype a raw one."""
     found = describe(name, options.dtype, options.shape, options.offset)
-    return Source(name, found.path, found.element, found.shape, found.offset_bytes)
+    return Source(name, found.path, found.element, found.shape, found.offset_bytes, found.fortran)
 
 
 def open_target(name: str, element: Element, shape: Sequence[int], source: Source, options: Options) -> Target:
@@ -54,5 +54,5 @@ def open_target(name: str, element: Element, shape: Sequence[int], source: Sourc
         raise InvalidArgument(f"{name} can't be compressed; leave compression out, or write .zarr or .h5")
     target = Target(name, name)
     if name.endswith(".npy"):
-        target.header = npy_header(element, shape)
+        target.header = npy_header(element, shape, source.fortran)
     return target

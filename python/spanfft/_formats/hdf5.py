@@ -2,7 +2,7 @@
 
 A contiguous dataset is a piece of the file: h5py says where, and the library reads it there. A file that is written
 gets one contiguous dataset behind all of HDF5's own data, so that these are a header like .npy's. Chunked (and
-compressed, and big-endian) datasets go through h5py box by box. Complex numbers are h5py's compound {r, i}.
+compressed, and virtual) datasets go through h5py box by box. Complex numbers are h5py's compound {r, i}.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from contextlib import suppress
 from typing import Any
 
 from .. import _whole_files
+from .._elements import Element, input_by_descr
 from .._errors import CorruptData, InvalidArgument, IOFailure, Unsupported
-from .._files import Element, check_is_file
+from .._files import check_is_file
 from . import base
 from .base import Options, Source, Target
 
@@ -83,7 +84,7 @@ class _Reader:
 
 
 def open_source(name: str, options: Options) -> Source:
-    """A dataset, by offset where it lies in one piece as native numbers, else through h5py."""
+    """A dataset, by offset where it lies in one piece, else through h5py."""
     if options.dtype is not None or options.shape is not None or options.offset is not None:
         raise InvalidArgument(
             f"{name} is an HDF5 file, which says itself what it holds; leave out --dtype, --shape and --offset"
@@ -111,15 +112,23 @@ def open_source(name: str, options: Options) -> Source:
             raise InvalidArgument(f"{label} has shape {found.shape}, which holds nothing to transform")
         element = base.native_element(label, found.dtype)
         shape = tuple(int(n) for n in found.shape)
-        in_one_piece = found.chunks is None and found.dtype.isnative and not found.external and not found.is_virtual
+        in_one_piece = found.chunks is None and not found.external and not found.is_virtual
         offset = found.id.get_offset() if in_one_piece else None
-        if offset is not None:
-            return Source(label, path, element, shape, int(offset))
+        as_it_lies = element if found.dtype.isnative and not element.foreign else _as_it_lies(h5py, found)
+        if offset is not None and as_it_lies is not None:
+            return Source(label, path, as_it_lies, shape, int(offset))
         chunk = found.chunks or base.default_chunks(shape, element.size_bytes)
         others = _other_files(path, found)
-    reader = _Reader(path, dataset, element.descr)
+    reader = _Reader(path, dataset, element.computed(options.precision).descr)
     return Source(label, path, element, shape, chunk=tuple(min(c, n) for c, n in zip(chunk, shape, strict=True)),
                   read=reader, identity=lambda: _identity(path, dataset, others))  # fmt: skip
+
+
+def _as_it_lies(h5py: Any, found: Any) -> Element | None:
+    """The type of a dataset that the library reads from the file itself; None where HDF5's type is an unusual one of
+    that size, such as 12 bits in 16, which h5py brings to the usual one."""
+    usual = found.id.get_type() == h5py.h5t.py_create(found.dtype, logical=True)
+    return input_by_descr(found.dtype.str) if usual else None
 
 
 def _other_files(path: str, found: Any) -> list[str]:

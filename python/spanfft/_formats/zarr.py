@@ -97,7 +97,8 @@ def open_source(name: str, options: Options) -> Source:
     shape = tuple(int(n) for n in found.shape)
     unit = found.shards or found.chunks
     chunk = tuple(min(int(c), n) for c, n in zip(unit, shape, strict=True))
-    return Source(name, name, element, shape, chunk=chunk, read=_Reader(name, element.descr, chunk),
+    reader = _Reader(name, element.computed(options.precision).descr, chunk)
+    return Source(name, name, element, shape, chunk=chunk, read=reader,
                   identity=lambda: _identity(name))  # fmt: skip
 
 
