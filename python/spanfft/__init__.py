@@ -60,12 +60,13 @@ if TYPE_CHECKING:
         rfftfreq,
         rfftn,
     )
+    from ._file_runs import TransformResult
     from ._info import info
     from ._lengths import next_fast_len, prev_fast_len
     from ._permute import PermuteResult, permute
     from ._plan import Plan
     from ._trace import TraceEvent, TraceFile, read_trace, write_trace
-    from ._transform import TransformResult, transform
+    from ._transform import transform, transform_files
     from ._tune import forget_tuning, probe, read_machine, tune, tuning_records, tuning_store
 
     __version__: str
@@ -131,6 +132,7 @@ __all__ = [
     "rfftfreq",
     "rfftn",
     "transform",
+    "transform_files",
     "tune",
     "tuning_records",
     "tuning_store",
@@ -149,7 +151,8 @@ _MODULES = {
     "_permute": ("PermuteResult", "permute"),
     "_plan": ("Plan",),
     "_trace": ("TraceEvent", "TraceFile", "read_trace", "write_trace"),
-    "_transform": ("TransformResult", "transform"),
+    "_file_runs": ("TransformResult",),
+    "_transform": ("transform", "transform_files"),
     "_tune": ("forget_tuning", "probe", "read_machine", "tune", "tuning_records", "tuning_store"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

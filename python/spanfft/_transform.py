@@ -1,268 +1,23 @@
-"""transform(): from file to file, within a memory budget."""
+"""transform() and transform_files(): from file to file, within a memory budget."""
 
 from __future__ import annotations
 
-import math
+import inspect
 import os
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ._arguments import check_callable, count, did_you_mean, file_name, number, text, whole, wholes
-from ._elements import Element, element, element_named, precision_of
-from ._errors import InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported
-from ._files import folder_list
-from ._formats import Options, Source, Target, open_source, open_target
-from ._memory import available_bytes, parse_bytes
-from ._native import core
-from ._problem import KINDS, NORMS, PRECISIONS, one_word, problem_string
-from ._report import report_of
-from ._trace import check_target, write_captures
+from ._arguments import check_callable, did_you_mean, file_name
+from ._errors import InvalidArgument
+from ._file_runs import FileRuns, TransformResult
+from ._formats import name_in_folder
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
     from ._blocks import Block
-    from ._core import Plan as CorePlan
-    from ._mpi import Ranks
-    from ._report import Report
 
-__all__ = ["TransformResult", "transform"]
-
-_ORDERS = ("natural", "exchanged")
-_MIN_MEMORY_BYTES = 1 << 20
-_JOURNAL_AUTO, _JOURNAL_RESUME, _JOURNAL_RESTART = 1, 2, 3  # of the C interface; 0 is none
-
-
-@dataclass(frozen=True)
-class TransformResult:
-    """What `transform` did."""
-
-    input: str
-    output: str
-    input_shape: tuple[int, ...]
-    input_dtype: str
-    output_shape: tuple[int, ...]
-    output_dtype: str
-    memory_bytes: int
-    """The budget of each process."""
-    seconds: float
-    resumed_bytes: int
-    """Of reads and writes that an unfinished run had done; 0: this one did all."""
-    explain: str
-    """The plan in words, with what was predicted beside what was counted."""
-    report: Report
-    """The same as a dictionary."""
-
-    def __repr__(self) -> str:
-        shape = "x".join(str(n) for n in self.output_shape)
-        return f"<TransformResult {self.output!r}: {shape} {self.output_dtype} in {self.seconds:.3g} s>"
-
-
-@dataclass(frozen=True)
-class _Task:
-    """Everything that is checked before any file is written; the same on all ranks."""
-
-    source: Source
-    target: Target
-    read: Element  # what the input's elements are in memory
-    load: str | None  # how they lie in its file, if otherwise
-    computed: Element
-    result: Element  # what the output holds of it
-    real_shape: tuple[int, ...]
-    output_shape: tuple[int, ...]
-    axes: tuple[int, ...]
-    kinds: tuple[str, ...]
-    direction: str
-    precision: str
-    norm: str
-    grid: tuple[int, ...]
-
-    def common(self) -> str:
-        return (
-            f"{self.source.name} ({self.source.element.name} {self.source.shape}), axes {self.axes}, "
-            f"kinds {self.kinds}, direction {self.direction}, precision {self.precision}, norm {self.norm}, "
-            f"result {self.output_shape}"
-        )
-
-    def in_memory(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """Shape, axes and grid as the array lies: of one in Fortran order the other way round."""
-        if not self.source.fortran:
-            return self.real_shape, self.axes, self.grid
-        ndim = len(self.real_shape)
-        grid = self.grid + (1,) * (ndim - len(self.grid)) if self.grid else ()
-        return self.real_shape[::-1], tuple(ndim - 1 - axis for axis in self.axes), grid[::-1]
-
-
-def _prepare(
-    input: str | os.PathLike[str],
-    output: str | os.PathLike[str] | None,
-    in_place: bool,
-    kind: str | Sequence[str] | None,
-    backward: bool,
-    axes: int | Sequence[int] | None,
-    norm: str | None,
-    options: Options,
-    real_length: int | None,
-    grid: int | Sequence[int] | None,
-    output_dtype: object,
-    power: bool,
-) -> _Task:
-    source = open_source(input, replace(options, chunks=None, compression=None))
-    ndim = len(source.shape)
-    if ndim > core.max_ndim:
-        raise Unsupported(f"{source.name} has {ndim} axes; at most {core.max_ndim} are possible")
-    picked = tuple(range(ndim)) if axes is None else wholes(axes, "axes")
-    for axis in picked:
-        if not -ndim <= axis < ndim:
-            raise InvalidAxis(f"axis {axis} is out of bounds for {source.name} of dimension {ndim}")
-    picked = tuple(axis % ndim for axis in picked)
-    if not picked or len(set(picked)) != len(picked):
-        raise InvalidArgument(f"axes are {picked}; name at least one, and none twice")
-    kinds, backward = _kinds(source, kind, backward, len(picked))
-    norm = "backward" if norm is None else norm
-    if norm not in NORMS:
-        raise InvalidArgument(f'norm is {norm!r}; it can be "backward", "ortho" or "forward"')
-    real_shape, output_shape = list(source.shape), list(source.shape)
-    halves, is_complex = "r2c" in kinds, "c2c" in kinds or "r2c" in kinds
-    last = picked[-1]
-    if halves and backward:
-        n = source.shape[last]
-        length = 2 * (n - 1) if real_length is None else whole(real_length, "real_length")
-        if length < 1 or length // 2 + 1 != n:
-            raise InvalidArgument(
-                f"real length is {length}, but axis {last} of {source.name} holds {n} frequencies: "
-                f"it can be {max(1, 2 * (n - 1))} or {2 * (n - 1) + 1}"
-            )
-        real_shape[last] = output_shape[last] = length
-    elif real_length is not None:
-        raise InvalidArgument("a real length is for c2r only, where n // 2 + 1 frequencies don't tell n")
-    elif halves:
-        output_shape[last] = source.shape[last] // 2 + 1
-    read = source.element.computed(options.precision)
-    load = None if source.read is not None else source.element.load(options.precision)
-    if source.packed and load is not None:
-        raise InvalidArgument(
-            f"{source.name} holds the packed half spectrum of float32 numbers, which is computed in single precision; "
-            f"leave the precision out"
-        )
-    if in_place and load is not None:
-        raise InvalidArgument(
-            f"{source.name} holds {source.element.name}, which is converted to {read.name} on the way in; in place the "
-            f"output must be of the input's own type, so give another output"
-        )
-    precision = read.precision
-    computed = element(precision, is_complex and not (halves and backward))
-    result = element(precision, computed.is_complex and not power)
-    if output_dtype is not None:
-        result = element_named(output_dtype)
-    target = _target(source, output, in_place, result, output_shape, options)
-    return _Task(
-        source,
-        target,
-        read,
-        load,
-        computed,
-        result,
-        tuple(real_shape),
-        tuple(output_shape),
-        picked,
-        tuple(kinds),
-        "backward" if backward else "forward",
-        PRECISIONS[precision],
-        norm,
-        () if grid is None else wholes(grid, "grid"),
-    )
-
-
-def _target(
-    source: Source,
-    output: str | os.PathLike[str] | None,
-    in_place: bool,
-    result: Element,
-    shape: Sequence[int],
-    options: Options,
-) -> Target:
-    if in_place:
-        if output is not None:
-            raise InvalidArgument(
-                f"the output is {file_name(output, 'the output')}, but in place {source.name} is; leave one of both out"
-            )
-        if source.read is not None or source.packed:
-            what = "a packed spectrum" if source.packed else "in chunks"
-            raise Unsupported(
-                f"{source.name} is {what}; in place is for arrays in one piece of a file, so give another output"
-            )
-        if options.chunks is not None or options.compression is not None:
-            raise InvalidArgument(f"{source.name} has no chunks; leave out chunks and compression in place")
-        return Target(source.name, source.path)
-    if output is None:
-        raise InvalidArgument(f"where shall the transform of {source.name} go? Name an OUTPUT, or ask for --in-place")
-    target = open_target(output, result, shape, source, replace(options, dtype=None, shape=None, offset=None))
-    if os.path.exists(target.path) and os.path.samefile(source.path, target.path):
-        raise InvalidArgument(
-            f"{target.path} is the input too, which is never overwritten unasked; name another output, or none and "
-            f"--in-place (in_place=True)"
-        )
-    return target
-
-
-def _kinds(source: Source, kind: str | Sequence[str] | None, backward: bool, naxes: int) -> tuple[list[str], bool]:
-    """One name an axis, and the direction: c2r is r2c backward."""
-    is_complex = source.element.is_complex
-    if source.packed and kind not in (None, "c2r"):
-        raise InvalidArgument(f"{source.name} holds the packed half spectrum of real numbers; it can only go back: c2r")
-    if source.packed:
-        kind = "c2r"
-    if kind is None:
-        kind = "c2c" if is_complex else "r2c"
-        if kind == "r2c" and backward:
-            raise InvalidArgument(
-                f"{source.name} holds {source.element.name}; backward needs the complex spectrum "
-                f"(or name a real kind, such as dct2)"
-            )
-    if isinstance(kind, str):
-        names = kind.split(",")
-    elif isinstance(kind, Sequence) and all(isinstance(name, str) for name in kind):
-        names = list(kind)
-    else:
-        raise InvalidType(f"kind is {kind!r}; it must be a str, or one a transformed axis")
-    if names == ["c2r"]:
-        names, backward = ["r2c"], True
-    for name in names:
-        if name not in KINDS:
-            known = (*KINDS[:2], "c2r", *KINDS[2:])
-            raise InvalidArgument(f"kind is {name!r}; it can be {', '.join(known)}{did_you_mean(name, known)}")
-    if len(names) == 1:
-        names = ["c2c"] * (naxes - 1) + names if names == ["r2c"] else names * naxes
-    if len(names) != naxes:
-        raise InvalidArgument(f"kind names {len(names)} transforms for {naxes} axes; give one, or one an axis")
-    if "r2c" in names[:-1]:
-        raise InvalidArgument("only the last of the transformed axes can be r2c")
-    needs_complex = backward if "r2c" in names else "c2c" in names
-    if needs_complex != is_complex:
-        shown = "c2r" if "r2c" in names and backward else ",".join(dict.fromkeys(names))
-        remedy = "use c2c, or c2r for the spectrum of real numbers" if is_complex else "use r2c, or save it as complex"
-        raise InvalidArgument(f"{source.name} holds {source.element.name}, which {shown} can't transform; {remedy}")
-    return names, backward
-
-
-def _budget(memory: str | int | None, ranks: Ranks | None) -> int:
-    """Bytes for each process: what was asked for, or half of what is free, shared by the ranks of this machine."""
-    if memory is not None:
-        count = parse_bytes(memory)
-        if count < _MIN_MEMORY_BYTES:
-            raise OutOfMemory(f"memory is {memory}; at least 1 MiB is needed")
-        return count
-    count = available_bytes() // 2
-    if ranks is not None:
-        from mpi4py import MPI
-
-        node = ranks.comm.Split_type(MPI.COMM_TYPE_SHARED)
-        count = ranks.comm.allreduce(count // node.Get_size(), MPI.MIN)
-        node.Free()
-    return max(count, _MIN_MEMORY_BYTES)
+__all__ = ["transform", "transform_files"]
 
 
 def transform(
@@ -421,185 +176,112 @@ def transform(
     Interrupted, KeyboardInterrupt
         When stopped; the sentence says what a journal keeps.
     """
-    start = time.perf_counter()
-    if order not in _ORDERS:
-        raise InvalidArgument(f'order is {order!r}; it can be "natural" or "exchanged"')
-    scale, threads = number(scale, "scale"), count(threads, "threads")
-    words = {"engine": engine, "exchange": exchange, "method": method, "io": io, "window": window}
-    for name, word in {**words, "callback_name": callback_name}.items():
-        text(word, name)
-    for name, function in {"progress": progress, "on_input": on_input, "on_output": on_output}.items():
-        check_callable(function, name)
-    if not math.isfinite(scale) or scale == 0:
-        raise InvalidArgument(f"scale is {scale}; it must be finite and not 0")
-    ranks: Ranks | None = None
-    if comm is not None:
-        from ._mpi import ranks_of
-
-        ranks = ranks_of(comm)
-
-    def prepare() -> tuple[_Task, int | None]:
-        for name, word in words.items():
-            one_word(name, word or "")
-        options = Options(
-            dtype,
-            precision_of(text(precision, "precision")),
-            None if shape is None else wholes(shape, "shape"),
-            None if offset is None else whole(offset, "offset"),
-            text(dataset, "dataset"),
-            None if chunks is None else wholes(chunks, "chunks"),
-            text(compression, "compression") if compression else compression,
-        )
-        task = _prepare(
-            input, output, in_place, kind, backward, axes, norm, options, real_length, grid, output_dtype, power
-        )
-        if trace is not None:
-            _check_trace(trace, task.source.path, task.target.path)
-        return task, None if memory is None else _budget(memory, None)
-
-    if ranks is None:
-        task, given = prepare()
-    else:
-        mine: list[tuple[_Task, int | None]] = []  # a task may hold functions, which can't be sent
-
-        def in_words() -> tuple[str, int | None]:
-            mine.append(prepare())
-            given = [name for name, block in (("on_input", on_input), ("on_output", on_output)) if block is not None]
-            callbacks = " and ".join(given) or "none"
-            return f"{mine[0][0].common()}, block callbacks: {callbacks}", mine[0][1]
-
-        ranks.agree(in_words, lambda found: found)
-        task, given = mine[0]
-    source, target = task.source, task.target
-    folders = folder_list(scratch)
-    if callback_name is not None and on_input is None and on_output is None:
-        raise InvalidArgument(
-            f"callback_name is {callback_name!r}, but there is no callback; leave it out, or give one"
-        )
-    if resume and not journal:
-        raise InvalidArgument("resume=True goes on where a journal ends, so it needs journal=True")
-    mode = (_JOURNAL_AUTO if resume is None else _JOURNAL_RESUME if resume else _JOURNAL_RESTART) if journal else 0
-    if mode in (_JOURNAL_AUTO, _JOURNAL_RESUME) and given is None and ranks is None:
-        given, threads = _as_unfinished(source.path, source.offset_bytes, target.path, folders, threads)
-    memory_bytes = _budget(None, ranks) if given is None else given
-    shape_in_memory, axes_in_memory, grid_in_memory = task.in_memory()
-    problem = problem_string(
-        shape_in_memory,
-        task.kinds,
-        axes_in_memory,
-        task.direction,
-        task.precision,
-        norm=task.norm,
-        ranks=1 if ranks is None else ranks.size,
-        grid=grid_in_memory,
-        output=order,
-        memory=memory_bytes,
-        disks=len(folders) or 1,
-        threads=threads,
-        engine=engine,
-        exchange=exchange,
-        io=io,
-        method=method,
-        window=window,
-        scale=scale,
-        store=task.result.name if output_dtype is not None else None,
-        load=task.load,
-        power=bool(power),
-        reads_once=on_input is not None,
-        input_chunk=source.chunk,
-        output_chunk=target.chunk,
-    )
-    plan = core.plan(problem, 0 if ranks is None else ranks.handle)
-    if target.write is not None and not folders:
-        folders = [os.path.dirname(target.path) or "."]
-    writes = ranks is None or ranks.rank == 0
+    arguments = {name: value for name, value in locals().items() if name not in ("input", "output", "in_place")}
+    check_callable(arguments.pop("progress"), "progress")
+    runs = FileRuns(**arguments)
     try:
-        if dry_run:
-            return _result(task, memory_bytes, 0.0, plan)
-        if ranks is None:
-            target.open()
-        else:
-            ranks.agree(target.open if writes else lambda: None)
-        if trace is not None:
-            plan.trace_start()
-        on_read, on_write, elem_bytes = _calls(task, on_input, on_output)
-        behind = target.write is not None
-        plan.transform_file(
-            source.path,
-            source.offset_bytes,
-            target.path,
-            target.header,
-            folders,
-            progress,
-            read=source.read,
-            write=target.write,
-            packed_input=source.packed,
-            packed_output=target.packed,
-            on_input=on_read,
-            on_output=on_write,
-            elem_bytes=elem_bytes,
-            journal=mode,
-            checksums=checksums,
-            in_place=in_place,
-            input_identity=source.identity() if mode and source.identity is not None else "",
-            output_identity=target.identity,
-            finish=target.publish if behind else None,
-            callback_name=callback_name or "",
-        )
-        if writes and not behind:
-            target.publish()
-        seconds = time.perf_counter() - start
-        if trace is not None:
-            write_captures(trace, [plan], ranks)
-        return _result(task, memory_bytes, seconds, plan)
+        return runs.run(runs.prepare(input, output, in_place), progress)
     finally:
-        source.close()
-        target.discard()
-        plan.free()
+        runs.close()
 
 
-def _as_unfinished(
-    source: str, offset_bytes: int, target: str, folders: list[str], threads: int
-) -> tuple[int | None, int]:
-    """Memory and threads of an unfinished run between these files, whose plan is the only one to go on with."""
-    problem = core.unfinished_run(source, offset_bytes, target, folders)
-    words = dict(word.split("=", 1) for word in problem.split() if "=" in word)
-    memory = int(words["memory"]) if "memory" in words else None
-    return memory, threads or int(words.get("threads", 0))
+def transform_files(
+    inputs: Sequence[str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    *,
+    suffix: str | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    on_result: Callable[[TransformResult], object] | None = None,
+    **options: Any,
+) -> list[TransformResult]:
+    """Transforms many files, such as the series of a survey, each into a file of its own in a folder.
+
+    All are checked before the first is transformed. Files of the same shape and type follow one another with one plan.
+    What one run keeps on disk and how it goes on is as in `transform`; a call that failed or was killed has left whole
+    outputs of the files before, and the same call transforms these again. Collective if `comm` is given.
+
+    Parameters
+    ----------
+    inputs
+        Files as `transform` takes them.
+    folder
+        Where the outputs go; it exists. Each has its input's name; PRESTO's .dat gives .fft and .fft gives .dat.
+    suffix
+        The outputs' suffix, and so their format: ".npy", ... Default: as above.
+    progress
+        Called now and then with (bytes done, bytes in all), as far as the files before let guess those to come;
+        returning False stops the run.
+    on_result
+        Called with the result of each file when it is whole.
+    options
+        The other arguments of `transform`, but `trace`, for every file: axes, memory, ...
+
+    Returns
+    -------
+    list of TransformResult
+        In the order of the inputs.
+
+    Raises
+    ------
+    Error
+        As `transform`. InvalidArgument also where two outputs would have one name.
+    """
+    known = inspect.signature(transform).parameters
+    arguments = {name: each.default for name, each in known.items() if name not in _NOT_OF_MANY}
+    for name, value in options.items():
+        if name not in arguments:
+            raise InvalidArgument(f"transform_files takes no {name!r}{did_you_mean(name, arguments)}")
+        arguments[name] = value
+    for name, function in {"progress": progress, "on_result": on_result}.items():
+        check_callable(function, name)
+    files = _outputs_of(inputs, folder, suffix)
+    runs = FileRuns(**arguments, trace=None)
+    results: list[TransformResult] = []
+    done_bytes = this_bytes = 0
+
+    def tell(done: int, total: int) -> object:
+        nonlocal this_bytes
+        this_bytes = total
+        assert progress is not None
+        return progress(done_bytes + done, done_bytes + total * (len(files) - len(results)))
+
+    try:
+        for source, target in files:
+            runs.prepare(source, target).close()
+        for source, target in files:
+            this_bytes = 0
+            result = runs.run(runs.prepare(source, target), None if progress is None else tell)
+            done_bytes += this_bytes
+            results.append(result)
+            if on_result is not None:
+                on_result(result)
+    finally:
+        runs.close()
+    return results
 
 
-def _calls(task: _Task, on_input: Block | None, on_output: Block | None) -> tuple[Any, Any, tuple[int, int, int]]:
-    elem_bytes = (task.read.size_bytes, task.computed.size_bytes, task.result.size_bytes)
-    if on_input is None and on_output is None:
-        return None, None, elem_bytes
-    from ._blocks import input_call, output_call  # numpy, which others do without
-
-    return (
-        None if on_input is None else input_call(on_input, task.read),
-        None if on_output is None else output_call(on_output, task.computed, task.result),
-        elem_bytes,
-    )
+_NOT_OF_MANY = ("input", "output", "in_place", "trace", "progress")
 
 
-def _check_trace(trace: str | os.PathLike[str], source: str, output: str | os.PathLike[str]) -> None:
-    target = check_target(trace)
-    if os.path.abspath(target) == os.path.abspath(output) or (
-        os.path.exists(target) and os.path.samefile(target, source)
-    ):
-        raise InvalidArgument(f"{target} is the trace and an array too; give the trace another name")
-
-
-def _result(task: _Task, memory_bytes: int, seconds: float, plan: CorePlan) -> TransformResult:
-    return TransformResult(
-        input=task.source.name,
-        output=task.target.name,
-        input_shape=task.source.shape,
-        input_dtype=task.source.element.name,
-        output_shape=task.output_shape,
-        output_dtype=task.result.name,
-        memory_bytes=memory_bytes,
-        seconds=seconds,
-        resumed_bytes=plan.resumed_bytes,
-        explain=plan.explain(),
-        report=report_of(plan),
-    )
+def _outputs_of(
+    inputs: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str], suffix: str | None
+) -> list[tuple[str, str]]:
+    """Each input with its output."""
+    where = file_name(folder, "the folder")
+    if isinstance(inputs, (str, bytes, os.PathLike)):
+        raise InvalidArgument(f"the inputs are {inputs!r}; give a list of files")
+    if not os.path.isdir(where):
+        raise InvalidArgument(f"{where} is no folder for the outputs; make it, or name another")
+    if suffix is not None and not (isinstance(suffix, str) and suffix[:1] == "." and os.sep not in suffix):
+        raise InvalidArgument(f"the suffix is {suffix!r}; it begins with a dot, as .npy")
+    made: dict[str, str] = {}
+    for each in inputs:
+        source = file_name(each, "the input")
+        target = name_in_folder(where, source, suffix)
+        if target in made:
+            raise InvalidArgument(f"{made[target]} and {source} would both become {target}; rename one of them, or "
+                                  f"transform them into two folders")  # fmt: skip
+        made[target] = source
+    if not made:
+        raise InvalidArgument("there is no input; name the files to transform")
+    return [(source, target) for target, source in made.items()]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
     from ._core import Plan as CorePlan
-    from ._transform import TransformResult
+    from ._file_runs import TransformResult
 
 __all__ = ["main"]
 
@@ -106,7 +106,11 @@ def _parser() -> _Parser:
         "with --dtype raw.\nUnder mpiexec, ranks share the work: mpiexec -n 4 spanfft transform in.npy out.npy",
     )  # fmt: skip
     t.add_argument("input", metavar="INPUT")
-    t.add_argument("output", metavar="OUTPUT", nargs="?", help="the file to write, in the format of its name, else raw")
+    t.add_argument("output", metavar="OUTPUT", nargs="*", help="the file to write, in the format of its name, else "
+                   "raw; with --into: more inputs")  # fmt: skip
+    t.add_argument("--into", metavar="FOLDER", help="transform every file named into one of the same name in FOLDER "
+                   "(PRESTO's .dat into .fft, and back)")  # fmt: skip
+    t.add_argument("--suffix", metavar=".X", help="with --into: of the files in FOLDER, and so their format")
     t.add_argument("--in-place", action="store_true", help="instead of an output: overwrite the array in INPUT, "
                    "for kinds with output of that size; needs as much scratch or more, and a journal")  # fmt: skip
     t.add_argument("--kind", help="c2c, r2c, c2r, dct1..dct4, dst1..dst4, or a comma list; default: r2c for real "
@@ -285,6 +289,11 @@ class _Bar:
                              initial=done, mininterval=0, **size)  # fmt: skip
         self._bar.update(done - self._bar.n)
 
+    def clear(self) -> None:
+        """Makes room for a line, and shows again with the next call."""
+        if self._bar is not None:
+            self._bar.clear()
+
     def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
@@ -299,72 +308,89 @@ def _progress_bar(options: argparse.Namespace, rank: int) -> _Bar | None:
 
 
 def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
-    from ._transform import transform
+    from ._transform import transform, transform_files
 
     for asked in ("explain", "dry_run", "json"):
         if options.quiet and getattr(options, asked):
             raise InvalidArgument(f"--quiet prints nothing, --{asked.replace('_', '-')} prints; leave one of both out")
+    _check_files(options)
     rank = 0 if comm is None else comm.Get_rank()
     bar = _progress_bar(options, rank)
+    arguments: dict[str, Any] = {name: getattr(options, name) for name in (
+        "kind", "backward", "axes", "norm", "memory", "scratch", "io", "dtype", "precision", "shape", "offset",
+        "real_length", "threads", "engine", "exchange", "method", "grid", "order", "dataset", "chunks", "compression",
+        "window", "scale", "power", "output_dtype", "journal", "resume", "checksums", "dry_run")}  # fmt: skip
+    arguments |= {"comm": comm, "progress": bar}
+    files: list[tuple[TransformResult, list[Any]]] = []  # on rank 0 with the reports of all ranks
+    said: set[str] = set()  # plans that were explained
+
+    def tell(result: TransformResult) -> None:
+        reports = [result.report] if comm is None else comm.gather(result.report)
+        if reports is None:
+            return
+        files.append((result, reports))
+        if bar is not None:
+            bar.clear()
+        if not options.json:
+            _print_result(result, reports, options, said)
+
     try:
-        result = transform(
-            options.input,
-            options.output,
-            in_place=options.in_place,
-            kind=options.kind,
-            backward=options.backward,
-            axes=options.axes,
-            norm=options.norm,
-            memory=options.memory,
-            scratch=options.scratch,
-            io=options.io,
-            dtype=options.dtype,
-            precision=options.precision,
-            shape=options.shape,
-            offset=options.offset,
-            real_length=options.real_length,
-            threads=options.threads,
-            engine=options.engine,
-            exchange=options.exchange,
-            method=options.method,
-            grid=options.grid,
-            order=options.order,
-            dataset=options.dataset,
-            chunks=options.chunks,
-            compression=options.compression,
-            window=options.window,
-            scale=options.scale,
-            power=options.power,
-            output_dtype=options.output_dtype,
-            comm=comm,
-            progress=bar,
-            trace=options.trace,
-            journal=options.journal,
-            resume=options.resume,
-            checksums=options.checksums,
-            dry_run=options.dry_run,
-        )
+        if options.into is not None:
+            inputs = [options.input, *options.output]
+            transform_files(inputs, options.into, suffix=options.suffix, on_result=tell, **arguments)
+        else:
+            output = options.output[0] if options.output else None
+            tell(transform(options.input, output, in_place=options.in_place, trace=options.trace, **arguments))
     finally:
         if bar is not None:
             bar.close()
-    reports = [result.report] if comm is None else comm.gather(result.report)
-    if rank != 0 or reports is None:
+    if rank != 0:
         return
-    if not options.quiet and not options.json:
+    if options.json:
+        each = [_transform_json(result, reports) for result, reports in files]
+        _print_json(each[0] if options.into is None else _many_json(each))
+    elif options.into is not None and not options.quiet and not options.dry_run:
+        print(f"{len(files)} files in {sum(result.seconds for result, _ in files):.3g} s")
+
+
+def _written(options: argparse.Namespace) -> str:
+    """What a command that says nothing any more has written, with the verb."""
+    if getattr(options, "into", None) is not None:
+        return f"outputs that are in {options.into} are"
+    output = options.output[0] if isinstance(options.output, list) and options.output else options.output
+    return f"{output or options.input} is"
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    if options.into is None:
+        if options.suffix is not None:
+            raise InvalidArgument("--suffix is for the files that --into makes; name the output, or give --into")
+        if len(options.output) > 1:
+            raise InvalidArgument(
+                f"{1 + len(options.output)} files are named, and one input has one output; to transform all of them, "
+                f"give --into FOLDER"
+            )
+        return
+    for name, given in (("--in-place", options.in_place), ("--trace", options.trace)):
+        if given:
+            raise InvalidArgument(f"{name} is for one file, --into for many; leave one of both out")
+
+
+def _print_result(result: TransformResult, reports: Sequence[Any], options: argparse.Namespace, said: set[str]) -> None:
+    """One file's lines."""
+    if not options.quiet:
         for note in result.report["notes"]:
             if note.startswith("left behind: "):
                 print(f"spanfft: {note}", file=sys.stderr)
-    if options.json:
-        _print_json(_transform_json(result, reports))
-    elif not options.quiet and not options.dry_run:
+    if not options.quiet and not options.dry_run:
         shape = "x".join(str(n) for n in result.output_shape)
-        ranks = "" if comm is None else f" on {comm.Get_size()} ranks"
+        ranks, each = (f" on {len(reports)} ranks", " a process") if len(reports) > 1 else ("", "")
         before = f", {bytes_string(result.resumed_bytes)} moved before" if result.resumed_bytes else ""
         needed = bytes_string(max(report["peak_memory_bytes"] for report in reports))
-        each = "" if comm is None else " a process"
         print(f"{result.output}: {shape} {result.output_dtype} in {result.seconds:.3g} s{ranks}, {needed} of "
-              f"{bytes_string(result.memory_bytes)} of memory{each}{before}")  # fmt: skip
-    if (options.explain or options.dry_run) and not options.json:
+              f"{bytes_string(result.memory_bytes)} of memory{each}{before}", flush=True)  # fmt: skip
+    if (options.explain or options.dry_run) and result.report["problem"] not in said:
+        said.add(result.report["problem"])
         print(result.explain.rstrip("\n"))
 
 
@@ -394,6 +420,16 @@ def _transform_json(result: TransformResult, reports: Sequence[Any]) -> dict[str
         "explain": result.explain,
         "ranks": list(reports),
     }
+
+
+def _many_json(files: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Of each file, and what all of them took: counts are sums over files and ranks."""
+    counted: dict[str, float] = {}
+    for file in files:
+        for report in file["ranks"]:
+            for name, value in (report["counted"] or {}).items():
+                counted[name] = counted.get(name, 0) + value
+    return {"files": list(files), "seconds": sum(file["seconds"] for file in files), "counted": counted}
 
 
 # --- plan and info -------------------------------------------------------------------------------------------------
@@ -580,7 +616,7 @@ def _output_lost(error: OSError, options: argparse.Namespace | None) -> Error:
     kind = NoSpace if error.errno in (errno.ENOSPC, errno.EDQUOT) else IOFailure
     remedy = "send it elsewhere"
     if options is not None and options.command in ("transform", "permute") and not getattr(options, "dry_run", False):
-        remedy = f"{options.output or options.input} is whole all the same (--quiet prints nothing)"
+        remedy = f"{_written(options)} whole all the same (--quiet prints nothing)"
     return kind(f"standard output can't be written ({error.strerror}); {remedy}")
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import spanfft
-import spanfft._transform
+import spanfft._file_runs
 from spanfft import cli
 
 EVERYTHING, SAMPLED, NAMES_IN_ORDER = 1, 4, 6  # as recorded_disk.hpp counts fates
@@ -377,7 +377,7 @@ class Replay:
 
 def main() -> None:
     # So that geometries are as small as those of C++, in which every operation can be the last one.
-    spanfft._transform._MIN_MEMORY_BYTES = 1
+    spanfft._file_runs._MIN_MEMORY_BYTES = 1
     replay = Replay(RUNS[sys.argv[1]], Path(sys.argv[2]))
     replay.check_all()
     print(json.dumps(replay.counts))

@@ -77,6 +77,8 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
     np.save("in.npy", np.ones((8, 4), "complex64"))
     Path("rows.csv").write_text("np,time\n1,10\n2,6\n4,4\n8,3.1\n")
     transform = printed("transform", "in.npy", "out.npy")
+    Path("out").mkdir()
+    into = printed("transform", "in.npy", "--into", "out")
     trace = (
         printed("bench", "c2c 8x8", "--repeats", "1", "--trace", "trace.json")["rows"],
         printed("trace", "trace.json"),
@@ -85,7 +87,8 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
     info = printed("info")
     report = transform["ranks"][0]
     found = {
-        "transform": transform, "report": report, "step": report["steps"][0], "counts": report["predicted"],
+        "transform": transform, "transform-into": into,
+        "report": report, "step": report["steps"][0], "counts": report["predicted"],
         "plan": printed("plan", "c2c 8x8"),
         "permute": printed("permute", "in.npy", "out.npy", "--kind", "bit-reversal"),
         "bench": trace[0][0], "trace": trace[1], "trace-rank": trace[1]["ranks"][0], "fit": printed("fit", "rows.csv"),

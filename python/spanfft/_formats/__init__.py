@@ -15,7 +15,7 @@ from .._files import Element
 from . import flat, hdf5, presto, zarr
 from .base import Options, Source, Target
 
-__all__ = ["Options", "Source", "Target", "is_other_format", "open_source", "open_target"]
+__all__ = ["Options", "Source", "Target", "is_other_format", "name_in_folder", "open_source", "open_target"]
 
 
 @dataclass(frozen=True)
@@ -62,3 +62,15 @@ def open_target(
             f"call the output so, or save the input with numpy.ascontiguousarray(a)"
         )
     return next(f for f in _FORMATS if f.is_mine(name)).open_target(name, element, shape, source, options)
+
+
+def name_in_folder(folder: str, path: str | os.PathLike[str], suffix: str | None) -> str:
+    """The name of what is made of an input, in a folder for such: the input's, or with the suffix instead of its own.
+
+    Without a suffix PRESTO's series give .fft and its spectra .dat.
+    """
+    name = file_name(path, "the input")
+    if hdf5.is_mine(name):
+        name = hdf5.file_of(name)
+    stem, own = os.path.splitext(os.path.basename(name.rstrip("/")))
+    return os.path.join(folder, stem + (suffix or {".dat": ".fft", ".fft": ".dat"}.get(own, own)))

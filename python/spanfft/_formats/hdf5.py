@@ -36,6 +36,13 @@ def is_mine(name: str) -> bool:
     return _NAME.match(name) is not None
 
 
+def file_of(name: str) -> str:
+    """Without the dataset."""
+    found = _NAME.match(name)
+    assert found is not None
+    return found["file"]
+
+
 def _h5py(name: str) -> Any:
     try:
         import h5py
