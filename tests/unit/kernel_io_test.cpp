@@ -264,7 +264,6 @@ INSTANTIATE_TEST_SUITE_P(
         IoCase{"r2c 40x50 axes=1,0 threads=1 memory=28KiB input_chunk=7x9 output_chunk=9x7", "axis_passes"},
         IoCase{"c2c 16384 float memory=64KiB input_chunk=100 output_chunk=77 method=two_pass", "two_pass"},
         IoCase{"c2c 61x50 memory=29KiB power output_chunk=9x7", "axis_passes"},
-        IoCase{"r2c 61x50 memory=1MiB store=complex64 output_chunk=9x26", "file_in_memory"},
         IoCase{"c2c 40x41x42 memory=300KiB method=axis_passes", "axis_passes", 128, 0, 1, false, true},
         IoCase{"c2c 16384 memory=400KiB method=two_pass", "two_pass", 0, 0, 1, false, true}));
 
