@@ -187,11 +187,16 @@ void expect_same(const IoCase& c, const Found& found, const Wider& wider) {
                    "bytes written");
 }
 
-class KernelCounts : public testing::TestWithParam<IoCase> {};
+class KernelCounts : public testing::TestWithParam<IoCase> {
+  protected:
+    void SetUp() override {
+        if (test::kSanitized)
+            GTEST_SKIP()
+                << "to see whether an address can be read, sanitizers write it to a pipe; the kernel counts that";
+    }
+};
 
 TEST_P(KernelCounts, AreTheLibrarysThroughThePageCache) {
-    if (test::kSanitized)
-        GTEST_SKIP() << "to see whether an address can be read, sanitizers write it to a pipe; the kernel counts that";
     Found found;
     ASSERT_NO_FATAL_FAILURE(run_apart(GetParam(), false, found));
     if (!found.filtered) GTEST_SKIP() << "the kernel takes no filter";
