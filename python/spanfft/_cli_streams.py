@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import os
 import sys
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["OutputLost", "drop_output", "prepare", "say_error"]
+__all__ = ["OutputLost", "drop_output", "prepare", "print_json", "say_error"]
 
 _ERRORS = "spanfft-names"
+
+
+def print_json(value: object) -> None:
+    json.dump(value, sys.stdout, indent=2)
+    print()
 
 
 class OutputLost(OSError):

@@ -106,24 +106,24 @@ def input_by_descr(descr: str) -> Element | None:
     return _INPUTS.get(plain) or _INPUTS.get(f"|{plain.lstrip('<>|')}")
 
 
-def input_element(dtype: object) -> Element:
-    """Of an input: from "int16", ">f4", "c8", or a numpy dtype or type."""
+def _found(dtype: object, known: dict[str, Element], words: str) -> Element:
+    """By one of the known names, or by numpy's type string of one of them."""
     name = _said(dtype)
     found = _BY_NAME.get(name) or input_by_descr(name if name[:1] in "<>=|" else f"<{name}")
-    if found is None:
-        hint = f"; did you mean {_ALIASES[name]!r}?" if name in _ALIASES else did_you_mean(name, _BY_NAME)
-        raise InvalidArgument(f"dtype is {dtype!r}; it can be {input_types()}{hint}")
+    if found is None or found.name not in known:
+        hint = f"; did you mean {_ALIASES[name]!r}?" if name in _ALIASES else did_you_mean(name, known)
+        raise InvalidArgument(f"dtype is {dtype!r}; it can be {words}{hint}")
     return found
+
+
+def input_element(dtype: object) -> Element:
+    """Of an input: from "int16", ">f4", "c8", or a numpy dtype or type."""
+    return _found(dtype, _BY_NAME, input_types())
 
 
 def element_named(dtype: object) -> Element:
     """Of an output: from "complex64", "<c8", or a numpy dtype or type."""
-    name = _said(dtype)
-    found = _BY_NAME.get(name) or input_by_descr(name if name[:1] in "<>=|" else f"<{name}")
-    if found is None or found.foreign:
-        hint = f"; did you mean {_ALIASES[name]!r}?" if name in _ALIASES else did_you_mean(name, ELEMENTS)
-        raise InvalidArgument(f"dtype is {dtype!r}; it can be {', '.join(ELEMENTS)}{hint}")
-    return found
+    return _found(dtype, ELEMENTS, ", ".join(ELEMENTS))
 
 
 def precision_of(word: str | None) -> int | None:

@@ -578,7 +578,7 @@ def test_memory_stays_within_the_budget_for_a_chunked_array_of_128_mib(tmp_path)
         array[row : row + 512] = rng.standard_normal((512, 4096)).astype("complex64")
     program = (
         "import sys, json, numpy, zarr, spanfft\n"
-        "from spanfft.cli import _peak_resident_bytes\n"
+        "from spanfft._cli_transform import _peak_resident_bytes\n"
         "numpy.ones(4); zarr.create_array(store=zarr.storage.MemoryStore(), shape=(4,), dtype='c8')[:] = 1\n"
         "before = _peak_resident_bytes()\n"
         "r = spanfft.transform(sys.argv[1], sys.argv[2], memory='32MiB')\n"

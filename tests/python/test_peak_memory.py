@@ -23,7 +23,7 @@ PROGRAM = """
 import json, sys
 import numpy as np
 import spanfft
-from spanfft.cli import _peak_resident_bytes
+from spanfft._cli_transform import _peak_resident_bytes
 
 arguments = json.loads(sys.argv[1])
 if arguments.pop("library", None) == "h5py":
@@ -90,7 +90,7 @@ PAIRS_PROGRAM = """
 import ctypes, json, sys
 import numpy as np
 import spanfft
-from spanfft.cli import _peak_resident_bytes
+from spanfft._cli_transform import _peak_resident_bytes
 
 def in_memory_now():
     ctypes.CDLL(None).malloc_trim(0)
@@ -202,7 +202,7 @@ def test_planning_alone_keeps_within_the_budget_and_the_allowance(problem):
     program = (
         "import sys, numpy, spanfft\n"
         "from spanfft._native import core\n"
-        "from spanfft.cli import _peak_resident_bytes\n"
+        "from spanfft._cli_transform import _peak_resident_bytes\n"
         "spanfft.fftn(numpy.ones((6, 17), 'complex64'))\n"
         "before = _peak_resident_bytes()\n"
         "try:\n"
@@ -225,7 +225,7 @@ PLANS_PROGRAM = """
 import ctypes, gc, json, sys
 import numpy as np
 import spanfft
-from spanfft.cli import _peak_resident_bytes
+from spanfft._cli_transform import _peak_resident_bytes
 
 ranks = int(sys.argv[2])
 comm = None
