@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/hash.hpp"
+#include "core/limits.hpp"
 #include "plan/problem_keys.hpp"
 #include "plan/user_files.hpp"
 
@@ -26,7 +27,7 @@ struct Field {
     std::function<double(const Machine&)> get;
     double most = 1e18, least = 0;
 };
-constexpr double kMostCounted = 1e9;  // of ranks, cores, requests: an int
+constexpr double kMostCounted = 1e9;  // of ranks, requests: an int
 
 template <class Number>
 Field field(const char* name, Number Machine::* member, double least = 0) {
@@ -51,7 +52,8 @@ Field cache_field(const char* name, Number Caches::* member) {
 const std::vector<Field>& fields() {
     static const std::vector<Field> all = {
         field("measured_ranks", &Machine::measured_ranks),
-        field("cores", &Machine::cores),
+        {"cores", [](Machine& m, double value) { m.cores = static_cast<int>(value); },
+         [](const Machine& m) { return static_cast<double>(m.cores); }, kMostThreads},
         {"ranks_per_node", [](Machine& m, double value) { m.topology.ranks_per_node = static_cast<int>(value); },
          [](const Machine& m) { return m.topology.ranks_per_node; }, kMostCounted},
         {"overlap_share", [](Machine& m, double value) { m.overlap_share = value; },

@@ -308,6 +308,16 @@ TEST(Planner, AnswersWithinTwoSecondsWhateverTheProblem) {
     }
 }
 
+// FFTW made a plan for each of a machine's cores when it was checked at a length; on a machine of 1024 that took minutes.
+TEST(Planner, AnswersWithinTwoSecondsForAMachineOfManyCores) {
+    Machine machine;
+    machine.cores = 4096;
+    const double start = thread_seconds();
+    const auto answer = Planner(machine).plan(Problem::parse("dct4 3x3999971").value());
+    EXPECT_LT(thread_seconds() - start, kSanitized ? 20 : 2);
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+}
+
 // At lengths with large prime factors engines convolve, and checks of theirs take as much again: a budget that holds
 // the two arrays is not enough.
 TEST(Planner, CountsWhatEnginesTakeAtLargePrimes) {
