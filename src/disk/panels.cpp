@@ -163,8 +163,8 @@ index_t ColumnPanels::total_requests() const {
 index_t ColumnPanels::total_groups(index_t step, index_t lanes) const {
     return outer * sum_over_panels(*this, [&](index_t p) {
                const index_t all = group(p, 0).width + (reflected ? group(p, 1).width : 0);
-               if (step == 0) return ceil_div(all, lanes);
-               return all / step * ceil_div(step, lanes) + ceil_div(all % step, lanes);
+               if (step == 0) return ceil_div(all * numbers, lanes);
+               return all / step * ceil_div(step * numbers, lanes) + ceil_div(all % step * numbers, lanes);
            });
 }
 
@@ -185,7 +185,7 @@ Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes,
     const RowMap in_memory = map(panel_index, which, memory_offset_bytes, slot);
     const Run whole{rows_at.file_bytes + row * rows_at.row_bytes, in_memory.row(row),
                     (last ? runs.last_width : runs.width) * elem_bytes, !lean()};
-    return piece_of(whole, last ? runs.last_pieces : runs.pieces, piece, elem_bytes);
+    return piece_of(whole, last ? runs.last_pieces : runs.pieces, piece, number_bytes());
 }
 
 index_t BlockGrid::column_tile_pitch_bytes() const {

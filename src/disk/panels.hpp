@@ -60,6 +60,7 @@ struct ColumnPanels {
     index_t twin_elems = 0;
     bool twin_once = false;
     bool written = false;  // rows are written from where they lie; else they are only read there
+    index_t numbers = 1;   // an element is a row of so many numbers, side by side
 
     index_t section_columns() const { return section > 0 ? section : columns; }
     index_t panels_per_section() const { return ceil_div(section_columns(), panel); }
@@ -70,6 +71,7 @@ struct ColumnPanels {
     }
     index_t panels() const { return outer * panels_per_matrix(); }
     index_t matrix_elems() const { return (rows - 1) * row_elems + last_row_elems; }
+    index_t number_bytes() const { return elem_bytes / numbers; }
 
     // A contiguous range of columns in a panel; width 0: none. group 1 is the mirrored or reflected one, or the twin's.
     struct Group {
@@ -96,8 +98,8 @@ struct ColumnPanels {
     Run run(index_t panel_index, index_t i, index_t file_offset_bytes, index_t memory_offset_bytes, void* slot) const;
     index_t payload_bytes() const;  // of all panels
     index_t total_requests() const;
-    // Groups of at most `lanes` of the columns of all panels, taken `step` columns of a panel at a time; 0: all of
-    // them.
+    // Groups of at most `lanes` of the columns of numbers of all panels, taken `step` elements of a panel at a time; 0:
+    // all of them.
     index_t total_groups(index_t step, index_t lanes) const;
 };
 

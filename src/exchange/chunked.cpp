@@ -390,7 +390,15 @@ Result<index_t> planes_parameter(const ExchangeSpec& spec) {
     return positive_parameter(spec, "planes (or 'all')", 1);
 }
 
-Status check_planes(const ExchangeSpec& spec) { return planes_parameter(spec).status(); }
+// A chunk takes descriptions and messages of its own, of which a plan of millions would consist.
+Status check_planes(const ExchangeSpec& spec) {
+    constexpr index_t kMostChunks = 1 << 14;
+    SPANFFT_ASSIGN(const index_t planes, planes_parameter(spec));
+    const index_t all = chunks_of_rows(spec, 1).chunks;
+    if (planes == 0 || ceil_div(all, planes) <= kMostChunks) return {};
+    return error(Code::invalid_argument, planes, " planes a message would be ", ceil_div(all, planes),
+                 " chunks of an exchange; give ", ceil_div(all, kMostChunks), " planes or more, or 'all'");
+}
 
 Chunking chunks_of_planes(const ExchangeSpec& spec) { return chunks_of_rows(spec, planes_parameter(spec).value()); }
 

@@ -53,7 +53,7 @@ const std::vector<Field>& fields() {
     static const std::vector<Field> all = {
         field("measured_ranks", &Machine::measured_ranks),
         {"cores", [](Machine& m, double value) { m.cores = static_cast<int>(value); },
-         [](const Machine& m) { return static_cast<double>(m.cores); }, kMostThreads},
+         [](const Machine& m) { return static_cast<double>(m.cores); }, kMostThreads, 1},
         {"ranks_per_node", [](Machine& m, double value) { m.topology.ranks_per_node = static_cast<int>(value); },
          [](const Machine& m) { return m.topology.ranks_per_node; }, kMostCounted},
         {"overlap_share", [](Machine& m, double value) { m.overlap_share = value; },

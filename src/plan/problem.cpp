@@ -142,9 +142,10 @@ Status check_sizes(const Problem& p) {
     if (p.batch < 1) return error(Code::invalid_argument, "batch is ", p.batch, "; it must be at least 1");
     auto elems = checked_product(p.shape);
     if (elems) elems = checked_mul(*elems, p.batch);
-    if (!elems || !checked_mul(*elems, 64)) {
+    // 32 bytes an element, which a plan may move 32 times.
+    if (!elems || !checked_mul(*elems, 1024)) {
         return error(Code::invalid_argument, "shape ", shape_string(p.shape), " with batch ", p.batch,
-                     " has more bytes than 63 bits can count");
+                     " is more than 63 bits can count the bytes of that a plan moves");
     }
     return Status();
 }

@@ -174,7 +174,11 @@ void finish(Route& route, Kernel kernel) {
 }  // namespace
 
 Result<std::unique_ptr<Plan>> solve_chirp_passes(const Problem& problem, const Planner& planner) {
+    SPANFFT_TRY(expect_one_axis(problem, "chirp_passes"));
     SPANFFT_ASSIGN(const LongAxis job, examine_long_axis(problem, planner, "chirp_passes"));
+    if (problem.axes[0] != problem.ndim() - 1)
+        return error(Code::unsupported, "chirp_passes transforms the last axis, not axis ", problem.axes[0], " of ",
+                     problem.ndim());
     if (is_r2r(problem.kinds[0]) && problem.norm == Norm::ortho) {
         return error(Code::unsupported, "chirp_passes does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
                      "; use norm=backward and scale, or more memory");

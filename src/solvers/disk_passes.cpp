@@ -13,18 +13,12 @@ Result<LongAxis> examine_long_axis(const Problem& problem, const Planner& planne
     if (problem.memory_bytes == 0) return error(Code::unsupported, solver, " is for files; give memory=");
     if (problem.ranks != 1)
         return error(Code::unsupported, solver, " works in one process so far, not on ", problem.ranks, " ranks");
-    if (problem.axes.size() != 1) {
-        return error(Code::unsupported, solver, " transforms one axis, not ", problem.axes.size(),
-                     "; transform the other axes in a run of their own");
-    }
-    if (problem.axes[0] != problem.ndim() - 1) {
-        return error(Code::unsupported, solver, " transforms the last axis, not axis ", problem.axes[0], " of ",
-                     problem.ndim());
-    }
+    const int axis = *std::min_element(problem.axes.begin(), problem.axes.end());
     LongAxis job;
     job.problem = problem;
-    job.n = problem.shape.back();
-    job.outer = product(problem.shape, 0, problem.ndim() - 1);
+    job.n = problem.shape[static_cast<size_t>(axis)];
+    job.outer = product(problem.shape, 0, axis);
+    job.row = product(problem.shape, axis + 1, problem.ndim());
     job.halves = problem.halves();
     job.forward = problem.forward();
     job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
@@ -33,9 +27,15 @@ Result<LongAxis> examine_long_axis(const Problem& problem, const Planner& planne
     return job;
 }
 
+Status expect_one_axis(const Problem& problem, const char* solver) {
+    if (problem.axes.size() == 1) return {};
+    return error(Code::unsupported, solver, " transforms one axis, not ", problem.axes.size(),
+                 "; transform the other axes in a run of their own");
+}
+
 index_t lanes_for(const LongAxis& job, index_t longest_points) {
-    const index_t most = std::max<index_t>(1, 128 / job.elem(true)), fewest = std::max<index_t>(1, most / 2);
-    return std::clamp(kDiskTileBytes / (longest_points * job.elem(true)), fewest, most);
+    const index_t most = std::max<index_t>(1, 128 / job.number(true)), fewest = std::max<index_t>(1, most / 2);
+    return std::clamp(kDiskTileBytes / (longest_points * job.number(true)), fewest, most);
 }
 
 std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_t real_points) {
@@ -87,6 +87,15 @@ ColumnPanels column_panels(const LongAxis& job, index_t outer, index_t rows, ind
     panels.rows = rows;
     panels.row_elems = panels.last_row_elems = panels.columns = row_elems;
     panels.elem_bytes = job.elem(complex);
+    panels.numbers = job.row;
+    return panels;
+}
+
+ColumnPanels of_numbers(ColumnPanels panels) {
+    for (index_t* elems : {&panels.row_elems, &panels.last_row_elems, &panels.columns, &panels.panel})
+        *elems *= panels.numbers;
+    panels.elem_bytes = panels.number_bytes();
+    panels.numbers = 1;
     return panels;
 }
 
@@ -107,7 +116,7 @@ bool widen_in_slots(PassSpec& pass, index_t room_bytes) {
     });
     if (fits == 0) return false;
     const index_t even = ceil_div(columns, ceil_div(columns, fits * unit));
-    const index_t block = blocks ? unit : std::max<index_t>(1, kDirectBytes / pass.out.elem_bytes);
+    const index_t block = blocks ? unit : block_elems(pass.out);
     const index_t whole = round_up(even, block), most = fits * unit;
     set_panel_width(pass, whole <= most ? whole : most >= block ? most - most % block : even);
     // More panels than before may want another slot.

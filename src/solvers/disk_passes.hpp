@@ -1,7 +1,10 @@
 // What the solvers for one long axis on disk share: the job, panel widths, tiles, engine calls on columns.
+//
+// Method: what lies behind the axis is a row of numbers, and a row is an element to them: of the last axis one number.
 #pragma once
 
 #include <functional>
+#include <numeric>
 
 #include "plan/plan.hpp"
 #include "plan/planner.hpp"
@@ -19,25 +22,30 @@ constexpr index_t kLongRunBytes = index_t{256} << 10;
 // ones are worth a slot.
 constexpr index_t kShortRunBytes = index_t{64} << 10;
 
-// A transform of the last axis, of n points, of `outer` arrays.
+// A transform of one axis, of n points, of `outer` arrays, with rows of `row` numbers behind each index.
 struct LongAxis {
-    index_t n = 0, outer = 1;
+    index_t n = 0, outer = 1, row = 1;
     bool halves = false, forward = true;
     Problem problem;
     int threads = 1;
     index_t budget_bytes = 0;  // less the reserve
     bool searches = false;     // Planner::searches
     index_t half() const { return n / 2 + 1; }
-    index_t elem(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
+    index_t number(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
+    index_t elem(bool complex) const { return row * number(complex); }
+    index_t fewest(index_t columns) const { return ceil_div(columns, row); }  // elements with so many columns of numbers
 };
 
-// Declined, with a reason that names the solver, unless the last axis and no other is transformed, on one rank.
+// Of one transformed axis, the first of the problem's. Declined, with a reason that names the solver, on more than one
+// rank.
 Result<LongAxis> examine_long_axis(const Problem& problem, const Planner& planner, const char* solver);
+// Declined unless no other axis is transformed.
+Status expect_one_axis(const Problem& problem, const char* solver);
 
 // What each process may touch beyond the buffers that are counted: engine tables, thread stacks, page rounding.
 index_t disk_reserve_bytes(index_t memory_bytes);
 
-// Columns that a thread transforms at once: one or two cache lines of a row, as the cache allows.
+// Columns of numbers that a thread transforms at once: one or two cache lines of a row, as the cache allows.
 index_t lanes_for(const LongAxis& job, index_t longest_points);
 
 // One engine call for the columns of a tile. real_points: of the column in real space.
@@ -53,6 +61,14 @@ bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes);
 
 // `outer` matrices of rows x row_elems, with panels over all columns.
 ColumnPanels column_panels(const LongAxis& job, index_t outer, index_t rows, index_t row_elems, bool complex);
+
+// The fewest elements that are whole blocks of the file system.
+inline index_t block_elems(const ColumnPanels& panels) {
+    return kDirectBytes / std::gcd(kDirectBytes, panels.elem_bytes);
+}
+
+// The same array with numbers for elements: panels may then end inside a row.
+ColumnPanels of_numbers(ColumnPanels panels);
 
 // The same panels, to be written from where they lie.
 inline ColumnPanels written(ColumnPanels panels) {

@@ -1,4 +1,5 @@
-// Solver `many_passes`: a long 1-D transform in three sweeps or more, where two would need more memory or short runs.
+// Solver `many_passes`: a transform of one long axis in three sweeps or more, where two would need more memory or short
+// runs. As in two_pass an element is a row of numbers, all that lies behind the axis.
 //
 // Method: n = f0*f1*...; sweep s transforms over its factor and multiplies by twiddles, in Stockham's order: what it
 // reads as [f][rest][done] it writes as [rest][f][done], so that the last sweep ends in natural order. With j = the
@@ -114,7 +115,7 @@ PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors
         pass.out = written(half_spectrum(job, job.n / stage.f, factors[0], false));
     } else {
         pass.in_place = true;
-        pass.in = pass.out = written(pass.in);
+        pass.in = pass.out = written(of_numbers(pass.in));
     }
     return pass;
 }
@@ -179,18 +180,19 @@ std::optional<Route> fit(const LongAxis& job, const Machine& machine, const Fact
     return route;
 }
 
-// Columns that the first sweep writes in one go: 512, more where two of these are an eighth of the memory at most.
+// Columns that the first sweep writes in one go: 512 of numbers, more where two of these are an eighth of the memory at most.
 index_t widest_tile(const LongAxis& job, index_t points) {
     index_t tile = 2048;
-    while (tile > 512 && tile * points * job.elem(true) > job.budget_bytes / 16) tile /= 2;
-    return tile;
+    while (tile > 512 && tile * points * job.number(true) > job.budget_bytes / 16) tile /= 2;
+    return job.fewest(tile);
 }
 
 // As wide tiles as there is memory for.
 std::optional<Route> fit_tiles(const LongAxis& job, const Machine& machine, const Factors& factors) {
     const index_t longest = *std::max_element(factors.begin(), factors.end());
     for (index_t lanes = lanes_for(job, longest); lanes >= 1; lanes /= 2) {
-        for (index_t tile = std::max(lanes, widest_tile(job, factors[0])); tile >= lanes; tile /= 2) {
+        const index_t least = job.fewest(lanes);
+        for (index_t tile = std::max(least, widest_tile(job, factors[0])); tile >= least; tile /= 2) {
             if (auto route = fit(job, machine, factors, lanes, tile)) return route;
         }
     }
@@ -296,6 +298,7 @@ Status decline(LongAxis job) {
 }  // namespace
 
 Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Planner& planner) {
+    SPANFFT_TRY(expect_one_axis(problem, "many_passes"));
     SPANFFT_ASSIGN(LongAxis job, examine_long_axis(problem, planner, "many_passes"));
     job.budget_bytes -= engine_bytes(job);
     if (is_r2r(problem.kinds[0])) {

@@ -33,7 +33,6 @@ const std::vector<Solver>& solver_table() {
          in_memory_on_ranks},
         {"file_in_memory", "spanfft", solve_file_in_memory, Division::block, from_file},
         {"axis_passes", "spanfft", solve_axis_passes, Division::block, from_file},
-        {"row_passes", "spanfft, after P1", solve_row_passes, Division::block, from_file},
         {"two_pass", "spanfft, after P1", solve_two_pass, Division::block, from_file},
         {"superlevels", "P1", solve_superlevels, Division::block, from_file, true},
         {"many_passes", "spanfft, after P1 and Stockham", solve_many_passes, Division::block, from_file},

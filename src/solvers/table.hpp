@@ -18,7 +18,6 @@ Result<std::unique_ptr<Plan>> solve_chirp_lines(const Problem& problem, const Pl
 Result<std::unique_ptr<Plan>> solve_shared_chirp_lines(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Planner& planner);
-Result<std::unique_ptr<Plan>> solve_row_passes(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_superlevels(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Planner& planner);

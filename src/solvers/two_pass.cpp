@@ -1,4 +1,5 @@
-// Solver `two_pass`: a 1-D transform of a length that no memory holds, in two sweeps: two reads and two writes a byte.
+// Solver `two_pass`: an axis whose lines no memory holds, or too few of them, in two sweeps: two reads and two writes a
+// byte.
 //
 // Method: n = n1*n2, after P1's superlevels but for any factors and straight into natural order. With j = j1*n2 + j2
 // and k = k1 + n1*k2, W^(jk) = W1^(j1 k1) * W^(j2 k1) * W2^(j2 k2): pass 1 transforms the n2 columns of length n1 and
@@ -13,9 +14,13 @@
 // DCT and DST are a Fourier transform of N = 2n (2n-2, 2n+2) points of the input padded with zeros, with factors on
 // the way in and out (steps/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n
 // reals move where r2c of n moves 4.
-// Only the last axis; other axes are an outer loop.
+// The axes before the one that is split are an outer loop. All that lies behind it are rows, which take the place of
+// elements: the runs are of whole rows, and each number of a row has a column of its own. Of c2c other axes behind it
+// may be transformed too, row by row, where the first sweep has read them. Worked: 16384 x 16384 complex floats in 512
+// MiB: axis_passes has columns of 16384 points, so runs of 8 KiB; here 128 rows of 128 KiB are 16 MiB.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "engine/trust.hpp"
@@ -30,6 +35,9 @@ namespace {
 // n is the length that is split: for DCT and DST the logical one, N, with the stored points in the chirp.
 struct Job : LongAxis {
     Chirp chirp;
+    std::vector<PassStage> row_stages;  // of the axes behind the one that is split
+    double row_flops = 0;
+    std::string row_title;
     index_t engine_bytes = 0;  // at large prime factors: tables for all threads, scratch for each
     void set_budget(index_t bytes) { budget_bytes = bytes - engine_bytes; }
     index_t inputs() const { return chirp.length > 0 ? chirp.inputs : halves && !forward ? half() : n; }
@@ -52,10 +60,13 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     first.source = Place::input;
     first.target = Place::scratch;
     first.scale = job.problem.scale();
+    first.row_stages = job.row_stages;
+    first.row_flops = job.row_flops;
     first.roots_n = job.n;
     first.source_complex = !real_in;
     first.in.outer = job.outer;
     first.in.elem_bytes = job.elem(job.problem.input_elem().complex);
+    first.in.numbers = job.row;
     // c2r reads the half spectrum as rows of n1; the others read rows of n2.
     first.in.row_elems = real_out ? n1 : n2;
     first.in.rows = ceil_div(job.inputs(), first.in.row_elems);
@@ -73,6 +84,7 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     second.target_complex = !real_out;
     second.out.outer = job.outer;
     second.out.elem_bytes = job.elem(job.problem.output_elem().complex);
+    second.out.numbers = job.row;
     second.out.row_elems = real_out ? n2 : n1;
     second.out.rows = ceil_div(job.outputs(), second.out.row_elems);
     second.out.last_row_elems = job.outputs() - (second.out.rows - 1) * second.out.row_elems;
@@ -109,10 +121,9 @@ bool widen_both(const Job& job, Split& split) {
     // Whole blocks of the file system, if panels are that wide: then every write can be direct.
     ColumnPanels& out = split.second.out;
     const index_t tile_rows = split.second.blocks.tile_rows;
-    const index_t block_elems = std::max<index_t>(1, kDirectBytes / out.elem_bytes);
-    const bool can_align =
-        out.row_elems % block_elems == 0 && tile_rows % block_elems != 0 && out.columns > block_elems;
-    const index_t unit = can_align ? tile_rows / std::__gcd(tile_rows, block_elems) * block_elems : tile_rows;
+    const index_t block = block_elems(out);
+    const bool can_align = out.row_elems % block == 0 && tile_rows % block != 0 && out.columns > block;
+    const index_t unit = can_align ? std::lcm(tile_rows, block) : tile_rows;
     return widen(out, unit, 2, second_room) || (unit != tile_rows && widen(out, tile_rows, 2, second_room));
 }
 
@@ -126,7 +137,7 @@ std::optional<Split> fit(const Job& job, Split split, const Machine& machine) {
         split.seconds += static_cast<double>(out.payload_bytes()) * machine.disk_unaligned_write_seconds_per_byte;
     // A tile step should give every thread several tiles to do.
     const index_t share = std::min(split.first.blocks.tile_columns, split.first.blocks.tile_rows);
-    if (share < 2 * job.threads * split.first.lanes) split.seconds *= 1.5;
+    if (share * job.row < 2 * job.threads * split.first.lanes) split.seconds *= 1.5;
     return split;
 }
 
@@ -139,31 +150,45 @@ std::optional<Split> fit_in_place(const Job& job, Split split, const Machine& ma
     second.shape = PassSpec::Shape::columns;
     second.source = Place::output;
     second.in_place = true;
+    second.out = of_numbers(second.out);
     second.in = second.out;
     second.blocks = BlockGrid();
     const index_t room = job.budget_bytes - first.own_bytes() - second.own_bytes();
     const index_t first_room = room - 2 * first.write_slot_bytes() - 2 * 4096;
-    const index_t block_elems = std::max<index_t>(1, kDirectBytes / second.in.elem_bytes);
-    const index_t second_room = room - 3 * 4096;
-    if (second.in.row_elems % block_elems != 0 || std::min(first_room, second_room) <= 0) return std::nullopt;
+    const index_t block = block_elems(second.in), second_room = room - 3 * 4096;
+    if (std::min(first_room, second_room) <= 0) return std::nullopt;
     if (!widen(first.in, first.blocks.tile_columns, 2, first_room)) return std::nullopt;
-    if (!widen(second.in, block_elems, 3, second_room)) return std::nullopt;
+    if (job.row > 1) {
+        if (!widen_columns(second, room, machine)) return std::nullopt;
+    } else if (second.in.row_elems % block != 0 || !widen(second.in, block, 3, second_room)) {
+        return std::nullopt;
+    }
     second.out = second.in;
     const auto reads = static_cast<double>(first.in.total_requests() + second.in.total_requests());
     const auto writes = static_cast<double>(first.blocks.total_writes() + second.out.total_requests());
     split.seconds = reads * machine.disk_short_read_seconds + writes * machine.disk_short_write_seconds;
-    if (first.blocks.tile_columns < 2 * job.threads * first.lanes) split.seconds *= 1.5;
+    if (first.blocks.tile_columns * job.row < 2 * job.threads * first.lanes) split.seconds *= 1.5;
     return split;
+}
+
+// Columns of elements that are so many of numbers at least, doubled up to 512 of numbers.
+std::vector<index_t> widths_from(const Job& job, index_t numbers) {
+    std::vector<index_t> widths;
+    for (index_t c = job.fewest(numbers), most = job.fewest(std::max<index_t>(numbers, 512)); c <= most; c *= 2)
+        widths.push_back(c);
+    return widths;
 }
 
 std::optional<Split> best_in_place(const Job& job, const Machine& machine) {
     std::optional<Split> best;
+    if (job.halves || job.chirp.length > 0 || job.problem.stores_other()) return best;
     for (index_t n1 : first_factors(job.n)) {
         const index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
-        for (index_t c = 2 * job.threads * lanes; c <= 512; c *= 2) {
+        for (index_t c : widths_from(job, std::min<index_t>(512, 2 * job.threads * lanes))) {
             const auto split = fit_in_place(job, outline(job, n1, job.n / n1, lanes, c, c), machine);
             if (!split) break;  // nor does a wider one fit
             if (!best || split->seconds < best->seconds) best = split;
+            if (job.searches) return best;
         }
     }
     return best;
@@ -177,14 +202,13 @@ bool splits_at(const Job& job, index_t n1) {
 
 std::optional<Split> best_split(const Job& job, const Machine& machine) {
     std::optional<Split> best;
-    if (!job.halves && job.chirp.length == 0 && !job.problem.stores_other()) best = best_in_place(job, machine);
-    if (best) return best;
+    if (best = best_in_place(job, machine); best) return best;
     for (index_t n1 : first_factors(job.n)) {
         if (!splits_at(job, n1)) continue;
         index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
         for (bool found = false; lanes >= 1 && !found; lanes /= 2) {  // narrower tiles only where memory is that tight
-            for (index_t c = lanes; c <= std::max<index_t>(lanes, 512); c *= 2) {
-                for (index_t d = lanes; d <= std::max<index_t>(lanes, 512); d *= 2) {
+            for (index_t c : widths_from(job, lanes)) {
+                for (index_t d : widths_from(job, lanes)) {
                     const auto split = fit(job, outline(job, n1, job.n / n1, lanes, c, d), machine);
                     if (!split) break;
                     found = true;
@@ -262,6 +286,27 @@ index_t near_length(index_t n) {
     return nearest;
 }
 
+// The other axes, which lie in rows.
+void add_rows(Job& job) {
+    const Problem& problem = job.problem;
+    std::vector<int> axes = problem.axes;
+    std::sort(axes.begin(), axes.end());
+    if (axes.size() == 1) return;
+    StageRequest request;
+    request.shape = Extents(problem.shape.begin() + axes[0] + 1, problem.shape.end());
+    for (size_t i = 1; i < axes.size(); ++i) {
+        const index_t length = problem.shape[static_cast<size_t>(axes[i])];
+        request.axes.push_back(axes[i] - axes[0] - 1);
+        request.kernels.push_back(job.forward ? Kernel::c2c_forward : Kernel::c2c_backward);
+        job.row_flops += column_flops(length, false) * static_cast<double>(job.row / length);
+        job.row_title += cat(i == 1 ? " axis " : ", ", axes[i]);
+    }
+    request.precision = problem.precision;
+    request.across = false;
+    job.row_stages = make_stages(request);
+    job.row_title += ", then";
+}
+
 Result<Job> examine(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const LongAxis axis, examine_long_axis(problem, planner, "two_pass"));
     Job job;
@@ -271,6 +316,10 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
         job.set_budget(axis.budget_bytes);
     };
     count_engines();
+    const bool complex = std::all_of(problem.kinds.begin(), problem.kinds.end(),
+                                     [](AxisKind kind) { return kind == AxisKind::c2c; });
+    if (!complex) SPANFFT_TRY(expect_one_axis(problem, "two_pass"));
+    add_rows(job);
     if (!is_r2r(problem.kinds[0])) return job;
     if (problem.norm == Norm::ortho) {
         return error(Code::unsupported, "two_pass does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
@@ -286,10 +335,10 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     return job;
 }
 
-// Whether some split fits. (One that goes by way of the output alone fits where this does.)
-bool any_split(const Job& job) {
+bool any_split(const Job& job, const Machine& machine) {
     const std::vector<index_t> factors = first_factors(job.n);
-    return std::any_of(factors.begin(), factors.end(), [&](index_t n1) { return splits_at(job, n1); });
+    return std::any_of(factors.begin(), factors.end(), [&](index_t n1) { return splits_at(job, n1); }) ||
+           best_in_place(job, machine);
 }
 
 Status decline(Job job, bool exchanges, const Machine& machine) {
@@ -303,9 +352,10 @@ Status decline(Job job, bool exchanges, const Machine& machine) {
                      ", and two_pass needs two factors; a budget of about ", bytes_string(whole),
                      " holds it whole, and length ", near_length(n + 1), " can be split");
     }
+    job.searches = true;  // any split will do
     const index_t needed = smallest_budget(job.problem.memory_bytes, [&](index_t bytes) {
         job.set_budget(bytes);
-        return any_split(job) || (exchanges && best_exchanged(job, machine));
+        return any_split(job, machine) || (exchanges && best_exchanged(job, machine));
     });
     const bool too_long = largest > 13 && largest > n / largest;  // for one of two factors
     return error(Code::out_of_memory, "length ", n, " can't be split in ", text(job.problem.memory_bytes),
@@ -327,17 +377,18 @@ void finish(const Job& job, Split& split) {
     const index_t other = job.n / split.first.points;
     const Kernel asked = kernel_of(job.problem.kinds[0], job.problem.direction);
     const std::string as = job.chirp.length > 0 ? cat(kernel_name(asked), " as ") : std::string();
-    split.first.title = cat(as, kernel_name(first), " over ", split.first.points, " of ", job.n, " = ",
-                            split.first.points, "*", other, " points, twiddle");
-    split.second.title = cat(kernel_name(second), " over ", other, " points");
+    const char* const points = job.row > 1 ? " rows" : " points";
+    split.first.title = cat(as, kernel_name(first), job.row_title, " over ", split.first.points, " of ", job.n, " = ",
+                            split.first.points, "*", other, points, ", twiddle");
+    split.second.title = cat(kernel_name(second), " over ", other, points);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const Job job, examine(problem, planner));
-    const bool exchanges =
-        problem.output == SpectrumOrder::exchanged && job.forward && !job.halves && !is_r2r(problem.kinds[0]);
+    const bool exchanges = problem.output == SpectrumOrder::exchanged && job.forward && !job.halves &&
+                           !is_r2r(problem.kinds[0]) && job.row == 1;
     auto split = exchanges ? best_exchanged(job, planner.machine()) : std::nullopt;
     const bool exchanged = split.has_value();
     if (!split) split = best_split(job, planner.machine());

@@ -206,18 +206,18 @@ std::string PassStep::describe() const {
 
 namespace {
 
-// Columns (or slabs) that are transformed in a whole sweep.
+// Columns of numbers (or slabs) that are transformed in a whole sweep.
 index_t total_columns(const PassSpec& spec) {
     switch (spec.shape) {
         case Shape::columns_to_blocks:
-            return spec.blocks.outer * spec.blocks.columns;
+            return spec.blocks.outer * spec.blocks.columns * spec.numbers();
         case Shape::blocks_to_columns:
-            return spec.blocks.outer * spec.blocks.rows;
+            return spec.blocks.outer * spec.blocks.rows * spec.numbers();
         case Shape::chirp_in:  // and the filter's
             return (spec.in.outer + 1) * spec.in.columns;
         case Shape::columns:
         case Shape::chirp_out:
-            return spec.in.outer * (spec.in.reflected ? spec.in.row_elems : spec.in.columns);
+            return spec.in.outer * (spec.in.reflected ? spec.in.row_elems : spec.in.columns) * spec.numbers();
         case Shape::slabs:
         case Shape::chirp_rows:
             return spec.in.outer * (spec.in.row_elems / spec.points);
@@ -236,22 +236,23 @@ index_t transformed_columns(const PassSpec& spec) {
 }
 
 index_t row_runs(const PassSpec& spec) {
-    return spec.whole_section > 0 ? spec.in.outer * spec.in.rows * (spec.in.columns / spec.whole_section) : 0;
+    return spec.row_stages.empty() ? 0 : spec.in.outer * spec.in.rows * spec.in.columns;
 }
 
 // What tiles take from panels or blocks, and put into them.
 index_t gathered_bytes(const PassSpec& spec, index_t columns) {
     if (spec.reads_blocks()) return columns * spec.points * spec.source_elem_bytes();
-    if (!spec.in.mirrored) return columns * spec.in.rows * spec.in.elem_bytes;
+    if (!spec.in.mirrored) return columns * spec.in.rows * spec.in.number_bytes();
     // DCT-III as c2r has one input less than the half spectrum has numbers.
     const index_t zeros = spec.chirp.length > 0 ? spec.in.outer * (spec.roots_n / 2 + 1 - spec.chirp.inputs) : 0;
-    return (columns * spec.points - zeros) * spec.in.elem_bytes;
+    return (columns * spec.points - zeros * spec.numbers()) * spec.in.number_bytes();
 }
 
 index_t scattered_bytes(const PassSpec& spec, index_t columns) {
     if (spec.writes_blocks() || spec.whole_section > 0) return columns * spec.out_points * spec.target_elem_bytes();
     const bool once = spec.half_section > 0 || spec.out.mirrored;  // each number of a half spectrum
-    return (once ? spec.out.outer * spec.out.matrix_elems() : columns * spec.out.rows) * spec.out.elem_bytes;
+    if (once) return spec.out.outer * spec.out.matrix_elems() * spec.out.elem_bytes;
+    return columns * spec.out.rows * spec.out.number_bytes();
 }
 
 // Of a slab that is transformed, and scaled, where it lies.
@@ -276,7 +277,7 @@ index_t swept_bytes(const PassSpec& spec) {
         default:
             break;
     }
-    const auto rows_bytes = row_runs(spec) * spec.whole_section * 2 * spec.source_elem_bytes();
+    const auto rows_bytes = row_runs(spec) * 2 * spec.in.elem_bytes;
     return gathered_bytes(spec, columns) + rows_bytes * std::ssize(spec.row_stages) + scattered_bytes(spec, columns);
 }
 
@@ -309,11 +310,12 @@ double engine_seconds(const PassSpec& spec, const std::vector<PassStage>& stages
 Counts PassStep::predict(int /*rank*/) const {
     Counts counts;
     counts.disk_read_bytes = spec_.reads_blocks() ? spec_.blocks.payload_bytes() : spec_.in.payload_bytes();
-    if (spec_.loads_other()) counts.disk_read_bytes = counts.disk_read_bytes / spec_.in.elem_bytes * spec_.loaded_bytes;
+    if (spec_.loads_other())
+        counts.disk_read_bytes = counts.disk_read_bytes / spec_.in.number_bytes() * spec_.loaded_bytes;
     counts.disk_reads = spec_.reads_blocks() ? spec_.blocks.total_reads() : spec_.in.total_requests();
     counts.disk_written_bytes = spec_.writes_blocks() ? spec_.blocks.payload_bytes() : spec_.out.payload_bytes();
     if (spec_.stored_bytes > 0)
-        counts.disk_written_bytes = counts.disk_written_bytes / spec_.out.elem_bytes * spec_.stored_bytes;
+        counts.disk_written_bytes = counts.disk_written_bytes / spec_.out.number_bytes() * spec_.stored_bytes;
     counts.disk_writes = spec_.writes_blocks() ? spec_.blocks.total_writes() : spec_.out.total_requests();
     counts.memory_bytes = swept_bytes(spec_);
     const double column_flops = spec_.flops_each * static_cast<double>(transformed_columns(spec_));

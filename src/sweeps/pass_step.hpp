@@ -62,7 +62,7 @@ struct PassSpec {
     // columns, > 0: of every so many columns of a half spectrum the first half and one are transformed, and panels hold
     // with these sections those that mirror them (reflected): what is written is whole again.
     index_t half_section = 0;
-    // columns, with whole_section: each run of a section's columns is transformed itself first, where it was read.
+    // columns_to_blocks: each element, a row of numbers, is transformed itself first, where it was read.
     std::vector<PassStage> row_stages;
 
     index_t stored_bytes = 0;  // of an output element in the file, where it is not stored as computed; else 0
@@ -74,11 +74,11 @@ struct PassSpec {
     // Sections of the columns that are twiddled alike, and of those indices `kept` of every `whole` that are stored.
     index_t twiddle_section = 1, kept = 1, whole = 1;
     index_t source_scratch_bytes = 0, target_scratch_bytes = 0;  // where in scratch the array begins
-    index_t lanes = 1;                                           // columns a tile; slabs a call
+    index_t lanes = 1;                                           // columns of numbers a tile; slabs a call
     std::vector<PassStage> stages;                               // on `lanes` columns or slabs
     std::vector<PassStage> last_stages;  // slabs: on one slab, when lanes > 1; chirp_rows: the way back; else empty
-    double flops_each = 0;               // of a column or slab
-    double row_flops = 0;                // of a run of row_stages
+    double flops_each = 0;               // of a column of numbers, or slab
+    double row_flops = 0;                // of a row of row_stages
     Chirp chirp;  // of the chirp_ shapes, and of the first two for DCT and DST, which are sums of N = n1*n2 roots
 
     bool reads_blocks() const { return shape == Shape::blocks_to_columns; }
@@ -86,6 +86,8 @@ struct PassSpec {
     bool loads_other() const { return loaded_bytes > 0 && source == Place::input; }
     bool tiled() const { return shape != Shape::slabs && shape != Shape::chirp_rows; }
     const ColumnPanels& walked() const { return reads_blocks() ? out : in; }  // whose panels are the compute steps
+    // An element of a tiled pass may be a row of numbers, each of which has a column of its own.
+    index_t numbers() const { return walked().numbers; }
     index_t source_elem_bytes() const { return static_cast<index_t>(ElemType{precision, source_complex}.bytes()); }
     index_t target_elem_bytes() const { return static_cast<index_t>(ElemType{precision, target_complex}.bytes()); }
     index_t tile_steps() const;  // compute steps a panel
@@ -99,7 +101,7 @@ struct PassSpec {
     index_t own_bytes() const;                     // tiles and tables
     index_t twiddle_bytes() const;                 // the factors of a column, for each thread
     bool shared_slab() const;                      // one slab at a time, by all threads
-    index_t twiddle_index(index_t column) const {  // r of the twiddles W^(rk) behind a column
+    index_t twiddle_index(index_t column) const {  // r of the twiddles W^(rk) behind a column of elements
         const index_t r = column / twiddle_section;
         return r / kept * whole + r % kept;
     }

@@ -155,11 +155,12 @@ Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
         return {};
     }
     if (!spec_.row_stages.empty()) transform_rows(where);
+    const index_t numbers = spec_.numbers(), columns = where.count * numbers;
     std::atomic<index_t> next{0};
     const auto job = [&](int member) {
-        for (index_t i = next.fetch_add(spec_.lanes); i < where.count; i = next.fetch_add(spec_.lanes)) {
-            compute_columns(where, lanes_[static_cast<size_t>(member)], where.first + i,
-                            std::min(spec_.lanes, where.count - i));
+        for (index_t i = next.fetch_add(spec_.lanes); i < columns; i = next.fetch_add(spec_.lanes)) {
+            compute_columns(where, lanes_[static_cast<size_t>(member)], where.first * numbers + i,
+                            std::min(spec_.lanes, columns - i));
         }
     };
     team_->compute.run(job);
@@ -174,7 +175,7 @@ void PassTask<T>::compute_columns(const PassWhere& where, Lane& lane, index_t fi
     execute(spec_.stages, lane.stages, lane.source_tile, lane.target_tile);
     if (spec_.shape == Shape::columns && spec_.roots_n > 0) {
         for (index_t j = 0, made = -1; j < count; ++j) {  // a section has one set of twiddles
-            const index_t r = spec_.twiddle_index(first + j);
+            const index_t r = spec_.twiddle_index((first + j) / spec_.numbers());
             if (r != made) make_twiddles(tiles_.roots, r, spec_.out_points, spec_.backward, 1, lane.twiddles);
             made = r;
             twiddle_rows_in_place(lane.twiddles, 0, spec_.out_points,
@@ -212,17 +213,16 @@ index_t PassTask<T>::scatter(const PassWhere& where, Lane& lane, index_t first, 
     return tiles_.scatter(where, first, count, tile);
 }
 
-// The runs of a section's columns, each where it was read.
+// The elements of a compute step, which are rows of numbers, each where it was read.
 template <class T>
 void PassTask<T>::transform_rows(const PassWhere& where) {
     const RowMap rows = spec_.in.map(where.panel, 0, tiles_.in_offset, where.read);
-    const index_t sections = where.count / spec_.whole_section, runs = spec_.in.rows * sections;
-    const index_t run_bytes = spec_.whole_section * spec_.source_elem_bytes();
+    const index_t at = where.first - spec_.in.first_column(where.panel), elements = spec_.in.rows * where.count;
     std::atomic<index_t> next{0};
     const auto job = [&](int member) {
-        for (index_t i = next.fetch_add(1); i < runs; i = next.fetch_add(1)) {
-            char* const run = rows.row(i / sections) + i % sections * run_bytes;
-            execute(spec_.row_stages, lanes_[static_cast<size_t>(member)].row_stages, run, run);
+        for (index_t i = next.fetch_add(1); i < elements; i = next.fetch_add(1)) {
+            char* const row = rows.row(i / where.count) + (at + i % where.count) * spec_.in.elem_bytes;
+            execute(spec_.row_stages, lanes_[static_cast<size_t>(member)].row_stages, row, row);
         }
     };
     team_->compute.run(job);

@@ -13,7 +13,7 @@ index_t PassTiles<T>::gather(const PassWhere& where, index_t first, index_t coun
     index_t read_bytes = 0;
     if (spec_.reads_blocks()) {
         const BlockGrid& blocks = spec_.blocks;
-        const index_t height = blocks.rows_in(where.tile), row = first - where.first;
+        const index_t height = blocks.rows_in(where.tile) * spec_.numbers(), row = first - where.first * spec_.numbers();
         for (index_t t = 0, point = 0; t < blocks.column_tiles(); ++t) {
             const auto* block = static_cast<const E*>(blocks.read_run(where.matrix, where.tile, t, where.read).data);
             for (index_t c = 0; c < blocks.columns_in(t); ++c, ++point) {
@@ -36,9 +36,10 @@ index_t PassTiles<T>::gather(const PassWhere& where, index_t first, index_t coun
 template <class T>
 typename PassTiles<T>::Lot PassTiles<T>::lot_of(const PassWhere& where, index_t first, index_t from,
                                                 index_t count) const {
-    const index_t at = first + from - spec_.in.first_column(where.panel), left = count - from;
+    const index_t numbers = spec_.numbers(), left = count - from;
+    const index_t at = first + from - spec_.in.first_column(where.panel) * numbers;
     if (!spec_.in.reflected) return {0, at, from, left};
-    const index_t own = spec_.in.group(where.panel, 0).width;
+    const index_t own = spec_.in.group(where.panel, 0).width * numbers;
     if (at >= own) return {1, at - own, from, left};
     return {0, at, from, std::min(left, own - at)};
 }
@@ -66,26 +67,29 @@ index_t PassTiles<T>::gather_half_spectrum(const PassWhere& where, index_t first
     const index_t at = spec_.in.group(where.panel, 0).first, mirror_at = spec_.in.group(where.panel, 1).first;
     index_t read = 0;
     for (index_t k2 = 0; k2 < n2; ++k2) {
-        for (index_t j = 0; j < count; ++j) {
-            const index_t k1 = at + first + j - spec_.in.first_column(where.panel);
+        Number n = number_at(first);
+        for (index_t j = 0; j < count; ++j, ++n) {
+            const index_t k1 = at + n.element - spec_.in.first_column(where.panel);
             C& to = tile[j * spec_.source_pitch() + k2];
             const index_t k = k1 + row_elems * k2;
             if (k <= half) {
-                to = sums ? spectrum_of_input(k, rows, k2, k1 - at, read)
-                          : reinterpret_cast<const C*>(rows.row(k2))[k1 - at];
+                const index_t column = (k1 - at) * n.numbers + n.number;
+                to = sums ? spectrum_of_input(k, rows, k2, column, read)
+                          : reinterpret_cast<const C*>(rows.row(k2))[column];
                 continue;
             }
             const bool own = k1 == 0 || (2 * k1 == row_elems && !spec_.in.mirrors_all);
             const RowMap& map = own ? rows : mirror_rows;
             const index_t row = k1 == 0 ? n2 - k2 : n2 - 1 - k2;
-            const index_t column = k1 == 0 ? 0 : own ? k1 - at : row_elems - k1 - mirror_at;
+            const index_t element = k1 == 0 ? 0 : own ? k1 - at : row_elems - k1 - mirror_at;
+            const index_t column = element * n.numbers + n.number;
             const C from = sums ? spectrum_of_input(row_elems * n2 - k, map, row, column, read)
                                 : reinterpret_cast<const C*>(map.row(row))[column];
             to = {from.re, -from.im};
         }
         if (!sums) read += count;
     }
-    return read * spec_.in.elem_bytes;
+    return read * spec_.in.number_bytes();
 }
 
 // Columns of the input times its factors, with zeros behind it.
@@ -93,19 +97,20 @@ template <class T>
 index_t PassTiles<T>::gather_inputs(const PassWhere& where, index_t first, index_t count, C* tile) const {
     const index_t pitch = spec_.source_pitch();
     index_t read_bytes = 0;
-    if (spec_.in.elem_bytes == static_cast<index_t>(sizeof(C))) {
+    if (spec_.in.number_bytes() == static_cast<index_t>(sizeof(C))) {
         read_bytes = gather(where, first, count, tile);
     } else {
         const RowMap rows = spec_.in.map(where.panel, 0, in_offset, where.read);
-        const index_t at = first - spec_.in.first_column(where.panel);
+        const index_t at = first - spec_.in.first_column(where.panel) * spec_.numbers();
         for (index_t r = 0; r < spec_.in.rows; ++r) {
             const T* reals = reinterpret_cast<const T*>(rows.row(r)) + at;
             for (index_t j = 0; j < count; ++j) tile[j * pitch + r] = {reals[j], 0};
             read_bytes += count * static_cast<index_t>(sizeof(T));
         }
     }
-    for (index_t j = 0; j < count; ++j)
-        chirp_inputs(spec_.chirp, chirp_roots, first + j, spec_.in.row_elems, spec_.points, tile + j * pitch);
+    Number n = number_at(first);
+    for (index_t j = 0; j < count; ++j, ++n)
+        chirp_inputs(spec_.chirp, chirp_roots, n.element, spec_.in.row_elems, spec_.points, tile + j * pitch);
     return read_bytes;
 }
 
@@ -114,9 +119,10 @@ template <class T>
 index_t PassTiles<T>::gather_padded(const PassWhere& where, index_t first, index_t count, T* tile) const {
     const index_t read_bytes = gather(where, first, count, tile);
     const Chirp& chirp = spec_.chirp;
-    for (index_t j = 0; j < count; ++j) {
+    Number n = number_at(first);
+    for (index_t j = 0; j < count; ++j, ++n) {
         T* const column = tile + j * spec_.source_pitch();
-        for (index_t r = 0, i = first + j; r < spec_.points; ++r, i += spec_.in.row_elems) {
+        for (index_t r = 0, i = n.element; r < spec_.points; ++r, i += spec_.in.row_elems) {
             if (i >= chirp.inputs)
                 column[r] = 0;
             else
@@ -146,7 +152,7 @@ index_t PassTiles<T>::scatter(const PassWhere& where, index_t first, index_t cou
     // In place the slot keeps the alignment with which it was read.
     const RowMap rows = spec_.in_place ? spec_.in.map(where.panel, 0, in_offset, where.write)
                                        : spec_.out.map(where.panel, 0, out_offset, where.write);
-    const index_t at = first - spec_.walked().first_column(where.panel);
+    const index_t at = first - spec_.walked().first_column(where.panel) * spec_.numbers();
     index_t written_bytes = 0;
     for (index_t r = 0; r < spec_.out.rows; ++r) {
         written_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<E*>(rows.row(r)) + at);
@@ -172,19 +178,21 @@ index_t PassTiles<T>::scatter_half_spectrum(const PassWhere& where, index_t firs
     const RowMap mirror_rows = spec_.out.map(where.panel, 1, out_offset, where.write);
     const index_t at = spec_.out.group(where.panel, 0).first, mirror_at = spec_.out.group(where.panel, 1).first;
     for (index_t k2 = 0; k2 < n2; ++k2) {
-        for (index_t j = 0; j < count; ++j) {
-            const index_t k1 = at + first + j - spec_.walked().first_column(where.panel);
+        Number n = number_at(first);
+        for (index_t j = 0; j < count; ++j, ++n) {
+            const index_t k1 = at + n.element - spec_.walked().first_column(where.panel);
             const C from = tile[j * spec_.target_pitch() + k2];
             const index_t k = k1 + row_elems * k2;
             const C conjugate{from.re, -from.im};
             if (k <= half) {
-                put(k, from, rows.row(k2), k1 - at);
+                put(k, from, rows.row(k2), (k1 - at) * n.numbers + n.number);
             } else if (k1 % section > 0 && 2 * (k1 % section) != section) {
-                put(row_elems * n2 - k, conjugate, mirror_rows.row(n2 - 1 - k2), row_elems - k1 - mirror_at);
+                put(row_elems * n2 - k, conjugate, mirror_rows.row(n2 - 1 - k2),
+                    (row_elems - k1 - mirror_at) * n.numbers + n.number);
             }
         }
     }
-    return written * spec_.out.elem_bytes;
+    return written * spec_.out.number_bytes();
 }
 
 // From the columns of whole sections of a half spectrum and of those that mirror them: each column gives of X[0..n/2]
@@ -198,22 +206,23 @@ index_t PassTiles<T>::scatter_reflected(const PassWhere& where, index_t first, i
     const ColumnPanels::Group far = spec_.out.group(where.panel, 1);
     const index_t begins[2] = {spec_.out.group(where.panel, 0).first, far.first};
     index_t written = 0;
-    const auto at = [&](index_t row, index_t k1) -> C& {
+    const auto at = [&](index_t row, index_t k1, const Number& n) -> C& {
         ++written;
         const int group = far.width > 0 && k1 >= far.first ? 1 : 0;
-        return reinterpret_cast<C*>(rows[group].row(row))[k1 - begins[group]];
+        return reinterpret_cast<C*>(rows[group].row(row))[(k1 - begins[group]) * n.numbers + n.number];
     };
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);
-        const index_t column = spec_.in.group(where.panel, lot.which).first + lot.at;
+        const Number begin = number_at(spec_.in.group(where.panel, lot.which).first * spec_.numbers() + lot.at);
         for (index_t k2 = 0; k2 < n2; ++k2) {
             const C* from = tile + lot.from * spec_.target_pitch() + k2;
-            for (index_t j = 0; j < lot.count; ++j, from += spec_.target_pitch()) {
-                const index_t k0 = (column + j) % stored, k1 = (column + j) / stored * section + k0;
+            Number n = begin;
+            for (index_t j = 0; j < lot.count; ++j, ++n, from += spec_.target_pitch()) {
+                const index_t k0 = n.element % stored, k1 = n.element / stored * section + k0;
                 if (k1 + row_elems * k2 <= half) {
-                    at(k2, k1) = *from;
+                    at(k2, k1, n) = *from;
                 } else if (k0 > 0 && 2 * k0 != section) {
-                    at(n2 - 1 - k2, row_elems - k1) = {from->re, -from->im};
+                    at(n2 - 1 - k2, row_elems - k1, n) = {from->re, -from->im};
                 }
             }
         }
@@ -221,13 +230,13 @@ index_t PassTiles<T>::scatter_reflected(const PassWhere& where, index_t first, i
     return written * static_cast<index_t>(sizeof(C));
 }
 
-// Column d of section s, row r, is element (s * out_points + r) * whole_section + d of the matrix.
+// Column d of section s, row r, is element (s * out_points + r) * whole_section + d of the matrix; here d counts numbers.
 template <class T>
 index_t PassTiles<T>::scatter_sections(const PassWhere& where, index_t first, index_t count, C* tile) const {
-    const index_t wide = spec_.whole_section, pitch = spec_.target_pitch();
+    const index_t wide = spec_.whole_section * spec_.numbers(), pitch = spec_.target_pitch();
     scale_tile(count, tile);
     C* const to = reinterpret_cast<C*>(spec_.out.map(where.panel, 0, out_offset, where.write).row(0));
-    const index_t panel_first = spec_.out.group(where.panel, 0).first;
+    const index_t panel_first = spec_.out.group(where.panel, 0).first * spec_.numbers();
     index_t written_bytes = 0;
     for (index_t j = 0; j < count;) {
         const index_t section = (first + j) / wide, d = (first + j) % wide,
@@ -244,14 +253,15 @@ index_t PassTiles<T>::scatter_sections(const PassWhere& where, index_t first, in
 template <class T>
 index_t PassTiles<T>::scatter_outputs(const PassWhere& where, index_t first, index_t count, C* tile) const {
     const index_t pitch = spec_.target_pitch();
-    for (index_t j = 0; j < count; ++j) {
-        chirp_outputs(spec_.chirp, chirp_roots, first + j, spec_.out.row_elems, spec_.out.rows, tile + j * pitch);
+    Number n = number_at(first);
+    for (index_t j = 0; j < count; ++j, ++n) {
+        chirp_outputs(spec_.chirp, chirp_roots, n.element, spec_.out.row_elems, spec_.out.rows, tile + j * pitch);
     }
     const RowMap rows = spec_.out.map(where.panel, 0, out_offset, where.write);
-    const index_t at = first - spec_.walked().first_column(where.panel);
+    const index_t at = first - spec_.walked().first_column(where.panel) * spec_.numbers();
     index_t written_bytes = 0;
     for (index_t r = 0; r < spec_.out.rows; ++r) {
-        if (spec_.out.elem_bytes == static_cast<index_t>(sizeof(C))) {
+        if (spec_.out.number_bytes() == static_cast<index_t>(sizeof(C))) {
             written_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<C*>(rows.row(r)) + at);
         } else {
             T* reals = reinterpret_cast<T*>(rows.row(r)) + at;
@@ -262,19 +272,31 @@ index_t PassTiles<T>::scatter_outputs(const PassWhere& where, index_t first, ind
     return written_bytes;
 }
 
+// A column of elements is numbers side by side, all twiddled alike.
 template <class T>
-index_t PassTiles<T>::scatter_blocks(const PassWhere& where, index_t first, index_t count, const C* tile,
+index_t PassTiles<T>::scatter_blocks(const PassWhere& where, index_t first, index_t count, C* tile,
                                      C* twiddles) const {
     const BlockGrid& blocks = spec_.blocks;
+    const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch();
     index_t written_bytes = 0;
-    for (index_t j = 0; j < count; ++j) {
-        make_twiddles(roots, spec_.twiddle_index(first + j), blocks.rows, spec_.backward, spec_.scale, twiddles);
+    for (index_t j = 0; j < count;) {
+        const Number n = number_at(first + j);
+        const index_t side_by_side = std::min(count - j, numbers - n.number);
+        make_twiddles(roots, spec_.twiddle_index(n.element), blocks.rows, spec_.backward, spec_.scale, twiddles);
+        for (index_t i = j; numbers > 1 && i < j + side_by_side; ++i)
+            twiddle_rows_in_place(twiddles, 0, blocks.rows, tile + i * pitch);
         for (index_t t = 0; t < blocks.row_tiles(); ++t) {
             const index_t begin = t * blocks.tile_rows, height = blocks.rows_in(t);
-            C* to = reinterpret_cast<C*>(where.write) + blocks.block_elems_before(where.tile, t) +
-                    (first + j - where.first) * height;
-            written_bytes += twiddle_rows(tile + j * spec_.target_pitch() + begin, twiddles, begin, begin + height, to);
+            C* to = reinterpret_cast<C*>(where.write) + n.number +
+                    (blocks.block_elems_before(where.tile, t) + (n.element - where.first) * height) * numbers;
+            if (numbers == 1) {
+                written_bytes += twiddle_rows(tile + j * pitch + begin, twiddles, begin, begin + height, to);
+                continue;
+            }
+            for (index_t r = begin; r < begin + height; ++r, to += numbers)
+                written_bytes += from_tile(tile + j * pitch, pitch, r, side_by_side, to);
         }
+        j += side_by_side;
     }
     return written_bytes;
 }

@@ -14,7 +14,7 @@ namespace spanfft {
 
 struct PassWhere {                            // of a compute step
     index_t matrix = 0, panel = 0, tile = 0;  // tile: of the matrix, not of the panel
-    index_t first = 0, count = 0;             // columns or slabs
+    index_t first = 0, count = 0;             // elements: columns of rows of numbers, or of slabs
     char* read = nullptr;
     char* write = nullptr;
 };
@@ -25,8 +25,8 @@ class PassTiles {
     using C = Pair<T>;
     explicit PassTiles(const PassSpec& spec) : spec_(spec) {}  // which must outlive it
 
-    // Columns first, first+1, ... (count of them) of the matrix, from panel or blocks into the columns of a tile; E is
-    // T or C.
+    // Columns of numbers first, first+1, ... (count of them) of the matrix, from panel or blocks into the columns of a
+    // tile; E is T or C.
     template <class E>
     index_t gather(const PassWhere& where, index_t first, index_t count, E* tile) const;
     index_t gather_half_spectrum(const PassWhere& where, index_t first, index_t count, C* tile) const;
@@ -40,7 +40,7 @@ class PassTiles {
     index_t scatter_reflected(const PassWhere& where, index_t first, index_t count, const C* tile) const;
     index_t scatter_sections(const PassWhere& where, index_t first, index_t count, C* tile) const;
     index_t scatter_outputs(const PassWhere& where, index_t first, index_t count, C* tile) const;
-    index_t scatter_blocks(const PassWhere& where, index_t first, index_t count, const C* tile, C* twiddles) const;
+    index_t scatter_blocks(const PassWhere& where, index_t first, index_t count, C* tile, C* twiddles) const;
 
     RootTable roots, chirp_roots;           // made with the task
     index_t in_offset = 0, out_offset = 0;  // of the arrays in their stores, set before a run
@@ -48,11 +48,22 @@ class PassTiles {
   private:
     template <class E>
     void scale_tile(index_t count, E* tile) const;
-    // Columns of a panel that lie side by side in its memory.
+    // Columns of numbers of a panel that lie side by side in its memory.
     struct Lot {
         int which = 0;                        // group
-        index_t at = 0, from = 0, count = 0;  // columns into the group, and from the first that was asked for
+        index_t at = 0, from = 0, count = 0;  // numbers into the group, and from the first that was asked for
     };
+    // Which element a column of numbers is in, and which number of it; ++ goes to the next.
+    struct Number {
+        index_t element = 0, number = 0, numbers = 1;
+        void operator++() {
+            if (++number == numbers) number = 0, ++element;
+        }
+    };
+    Number number_at(index_t first) const {
+        const index_t numbers = spec_.numbers();
+        return {first / numbers, first % numbers, numbers};
+    }
     Lot lot_of(const PassWhere& where, index_t first, index_t from, index_t count) const;
     C spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column, index_t& read) const;
 

@@ -45,7 +45,8 @@ const Route kSmallRoutes[] = {
     {"r2c 16x96 forward double axes=1,0 memory=26KiB threads=1", solve_axis_passes},   // halved in columns, first
     {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1", solve_axis_passes},  // and last, from scratch
     {"c2c 512 forward double memory=44KiB threads=1", solve_many_passes},
-    {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_row_passes},
+    {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_two_pass},
+    {"r2c 64x5 forward double axes=0 memory=40KiB threads=1", solve_two_pass},
     {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_passes},
     {"c2c 256 forward double memory=10KiB threads=1 method=superlevels:sync,block=512", solve_superlevels},
     {"c2c 16x12 forward double memory=1MiB threads=1", solve_file_in_memory},

@@ -55,7 +55,7 @@ std::vector<CutRun> runs() {
                                      ""},
                        halves = {"r2c 512 forward double memory=40KiB threads=1 io=threads", solve_two_pass, "", true},
                        stockham = {"c2c 512 forward double memory=44KiB threads=1 io=threads", solve_many_passes, ""},
-                       rows = {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 io=threads", solve_row_passes,
+                       rows = {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 io=threads", solve_two_pass,
                                ""},
                        chirp = {"c2c 134 forward double memory=46KiB threads=1 io=threads", solve_chirp_passes, ""},
                        loads =
@@ -99,8 +99,8 @@ std::vector<CutRun> runs() {
     add("AxisPassesToHalvedColumns", to_halved);
     add("ManyPasses", stockham);
     add("ManyPassesInPlace", stockham).in_place = true;
-    add("RowPasses", rows);
-    add("RowPassesInPlace", rows).in_place = true;
+    add("Rows", rows);
+    add("RowsInPlace", rows).in_place = true;
     add("ChirpPasses", chirp);
     add("ChirpPassesInPlace", chirp).in_place = true;
     add("Superlevels", loads);

@@ -79,7 +79,7 @@ TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
          "halved columns, slabs in place"},
         {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1", solve_axis_passes, "halved columns from scratch"},
         {"c2c 512 forward double memory=44KiB threads=1", solve_many_passes, "three factors"},
-        {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_row_passes, "rows in pieces"},
+        {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_two_pass, "rows in pieces"},
         {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_passes, "a chirp"},
         {"c2c 256 forward double memory=10KiB threads=1 method=superlevels:sync,block=512", solve_superlevels,
          "memoryloads"},

@@ -33,7 +33,7 @@ const std::vector<JournalRoute>& journal_routes() {
         {"c2c 4096 forward double memory=64KiB threads=1", solve_many_passes, "Stockham's order"},
         {"r2c 6000 forward double memory=64KiB threads=1", solve_many_passes, "halves in two regions"},
         {"r2c 6000 forward double memory=140KiB threads=1", solve_many_passes, "whole sections and their reflections"},
-        {"c2c 70x96 forward double memory=96KiB threads=1", solve_row_passes, "rows for elements"},
+        {"c2c 70x96 forward double memory=96KiB threads=1", solve_two_pass, "rows for elements"},
         {"c2c 2062 forward double memory=96KiB threads=1", solve_chirp_passes, "a filter beside the array"},
         {"c2c 3x2062 forward double axes=1 memory=128KiB threads=1", solve_chirp_passes,
          "a filter that a batch shares"},
@@ -71,6 +71,9 @@ const std::vector<JournalRoute>& journal_routes() {
          "by way of scratch to halved columns"},
         {"r2c 150x145 forward double memory=64KiB threads=1 power store=float32 output_chunk=7x100", by_planner,
          "a chunked output of power in a smaller type"},
+        {"r2c 360x7 forward double axes=0 memory=48KiB threads=1", solve_two_pass, "rows, conjugate halves written"},
+        {"c2r 2x360x7 backward float axes=1 memory=64KiB threads=2", solve_two_pass, "rows, conjugate halves read"},
+        {"r2c 2000x3 forward double axes=0 memory=64KiB threads=1", solve_many_passes, "rows, halves in two regions"},
     };
     return routes;
 }
