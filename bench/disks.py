@@ -80,7 +80,10 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rate", type=int, default=32, help="MiB/s of each disk, each way")
     parser.add_argument("--results", type=Path, help="folder for DISKS.json; default: this machine's")
+    parser.add_argument("--loaded", action="store_true", help="measure although the machine is not quiet")
     options = parser.parse_args()
+    if not options.loaded:
+        machine.wait_for_quiet()
     here = machine.machine()
     common = {"machine": here, **machine.provenance(), "load_before": machine.load_average()}
     folder = options.results or Path(__file__).resolve().parent / "results" / machine.machine_name(here)

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,16 @@ def provenance() -> dict[str, str]:
 def load_average() -> float:
     """Of the last minute; above the number of cores somebody else was computing."""
     return os.getloadavg()[0]
+
+
+QUIET_LOAD, QUIET_WAIT_SECONDS = 1.0, 300.0
+
+
+def wait_for_quiet(limit_seconds: float = QUIET_WAIT_SECONDS) -> None:
+    """Until the load average is at most QUIET_LOAD; ends the program where it stays above. For whatever makes rows."""
+    end = time.monotonic() + limit_seconds
+    while load_average() > QUIET_LOAD:
+        if time.monotonic() >= end:
+            raise SystemExit(f"the load average is {load_average():.1f}: somebody else is computing, and rows "
+                             f"taken above {QUIET_LOAD:g} say little; end that first, or give --loaded")  # fmt: skip
+        time.sleep(5)

@@ -27,6 +27,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import machine
+
 KERNELS = {
     "replace": "replace",
     "standard": "standard",
@@ -264,6 +266,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=7, help=f"turns, at least {MIN_REPEATS}")
     parser.add_argument("--output", type=Path, help="folder for rows and drawings")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="only draw")
+    parser.add_argument("--loaded", action="store_true", help="measure although the machine is not quiet")
     parser.add_argument("--worker", type=Path, metavar="FILE", help="run in this job, on all its ranks")
     options = parser.parse_args()
     if options.plot:
@@ -282,13 +285,14 @@ def main() -> int:
     for ranks in numbers:
         if ranks < 1 or options.n % ranks:
             parser.error(f"{ranks} ranks do not divide {options.n} planes; P3's kernels have n / P planes each")
+    if options.output and not options.loaded:
+        machine.wait_for_quiet()
+    load = machine.load_average()
     rows = [row for ranks in numbers for row in launch(options.n, ranks, options.repeats)]
     print(table(rows))
     if options.output:
-        import machine
-
         options.output.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"machine": machine.machine(), "rows": rows}, sort_keys=True)
+        text = json.dumps({"machine": machine.machine(), "load_before": load, "rows": rows}, sort_keys=True)
         (options.output / "p3_kernels.json").write_text(text + "\n")
         for path in plot(options.output):
             print(path)

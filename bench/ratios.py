@@ -29,7 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import limits
-from machine import machine, machine_name, provenance
+from machine import load_average, machine, machine_name, provenance, wait_for_quiet
 
 TURNS = 9
 PLANNED = ["c2c 256x256x256 ranks=4", "r2c 512x512x512 ranks=64", "c2c 8192x8192x8192 ranks=65536",
@@ -182,12 +182,16 @@ def table(rows: list[dict[str, Any]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--loaded", action="store_true", help="measure although the machine is not quiet")
     parser.add_argument("--exchange-worker", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--n", type=int, default=256, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.exchange_worker:
         exchange_worker(options.n, options.exchange_worker)
         return 0
+    if not (options.loaded or options.small):
+        wait_for_quiet()
+    load = load_average()
     n = 32 if options.small else 256
     rows = [
         *exchange(n),
@@ -201,7 +205,7 @@ def main() -> int:
         about = machine()
         path = Path(__file__).resolve().parent / "results" / machine_name(about) / "RATIOS.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = ",\n".join(json.dumps({**r, **provenance()}, sort_keys=True) for r in rows)
+        text = ",\n".join(json.dumps({**r, **provenance(), "load_before": load}, sort_keys=True) for r in rows)
         path.write_text(f"[\n{text}\n]\n")
     return 0
 

@@ -23,7 +23,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,6 @@ from peers import PEERS, Absent
 
 HERE = Path(__file__).resolve().parent
 STATE = HERE.parent / ".spanfft" / "bench"
-QUIET_LOAD, QUIET_WAIT_SECONDS = 1.0, 300.0
 
 
 def say(text: str) -> None:
@@ -87,16 +85,6 @@ def build_peers(cases: list[Case], only: list[str] | None) -> None:
                 say(f"-- {name}: {importlib.import_module(f'peers.{module}').build().parent.name}")
             except Absent as reason:
                 say(f"-- {name}: absent: {reason}")
-
-
-def wait_for_quiet(limit_seconds: float) -> None:
-    """Until the load average is at most QUIET_LOAD; ends the program where it stays above."""
-    end = time.monotonic() + limit_seconds
-    while machine.load_average() > QUIET_LOAD:
-        if time.monotonic() >= end:
-            raise SystemExit(f"the load average is {machine.load_average():.1f}: somebody else is computing, and rows "
-                             f"taken above {QUIET_LOAD:g} say little; end that first, or give --loaded")  # fmt: skip
-        time.sleep(5)
 
 
 def finish(folder: Path) -> None:
@@ -160,7 +148,7 @@ def main() -> int:
             continue
         say(f"-- {case.name}: {case.problem}")
         if not (options.loaded or options.small):
-            wait_for_quiet(QUIET_WAIT_SECONDS)
+            machine.wait_for_quiet()
         load = machine.load_average()
         found = measure(case, options.repeats or case.repeats, peers, options.small, sittings)
         if found is None:

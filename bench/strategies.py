@@ -479,6 +479,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--small", action="store_true", help="toy size: does it run?")
     parser.add_argument("--repeats", type=int, help=f"turns, at least {MIN_REPEATS}; default: the case's own")
     parser.add_argument("--output", type=Path, help="folder for rows, table and plots")
+    parser.add_argument("--loaded", action="store_true", help="measure although the machine is not quiet")
     options = parser.parse_args(arguments)
     if options.repeats is not None and options.repeats < MIN_REPEATS:
         parser.error(f"--repeats is {options.repeats}; a median needs at least {MIN_REPEATS}")
@@ -492,6 +493,8 @@ def main(arguments: list[str] | None = None) -> int:
         chosen_cases = [cases[name] for name in options.case or cases]
         with tempfile.TemporaryDirectory() as homes:
             for case in [case.small() for case in chosen_cases] if options.small else chosen_cases:
+                if not (options.loaded or options.small):
+                    machine.wait_for_quiet()
                 load_before = machine.load_average()
                 try:
                     found = measure(case, options.repeats or case.repeats, Path(homes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import machine
 from cases import Target, all_cases
 from rows import Row
 
@@ -124,6 +125,12 @@ def _verdict(target: Target, case: str, rows: list[Row]) -> str:
     return f"- {'met' if value <= target.factor else 'MISSED'}: {target.text}: {figures}"
 
 
+def _under_load(row: Row) -> str:
+    """Said of a target's verdict if the machine was not quiet when the case began."""
+    load = row["load_before"]
+    return f"; taken at a load of {load:.1f}, which says little" if load > machine.QUIET_LOAD else ""
+
+
 def _first_of_ours(rows: list[Row], case: str) -> Row | None:
     """`spanfft`, or where a case compares a special way of it, that."""
     names = [row["peer"] for row in rows if row["peer"].startswith("spanfft") and not row["absent"]]
@@ -142,11 +149,11 @@ def _ended(row: Row) -> str:
 def summary(rows: list[Row]) -> str:
     if not rows:
         return "No rows.\n"
-    machine = rows[0]["machine"]
+    here = rows[0]["machine"]
     lines = [
-        f"Machine: {machine['cpu']} (family/model {machine['cpu_family_model']}, {machine['vectors']}), "
-        f"{machine['cores']} cores, {machine['memory_gib']} GiB, Linux {machine['kernel']}, {machine['compiler']}, "
-        f"Python {machine['python']}{', virtual' if machine['virtual'] else ''}. Times are medians of a forward and a "
+        f"Machine: {here['cpu']} (family/model {here['cpu_family_model']}, {here['vectors']}), "
+        f"{here['cores']} cores, {here['memory_gib']} GiB, Linux {here['kernel']}, {here['compiler']}, "
+        f"Python {here['python']}{', virtual' if here['virtual'] else ''}. Times are medians of a forward and a "
         f"backward transform (of one command for files) of peers that took turns; spread is between the quartiles; "
         f"ratio is the time of the table's first spanfft over the peer's, turn by turn, so below 1 spanfft is faster; "
         f"limit is how many times "
@@ -187,6 +194,6 @@ def summary(rows: list[Row]) -> str:
                 "",
             ]
         if name in cases and not first["small"]:
-            verdicts += [_verdict(target, name, rows) for target in cases[name].targets]
+            verdicts += [_verdict(target, name, rows) + _under_load(first) for target in cases[name].targets]
     lines += _disk_predictions(rows)
     return "\n".join(lines + (["### Targets", "", *verdicts, ""] if verdicts else []))

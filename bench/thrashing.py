@@ -250,6 +250,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--results", type=Path, help="folder for PAGING.json; default: this machine's")
     parser.add_argument("--plot", action="store_true", help="table and plot from the rows that are there")
+    parser.add_argument("--loaded", action="store_true", help="measure although the machine is not quiet")
     options = parser.parse_args()
     here = machine.machine()
     folder = options.results or HERE / "results" / machine.machine_name(here)
@@ -260,6 +261,8 @@ def main() -> None:
         group.close()
         if group.folder is None:
             raise SystemExit(f"skipped: {group.why_not}, so nothing would be paged out")
+        if not options.loaded:
+            machine.wait_for_quiet()
         common = {"machine": here, **machine.provenance(), "load_before": machine.load_average()}
         STATE.mkdir(parents=True, exist_ok=True)
         methods, advices = options.method or METHODS, options.advice or ADVICES

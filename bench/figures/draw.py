@@ -403,12 +403,12 @@ def draw_flow() -> None:
     axes.add_patch(Rectangle((1, 28), 98, 13, fc="#f4f8fd", ec="#333333", lw=0.9))
     axes.text(2, 30, "Solvers: each declines with a sentence, or answers with a plan", fontsize=9, va="center")
     names = solvers()
-    columns = -(-len(names) // 3)
+    columns = -(-len(names) // 4)
     for i, name in enumerate(names):
         width = 96 / columns
-        x, y = 2 + i % columns * width, 31.6 + i // columns * 3
-        axes.add_patch(Rectangle((x, y), width - 0.8, 2.5, fc=_CALM, ec="#333333", lw=0.6))
-        axes.text(x + width / 2 - 0.4, y + 1.3, name, ha="center", va="center", fontsize=8, family="monospace")
+        x, y = 2 + i % columns * width, 31.3 + i // columns * 2.4
+        axes.add_patch(Rectangle((x, y), width - 0.8, 2.05, fc=_CALM, ec="#333333", lw=0.6))
+        axes.text(x + width / 2 - 0.4, y + 1.1, name, ha="center", va="center", fontsize=8, family="monospace")
     _arrow(axes, (47, 22), (47, 28), "problem")
     _arrow(axes, (60, 28), (60, 22), "plan, or why not")
     what = "steps, the same value on all ranks;\neach predicts, describes itself, can be bound"
@@ -431,7 +431,7 @@ def draw_flow() -> None:
         _box(axes, x, 63, 17, 8, title, text, _SOFT)
     _arrow(axes, (12, 56), (12, 63), "predicted")
     _arrow(axes, (62, 56), (29, 63), linestyle="--")
-    axes.text(36, 61.6, "counted", fontsize=8, va="center", style="italic")
+    axes.text(42, 61.7, "counted", fontsize=8, va="center", style="italic")
     for x in (52, 69.5, 90):
         _arrow(axes, (max(x, 58), 56), (x, 63))
     save(figure, "flow")

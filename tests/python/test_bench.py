@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from conftest import cli_environment
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
+import machine  # noqa: E402
 import rows  # noqa: E402
 import summary  # noqa: E402
 from cases import MIN_REPEATS, Case, Target, all_cases, suites  # noqa: E402
@@ -114,16 +116,29 @@ def test_a_peer_that_ran_to_its_end_is_not_replaced_by_one_that_was_stopped(tmp_
 
 
 def test_a_loaded_machine_is_waited_for_and_then_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    import machine
-    import run
-
     loads = iter([3.0, 2.0, 0.5])
     monkeypatch.setattr(machine, "load_average", lambda: next(loads))
-    monkeypatch.setattr(run.time, "sleep", lambda _: None)
-    run.wait_for_quiet(60)
+    monkeypatch.setattr(machine.time, "sleep", lambda _: None)
+    machine.wait_for_quiet(60)
     monkeypatch.setattr(machine, "load_average", lambda: 8.5)
     with pytest.raises(SystemExit, match=r"load average is 8\.5.*--loaded"):
-        run.wait_for_quiet(0)
+        machine.wait_for_quiet(0)
+
+
+def test_documents_list_the_rows_that_were_taken_under_load_and_summaries_mark_them() -> None:
+    page = (BENCH.parent / "docs" / "benchmarks.md").read_text().split("## Rows taken under load\n")[1]
+    listed = {
+        folder: dict(re.findall(r"`([^`]+)` ([\d.]+)", cases))
+        for folder, cases in re.findall(r"^\| \[([^]]+)\]\([^)]*\) \| (.*) \|$", page, re.M)
+    }
+    found: dict[str, dict[str, str]] = {}
+    for path in sorted((BENCH / "results").glob("*/ROWS.json")):
+        kept = rows.load(path)
+        assert path.with_name("summary.md").read_text() == summary.summary(kept), path.parent
+        loads = {row["case"]: row["load_before"] for row in kept if row["load_before"] > machine.QUIET_LOAD}
+        if loads:
+            found[path.parent.name] = {case: f"{load:.1f}" for case, load in loads.items()}
+    assert listed == found
 
 
 def test_summary_decides_targets() -> None:

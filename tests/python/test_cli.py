@@ -143,6 +143,29 @@ def test_a_file_of_2_tb_is_planned_for_at_once(tmp_path):
     assert after.ru_utime - before.ru_utime < 4  # of the interpreter's start, too
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_planning_is_ended_by_a_signal(number, code):
+    """It took minutes, and kill -9, once. A signal may come before the command has a handler, or too late."""
+    command = [sys.executable, "-m", "spanfft", "plan", "c2c 963761198400 memory=16MiB"]
+    started = time.monotonic()
+    refused = subprocess.run(command, capture_output=True, env=cli_environment(), timeout=60).returncode
+    assert refused == 4
+    whole = time.monotonic() - started
+    ended = set()
+    for turn in range(30):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=cli_environment())  # fmt: skip
+        time.sleep(whole * (0.4 + 0.1 * (turn % 6)))
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=20)
+        assert process.returncode in (refused, code, -number), stderr
+        assert process.returncode != code or re.fullmatch(r"spanfft: (interrupted|terminated)[^\n]*\n", stderr), stderr
+        ended.add(process.returncode)
+        if code in ended:
+            break
+    assert code in ended
+
+
 def test_plan_says_which_nodes_it_imagines_and_takes_others():
     def messages(*options):
         done = cli("plan", "c2c 256x256x256", "--ranks", 64, *options)

@@ -124,6 +124,18 @@ def test_a_paper_is_not_called_by_its_number_before_it_is_defined(document: Path
     assert "ARCHITECTURE.md#sources)" in before, f"{document.relative_to(ROOT)}: {first[0]} is not defined there"
 
 
+def test_every_committed_drawing_is_shown_by_a_document() -> None:
+    shown = {
+        (document.parent / target).resolve()
+        for document in DOCUMENTS
+        for target in re.findall(r"!\[[^]]*\]\(([^)\s]+)\)", document.read_text())
+    }
+    folders = (ROOT / "docs" / "images", ROOT / "bench" / "results")
+    committed = [path for folder in folders for kind in ("svg", "png", "pdf") for path in folder.rglob(f"*.{kind}")]
+    assert len(committed) >= 10
+    assert not [name_of(path) for path in committed if path not in shown]
+
+
 def test_the_glossary_is_in_alphabetical_order() -> None:
     rows = re.findall(r"^\| (.+?) \|", (ROOT / "docs" / "glossary.md").read_text(), re.M)[1:]
     assert len(rows) > 50

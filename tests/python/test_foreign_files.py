@@ -157,7 +157,7 @@ def test_types_are_said_in_many_ways():
         ("many_passes", (1 << 18,), "r2c", ">i4", "1MiB"),
         ("many_passes", (1 << 17,), "c2c", ">c16", "1MiB"),
         ("two_pass of rows", (4096, 64), "c2c", ">c8", "1MiB"),
-        ("two_pass of rows", (4096, 60), "r2c", "i2", "256KiB"),
+        ("two_pass of rows", (1 << 16, 30), "r2c", "i2", "1MiB"),
         ("chirp_passes", (100003,), "r2c", "f2", "2MiB"),
         ("chirp_passes", (100003,), "c2c", ">c16", "3MiB"),
         ("axis_passes", (96, 70, 50), "dst3", "i8", "1MiB"),

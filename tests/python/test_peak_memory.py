@@ -7,9 +7,11 @@ to the budget and the allowance that docs/howto/limit-memory.md states.
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -270,17 +272,30 @@ MEMORY_PLANS = [
 ]
 CUBE = {"shape": (128, 128, 128), "dtype": "complex128"}  # 16 MiB a rank
 HALVED = {"shape": (256, 128, 128), "dtype": "float64", "kind": "r2c"}
+LINE = {"shape": (1 << 21,), "dtype": "complex128"}
+REAL_LINE = {"shape": (1 << 22,), "dtype": "float64", "kind": "r2c"}
+PRIME = {"shape": (1048573,), "dtype": "complex128"}
+LONG_AXIS = {"shape": (2, 1 << 20), "dtype": "complex128"}
+IN_MESSAGES = ("alltoallw", "alltoallv", "oneplane", "standard", "replace", "overlap", "blockvector", "phased",
+               "persistent", "compressed")  # fmt: skip
 PLANS_ON_RANKS = [
-    *(
-        ("pencil", {**CUBE, "exchange": name}, 0)
-        for name in ("alltoallw", "alltoallv", "oneplane", "standard", "replace", "overlap", "phased", "persistent")
-    ),
+    *(("pencil", {**CUBE, "exchange": name}, 0) for name in IN_MESSAGES),
     ("pencil", {**HALVED, "exchange": "alltoallv"}, 0),
     ("pencil", {**CUBE, "exchange": "hierarchical"}, 16),
     ("shared", {**CUBE, "exchange": "shared"}, 16),
     ("shared", {**HALVED, "exchange": "shared"}, 16),
     ("cyclic", {**CUBE, "layout": "cyclic", "exchange": "alltoallv"}, 0),
     ("cyclic", {**CUBE, "layout": "cyclic", "exchange": "shared"}, 16),
+    ("lines", {**LINE, "method": "lines", "exchange": "alltoallv"}, 0),
+    ("lines", {**REAL_LINE, "method": "lines", "exchange": "alltoallv"}, 0),
+    ("shared_lines", {**LINE, "method": "shared_lines"}, 32),
+    ("shared_lines", {**REAL_LINE, "method": "shared_lines"}, 32),
+    ("chirp_lines", {**PRIME, "method": "chirp_lines", "exchange": "alltoallv"}, 0),
+    ("shared_chirp_lines", {**PRIME, "method": "shared_chirp_lines"}, 32),
+    ("pencil_lines", {**LONG_AXIS, "method": "pencil_lines", "exchange": "alltoallv"}, 0),
+    ("shared_pencil_lines", {**LONG_AXIS, "method": "shared_pencil_lines"}, 32),
+    ("ffte", {**LINE, "method": "ffte", "exchange": "alltoallv"}, 0),
+    ("soi", {**LINE, "method": "soi:digits=9", "exchange": "alltoallv"}, 20),  # of the engine's, for its line
 ]
 RANK_SLACK = 12 * MiB  # MPI's own buffers
 
@@ -300,6 +315,14 @@ def check_plans(plans: list[tuple[str, dict, int]], everyones: list[list[list]],
             if grown_bytes > said + more * MiB + slack:
                 too_much.append((case, grown_bytes / MiB, said / MiB))
     assert not too_much, too_much
+
+
+def test_every_solver_is_here():
+    table = Path(__file__).resolve().parents[2] / "src" / "solvers" / "table.cpp"
+    solvers = set(re.findall(r'\{"(\w+)", "[^"]*",\s', table.read_text()))
+    assert len(solvers) > 10
+    held = {name for name, *_ in (*SOLVERS, *MEMORY_PLANS, *PLANS_ON_RANKS)}
+    assert held == solvers
 
 
 def test_plans_in_memory_take_what_they_say():

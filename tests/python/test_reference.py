@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -15,6 +16,14 @@ import spanfft.cli
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+
+
+def test_every_public_name_has_a_docstring():
+    """Which `./spanfft-dev docs` makes the API reference of; pdoc itself runs there alone."""
+    spec = importlib.util.spec_from_file_location("build_reference", DOCS / "reference" / "build.py")
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    assert not build.undocumented()
 
 
 # --- environment variables -------------------------------------------------------------------------------------------
