@@ -33,7 +33,9 @@ struct LongAxis {
     index_t half() const { return n / 2 + 1; }
     index_t number(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
     index_t elem(bool complex) const { return row * number(complex); }
-    index_t fewest(index_t columns) const { return ceil_div(columns, row); }  // elements with so many columns of numbers
+    index_t fewest(index_t columns) const {
+        return ceil_div(columns, row);
+    }  // elements with so many columns of numbers
 };
 
 // Of one transformed axis, the first of the problem's. Declined, with a reason that names the solver, on more than one

@@ -180,7 +180,8 @@ std::optional<Route> fit(const LongAxis& job, const Machine& machine, const Fact
     return route;
 }
 
-// Columns that the first sweep writes in one go: 512 of numbers, more where two of these are an eighth of the memory at most.
+// Columns that the first sweep writes in one go: 512 of numbers, more where two of these are an eighth of the memory at
+// most.
 index_t widest_tile(const LongAxis& job, index_t points) {
     index_t tile = 2048;
     while (tile > 512 && tile * points * job.number(true) > job.budget_bytes / 16) tile /= 2;

@@ -316,8 +316,8 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
         job.set_budget(axis.budget_bytes);
     };
     count_engines();
-    const bool complex = std::all_of(problem.kinds.begin(), problem.kinds.end(),
-                                     [](AxisKind kind) { return kind == AxisKind::c2c; });
+    const bool complex =
+        std::all_of(problem.kinds.begin(), problem.kinds.end(), [](AxisKind kind) { return kind == AxisKind::c2c; });
     if (!complex) SPANFFT_TRY(expect_one_axis(problem, "two_pass"));
     add_rows(job);
     if (!is_r2r(problem.kinds[0])) return job;

@@ -13,7 +13,8 @@ index_t PassTiles<T>::gather(const PassWhere& where, index_t first, index_t coun
     index_t read_bytes = 0;
     if (spec_.reads_blocks()) {
         const BlockGrid& blocks = spec_.blocks;
-        const index_t height = blocks.rows_in(where.tile) * spec_.numbers(), row = first - where.first * spec_.numbers();
+        const index_t height = blocks.rows_in(where.tile) * spec_.numbers(),
+                      row = first - where.first * spec_.numbers();
         for (index_t t = 0, point = 0; t < blocks.column_tiles(); ++t) {
             const auto* block = static_cast<const E*>(blocks.read_run(where.matrix, where.tile, t, where.read).data);
             for (index_t c = 0; c < blocks.columns_in(t); ++c, ++point) {
@@ -230,7 +231,8 @@ index_t PassTiles<T>::scatter_reflected(const PassWhere& where, index_t first, i
     return written * static_cast<index_t>(sizeof(C));
 }
 
-// Column d of section s, row r, is element (s * out_points + r) * whole_section + d of the matrix; here d counts numbers.
+// Column d of section s, row r, is element (s * out_points + r) * whole_section + d of the matrix; here d counts
+// numbers.
 template <class T>
 index_t PassTiles<T>::scatter_sections(const PassWhere& where, index_t first, index_t count, C* tile) const {
     const index_t wide = spec_.whole_section * spec_.numbers(), pitch = spec_.target_pitch();
@@ -274,8 +276,7 @@ index_t PassTiles<T>::scatter_outputs(const PassWhere& where, index_t first, ind
 
 // A column of elements is numbers side by side, all twiddled alike.
 template <class T>
-index_t PassTiles<T>::scatter_blocks(const PassWhere& where, index_t first, index_t count, C* tile,
-                                     C* twiddles) const {
+index_t PassTiles<T>::scatter_blocks(const PassWhere& where, index_t first, index_t count, C* tile, C* twiddles) const {
     const BlockGrid& blocks = spec_.blocks;
     const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch();
     index_t written_bytes = 0;

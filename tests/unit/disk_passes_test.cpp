@@ -198,39 +198,40 @@ INSTANTIATE_TEST_SUITE_P(RowsForElements, TwoPass,
                                          PassCase{"c2c 1155x2 forward double axes=0", "88KiB", 128, 4096},
                                          PassCase{"c2c 2x1024x3 backward float axes=1 threads=3", "128KiB", 8}));
 
-INSTANTIATE_TEST_SUITE_P(
-    RealRows, TwoPass,
-    testing::Values(
-        PassCase{"r2c 4x3 forward double axes=0", "72KiB"}, PassCase{"c2r 4x3 backward double axes=0", "72KiB"},
-        PassCase{"r2c 9x2 forward double axes=0", "72KiB", 8}, PassCase{"c2r 9x2 backward float axes=0", "72KiB"},
-        PassCase{"r2c 1024x3 forward double axes=0", "128KiB", 128, 4096},
-        PassCase{"c2r 1024x3 backward double axes=0", "128KiB", 128, 4096},
-        PassCase{"r2c 1155x5 forward float axes=0 norm=ortho", "128KiB", 80},
-        PassCase{"c2r 1155x5 backward longdouble axes=0", "256KiB", 80},
-        PassCase{"r2c 3x210x2x3 forward double axes=1 threads=3", "128KiB"},
-        PassCase{"c2r 3x210x2x3 backward double axes=1", "128KiB", 8},
-        PassCase{"r2c 64x33 forward double axes=0", "96KiB", 0, 4096},
-        PassCase{"r2c 16x1100 forward double axes=0", "512KiB", 128, 4096},
-        PassCase{"c2r 16x1100 backward double axes=0", "512KiB", 128, 4096},
-        PassCase{"dct1 501x3 forward double axes=0", "128KiB", 8, 4096},
-        PassCase{"dct2 720x3 forward double axes=0", "128KiB", 8, 4096},
-        PassCase{"dct3 525x2 forward float axes=0", "128KiB", 128, 4096},
-        PassCase{"dct4 2x360x5 backward double axes=1", "128KiB"}, PassCase{"dst1 499x2 forward double axes=0", "128KiB"},
-        PassCase{"dst2 720x5 backward double axes=0", "128KiB"}, PassCase{"dst3 4x64x3 forward double axes=1", "96KiB"}));
+INSTANTIATE_TEST_SUITE_P(RealRows, TwoPass,
+                         testing::Values(PassCase{"r2c 4x3 forward double axes=0", "72KiB"},
+                                         PassCase{"c2r 4x3 backward double axes=0", "72KiB"},
+                                         PassCase{"r2c 9x2 forward double axes=0", "72KiB", 8},
+                                         PassCase{"c2r 9x2 backward float axes=0", "72KiB"},
+                                         PassCase{"r2c 1024x3 forward double axes=0", "128KiB", 128, 4096},
+                                         PassCase{"c2r 1024x3 backward double axes=0", "128KiB", 128, 4096},
+                                         PassCase{"r2c 1155x5 forward float axes=0 norm=ortho", "128KiB", 80},
+                                         PassCase{"c2r 1155x5 backward longdouble axes=0", "256KiB", 80},
+                                         PassCase{"r2c 3x210x2x3 forward double axes=1 threads=3", "128KiB"},
+                                         PassCase{"c2r 3x210x2x3 backward double axes=1", "128KiB", 8},
+                                         PassCase{"r2c 64x33 forward double axes=0", "96KiB", 0, 4096},
+                                         PassCase{"r2c 16x1100 forward double axes=0", "512KiB", 128, 4096},
+                                         PassCase{"c2r 16x1100 backward double axes=0", "512KiB", 128, 4096},
+                                         PassCase{"dct1 501x3 forward double axes=0", "128KiB", 8, 4096},
+                                         PassCase{"dct2 720x3 forward double axes=0", "128KiB", 8, 4096},
+                                         PassCase{"dct3 525x2 forward float axes=0", "128KiB", 128, 4096},
+                                         PassCase{"dct4 2x360x5 backward double axes=1", "128KiB"},
+                                         PassCase{"dst1 499x2 forward double axes=0", "128KiB"},
+                                         PassCase{"dst2 720x5 backward double axes=0", "128KiB"},
+                                         PassCase{"dst3 4x64x3 forward double axes=1", "96KiB"}));
 
-INSTANTIATE_TEST_SUITE_P(
-    RowsForElements, ManyPasses,
-    testing::Values(PassCase{"c2c 1155x2 forward double axes=0", "80KiB", 128, 4096},
-                    PassCase{"c2c 3x480x5 backward float axes=1", "80KiB"},
-                    PassCase{"r2c 27x2 forward double axes=0", "72KiB"},
-                    PassCase{"r2c 1155x3 forward double axes=0", "96KiB", 8, 4096},
-                    PassCase{"r2c 2x1024x3 forward float axes=1 threads=3", "256KiB", 128, 4096},
-                    PassCase{"c2r 30x2 backward double axes=0", "72KiB"},
-                    PassCase{"c2r 1155x3 backward double axes=0", "96KiB", 128, 4096},
-                    PassCase{"c2r 3x480x2 backward longdouble axes=1", "128KiB"},
-                    PassCase{"r2c 3375x2 forward double axes=0", "512KiB", 128},
-                    PassCase{"c2r 2310x3 backward float axes=0", "512KiB"},
-                    PassCase{"c2c 4096x3 forward double axes=0", "1MiB", 128, 4096}));
+INSTANTIATE_TEST_SUITE_P(RowsForElements, ManyPasses,
+                         testing::Values(PassCase{"c2c 1155x2 forward double axes=0", "80KiB", 128, 4096},
+                                         PassCase{"c2c 3x480x5 backward float axes=1", "80KiB"},
+                                         PassCase{"r2c 27x2 forward double axes=0", "72KiB"},
+                                         PassCase{"r2c 1155x3 forward double axes=0", "96KiB", 8, 4096},
+                                         PassCase{"r2c 2x1024x3 forward float axes=1 threads=3", "256KiB", 128, 4096},
+                                         PassCase{"c2r 30x2 backward double axes=0", "72KiB"},
+                                         PassCase{"c2r 1155x3 backward double axes=0", "96KiB", 128, 4096},
+                                         PassCase{"c2r 3x480x2 backward longdouble axes=1", "128KiB"},
+                                         PassCase{"r2c 3375x2 forward double axes=0", "512KiB", 128},
+                                         PassCase{"c2r 2310x3 backward float axes=0", "512KiB"},
+                                         PassCase{"c2c 4096x3 forward double axes=0", "1MiB", 128, 4096}));
 
 TEST(RowsForElements, TakeTheSmallestMemoryThatIsNamed) {
     for (const char* text : {"c2c 64x48 forward double", "c2c 3x45x80 backward float axes=1",
@@ -241,9 +242,9 @@ TEST(RowsForElements, TakeTheSmallestMemoryThatIsNamed) {
 // Lines of which memory holds none: refused for r2c and c2r before, for which only the last axis was split.
 TEST(RowsForElements, SplitAFirstAxisThatNoMemoryHolds) {
     const Planner planner{Machine()};
-    for (const char* text : {"r2c 100000000x20 forward float axes=0 memory=64MiB",
-                             "c2r 100000000x20 backward float axes=0 memory=64MiB",
-                             "dct2 100000000x20 forward float axes=0 memory=64MiB"}) {
+    for (const char* text :
+         {"r2c 100000000x20 forward float axes=0 memory=64MiB", "c2r 100000000x20 backward float axes=0 memory=64MiB",
+          "dct2 100000000x20 forward float axes=0 memory=64MiB"}) {
         const auto plan = planner.plan(Problem::parse(text).value());
         ASSERT_TRUE(plan.ok()) << plan.status().message();
         EXPECT_LE(plan.value()->sweeps, 3) << text;

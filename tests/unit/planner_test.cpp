@@ -308,7 +308,8 @@ TEST(Planner, AnswersWithinTwoSecondsWhateverTheProblem) {
     }
 }
 
-// FFTW made a plan for each of a machine's cores when it was checked at a length; on a machine of 1024 that took minutes.
+// FFTW made a plan for each of a machine's cores when it was checked at a length; on a machine of 1024 that took
+// minutes.
 TEST(Planner, AnswersWithinTwoSecondsForAMachineOfManyCores) {
     const CheckAllowance checks(0, kImaginedLongest);
     Machine machine;
