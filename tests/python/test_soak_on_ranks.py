@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 
 import pytest
 from test_soak import soak
@@ -12,7 +13,8 @@ from test_soak import soak
 def test_fifteen_seconds_on_ranks_find_nothing():
     pytest.importorskip("mpi4py")
     seed = 16
-    done = soak("--minutes", 0.25, "--seed", seed, "--only", "ranks,rank_files,killed_ranks", timeout=360)
+    campaigns = ["ranks", "killed_ranks", *(["rank_files"] if find_spec("h5py") else [])]  # which draws formats
+    done = soak("--minutes", 0.25, "--seed", seed, "--only", ",".join(campaigns), timeout=360)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.splitlines()[-1]
