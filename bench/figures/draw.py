@@ -437,8 +437,17 @@ def draw_flow() -> None:
     save(figure, "flow")
 
 
+def draw_figure8() -> None:
+    """P1's figure 8, as spanfft analyse counts it with its own block size."""
+    from spanfft._analyse import figure8
+    from spanfft._draw import shares_figure
+
+    found = figure8(4096)
+    save(shares_figure(found.shares(), found.instances), "ooc-figure8")
+
+
 def main() -> None:
-    for draw in (draw_flow, draw_line, draw_two_pass, draw_pdm, draw_bmmc, draw_superlevels, draw_choice):
+    for draw in (draw_flow, draw_line, draw_two_pass, draw_pdm, draw_bmmc, draw_superlevels, draw_choice, draw_figure8):
         draw()
 
 

@@ -503,6 +503,41 @@ SPANFFT_API int spanfft_permute_file(const spanfft_permutation* permutation, con
                                      int64_t header_bytes, int folders, const char* const* scratch_folders,
                                      spanfft_progress progress, void* user, spanfft_permute_report* report);
 
+/* An FFT on parallel disks by several processors, for spanfft_analyse. All counts are powers of two. */
+typedef struct spanfft_processors {
+    size_t size;            /* sizeof(spanfft_processors), set by the caller */
+    int64_t records;        /* N: to be transformed */
+    int64_t record_bytes;   /* 1 or more; complex double: 16 */
+    int64_t memory_records; /* what the memories of all processors hold, buffers included */
+    int64_t block_records;  /* B */
+    int64_t disks;          /* D, of all processors together */
+    int64_t processors;     /* P, up to D and 4096 */
+    int32_t synchronous;    /* 1: memoryloads of a quarter of memory; 0: of an eighth, as reads and writes go on */
+    int32_t shorter;        /* 0: permutations factored as published; 1: by spanfft, into as many sweeps or fewer */
+} spanfft_processors;
+
+/* What a method does. What differs between processors is that of the one that sends most. */
+typedef struct spanfft_traffic {
+    size_t size;                /* sizeof(spanfft_traffic), set by the caller */
+    int64_t memoryload_records; /* M */
+    int64_t effective_records;  /* F: of a mini-butterfly */
+    int64_t band_records;       /* beta */
+    int32_t superlevels;
+    int32_t sweeps; /* over all records, superlevels included */
+    int64_t parallel_ios;
+    int64_t butterfly_messages; /* a processor sends in mini-butterflies */
+    int64_t butterfly_bytes;
+    int64_t bmmc_messages; /* a processor sends in permutations, at most */
+    int64_t bmmc_bytes;
+    int64_t total_messages; /* all processors send together */
+    int64_t total_bytes;
+    int32_t alike; /* 1: every processor sends as much as every other */
+} spanfft_traffic;
+
+/* What one of P1's four methods sends and transfers, from ranks of matrices over GF(2): "stripe_major_comm",
+ * "memoryload_major_comm", "processor_major_nocomm" or "memoryload_major_nocomm". Runs nothing. */
+SPANFFT_API int spanfft_analyse(const char* method, const spanfft_processors* processors, spanfft_traffic* traffic);
+
 /* The plan in words: the tree, predicted beside counted (after a run). For this rank; not collective.
  * Free with spanfft_free. */
 SPANFFT_API int spanfft_plan_explain(const spanfft_plan* plan, char** text);

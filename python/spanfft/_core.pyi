@@ -152,6 +152,18 @@ def permute_file(
     scratch: Sequence[str],
     progress: Callable[[int, int], object] | None,
 ) -> dict[str, int]: ...
+def analyse(
+    method: str,
+    *,
+    records: int,
+    record_bytes: int,
+    memory_records: int,
+    block_records: int,
+    disks: int,
+    processors: int,
+    synchronous: bool,
+    shorter: bool,
+) -> dict[str, Any]: ...
 def small_call(form: int, a: object, n: object, axis: object, norm: object) -> Any: ...
 def small_call_nd(form: int, a: object, axes: object, norm: object) -> Any: ...
 def small_call_count() -> int: ...

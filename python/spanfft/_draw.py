@@ -1,13 +1,14 @@
 """Pictures of traces and of model fits, as PNG, SVG or PDF by the file's suffix. Needs matplotlib: spanfft[plots].
 
 The profile is P3's (figures 3 and 4): how many ranks are in communication, against time. The bars are P1's (figure 7):
-what each rank spent its time on. The fit is P3's figures 5 to 7: a curve over the points that it was fitted to.
+what each rank spent its time on. The shares are P1's figure 8. The fit is P3's figures 5 to 7: a curve over the points
+that it was fitted to.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._errors import InvalidArgument, IOFailure, Unsupported
@@ -17,7 +18,7 @@ from ._whole_files import replaced
 if TYPE_CHECKING:
     from ._fit import ModelFit
 
-__all__ = ["draw_bars", "draw_fit", "draw_profile"]
+__all__ = ["draw_bars", "draw_fit", "draw_profile", "draw_shares", "shares_figure"]
 
 _SUFFIXES = (".png", ".svg", ".pdf")
 # Okabe and Ito's colours, which the colour-blind tell apart.
@@ -120,3 +121,26 @@ def draw_fit(
     axes.set_ylim(bottom=0)
     axes.legend(fontsize="small")
     _save(figure, path)
+
+
+def shares_figure(shares: Mapping[str, Mapping[str, int]], instances: int) -> Any:
+    """P1's figure 8: for each count a group of bars, which say in how many instances each method is among the best."""
+    figure = _figure(8, 4)
+    axes = figure.add_subplot()
+    methods = list(next(iter(shares.values())))
+    colours = list(_COLOURS.values())
+    width = 0.8 / len(methods)
+    for at, method in enumerate(methods):
+        heights = [100 * counts[method] / instances for counts in shares.values()]
+        places = [group + (at - (len(methods) - 1) / 2) * width for group in range(len(shares))]
+        bars = axes.bar(places, heights, width=0.95 * width, color=colours[at % len(colours)], label=method)
+        axes.bar_label(bars, [f"{height:.1f}" for height in heights], fontsize="x-small")
+    axes.set(ylabel=f"percent of {instances} instances", ylim=(0, 108))
+    axes.set_xticks(range(len(shares)), list(shares))
+    figure.legend(fontsize="small", loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def draw_shares(shares: Mapping[str, Mapping[str, int]], instances: int, path: str | os.PathLike[str]) -> None:
+    """As shares_figure, into a file."""
+    _save(shares_figure(shares, instances), path)

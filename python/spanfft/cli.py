@@ -1,4 +1,4 @@
-"""The command line: spanfft transform, permute, plan, bench, trace, fit, probe, tune and info.
+"""The command line: spanfft transform, permute, plan, analyse, bench, trace, fit, probe, tune and info.
 
 Errors are one sentence on standard error. Exit codes: 0 done; 2 a bad argument; 3 unsupported; 4 out of memory;
 5 a file operation failed; 6 no space on disk; 7 corrupt data; 8 MPI; 9 no engine; 11 a bug in spanfft;
@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import _cli_measure, _cli_permute, _cli_streams, _cli_transform
+from . import _cli_analyse, _cli_measure, _cli_permute, _cli_streams, _cli_transform
 from ._arguments import did_you_mean
 from ._cli_arguments import amount, count, problem_keys_help
 from ._cli_streams import print_json
@@ -119,6 +119,7 @@ def _parser() -> _Parser:
     )
     p.add_argument("--json", action="store_true", help="print it as JSON")
 
+    _cli_analyse.add_parser(commands)
     _cli_measure.add_parsers(commands)
     b = commands.add_parser(
         "probe", help="measure this machine for the planner", allow_abbrev=False,
@@ -399,13 +400,15 @@ def _run(arguments: Sequence[str], rank: int) -> int:
             return 0
         if options.command is None:
             raise InvalidArgument(
-                "name a command: transform, permute, plan, bench, trace, fit, probe, tune or info (see spanfft --help)"
+                "name a command: transform, permute, plan, analyse, bench, trace, fit, probe, tune or info "
+                "(see spanfft --help)"
             )
         commands: dict[str, Callable[[argparse.Namespace, Comm | None], None]] = {
             **_cli_transform.COMMANDS,
             "plan": _plan,
             **_cli_measure.COMMANDS,
             **_cli_permute.COMMANDS,
+            **_cli_analyse.COMMANDS,
             "probe": _probe,
             "tune": _tune,
             "info": _info,

@@ -1,4 +1,4 @@
-// BMMC permutations of files: their matrices, plans and runs.
+// BMMC permutations of files: their matrices, plans and runs; and what P1's methods of several processors send.
 #include <nanobind/stl/vector.h>
 
 #include "binding.hpp"
@@ -84,6 +84,38 @@ nb::dict permute_file(const std::vector<uint64_t>& columns, uint64_t complement,
     return permute_dict(report);
 }
 
+nb::dict analyse(const std::string& method, int64_t records, int64_t record_bytes, int64_t memory_records,
+                 int64_t block_records, int64_t disks, int64_t processors, bool synchronous, bool shorter) {
+    spanfft_processors given{};
+    given.size = sizeof given;
+    given.records = records;
+    given.record_bytes = record_bytes;
+    given.memory_records = memory_records;
+    given.block_records = block_records;
+    given.disks = disks;
+    given.processors = processors;
+    given.synchronous = synchronous ? 1 : 0;
+    given.shorter = shorter ? 1 : 0;
+    spanfft_traffic traffic{};
+    traffic.size = sizeof traffic;
+    check(spanfft_analyse(method.c_str(), &given, &traffic));
+    nb::dict d;
+    d["memoryload_records"] = traffic.memoryload_records;
+    d["effective_records"] = traffic.effective_records;
+    d["band_records"] = traffic.band_records;
+    d["superlevels"] = traffic.superlevels;
+    d["sweeps"] = traffic.sweeps;
+    d["parallel_ios"] = traffic.parallel_ios;
+    d["butterfly_messages"] = traffic.butterfly_messages;
+    d["butterfly_bytes"] = traffic.butterfly_bytes;
+    d["bmmc_messages"] = traffic.bmmc_messages;
+    d["bmmc_bytes"] = traffic.bmmc_bytes;
+    d["total_messages"] = traffic.total_messages;
+    d["total_bytes"] = traffic.total_bytes;
+    d["alike"] = traffic.alike != 0;
+    return d;
+}
+
 }  // namespace
 
 void bind_permute(nb::module_& m) {
@@ -93,6 +125,8 @@ void bind_permute(nb::module_& m) {
     m.def("permute_file", &permute_file, "columns"_a, nb::kw_only(), "complement"_a, "record_bytes"_a, "memory_bytes"_a,
           "block_bytes"_a, "synchronous"_a, "threads"_a, "input_path"_a, "input_offset_bytes"_a, "output_path"_a,
           "header"_a, "scratch"_a, "progress"_a.none());
+    m.def("analyse", &analyse, "method"_a, nb::kw_only(), "records"_a, "record_bytes"_a, "memory_records"_a,
+          "block_records"_a, "disks"_a, "processors"_a, "synchronous"_a, "shorter"_a);
 }
 
 }  // namespace spanfft::python

@@ -519,6 +519,35 @@ static void engines(void) {
           spanfft_engine_search("") == SPANFFT_INVALID_ARGUMENT);
 }
 
+static void analysis(void) {
+    spanfft_processors p;
+    spanfft_traffic traffic;
+    memset(&p, 0, sizeof p);
+    memset(&traffic, 0, sizeof traffic);
+    CHECK(spanfft_analyse("stripe_major_comm", &p, &traffic) == SPANFFT_INVALID_ARGUMENT && says("size field"));
+    p.size = sizeof p;
+    p.records = 1 << 25;
+    p.record_bytes = 16;
+    p.memory_records = 1 << 22;
+    p.block_records = 256;
+    p.disks = p.processors = 4;
+    p.synchronous = 1;
+    CHECK(spanfft_analyse("stripe_major_comm", &p, &traffic) == SPANFFT_INVALID_ARGUMENT && says("sizeof"));
+    CHECK(spanfft_analyse("stripe_major_comm", &p, NULL) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_analyse("stripe_major_comm", NULL, &traffic) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    traffic.size = sizeof traffic;
+    CHECK(spanfft_analyse("stripe_major", &p, &traffic) == SPANFFT_INVALID_ARGUMENT && says("memoryload_major_comm"));
+    CHECK(spanfft_analyse(NULL, &p, &traffic) == SPANFFT_INVALID_ARGUMENT && says("memoryload_major_comm"));
+    CHECK(spanfft_analyse("memoryload_major_comm", &p, &traffic) == SPANFFT_OK);
+    CHECK(traffic.memoryload_records == 1 << 20 && traffic.effective_records == 1 << 20);
+    CHECK(traffic.band_records == 1 << 20 && traffic.superlevels == 2 && traffic.sweeps == 8 && traffic.alike == 1);
+    CHECK(traffic.butterfly_messages == 64 && traffic.bmmc_messages == 504 && traffic.total_messages == 4 * 568);
+    CHECK(traffic.butterfly_bytes == 64 << 22 &&
+          traffic.total_bytes == 4 * (traffic.butterfly_bytes + traffic.bmmc_bytes));
+    p.records = 1000;
+    CHECK(spanfft_analyse("stripe_major_comm", &p, &traffic) == SPANFFT_INVALID_ARGUMENT && says("use 512"));
+}
+
 static void permutations(void) {
     uint64_t columns[12];
     spanfft_permutation p;
@@ -659,6 +688,7 @@ int main(void) {
     error_codes();
     block_callbacks();
     engines();
+    analysis();
     permutations();
     stores("1MiB"); /* in memory, and not */
     stores("28KiB");

@@ -94,11 +94,13 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
     )
     tune = printed("tune", "c2c 8x8", "--cap", "0.1", "--list")
     info = printed("info")
+    analyse = printed("analyse", "2^25", "--memory", "16MiB")
     report = transform["ranks"][0]
     found = {
         "transform": transform, "transform-into": into,
         "report": report, "step": report["steps"][0], "counts": report["predicted"],
         "plan": printed("plan", "c2c 8x8"),
+        "analyse": analyse, "analyse-method": analyse["methods"][0],
         "permute": printed("permute", "in.npy", "out.npy", "--kind", "bit-reversal"),
         "bench": trace[0][0], "trace": trace[1], "trace-rank": trace[1]["ranks"][0], "fit": printed("fit", "rows.csv"),
         "probe": printed("probe", "--quick", "--no-store"), "tune": tune, "tuned": tune["tuned"][0],

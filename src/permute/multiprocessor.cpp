@@ -1,0 +1,211 @@
+// Planning P1's methods for several processors and counting what they send; see multiprocessor.hpp.
+#include "permute/multiprocessor.hpp"
+
+#include <algorithm>
+
+namespace spanfft {
+
+namespace {
+
+constexpr int kMostProcessorBits = 12;            // each is asked for what it sends
+constexpr index_t kMostBytes = index_t{1} << 50;  // so that bytes of thousands of sweeps can be added
+
+// Vectors of at most 64 bits that are independent.
+class Independent {
+  public:
+    Word reduce(Word vector) const {
+        while (vector != 0) {
+            const Word at = kept_[static_cast<size_t>(63 - __builtin_clzll(vector))];
+            if (at == 0) break;
+            vector ^= at;
+        }
+        return vector;
+    }
+    bool add(Word vector) {
+        vector = reduce(vector);
+        if (vector == 0) return false;
+        kept_[static_cast<size_t>(63 - __builtin_clzll(vector))] = vector;
+        ++count_;
+        return true;
+    }
+    int count() const { return count_; }
+
+  private:
+    std::array<Word, 64> kept_{};
+    int count_ = 0;
+};
+
+bool communicates(MultiprocessorMethod method) {
+    return method == MultiprocessorMethod::stripe_major_comm || method == MultiprocessorMethod::memoryload_major_comm;
+}
+
+int band_of(MultiprocessorMethod method, const PdmShape& shape) {
+    if (method == MultiprocessorMethod::stripe_major_comm) return shape.b + shape.d;
+    return method == MultiprocessorMethod::processor_major_nocomm ? shape.n : shape.m;
+}
+
+}  // namespace
+
+const char* multiprocessor_method_name(MultiprocessorMethod method) {
+    constexpr std::array<const char*, kMultiprocessorMethods> names = {
+        "stripe_major_comm", "memoryload_major_comm", "processor_major_nocomm", "memoryload_major_nocomm"};
+    return names[static_cast<size_t>(method)];
+}
+
+Status MultiprocessorModel::check() const {
+    if (p < 0 || p > kMostProcessorBits || p > d)
+        return error(Code::invalid_argument, "2^", p, " processors share 2^", d,
+                     " disks; each needs one of its own, and there may be up to 2^", kMostProcessorBits,
+                     " processors: give as many disks");
+    if (n < 1 || n > kMaxBits || record_bytes < 1 || !checked_mul(record_bytes, index_t{1} << n) ||
+        record_bytes << n > kMostBytes)
+        return error(Code::invalid_argument, "2^", n, " records of ", record_bytes,
+                     " bytes are none, or more than 2^50 bytes; use fewer");
+    const PdmShape s = shape();
+    const int part = 1 << lg_buffers(mode);
+    if (memory < lg_buffers(mode) || b < 0 || b + d > s.m)
+        return error(Code::out_of_memory, "memory of 2^", memory, " records has memoryloads of 1/", part,
+                     " of it, which do not hold a block of 2^", b, " records from each of 2^", d,
+                     " disks; give more memory, smaller blocks or fewer disks");
+    if (s.m - p < 1)
+        return error(Code::out_of_memory, "memory of 2^", memory, " records has memoryloads of 1/", part,
+                     " of it, which leave each of 2^", p, " processors less than two records; give more memory");
+    if (s.m >= n)
+        return error(Code::invalid_argument, "memory of 2^", memory, " records has memoryloads of 1/", part,
+                     " of it, which hold all of the 2^", n, " records; the methods are for more than one memoryload");
+    return s.check();
+}
+
+BitMatrix MultiprocessorPlan::place_of_index() const {
+    const int stripe = model.b + model.d;
+    return BitMatrix::band_conversion(model.n, model.p, stripe, stripe, band);
+}
+
+BitMatrix MultiprocessorPlan::index_of_place() const {
+    const int stripe = model.b + model.d;
+    return BitMatrix::band_conversion(model.n, model.p, stripe, band, stripe);
+}
+
+Result<MultiprocessorPlan> plan_multiprocessor(MultiprocessorMethod method, const MultiprocessorModel& model) {
+    SPANFFT_TRY(model.check());
+    const PdmShape shape = model.shape();
+    MultiprocessorPlan plan;
+    plan.model = model;
+    plan.band = band_of(method, shape);
+    const int n = model.n;
+    plan.effective = communicates(method) ? shape.m : shape.m - model.p;
+    const BitMatrix in = plan.place_of_index(), out = plan.index_of_place();
+    BitMatrix next = BitMatrix::bit_reversal(n);
+    for (int done = 0; done < n;) {
+        MultiprocessorPlan::Level level{done, std::min(plan.effective, n - done), 0};
+        // The processor is bits band-p to band-1 of an index; stages 1 to depth join bits 0 to depth-1.
+        level.exchanged_stages = std::clamp(level.depth - (plan.band - model.p), 0, model.p);
+        plan.levels.push_back(level);
+        plan.permutations.push_back(in * next);
+        next = BitMatrix::right_rotation(n, level.depth) * out;
+        done += level.depth;
+    }
+    plan.permutations.push_back(next);
+    for (const BitMatrix& each : plan.permutations) {
+        auto factors =
+            model.factoring == Factoring::published ? published_factor(each, shape) : factor({each, 0}, shape);
+        SPANFFT_ASSIGN(std::vector<Factor> sweeps, std::move(factors));
+        plan.factors.push_back(std::move(sweeps));
+    }
+    return plan;
+}
+
+Traffic& Traffic::operator+=(const Traffic& other) {
+    messages += other.messages;
+    bytes += other.bytes;
+    return *this;
+}
+
+SweepTraffic::SweepTraffic(const Factor& factor, const MultiprocessorModel& model)
+    : n_(model.n), p_(model.p), record_bytes_(model.record_bytes) {
+    const PdmShape shape = model.shape();
+    const int first = shape.b + shape.d - p_;
+    const BitMatrix& map = factor.map.matrix;
+    // As columns of rows: load, sender and receiver of each bit of a place. A load is of places read in order, or, in a
+    // collection, of places written in order. A word has them all:
+    // n-m+2p < n+p <= 50+12 rows (check).
+    Independent triples, moved, stayers;
+    // Columns whose sender + receiver were found independent, with the sender beside: what is left of dependent ones is
+    // a sender that sends to itself.
+    std::array<Word, kMaxBits> kept{}, senders{};
+    for (int j = 0; j < n_; ++j) {
+        const Word x = Word{1} << j, z = map.column(j), load = (factor.kind == SweepKind::collect ? z : x) >> shape.m;
+        const Word from = x >> first & low_bits(p_), to = z >> first & low_bits(p_);
+        triples.add((load << p_ | from) << p_ | to);
+        Word difference = from ^ to, sender = from;
+        while (difference != 0) {
+            const auto at = static_cast<size_t>(63 - __builtin_clzll(difference));
+            if (kept[at] == 0) {
+                kept[at] = difference;
+                senders[at] = sender;
+                moved.add(difference);
+                break;
+            }
+            difference ^= kept[at];
+            sender ^= senders[at];
+        }
+        if (difference == 0 && stayers.add(sender)) stayers_.push_back(sender);
+    }
+    triples_ = triples.count();
+    moved_ = moved.count();
+    stays_ = stayers.count();
+}
+
+Traffic SweepTraffic::total() const {
+    const index_t all = index_t{1} << triples_, stay = index_t{1} << (triples_ - moved_);
+    return {all - stay, (all - stay) * (record_bytes_ << (n_ - triples_))};
+}
+
+bool SweepTraffic::sends_to_itself(Word processor) const {
+    if (stays_ == p_) return true;
+    Independent span;
+    for (Word each : stayers_) span.add(each);
+    return span.reduce(processor) == 0;
+}
+
+Traffic SweepTraffic::sent_by(Word processor) const {
+    index_t messages = index_t{1} << (triples_ - p_);
+    if (sends_to_itself(processor)) messages -= index_t{1} << (triples_ - moved_ - stays_);
+    return {messages, messages * (record_bytes_ << (n_ - triples_))};
+}
+
+Traffic MultiprocessorCounts::total(int p) const {
+    return {bmmc.messages + (butterflies.messages << p), bmmc.bytes + (butterflies.bytes << p)};
+}
+
+MultiprocessorCounts count_traffic(const MultiprocessorPlan& plan) {
+    const MultiprocessorModel& model = plan.model;
+    const PdmShape shape = model.shape();
+    MultiprocessorCounts counts;
+    std::vector<SweepTraffic> sweeps;
+    for (const auto& factors : plan.factors) {
+        for (const Factor& each : factors) {
+            sweeps.emplace_back(each, model);
+            counts.bmmc += sweeps.back().total();
+            counts.parallel_ios += SweepMap(each, shape).predicted().total();
+        }
+    }
+    for (Word processor = 0; processor < Word{1} << model.p; ++processor) {
+        Traffic sent;
+        for (const SweepTraffic& each : sweeps) sent += each.sent_by(processor);
+        const bool more = sent.bytes != counts.busiest.bytes ? sent.bytes > counts.busiest.bytes
+                                                             : sent.messages > counts.busiest.messages;
+        if (processor > 0 && sent != counts.busiest) counts.alike = false;
+        if (processor == 0 || more) counts.busiest = sent;
+    }
+    counts.sweeps = static_cast<index_t>(sweeps.size() + plan.levels.size());
+    counts.parallel_ios += static_cast<index_t>(plan.levels.size()) * 2 * shape.stripes();
+    const index_t load_bytes = model.record_bytes << (shape.m - model.p);
+    for (const auto& level : plan.levels) {
+        const index_t messages = level.exchanged_stages * shape.memoryloads();
+        counts.butterflies += {messages, messages * load_bytes};
+    }
+    return counts;
+}
+
+}  // namespace spanfft
