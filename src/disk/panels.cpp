@@ -198,10 +198,9 @@ index_t BlockGrid::write_requests(index_t column_tile) const {
 }
 
 Run BlockGrid::write_run(index_t matrix, index_t column_tile, index_t i, index_t file_offset_bytes, void* slot) const {
-    const index_t before =
-        natural ? first_column(column_tile) * rows * elem_bytes : column_tile * column_tile_pitch_bytes();
-    const index_t offset = file_offset_bytes + matrix * matrix_bytes() + before;
-    const Run whole{offset, slot, columns_in(column_tile) * rows * elem_bytes, !lean() && !natural};
+    const Run whole{file_offset_bytes + tile_offset_bytes(matrix, column_tile),
+                    write_data(matrix, column_tile, file_offset_bytes, slot),
+                    columns_in(column_tile) * rows * elem_bytes, !lean() && !natural};
     return piece_of(whole, write_requests(column_tile), i);
 }
 

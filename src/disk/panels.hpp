@@ -133,8 +133,19 @@ struct BlockGrid {
     index_t scratch_bytes() const { return outer * matrix_bytes(); }
     index_t payload_bytes() const { return outer * columns * rows * elem_bytes; }
 
-    // Writing: a column tile, packed in memory as on disk.
-    index_t write_slot_bytes() const { return column_tile_pitch_bytes(); }
+    // Writing: a column tile, packed in memory as on disk; as far past a multiple of its alignment as there, or natural
+    // tiles behind a file's header could not be written directly.
+    index_t write_alignment() const { return lean() || !natural ? 1 : run_alignment(column_tile_pitch_bytes()); }
+    index_t write_slot_bytes() const { return column_tile_pitch_bytes() + write_alignment() - 1; }
+    index_t tile_offset_bytes(index_t matrix, index_t column_tile) const {  // from where the array begins
+        const index_t before =
+            natural ? first_column(column_tile) * rows * elem_bytes : column_tile * column_tile_pitch_bytes();
+        return matrix * matrix_bytes() + before;
+    }
+    char* write_data(index_t matrix, index_t column_tile, index_t file_offset_bytes, void* slot) const {
+        const index_t offset = file_offset_bytes + tile_offset_bytes(matrix, column_tile);
+        return static_cast<char*>(slot) + offset % write_alignment();
+    }
     index_t write_requests(index_t column_tile) const;
     Run write_run(index_t matrix, index_t column_tile, index_t i, index_t file_offset_bytes, void* slot) const;
     index_t block_elems_before(index_t column_tile, index_t row_tile) const {  // inside a column tile

@@ -3,6 +3,8 @@
 
 #include <cassert>
 
+#include "permute/span.hpp"
+
 namespace spanfft {
 
 namespace {
@@ -86,21 +88,10 @@ std::optional<BitMatrix> BitMatrix::inverse() const {
 
 int BitMatrix::rank(int row_begin, int row_end, int column_begin, int column_end) const {
     assert(0 <= row_begin && row_begin <= row_end && row_end <= n_);
-    std::array<Word, kMaxBits> reduced{};  // entry i: the column kept whose highest bit is i
-    int found = 0;
-    for (int j = column_begin; j < column_end; ++j) {
-        Word column = columns_[static_cast<size_t>(j)] >> row_begin & low_bits(row_end - row_begin);
-        while (column != 0) {
-            Word& kept = reduced[static_cast<size_t>(63 - __builtin_clzll(column))];
-            if (kept == 0) {
-                kept = column;
-                ++found;
-                break;
-            }
-            column ^= kept;
-        }
-    }
-    return found;
+    Span columns;
+    for (int j = column_begin; j < column_end; ++j)
+        columns.add(columns_[static_cast<size_t>(j)] >> row_begin & low_bits(row_end - row_begin));
+    return columns.size();
 }
 
 std::string BitMatrix::text() const {

@@ -1,6 +1,8 @@
 // Planning and running the sweeps of a BMMC permutation; see bmmc.hpp.
 #include "permute/bmmc.hpp"
 
+#include "permute/span.hpp"
+
 namespace spanfft {
 
 Result<BmmcPlan> plan_bmmc(const Bmmc& map, const PdmShape& shape) {
@@ -36,18 +38,9 @@ SweepMap::SweepMap(const Factor& factor, const PdmShape& shape)
     for (int i = 0; i < b; ++i) rows_[static_cast<size_t>(i)] = i;
     // Rows from b on, each that is independent of those before on the first m columns.
     const BitMatrix rows = outer_.matrix.transpose();
-    std::array<Word, kMaxBits> kept{};
+    Span independent;
     for (int row = b, found = b; row < shape.n && found < m; ++row) {
-        Word entries = rows.column(row) & low_bits(m);
-        while (entries != 0) {
-            Word& at = kept[static_cast<size_t>(63 - __builtin_clzll(entries))];
-            if (at == 0) {
-                at = entries;
-                rows_[static_cast<size_t>(found++)] = row;
-                break;
-            }
-            entries ^= at;
-        }
+        if (independent.add(rows.column(row) & low_bits(m))) rows_[static_cast<size_t>(found++)] = row;
     }
     for (int j = 0; j < m; ++j) position_.set_column(j, position_of(outer_.matrix.column(j)));
     inverse_ = *position_.inverse();

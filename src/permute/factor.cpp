@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "permute/span.hpp"
+
 namespace spanfft {
 
 namespace {
@@ -16,24 +18,15 @@ struct Reduced {
 };
 
 Reduced reduce(const BitMatrix& matrix, const PdmShape& shape) {
-    struct Kept {
-        Word vector = 0, image = 0;
-    };
-    std::array<Kept, kMaxBits> kept{};  // entry i: the image whose highest bit is i
+    Span images;
     Reduced result;
     for (int j = 0; j < shape.n; ++j) {
-        Kept next{Word{1} << j, matrix.column(j) >> shape.m};
-        while (next.image != 0) {
-            Kept& at = kept[static_cast<size_t>(63 - __builtin_clzll(next.image))];
-            if (at.image == 0) {
-                at = next;
-                if (j < shape.m) result.inside_others.push_back(next.vector);
-                break;
-            }
-            next.vector ^= at.vector;
-            next.image ^= at.image;
-        }
-        if (next.image == 0) (j < shape.m ? result.inside_kernel : result.outside_kernel).push_back(next.vector);
+        Word vector = Word{1} << j;
+        const bool independent = images.add(matrix.column(j) >> shape.m, vector);
+        if (!independent)
+            (j < shape.m ? result.inside_kernel : result.outside_kernel).push_back(vector);
+        else if (j < shape.m)
+            result.inside_others.push_back(vector);
     }
     return result;
 }
@@ -58,21 +51,10 @@ BitMatrix dispersal(const BitMatrix& matrix, const PdmShape& shape) {
         send(parts.inside_others[static_cast<size_t>(i)], bit(m - q + i) | bit(m + i));
     }
     // The other directions outside of memory: unit vectors that complete the basis.
-    std::array<Word, kMaxBits> kept{};
-    const auto independent = [&](Word high) {
-        for (high >>= m; high != 0;) {
-            Word& at = kept[static_cast<size_t>(63 - __builtin_clzll(high))];
-            if (at == 0) {
-                at = high;
-                return true;
-            }
-            high ^= at;
-        }
-        return false;
-    };
-    for (int i = 0; i < q; ++i) (void)independent(parts.outside_kernel[static_cast<size_t>(i)]);
+    Span outside;
+    for (int i = 0; i < q; ++i) outside.add(parts.outside_kernel[static_cast<size_t>(i)] >> m);
     for (int j = m, to = m + q; j < n; ++j) {
-        if (independent(bit(j))) send(bit(j), bit(to++));
+        if (outside.add(bit(j) >> m)) send(bit(j), bit(to++));
     }
     assert(filled == n);
     return image * *basis.inverse();
@@ -119,20 +101,29 @@ std::optional<SweepKind> one_sweep(const BitMatrix& matrix, const PdmShape& shap
     return std::nullopt;
 }
 
-Result<std::vector<Factor>> factor(const Bmmc& map, const PdmShape& shape) {
+Status check_factorable(const BitMatrix& matrix, const PdmShape& shape) {
     SPANFFT_TRY(shape.check());
-    assert(map.matrix.size() == shape.n);
-    if (const int rank = map.matrix.rank(); rank < shape.n)
-        return error(Code::invalid_argument, "the ", shape.n, "x", shape.n, " matrix is singular: its rank is ", rank,
-                     ", so two records would go to one place; give a matrix that has an inverse over GF(2)");
+    assert(matrix.size() == shape.n);
+    const int rank = matrix.rank();
+    if (rank == shape.n) return {};
+    return error(Code::invalid_argument, "the ", shape.n, "x", shape.n, " matrix is singular: its rank is ", rank,
+                 ", so two records would go to one place; give a matrix that has an inverse over GF(2)");
+}
+
+Status check_two_blocks(const PdmShape& shape) {
+    if (shape.m > shape.b) return {};
+    return error(Code::out_of_memory, "memory of 2^", shape.m, " records holds one block of 2^", shape.b,
+                 ", and this permutation needs two at once; give twice the memory or halve the blocks");
+}
+
+Result<std::vector<Factor>> factor(const Bmmc& map, const PdmShape& shape) {
+    SPANFFT_TRY(check_factorable(map.matrix, shape));
     std::vector<Factor> factors;
     if (map == Bmmc{BitMatrix::identity(shape.n), 0}) return factors;
     BitMatrix rest = map.matrix;
     std::optional<SweepKind> kind;
     while (!(kind = one_sweep(rest, shape))) {
-        if (shape.m == shape.b)
-            return error(Code::out_of_memory, "memory of 2^", shape.m, " records holds one block of 2^", shape.b,
-                         ", and this permutation needs two at once; give twice the memory or halve the blocks");
+        SPANFFT_TRY(check_two_blocks(shape));
         const BitMatrix first = dispersal(rest, shape);
         factors.push_back({{first, 0}, SweepKind::disperse});
         rest = rest * *first.inverse();

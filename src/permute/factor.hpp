@@ -54,6 +54,10 @@ std::optional<index_t> parallel_io_bound(const BitMatrix& matrix, const PdmShape
 // How the map can be done in one sweep, if it can.
 std::optional<SweepKind> one_sweep(const BitMatrix& matrix, const PdmShape& shape);
 
+// What any factoring refuses: a singular matrix; and memory of one block, where blocks have to be taken apart.
+Status check_factorable(const BitMatrix& matrix, const PdmShape& shape);
+Status check_two_blocks(const PdmShape& shape);
+
 // The sweeps in order: the last factor times ... times the first is `map`. None for the identity.
 // Code::invalid_argument for a singular matrix, Code::out_of_memory when memory holds one block and needs two.
 Result<std::vector<Factor>> factor(const Bmmc& map, const PdmShape& shape);

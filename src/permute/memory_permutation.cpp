@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "permute/span.hpp"
+
 namespace spanfft {
 
 namespace {
@@ -17,23 +19,15 @@ MemoryPermutation::MemoryPermutation(const BitMatrix& p, index_t record_bytes) :
     int line = 0;
     while (line < m && (record_bytes << (line + 1)) <= kLineBytes) ++line;
     const BitMatrix inverse = *p.inverse();
-    std::array<Word, kMaxBits> kept{};  // entry i: the basis vector whose highest bit is i
+    Span span;
     std::vector<Word> basis;
     const auto add = [&](Word vector) {
-        while (vector != 0) {
-            Word& at = kept[static_cast<size_t>(63 - __builtin_clzll(vector))];
-            if (at == 0) {
-                at = vector;
-                basis.push_back(vector);
-                return;
-            }
-            vector ^= at;
-        }
+        if (span.add(vector)) basis.push_back(vector);
     };
     for (int i = 0; i < line; ++i) add(Word{1} << i);
     for (int i = 0; i < line; ++i) add(inverse.column(i));
     for (int i = 0; i < m; ++i) {
-        if (kept[static_cast<size_t>(i)] == 0) free_bits_.push_back(i);
+        if (!span.leads(i)) free_bits_.push_back(i);
     }
     coset_.push_back({0, 0});
     for (const Word vector : basis) {

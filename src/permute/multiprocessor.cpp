@@ -10,31 +10,6 @@ namespace {
 constexpr int kMostProcessorBits = 12;            // each is asked for what it sends
 constexpr index_t kMostBytes = index_t{1} << 50;  // so that bytes of thousands of sweeps can be added
 
-// Vectors of at most 64 bits that are independent.
-class Independent {
-  public:
-    Word reduce(Word vector) const {
-        while (vector != 0) {
-            const Word at = kept_[static_cast<size_t>(63 - __builtin_clzll(vector))];
-            if (at == 0) break;
-            vector ^= at;
-        }
-        return vector;
-    }
-    bool add(Word vector) {
-        vector = reduce(vector);
-        if (vector == 0) return false;
-        kept_[static_cast<size_t>(63 - __builtin_clzll(vector))] = vector;
-        ++count_;
-        return true;
-    }
-    int count() const { return count_; }
-
-  private:
-    std::array<Word, 64> kept_{};
-    int count_ = 0;
-};
-
 bool communicates(MultiprocessorMethod method) {
     return method == MultiprocessorMethod::stripe_major_comm || method == MultiprocessorMethod::memoryload_major_comm;
 }
@@ -129,31 +104,16 @@ SweepTraffic::SweepTraffic(const Factor& factor, const MultiprocessorModel& mode
     // As columns of rows: load, sender and receiver of each bit of a place. A load is of places read in order, or, in a
     // collection, of places written in order. A word has them all:
     // n-m+2p < n+p <= 50+12 rows (check).
-    Independent triples, moved, stayers;
-    // Columns whose sender + receiver were found independent, with the sender beside: what is left of dependent ones is
-    // a sender that sends to itself.
-    std::array<Word, kMaxBits> kept{}, senders{};
+    Span triples, moved;  // moved: senders + receivers, with the sender beside
     for (int j = 0; j < n_; ++j) {
         const Word x = Word{1} << j, z = map.column(j), load = (factor.kind == SweepKind::collect ? z : x) >> shape.m;
         const Word from = x >> first & low_bits(p_), to = z >> first & low_bits(p_);
         triples.add((load << p_ | from) << p_ | to);
-        Word difference = from ^ to, sender = from;
-        while (difference != 0) {
-            const auto at = static_cast<size_t>(63 - __builtin_clzll(difference));
-            if (kept[at] == 0) {
-                kept[at] = difference;
-                senders[at] = sender;
-                moved.add(difference);
-                break;
-            }
-            difference ^= kept[at];
-            sender ^= senders[at];
-        }
-        if (difference == 0 && stayers.add(sender)) stayers_.push_back(sender);
+        Word sender = from;
+        if (!moved.add(from ^ to, sender)) stayers_.add(sender);
     }
-    triples_ = triples.count();
-    moved_ = moved.count();
-    stays_ = stayers.count();
+    triples_ = triples.size();
+    moved_ = moved.size();
 }
 
 Traffic SweepTraffic::total() const {
@@ -161,16 +121,9 @@ Traffic SweepTraffic::total() const {
     return {all - stay, (all - stay) * (record_bytes_ << (n_ - triples_))};
 }
 
-bool SweepTraffic::sends_to_itself(Word processor) const {
-    if (stays_ == p_) return true;
-    Independent span;
-    for (Word each : stayers_) span.add(each);
-    return span.reduce(processor) == 0;
-}
-
 Traffic SweepTraffic::sent_by(Word processor) const {
     index_t messages = index_t{1} << (triples_ - p_);
-    if (sends_to_itself(processor)) messages -= index_t{1} << (triples_ - moved_ - stays_);
+    if (stayers_.has(processor)) messages -= index_t{1} << (triples_ - moved_ - stayers_.size());
     return {messages, messages * (record_bytes_ << (n_ - triples_))};
 }
 

@@ -11,12 +11,13 @@
 // A stage of a mini-butterfly whose index bit is one of the processor's: partners send each other all of their load,
 // M/P records, in one message, and each computes its own half of the results.
 // P1 leaves open how much memory is buffers. Its figures follow from M = a quarter of memory, synchronously; we take an
-// eighth asynchronously, where a load is read and another one written besides (docs/adr/0075).
+// eighth asynchronously, where a load is read and another one written besides (docs/adr/0076).
 // Source: P1, section 6 and figures 7 and 8.
 #pragma once
 
 #include "permute/bmmc.hpp"
 #include "permute/published_factor.hpp"
+#include "permute/span.hpp"
 
 namespace spanfft {
 
@@ -71,13 +72,11 @@ class SweepTraffic {
     Traffic sent_by(Word processor) const;
 
   private:
-    bool sends_to_itself(Word processor) const;
     int n_ = 0, p_ = 0;
     index_t record_bytes_ = 0;
-    int triples_ = 0;            // rank of (sender, receiver, load)
-    int moved_ = 0;              // rank of sender + receiver
-    int stays_ = 0;              // dimension of the senders that send to themselves
-    std::vector<Word> stayers_;  // which span these
+    int triples_ = 0;  // rank of (sender, receiver, load)
+    int moved_ = 0;    // rank of sender + receiver
+    Span stayers_;     // the senders that send to themselves
 };
 
 struct MultiprocessorCounts {

@@ -3,37 +3,11 @@
 
 #include <cassert>
 
+#include "permute/span.hpp"
+
 namespace spanfft {
 
 namespace {
-
-// Vectors that were found independent, each with the columns that it is the sum of.
-class Span {
-  public:
-    // Takes `image` off by what is here; `columns` follows. True if something is left, which is kept.
-    bool add(Word image, Word& columns) {
-        image = reduce(image, columns);
-        if (image == 0) return false;
-        kept_[static_cast<size_t>(top(image))] = {image, columns};
-        return true;
-    }
-    Word reduce(Word image, Word& columns) const {
-        while (image != 0) {
-            const Kept& at = kept_[static_cast<size_t>(top(image))];
-            if (at.image == 0) break;
-            image ^= at.image;
-            columns ^= at.columns;
-        }
-        return image;
-    }
-
-  private:
-    struct Kept {
-        Word image = 0, columns = 0;
-    };
-    static int top(Word image) { return 63 - __builtin_clzll(image); }
-    std::array<Kept, kMaxBits> kept_{};
-};
 
 constexpr Word bit(int i) { return Word{1} << i; }
 
@@ -99,17 +73,11 @@ BitMatrix eraser(const BitMatrix& matrix, const PdmShape& shape) {
 }  // namespace
 
 Result<std::vector<Factor>> published_factor(const BitMatrix& matrix, const PdmShape& shape) {
-    SPANFFT_TRY(shape.check());
-    assert(matrix.size() == shape.n);
-    if (const int rank = matrix.rank(); rank < shape.n)
-        return error(Code::invalid_argument, "the ", shape.n, "x", shape.n, " matrix is singular: its rank is ", rank,
-                     ", so two records would go to one place; give a matrix that has an inverse over GF(2)");
+    SPANFFT_TRY(check_factorable(matrix, shape));
     std::vector<Factor> factors;
     const BitMatrix identity = BitMatrix::identity(shape.n);
     if (matrix == identity) return factors;
-    if (rank_phi(matrix, shape) > 0 && shape.m == shape.b)
-        return error(Code::out_of_memory, "memory of 2^", shape.m, " records holds one block of 2^", shape.b,
-                     ", and this permutation needs two at once; give twice the memory or halve the blocks");
+    if (rank_phi(matrix, shape) > 0) SPANFFT_TRY(check_two_blocks(shape));
     BitMatrix together = trailer(matrix, shape);
     together = together * reducer(matrix * together, shape);
     BitMatrix rest = matrix * together;

@@ -154,20 +154,22 @@ std::optional<Split> fit_in_place(const Job& job, Split split, const Machine& ma
     second.in = second.out;
     second.blocks = BlockGrid();
     const index_t room = job.budget_bytes - first.own_bytes() - second.own_bytes();
+    if (job.row > 1) {
+        if (!widen_columns(first, room, machine) || !widen_columns(second, room, machine)) return std::nullopt;
+        second.out = second.in;
+        split.seconds = seconds_of_choice({&first, &second}, machine);
+        return split;
+    }
     const index_t first_room = room - 2 * first.write_slot_bytes() - 2 * 4096;
     const index_t block = block_elems(second.in), second_room = room - 3 * 4096;
-    if (std::min(first_room, second_room) <= 0) return std::nullopt;
+    if (second.in.row_elems % block != 0 || std::min(first_room, second_room) <= 0) return std::nullopt;
     if (!widen(first.in, first.blocks.tile_columns, 2, first_room)) return std::nullopt;
-    if (job.row > 1) {
-        if (!widen_columns(second, room, machine)) return std::nullopt;
-    } else if (second.in.row_elems % block != 0 || !widen(second.in, block, 3, second_room)) {
-        return std::nullopt;
-    }
+    if (!widen(second.in, block, 3, second_room)) return std::nullopt;
     second.out = second.in;
     const auto reads = static_cast<double>(first.in.total_requests() + second.in.total_requests());
     const auto writes = static_cast<double>(first.blocks.total_writes() + second.out.total_requests());
     split.seconds = reads * machine.disk_short_read_seconds + writes * machine.disk_short_write_seconds;
-    if (first.blocks.tile_columns * job.row < 2 * job.threads * first.lanes) split.seconds *= 1.5;
+    if (first.blocks.tile_columns < 2 * job.threads * first.lanes) split.seconds *= 1.5;
     return split;
 }
 
@@ -184,7 +186,7 @@ std::optional<Split> best_in_place(const Job& job, const Machine& machine) {
     if (job.halves || job.chirp.length > 0 || job.problem.stores_other()) return best;
     for (index_t n1 : first_factors(job.n)) {
         const index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
-        for (index_t c : widths_from(job, std::min<index_t>(512, 2 * job.threads * lanes))) {
+        for (index_t c : widths_from(job, 2 * job.threads * lanes)) {
             const auto split = fit_in_place(job, outline(job, n1, job.n / n1, lanes, c, c), machine);
             if (!split) break;  // nor does a wider one fit
             if (!best || split->seconds < best->seconds) best = split;
@@ -308,12 +310,18 @@ void add_rows(Job& job) {
 }
 
 Result<Job> examine(const Problem& problem, const Planner& planner) {
-    SPANFFT_ASSIGN(const LongAxis axis, examine_long_axis(problem, planner, "two_pass"));
+    SPANFFT_ASSIGN(const LongAxis line, examine_long_axis(problem, planner, "two_pass"));
     Job job;
-    static_cast<LongAxis&>(job) = axis;
+    static_cast<LongAxis&>(job) = line;
     const auto count_engines = [&] {
-        job.engine_bytes = convolution_bytes(Kernel::c2c_forward, problem.precision, job.n) / 2 * (1 + job.threads);
-        job.set_budget(axis.budget_bytes);
+        index_t most = convolution_bytes(Kernel::c2c_forward, problem.precision, job.n);
+        if (problem.axes.size() > 1) {  // the others are transformed in rows
+            for (const int axis : problem.axes)
+                most = std::max(most, convolution_bytes(Kernel::c2c_forward, problem.precision,
+                                                        problem.shape[static_cast<size_t>(axis)]));
+        }
+        job.engine_bytes = most / 2 * (1 + job.threads);
+        job.set_budget(line.budget_bytes);
     };
     count_engines();
     const bool complex =

@@ -279,6 +279,7 @@ template <class T>
 index_t PassTiles<T>::scatter_blocks(const PassWhere& where, index_t first, index_t count, C* tile, C* twiddles) const {
     const BlockGrid& blocks = spec_.blocks;
     const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch();
+    C* const tile_data = reinterpret_cast<C*>(blocks.write_data(where.matrix, where.tile, out_offset, where.write));
     index_t written_bytes = 0;
     for (index_t j = 0; j < count;) {
         const Number n = number_at(first + j);
@@ -288,7 +289,7 @@ index_t PassTiles<T>::scatter_blocks(const PassWhere& where, index_t first, inde
             twiddle_rows_in_place(twiddles, 0, blocks.rows, tile + i * pitch);
         for (index_t t = 0; t < blocks.row_tiles(); ++t) {
             const index_t begin = t * blocks.tile_rows, height = blocks.rows_in(t);
-            C* to = reinterpret_cast<C*>(where.write) + n.number +
+            C* to = tile_data + n.number +
                     (blocks.block_elems_before(where.tile, t) + (n.element - where.first) * height) * numbers;
             if (numbers == 1) {
                 written_bytes += twiddle_rows(tile + j * pitch + begin, twiddles, begin, begin + height, to);

@@ -214,6 +214,23 @@ TEST(BlockGrid, CountsTheWritesOfTilesThatSectionsCutOff) {
     }
 }
 
+// Else the tiles of an array behind a file's header go through the page cache.
+TEST(BlockGrid, NaturalTilesLieAsFarPastABlockInMemoryAsInTheFile) {
+    const BlockGrid grid{2, 70, 1000, 4, 1000, 16, true};
+    const auto address = [](const void* data) { return static_cast<index_t>(reinterpret_cast<uintptr_t>(data)); };
+    std::vector<char> memory(static_cast<size_t>(grid.write_slot_bytes() + kDirectBytes));
+    char* const slot = memory.data() + kDirectBytes - address(memory.data()) % kDirectBytes;
+    for (const index_t header : {0, 128, 4096, 5000}) {
+        for (index_t m = 0; m < grid.outer; ++m) {
+            for (index_t c = 0; c < grid.column_tiles(); ++c) {
+                const DiskRun run = grid.write_run(m, c, 0, header, slot);
+                EXPECT_EQ(address(run.data) % kDirectBytes, run.offset_bytes % kDirectBytes) << header << ", " << c;
+                EXPECT_LE(static_cast<char*>(run.data) + run.bytes, slot + grid.write_slot_bytes());
+            }
+        }
+    }
+}
+
 TEST(BlockGrid, WritesAndReadsTheSameBytes) {
     for (const BlockGrid& grid : {BlockGrid{2, 13, 11, 4, 3, 16, false}, BlockGrid{1, 100, 90, 32, 16, 16, false},
                                   BlockGrid{1, 64, 64, 64, 64, 8, false}}) {

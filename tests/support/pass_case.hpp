@@ -1,0 +1,25 @@
+// A problem on simulated disks, and what is expected of any solver that takes it.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "support/store_run.hpp"
+
+namespace spanfft::test {
+
+struct PassCase {
+    const char* problem;  // without memory=
+    const char* memory;
+    index_t input_offset = 0, output_offset = 0;
+};
+void PrintTo(const PassCase& c, std::ostream* out);
+
+// What the definition says, within the accuracy rule; counted as predicted.
+void expect_right(const PassCase& c, SolverFunction solve);
+// The budget in the last parentheses of a refusal.
+index_t named_memory(const std::string& problem, SolverFunction solve);
+// Runs at the budget that is named, and is refused at one byte less.
+void expect_smallest_memory(const std::string& problem, SolverFunction solve);
+
+}  // namespace spanfft::test
