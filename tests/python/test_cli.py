@@ -151,8 +151,10 @@ def test_planning_is_ended_by_a_signal(number, code):
     assert refused == 4
     ended = set()
     for turn in range(40):  # from 0.1 to 8 s: machines differ, and so does their load
+        # A shell's background job ignores SIGINT, and so would all that this test starts in one.
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env=cli_environment())  # fmt: skip
+                                   env=cli_environment(),
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # fmt: skip
         time.sleep(0.1 * 1.12**turn)
         process.send_signal(number)
         _, stderr = process.communicate(timeout=20)
