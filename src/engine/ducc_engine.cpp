@@ -9,6 +9,7 @@
 
 #include "core/vector_width.hpp"
 #include "ducc_transform.hpp"
+#include "engine/short_r2r.hpp"
 #include "engine/spec.hpp"
 
 #ifndef SPANFFT_DUCC0_VERSION
@@ -95,6 +96,7 @@ class DuccEngine : public Engine {
     Result<std::unique_ptr<LocalFft>> plan(const LocalSpec& asked) const override {
         const LocalSpec spec = canonical(asked);
         if (is_empty(spec) || spec.transform.empty()) return make_copy(spec);
+        if (is_short_r2r(spec)) return make_short_r2r(spec);
         return with_real(spec.precision, [&](auto real) -> std::unique_ptr<LocalFft> {
             return std::make_unique<DuccFft<decltype(real)>>(spec, register_bytes_);
         });

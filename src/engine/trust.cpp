@@ -1,8 +1,6 @@
 // The accuracy check of an engine at a length; see trust.hpp.
 //
-// Method: every kernel is out[k] = sum over j of w(j) in[j] e^(sign 2 pi i a(j) b(k) / C), of which r2r and c2r keep
-// one part; a and b are affine, so phases are exact integers mod C and every twiddle comes from long-double tables.
-// Example: dct2 is 2 cos(pi (2j+1) k / 2n): a = 2j+1, b = k, C = 4n, the real part, weight 2.
+// Method: a few outputs of the engine are compared with sums by a kernel's form (kernel_sum.hpp), whose phases are exact.
 #include "engine/trust.hpp"
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include "core/root_of_unity.hpp"
 #include "core/text.hpp"
 #include "engine/ducc_engine.hpp"
+#include "engine/kernel_sum.hpp"
 #include "engine/spec.hpp"
 
 namespace spanfft {
@@ -28,79 +27,22 @@ double accuracy_rule(Precision precision, index_t n) {
 
 namespace {
 
-using Real = long double;
-using Complex = std::complex<long double>;
+using kernel_sum::Complex;
+using kernel_sum::Form;
+using kernel_sum::form_of;
+using kernel_sum::has_imaginary;
+using kernel_sum::Part;
+using kernel_sum::Real;
+using kernel_sum::root_of;
+using kernel_sum::weight;
 
 constexpr index_t kImpulses = 3;
 constexpr index_t kLargeLength = 1 << 17;  // from here on fewer outputs are summed, to stay near 0.1 s at 2^21
 constexpr index_t kDenseNumbers = 96;      // real numbers among the outputs that are summed exactly
 constexpr index_t kDenseNumbersLarge = 16;
 
-enum class Part { both, real, imaginary };
-
-struct Form {
-    Kernel kernel;
-    index_t n;
-    index_t circle;
-    index_t a0, a1, b0, b1;
-    index_t inputs, outputs;
-    int sign;
-    Part part;
-};
-
-Form form_of(Kernel kernel, index_t n) {
-    const index_t half = n / 2 + 1;
-    switch (kernel) {
-        case Kernel::c2c_forward:
-            return {kernel, n, n, 0, 1, 0, 1, n, n, -1, Part::both};
-        case Kernel::c2c_backward:
-            return {kernel, n, n, 0, 1, 0, 1, n, n, +1, Part::both};
-        case Kernel::r2c:
-            return {kernel, n, n, 0, 1, 0, 1, n, half, -1, Part::both};
-        case Kernel::c2r:
-            return {kernel, n, n, 0, 1, 0, 1, half, n, +1, Part::real};
-        case Kernel::dct1:
-            return {kernel, n, 2 * (n - 1), 0, 1, 0, 1, n, n, +1, Part::real};
-        case Kernel::dct2:
-            return {kernel, n, 4 * n, 1, 2, 0, 1, n, n, +1, Part::real};
-        case Kernel::dct3:
-            return {kernel, n, 4 * n, 0, 1, 1, 2, n, n, +1, Part::real};
-        case Kernel::dct4:
-            return {kernel, n, 8 * n, 1, 2, 1, 2, n, n, +1, Part::real};
-        case Kernel::dst1:
-            return {kernel, n, 2 * (n + 1), 1, 1, 1, 1, n, n, +1, Part::imaginary};
-        case Kernel::dst2:
-            return {kernel, n, 4 * n, 1, 2, 1, 1, n, n, +1, Part::imaginary};
-        case Kernel::dst3:
-            return {kernel, n, 4 * n, 1, 1, 1, 2, n, n, +1, Part::imaginary};
-        case Kernel::dst4:
-            break;
-    }
-    return {kernel, n, 8 * n, 1, 2, 1, 2, n, n, +1, Part::imaginary};
-}
-
-Real weight(const Form& form, index_t j) {
-    if (form.part == Part::both) return 1;
-    const bool first =
-        j == 0 && (form.kernel == Kernel::c2r || form.kernel == Kernel::dct1 || form.kernel == Kernel::dct3);
-    const bool last = (form.kernel == Kernel::dct1 && j == form.n - 1) ||
-                      (form.kernel == Kernel::dst3 && j == form.n - 1) ||
-                      (form.kernel == Kernel::c2r && 2 * j == form.n);
-    return first || last ? 1 : 2;
-}
-
-// Whether the imaginary part of input j takes part: not where a Hermitian spectrum is real.
-bool has_imaginary(const Form& form, index_t j) {
-    return complex_input(form.kernel) && !(form.kernel == Kernel::c2r && (j == 0 || 2 * j == form.n));
-}
-
-// e^(sign 2 pi i e / circle) of a form.
-Complex root_of(const Form& form, index_t e) {
-    const auto root = unit_root(e, form.circle);
-    return {root.re, static_cast<Real>(form.sign) * root.im};
-}
-
-// Noise in [-1, 1) on a grid of 2^-20, so that every precision holds it exactly; splitmix64.
+// Noise in [-1, 1) of as many bits as a double has, as sums of shorter numbers would be exact and hide the roundings of
+// an engine's first steps (MKL 2026.2 at 297 points: 0.56 units with 20 bits, 0.59 with all); splitmix64.
 class Noise {
   public:
     explicit Noise(index_t seed) : state_(static_cast<uint64_t>(seed) * 2 + 1) {}
@@ -110,7 +52,7 @@ class Noise {
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
         return z ^ (z >> 31);
     }
-    double value() { return static_cast<double>(bits() >> 43) * 0x1p-20 - 1.0; }
+    double value() { return static_cast<double>(bits() >> 11) * 0x1p-52 - 1.0; }
     index_t below(index_t bound) { return static_cast<index_t>(bits() % static_cast<uint64_t>(bound)); }
 
   private:
@@ -206,12 +148,12 @@ Result<double> impulse_error(const Form& form, const LocalFft& fft, Arrays<T>& a
     for (index_t i = 0; i < std::min(kImpulses, form.inputs); ++i) {
         index_t j = noise.below(form.inputs);
         while (std::find(places.begin(), places.end(), j) != places.end()) j = (j + 1) % form.inputs;
-        const double re = 0.5 + 0.5 * noise.value();
-        const double im = has_imaginary(form, j) ? noise.value() : 0.0;
-        in[complex ? 2 * j : j] = static_cast<T>(re);
-        if (complex) in[2 * j + 1] = static_cast<T>(im);
+        const T re = static_cast<T>(0.5 + 0.5 * noise.value());
+        const T im = has_imaginary(form, j) ? static_cast<T>(noise.value()) : T(0);
+        in[complex ? 2 * j : j] = re;
+        if (complex) in[2 * j + 1] = im;
         places.push_back(j);
-        heights.push_back(weight(form, j) * Complex(re, im));
+        heights.push_back(weight(form, j) * Complex(static_cast<Real>(re), static_cast<Real>(im)));
     }
     fft.execute(in, out);
     SPANFFT_ASSIGN(const RootTable roots, RootTable::make(form.circle));
@@ -333,10 +275,26 @@ TrustCheck check_length(const Engine& engine, Kernel kernel, Precision precision
 
 namespace {
 
-constexpr index_t kWholePoints = 1 << 12;  // in batches, so that one draw of noise does not decide
+constexpr index_t kWholePoints = 1 << 14;  // in batches, so that one draw of noise does not decide
 constexpr double kWholeMargin = 0.95;      // other data may show a little more than ours did
+constexpr index_t kFewestOutputs = 256;    // below, the rule speaks of the mean of several draws (docs/accuracy.md)
 // Over a few impulses less averages out than over noise: one draw shows anything between half and twice the mean.
-constexpr index_t kFewNumbers = 6, kImpulseDraws = 8, kLongestImpulses = 1 << 15;
+constexpr index_t kFewNumbers = 6, kImpulseDraws = 8, kShortestImpulses = 4097, kLongestImpulses = 1 << 15;
+
+// What part of the rule the mean error may reach, so that a single draw keeps the rule: the root mean square of m
+// Gaussian numbers strays by 1 / sqrt(2m) of itself, and three times that is rare.
+double whole_margin(const Form& form) {
+    const index_t numbers = std::max(form.outputs, kFewestOutputs) * (form.part == Part::both ? 2 : 1);
+    return std::min(kWholeMargin, 1 / (1 + 3 / std::sqrt(2.0 * static_cast<double>(numbers))));
+}
+
+std::string near_sentence(const Engine& engine, double error, index_t n) {
+    TextWriter part;
+    part.precision(2);
+    part << error;
+    return cat(engine.name(), " has ", part.str(), " of the error that the accuracy rule allows at length ", n,
+               ", on average, and more for some data: passed over");
+}
 
 // Zeros but for a few numbers of each line.
 template <class T>
@@ -413,22 +371,24 @@ std::string distrust_whole(const Engine& engine, Kernel kernel, Precision precis
                                               : whole_error<double>(engine, spec, rule, dense, draw);
     };
     TrustCheck check;
+    const double margin = whole_margin(form_of(kernel, n));
     const auto judge = [&](const Status& status, double error) {
         check.problem = status.message();
-        if (status.ok() && error > kWholeMargin) check.dense = std::max(error, 1.01);
+        if (status.ok() && error > margin && error <= 1) return near_sentence(engine, error, n);
+        check.dense = error;
         return sentence(engine, check, n);
     };
     const auto error = error_of(true, 0);
     const std::string reason = judge(error.status(), error.ok() ? error.value() : 0);
     // Shorter lines have more draws of noise, and few numbers besides the impulses.
-    if (!reason.empty() || strided || !is_c2c(kernel) || n <= kWholePoints || n > kLongestImpulses) return reason;
+    if (!reason.empty() || strided || !is_c2c(kernel) || n < kShortestImpulses || n > kLongestImpulses) return reason;
     double most = 0;
     for (index_t draw = 0; draw < kImpulseDraws; ++draw) {
         const auto impulses = error_of(false, draw);
         if (!impulses.ok()) return judge(impulses.status(), 0);
         most = std::max(most, impulses.value());
     }
-    return judge(Status(), kWholeMargin * most);  // the most of some draws needs no margin
+    return judge(Status(), margin * most);  // the most of some draws needs no margin
 }
 
 // How the lines of an axis lie, as far as libraries care.

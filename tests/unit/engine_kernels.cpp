@@ -11,6 +11,7 @@
 #include "core/vector_width.hpp"
 #include "engine/ducc_engine.hpp"
 #include "engine/engine.hpp"
+#include "engine/spec.hpp"
 #include "support/direct_sum.hpp"
 
 namespace spanfft {
@@ -56,7 +57,7 @@ TEST_P(EngineKernel, MatchesTheDefinition) {
         spec.transform = {{n, 1, 1}};
         spec.batch = {{(127 + n) / n, kernel == Kernel::c2r ? n / 2 + 1 : n, kernel == Kernel::r2c ? n / 2 + 1 : n}};
         auto choice = plan_local(spec, name, {});
-        if (!choice.ok() && test::misses_rule(*engine, spec)) continue;
+        if (!choice.ok() && test::comes_near_rule(*engine, spec)) continue;
         ASSERT_TRUE(choice.ok()) << choice.status().message();
         EXPECT_EQ(choice.value().engine, name);
         const auto outcome = test::run(spec, *choice.value().fft);
@@ -75,6 +76,34 @@ INSTANTIATE_TEST_SUITE_P(All, EngineKernel,
                          testing::Combine(testing::Values("ducc0", "fftw", "mkl"), testing::ValuesIn(kKernels),
                                           testing::Values(Precision::single, Precision::dbl, Precision::extended)),
                          case_name);
+
+// A scale is one more rounding for engines that multiply by it at the end, and the rule allows least for short lines.
+TEST(EngineShortLines, OfEveryDctAndDstMeetTheRuleWithAScaleContiguousAcrossAndInPlace) {
+    constexpr index_t kLines = 255;
+    const Engine& ducc = *find_engine("ducc0");
+    for (const Kernel kernel : kKernels) {
+        if (!is_r2r(kernel)) continue;
+        for (const Precision precision : {Precision::single, Precision::dbl, Precision::extended}) {
+            for (index_t n = kernel == Kernel::dct1 ? 2 : 1; n <= 17; ++n) {
+                for (const bool across : {false, true}) {
+                    LocalSpec spec;
+                    spec.kernel = kernel;
+                    spec.precision = precision;
+                    spec.scale = 1.0L / static_cast<long double>(logical_length(kernel, n));  // norm=forward
+                    spec.in_place = across;
+                    spec.transform = {{n, across ? kLines : 1, across ? kLines : 1}};
+                    spec.batch = {across ? LoopDim{kLines, 1, 1} : LoopDim{kLines, n, n}};
+                    auto fft = ducc.plan(spec);
+                    ASSERT_TRUE(fft.ok()) << fft.status().message();
+                    const auto outcome = test::run(spec, *fft.value());
+                    EXPECT_LE(outcome.error, test::rule(spec))
+                        << kernel_name(kernel) << " " << precision_name(precision) << " of " << n;
+                    EXPECT_TRUE(outcome.surroundings_kept);
+                }
+            }
+        }
+    }
+}
 
 // ducc0 with the widest registers of this processor is held above; narrower ones are what other processors get.
 TEST(EngineWidths, DuccWithNarrowerRegistersMatchesTheDefinitionToo) {

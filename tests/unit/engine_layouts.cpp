@@ -183,7 +183,7 @@ TEST_P(EngineByName, ManyPlansLiveAtOnce) {
     for (index_t n = 20; n < 44; ++n) {
         LocalSpec spec = make(Kernel::c2c_forward, {{n, 1, 1}}, {{8, n, n}});
         auto choice = plan_local(spec, GetParam(), {});
-        if (!choice.ok() && test::misses_rule(*find_engine(GetParam()), spec)) continue;
+        if (!choice.ok() && test::comes_near_rule(*find_engine(GetParam()), spec)) continue;
         ASSERT_TRUE(choice.ok()) << choice.status().message();
         plans.emplace_back(spec, std::move(choice.value().fft));
     }

@@ -130,7 +130,7 @@ TEST(EngineTrust, FlagsNoGoodEngine) {
                     const LocalSpec spec = line(n, static_cast<Kernel>(k), static_cast<Precision>(p));
                     if (!engine->supports(spec).ok() || (n > 10000 && k != 0)) continue;
                     const std::string reason = distrust(*engine, spec);
-                    EXPECT_TRUE(reason.empty() || test::misses_rule(*engine, spec))
+                    EXPECT_TRUE(reason.empty() || test::comes_near_rule(*engine, spec))
                         << reason << " in " << kernel_name(spec.kernel) << " " << precision_name(spec.precision);
                 }
             }
@@ -346,6 +346,36 @@ TEST(EngineTrust, LooksAtTheStrideToo) {
         spec.transform = {{n, 8, 8}};
         spec.batch = {{8, 1, 1}};
         EXPECT_NE(distrust(engine, spec), "") << n;
+    }
+}
+
+// MKL 2026.2's error at 297 points is 0.58 units backward and 0.56 forward on average, where 0.6 are the rule, and 0.63
+// in the worst of 300 draws, on a Zen 4; a processor on which it is as good as FFTW may take it.
+TEST(EngineTrust, AnEngineWhoseWorstDrawMissesTheRuleIsPassedOver) {
+    for (const char* name : kEngineNames) {
+        const Engine* engine = find_engine(name);
+        if (!engine) continue;
+        for (const Kernel kernel : {Kernel::c2c_forward, Kernel::c2c_backward}) {
+            const LocalSpec spec = line(297, kernel);
+            if (!distrust(*engine, spec).empty()) continue;
+            auto fft = engine->plan(spec);
+            ASSERT_TRUE(fft.ok());
+            test::Random random(297);
+            std::vector<double> in(2 * 297), out(2 * 297);
+            for (int draw = 0; draw < 100; ++draw) {
+                std::vector<test::WideComplex> exact_in;
+                for (size_t i = 0; i < 297; ++i) {
+                    for (size_t part = 0; part < 2; ++part)
+                        in[2 * i + part] = static_cast<double>(random.bits() >> 11) * 0x1p-52 - 1.0;
+                    exact_in.push_back({in[2 * i], in[2 * i + 1]});
+                }
+                fft.value()->execute(in.data(), out.data());
+                std::vector<test::WideComplex> found;
+                for (size_t i = 0; i < 297; ++i) found.push_back({out[2 * i], out[2 * i + 1]});
+                EXPECT_LE(test::relative_error(found, test::direct_sum(kernel, 297, exact_in)), test::rule(spec))
+                    << name << " " << kernel_name(kernel) << ", draw " << draw;
+            }
+        }
     }
 }
 
