@@ -38,9 +38,8 @@ class ShortR2r final : public LocalFft {
         }
         // The lines that lie nearest to one another go side by side.
         const auto reach = [](const LoopDim& loop) { return std::abs(loop.in_stride) + std::abs(loop.out_stride); };
-        const auto nearest = std::min_element(outer_.begin(), outer_.end(), [&](const LoopDim& a, const LoopDim& b) {
-            return reach(a) < reach(b);
-        });
+        const auto nearest = std::min_element(outer_.begin(), outer_.end(),
+                                              [&](const LoopDim& a, const LoopDim& b) { return reach(a) < reach(b); });
         if (nearest != outer_.end()) {
             side_ = *nearest;
             outer_.erase(nearest);

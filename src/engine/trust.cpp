@@ -1,6 +1,7 @@
 // The accuracy check of an engine at a length; see trust.hpp.
 //
-// Method: a few outputs of the engine are compared with sums by a kernel's form (kernel_sum.hpp), whose phases are exact.
+// Method: a few outputs of the engine are compared with sums by a kernel's form (kernel_sum.hpp), whose phases are
+// exact.
 #include "engine/trust.hpp"
 
 #include <algorithm>

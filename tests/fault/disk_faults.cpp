@@ -19,6 +19,7 @@
 #include "disk/ring.hpp"
 #include "exec/executor.hpp"
 #include "solvers/table.hpp"
+#include "support/sampled.hpp"
 #include "support/sanitized.hpp"
 #include "support/store_run.hpp"
 
@@ -103,15 +104,16 @@ TEST(DiskFaults, EveryOperationOfASmallRunOnStripedScratchThatFailsIsReported) {
     EXPECT_GE(striped, 4);
 }
 
-// Longer runs, of which some operations fail: the first, the last and some 20 between them.
+// Longer runs, of which some operations fail: for ./spanfft-dev soak (support/sampled.hpp).
 TEST(DiskFaults, SampledOperationsOfLongerRunsThatFailAreReported) {
+    Random random(1);
     for (const Route& route : kRoutes) {
         FaultPlan none;
         ASSERT_TRUE(run_on_stores(route.problem, route.solve, 0, 0, &none).status.ok()) << route.problem;
-        const index_t operations = none.operations.load(), samples = (operations < 2000 ? 20 : 5) / kFaultStep;
+        const index_t operations = none.operations.load();
         for (const bool persistent : {false, true}) {
-            for (index_t i = 0; i <= samples; ++i)
-                expect_fault_is_reported(route, 1 + (operations - 1) * i / samples, persistent, 0);
+            for (const index_t n : sampled_operations(random, operations, operations < 2000 ? 20 : 5))
+                expect_fault_is_reported(route, n, persistent, 0);
         }
     }
 }

@@ -16,6 +16,7 @@
 #include "exec/permute_file.hpp"
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
+#include "support/sampled.hpp"
 #include "support/sanitized.hpp"
 
 namespace spanfft::test {
@@ -31,16 +32,17 @@ std::vector<JournalRoute> overwriting_routes() {
 }
 
 // A power cut at some five operations from the first to the last, with queued writes kept, dropped or torn, and another
-// one in the run that goes on.
+// one in the run that goes on: for ./spanfft-dev soak (support/sampled.hpp).
 TEST(InPlace, AfterSampledPowerCutsIsBitIdenticalAndUntouchedBeforeTheLastSweep) {
     int untouched = 0, overwritten = 0;
+    Random points(1);
     for (const JournalRoute& route : overwriting_routes()) {
         if (Problem::parse(route.problem).value().shape[0] > 100000) continue;  // the same as the one before, and long
         index_t operations = 0;
         const std::string whole = undisturbed(route, operations, true);
         ASSERT_GT(operations, 10) << route.problem;
         const std::string input = CrashWorld(route, 1, true).input_bytes();
-        for (index_t n = 1; n <= operations; n += std::max<index_t>(1, operations / 5)) {
+        for (const index_t n : sampled_operations(points, operations, 5)) {
             CrashWorld world(route, static_cast<unsigned>(n), true);
             std::mt19937_64 random(static_cast<unsigned>(n));
             world.disk.crash_at(n, false);

@@ -9,20 +9,22 @@
 
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
+#include "support/sampled.hpp"
 #include "support/sanitized.hpp"
 
 namespace spanfft::test {
 namespace {
 
 // A power cut at some 16 operations from the first to the last, with queued writes kept, dropped or torn; again during
-// the run that goes on; then one to the end. All operations: of small runs, below.
+// the run that goes on; then one to the end: for ./spanfft-dev soak (support/sampled.hpp). All operations: of small
+// runs, below.
 TEST(Resume, AfterPowerCutsAtSampledOperationsIsBitIdentical) {
+    Random points(1);
     for (const JournalRoute& route : journal_routes()) {
         index_t operations = 0, gone_on = 0;
         const std::string whole = undisturbed(route, operations);
         ASSERT_GT(operations, 10) << route.problem;
-        const index_t step = std::max<index_t>(1, operations / 16);
-        for (index_t n = 1; n <= operations; n += kFaultStep * step) {
+        for (const index_t n : sampled_operations(points, operations, 16)) {
             CrashWorld world(route, static_cast<unsigned>(n));
             std::mt19937_64 random(static_cast<unsigned>(n));
             world.disk.crash_at(n, false);
@@ -39,17 +41,17 @@ TEST(Resume, AfterPowerCutsAtSampledOperationsIsBitIdentical) {
             gone_on += world.resumed_bytes > 0;
             ASSERT_TRUE(world.result() == whole) << route.problem << " (" << route.what << "), cut at " << n;
         }
-        EXPECT_GT(kFaultStep * gone_on, 5) << route.problem << ": hardly any run went on where another had ended";
+        EXPECT_GT(gone_on, 5) << route.problem << ": hardly any run went on where another had ended";
     }
 }
 
-// One of some ten operations fails: an error, and the next run goes on to the same bits.
+// One of some ten operations fails: an error, and the next run goes on to the same bits. For soak too.
 TEST(Resume, AfterSampledFaultsOfTheStoreIsBitIdentical) {
+    Random points(1);
     for (const JournalRoute& route : journal_routes()) {
         index_t operations = 0;
         const std::string whole = undisturbed(route, operations);
-        const index_t step = std::max<index_t>(1, operations / 10);
-        for (index_t n = 1; n <= operations; n += kFaultStep * step) {
+        for (const index_t n : sampled_operations(points, operations, 10)) {
             CrashWorld world(route, 7);
             world.disk.crash_at(n, true);
             const Status failed = world.run();

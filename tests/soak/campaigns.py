@@ -55,6 +55,11 @@ def on_threads(first: int, seconds: float, count: int) -> list[str]:
     return [threads_program(), str(first), str(seconds), str(count)]
 
 
+def faults_program() -> str:
+    """The C++ tests of disks that fail, which the build of tests makes."""
+    return os.environ.get("SPANFFT_SOAK_FAULTS", "")
+
+
 CAMPAIGNS = {
     each.name: each
     for each in (
@@ -72,6 +77,8 @@ CAMPAIGNS = {
         Campaign("headers", "damaged .npy headers and .inf files", 0.5, 60, worker("headers")),
         Campaign("damage", "damaged journals and tuning stores", 1, 240, worker("damage")),
         Campaign("killed_ranks", "a rank that is killed in each strategy", 1, 240, worker("killed_ranks"), 1, mpiexec),
+        Campaign("sampled", "operations of long runs that fail, or before which the power goes", 1, 400,
+                 worker("sampled"), 1, faults_program, from_minutes=2),
         Campaign("long_lines", "some 2^26 points over 1 to 9 ranks, impulses, tones, shift and sum, all bins", 2, 3600,
                  on_ranks("long_lines"), MOST_RANKS, mpiexec, from_minutes=30),
         Campaign("large", "2^24 against an oracle, up to 2^28 impulses and tones, all bins", 2, 3600, worker("large"),
