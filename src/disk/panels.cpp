@@ -28,7 +28,8 @@ Run piece_of(const Run& run, index_t pieces, index_t i, index_t elem_bytes) {
 }
 
 ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
-    const index_t i = panel_index % panels_per_matrix();
+    const index_t i = place_among_all(panel_index);
+    if (i >= panels_of_all()) return {};
     const index_t begin = i % panels_per_section() * panel, end = std::min(begin + panel, section_columns());
     const index_t pitch = section > 0 ? section_pitch : row_elems, before = i / panels_per_section() * pitch;
     const Group own{before + begin, end - begin};
@@ -116,11 +117,28 @@ std::vector<index_t> changes(index_t count, std::initializer_list<index_t> place
     return all;
 }
 
+// The same where ranks share panels out, none of which is in sections.
+template <class Each>
+index_t sum_over_own_panels(const ColumnPanels& panels, Each each) {
+    assert(panels.section == 0);
+    const index_t count = panels.panels_per_matrix(), row = panels.row_elems, cut = panels.last_row_elems;
+    const auto own = [&](index_t column) {
+        const index_t among_all = column / panels.panel;
+        return panels.in_blocks ? among_all - panels.rank * count : (among_all - panels.rank) / panels.ranks;
+    };
+    const std::vector<index_t> places =
+        changes(count, {0, count, own(panels.columns), own(cut), own(row - cut), own(row / 2)});
+    index_t total = 0;
+    for (size_t i = 0; i + 1 < places.size(); ++i) total += (places[i + 1] - places[i]) * each(places[i]);
+    return total;
+}
+
 // The sum of each(p) over the panels of a matrix, of which there may be 10^11. All panels are alike but those at the
 // ends of sections and rows, where the last row ends, and where columns meet their mirror images; so each is asked
 // there, and once for every stretch in between.
 template <class Each>
 index_t sum_over_panels(const ColumnPanels& panels, Each each) {
+    if (panels.ranks > 1) return sum_over_own_panels(panels, each);
     const index_t in_section = panels.panels_per_section(), sections = panels.panels_per_matrix() / in_section;
     const index_t pitch = panels.section > 0 ? panels.section_pitch : panels.row_elems, row = panels.row_elems,
                   cut = panels.last_row_elems;
@@ -143,10 +161,14 @@ index_t sum_over_panels(const ColumnPanels& panels, Each each) {
 
 }  // namespace
 
+index_t ColumnPanels::own_columns() const {
+    return ranks == 1 ? columns : sum_over_panels(*this, [&](index_t p) { return group(p, 0).width; });
+}
+
 index_t ColumnPanels::payload_bytes() const {
     index_t elems = outer * matrix_elems();
     if (twin_elems > 0) elems += (twin_once ? 1 : outer) * matrix_elems();
-    if (mirrors_all) {  // some are read twice
+    if (mirrors_all || ranks > 1) {  // some are read twice, or by others
         elems = outer * sum_over_panels(*this, [&](index_t p) {
                     return group_runs(*this, group(p, 0)).elems() + group_runs(*this, group(p, 1)).elems();
                 });

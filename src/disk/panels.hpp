@@ -9,6 +9,7 @@
 //   that is cut as [column tile][row tile][c in tile][r in tile], packed but for kDirectBytes between column tiles.
 //   `natural`: one row tile and no padding, so the file simply holds the columns one after the other; tiles may be cut
 //   off at sections as panels are.
+// Several ranks that sweep one array have panels of their own and, of scratch, a grid of their own rows.
 // In memory each run lies as far past a multiple of kSlackBytes as in the file, or if it is written of run_alignment(),
 //   for direct I/O (see store.hpp); runs under a page are packed and go through the page cache ("lean").
 #pragma once
@@ -61,14 +62,24 @@ struct ColumnPanels {
     bool twin_once = false;
     bool written = false;  // rows are written from where they lie; else they are only read there
     index_t numbers = 1;   // an element is a row of so many numbers, side by side
+    // Ranks share the panels of each matrix out: panels are this rank's, every `ranks`th from its own number on, or, in
+    // blocks, so many one after the other. Each has as many; some may lie beyond the end and hold nothing.
+    int ranks = 1, rank = 0;
+    bool in_blocks = false;
 
     index_t section_columns() const { return section > 0 ? section : columns; }
     index_t panels_per_section() const { return ceil_div(section_columns(), panel); }
-    index_t panels_per_matrix() const { return columns / section_columns() * panels_per_section(); }
-    index_t first_column(index_t panel_index) const {  // of those that are walked over
+    index_t panels_of_all() const { return columns / section_columns() * panels_per_section(); }  // ranks, of a matrix
+    index_t panels_per_matrix() const { return ceil_div(panels_of_all(), ranks); }
+    index_t place_among_all(index_t panel_index) const {  // of a matrix
         const index_t i = panel_index % panels_per_matrix();
+        return in_blocks ? rank * panels_per_matrix() + i : i * ranks + rank;
+    }
+    index_t first_column(index_t panel_index) const {  // of those that are walked over
+        const index_t i = place_among_all(panel_index);
         return i / panels_per_section() * section_columns() + i % panels_per_section() * panel;
     }
+    index_t own_columns() const;  // of a matrix: those in this rank's panels
     index_t panels() const { return outer * panels_per_matrix(); }
     index_t matrix_elems() const { return (rows - 1) * row_elems + last_row_elems; }
     index_t number_bytes() const { return elem_bytes / numbers; }

@@ -83,6 +83,21 @@ constexpr Prior kEpycAvx2[] = {
     {"ducc0", RateShape::several, 1 << 21, 7.8, 14.2}, {"ducc0", RateShape::strided, 256, 10.8, 16.5},
 };
 
+// An EPYC of 2022 (family 25, model 17: Zen 4), two threads of one core, ducc0 for AVX-512: medians of five runs of
+// `spanfft probe`. Of lines of 2^24 points, medians of five: FFTW's by its own interface (FFTW_ESTIMATE), the others' by
+// Plan((1 << 24,), engine=..., method="local").forward; MKL's for two threads is that for one, as at 2^20.
+constexpr Prior kEpycZen4[] = {
+    {"fftw", RateShape::line, 1 << 10, 28.9, 30.9},    {"fftw", RateShape::line, 1 << 16, 11.3, 16.1},
+    {"fftw", RateShape::line, 1 << 20, 8.0, 10.3},     {"fftw", RateShape::line, 1 << 24, 3.9, 5.5},
+    {"fftw", RateShape::several, 1 << 21, 13.8, 22.9}, {"fftw", RateShape::strided, 256, 13.1, 17.4},
+    {"mkl", RateShape::line, 1 << 10, 19.9, 26.5},     {"mkl", RateShape::line, 1 << 16, 15.3, 16.9},
+    {"mkl", RateShape::line, 1 << 20, 8.1, 7.8},       {"mkl", RateShape::line, 1 << 24, 7.9, 7.9},
+    {"mkl", RateShape::several, 1 << 21, 9.9, 15.9},   {"mkl", RateShape::strided, 256, 10.7, 15.3},
+    {"ducc0", RateShape::line, 1 << 10, 15.9, 18.9},   {"ducc0", RateShape::line, 1 << 16, 13.1, 16.5},
+    {"ducc0", RateShape::line, 1 << 20, 7.9, 12.4},    {"ducc0", RateShape::line, 1 << 24, 5.4, 7.2},
+    {"ducc0", RateShape::several, 1 << 21, 9.6, 15.1}, {"ducc0", RateShape::strided, 256, 14.6, 15.9},
+};
+
 template <size_t N>
 RateTable table_of(const Prior (&priors)[N], double ducc_gain = 1) {
     RateTable table;
@@ -153,6 +168,7 @@ double base_rate(const RateTable& rates, const std::string& engine, Precision pr
 RateTable priors_here() {
 #if defined(__x86_64__) || defined(__i386__)
     const double gain = vector_bytes() > 16 ? kDuccGain : 1;
+    if (__builtin_cpu_is("amdfam19h") && vector_bytes() == 64) return table_of(kEpycZen4);  // with AVX-512: Zen 4
     if (__builtin_cpu_is("amd")) return vector_bytes() == 64 ? table_of(kEpyc, gain) : table_of(kEpycAvx2);
     return table_of(kXeon, gain);
 #endif

@@ -321,8 +321,29 @@ index_t more_bytes_loaded(const Plan& plan, int rank) {
 
 }  // namespace
 
+namespace {
+
+std::string replace_all(std::string text, const std::string& what, const std::string& by) {
+    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+        text.replace(at, what.size(), by);
+    return text;
+}
+
+}  // namespace
+
+// Collective. "{rank}" and "{node}" in the names of scratch folders are the numbers of this rank and of its node.
+Status Executor::name_scratch(FileRequest& request) const {
+    const auto nodes = comm_->nodes();
+    SPANFFT_TRY(agree(*comm_, nodes.status()));
+    const int node = nodes.value()[static_cast<size_t>(rank())];
+    for (std::string& folder : request.scratch_folders)
+        folder = replace_all(replace_all(folder, "{rank}", cat(rank())), "{node}", cat(node));
+    return {};
+}
+
 Status Executor::transform_file(const FileRequest& asked_for) {
     FileRequest request = asked_for;
+    SPANFFT_TRY(name_scratch(request));
     if (!request.in_place && !request.write_box) {
         auto target = behind_links(request.output_path);
         SPANFFT_TRY(agree(*comm_, target.status()));
@@ -406,11 +427,20 @@ Status Executor::run_with_file(const FileRequest& request, BlockWork& work, RunC
     SPANFFT_TRY(agree(*comm_, made));
     SPANFFT_TRY(broadcast_text(*comm_, partial));
     SPANFFT_TRY(comm_->broadcast(&context.output_offset_bytes, sizeof context.output_offset_bytes, 0));
+    std::unique_ptr<OutputFile> scratch;
     Status opened;
     if (rank() != 0) {
+        if (plan_->scratch_of_each_rank_bytes > 0) {
+            auto own = OutputFile::create(stores.scratch_request());
+            opened = own.status();
+            if (opened.ok()) {
+                scratch = std::move(own).value();
+                context.scratch_store = scratch->scratch();
+            }
+        }
         auto store = FileStore::open_output(partial);
-        opened = store.status();
-        if (opened.ok()) {
+        keep_first(opened, store.status());
+        if (store.ok()) {
             shared = std::move(store).value();
             context.output_store = shared.get();
         }

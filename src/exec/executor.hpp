@@ -27,7 +27,9 @@ struct FileRequest {
     index_t input_offset_bytes = 0;
     std::string output_path;
     std::string header;                        // goes before the array in the output
-    std::vector<std::string> scratch_folders;  // scratch is striped over them; empty: the output's
+    // Scratch is striped over them; empty: the output's. May differ from rank to rank; {rank} and {node} in them stand
+    // for the numbers of this rank and of its node.
+    std::vector<std::string> scratch_folders;
     Progress progress;
     // Of a plan whose problem has input_chunk or output_chunk: the array, instead of a file.
     BoxTransfer read_box = {}, write_box = {};
@@ -97,6 +99,7 @@ class Executor {
     RunContext make_context();
     Status agree_traced(RunContext& context, const Status& mine);
     Status run_steps(RunContext& context, bool agree_each, const PassRun* passes);
+    Status name_scratch(FileRequest& request) const;
     Result<std::unique_ptr<BlockWork>> make_work(const FileRequest& request) const;
     Status run_on_stores(const FileRequest& request, BlockWork& work, RunContext& context);
     void note_moved_away(const FileRequest& request);

@@ -141,6 +141,24 @@ OutputRequest RunStores::in_place_request(const PassLayout& layout) const {
     return copy;
 }
 
+namespace {
+
+// An empty file in a scratch folder, which has scratch alone.
+void leave_out_payload(OutputRequest& output, const std::string& folder) {
+    output.path = folder + "/spanfft-output";
+    output.input_path.clear();
+    output.header.clear();
+    output.payload_bytes = 0;
+}
+
+}  // namespace
+
+OutputRequest RunStores::scratch_request() const {
+    OutputRequest scratch = output_request();
+    leave_out_payload(scratch, scratch_folders(request_).front());
+    return scratch;
+}
+
 OutputRequest RunStores::output_request() const {
     OutputRequest output;
     output.path = request_.output_path;
@@ -148,7 +166,8 @@ OutputRequest RunStores::output_request() const {
     output.header = request_.header;
     output.payload_bytes = plan_.output_file_bytes;
     output.scratch_folders = request_.scratch_folders;
-    output.scratch_bytes = plan_.scratch_bytes;
+    output.scratch_bytes =
+        plan_.scratch_of_each_rank_bytes > 0 ? plan_.scratch_of_each_rank_bytes : plan_.scratch_bytes;
     output.scratch_block_bytes = plan_.scratch_block_bytes;
     output.scratch_disks = plan_.problem.disks;
     output.staged_input_bytes = plan_.staged_input_bytes;
@@ -158,11 +177,8 @@ OutputRequest RunStores::output_request() const {
         output.payload_bytes -= output_elem_bytes(plan_);
         output.extra_bytes = output_elem_bytes(plan_);
     }
-    if (request_.write_box) {
-        output.path = (request_.scratch_folders.empty() ? "." : request_.scratch_folders.front()) + "/spanfft-output";
-        output.header.clear();
-        output.payload_bytes = 0;
-    }
+    if (request_.write_box)
+        leave_out_payload(output, request_.scratch_folders.empty() ? "." : request_.scratch_folders.front());
     return output;
 }
 

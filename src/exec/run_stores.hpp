@@ -46,6 +46,8 @@ class RunStores {
     bool needs_file() const { return !request_.write_box || plan_.all_scratch_bytes() > 0; }
     // What OutputFile is to make, on rank 0: the output, or an empty file that has scratch alone.
     OutputRequest output_request() const;
+    // Of another rank: scratch of its own, and no output.
+    OutputRequest scratch_request() const;
     // In place: what the last sweep, or a copy, overwrites the input from.
     OutputRequest in_place_request(const PassLayout& layout) const;
     // The file that it asked for, with its scratch; on rank 0.

@@ -38,7 +38,9 @@ Status check_method(const std::string& method) {
 void note_journal(Plan& plan) {
     const PassLayout layout = examine_passes(plan);
     const index_t room = plan.problem.memory_bytes - callback_bytes(plan.problem) - plan.peak_memory_bytes(0);
-    if (layout.memory_bytes == 0 || layout.memory_bytes <= room) {
+    if (plan.problem.ranks > 1) {  // who reads a block is not who wrote it
+        if (layout.memory_bytes > 0) plan.notes.push_back("no checksums between sweeps: it has several ranks");
+    } else if (layout.memory_bytes == 0 || layout.memory_bytes <= room) {
         plan.checksum_bytes = layout.memory_bytes;
     } else {
         plan.notes.push_back(

@@ -34,6 +34,8 @@ struct Plan {
     std::vector<std::unique_ptr<Step>> steps;
     SlotBytes slot_bytes;  // input and output only where the plan reads and writes files; work0, work1 as steps need
     index_t scratch_bytes = 0;  // of disk, all ranks together
+    // > 0: so much of it each rank has for itself, where the others need not see it; else rank 0 has it.
+    index_t scratch_of_each_rank_bytes = 0;
     // Blocks of scratch lie on disk after disk in this size, as P1 has it; 0: the plan does not mind, nor how many
     // disks.
     index_t scratch_block_bytes = 0;

@@ -89,10 +89,12 @@ std::string Tuned::choice() const {
 }
 
 std::string Tuned::print() const {
+    // All digits: a record that was rounded on its way to the file would be slower than itself, and replaced by itself.
+    char digits[32];
+    const std::string exact_seconds(digits, std::to_chars(digits, digits + sizeof digits, seconds).ptr);
     TextWriter out;
-    out.precision(6);
     out << "tuned\t" << clean(key.machine) << '\t' << clean(key.library) << '\t' << key.ranks << '\t' << key.nodes
-        << '\t' << clean(problem) << '\t' << choice() << '\t' << seconds << '\t' << date;
+        << '\t' << clean(problem) << '\t' << choice() << '\t' << exact_seconds << '\t' << date;
     return out.str();
 }
 

@@ -94,7 +94,7 @@ Job examine_axes(const Problem& problem, const Planner& planner) {
     }
     job.real_complex = problem.real_is_complex();
     job.spectrum_complex = problem.spectrum_is_complex();
-    job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
+    job.threads = problem.threads > 0 ? problem.threads : planner.machine().threads_for(problem.ranks);
     for (size_t i = 0; i < problem.axes.size(); ++i) {
         const index_t n = problem.shape[static_cast<size_t>(problem.axes[i])];
         const index_t bytes = convolution_bytes(kernel_of(problem.kinds[i], problem.direction), problem.precision, n);
@@ -155,8 +155,9 @@ PassSpec common(const Job& job, Group group, bool first) {
     return pass;
 }
 
-ColumnPanels one_row(index_t elems, index_t elem_bytes) {
+ColumnPanels one_row(const Job& job, index_t elems, index_t elem_bytes) {
     ColumnPanels panels;
+    panels.ranks = job.problem.ranks;
     panels.row_elems = panels.last_row_elems = panels.columns = elems;
     panels.elem_bytes = elem_bytes;
     return panels;
@@ -167,8 +168,8 @@ std::optional<PassSpec> slab_pass(const Job& job, Group group, bool first, index
     PassSpec pass = common(job, group, first);
     pass.shape = PassSpec::Shape::slabs;
     const index_t slabs = product(job.spectrum_shape, 0, group.begin);
-    pass.in = one_row(slabs * pass.points, job.elem(pass.source_complex));
-    pass.out = written(one_row(slabs * pass.out_points, job.elem(pass.target_complex)));
+    pass.in = one_row(job, slabs * pass.points, job.elem(pass.source_complex));
+    pass.out = written(one_row(job, slabs * pass.out_points, job.elem(pass.target_complex)));
     if (pass.in_place) pass.in = pass.out;
     const auto set_slabs = [&](index_t count) {
         pass.in.panel = count * pass.points;
@@ -177,7 +178,8 @@ std::optional<PassSpec> slab_pass(const Job& job, Group group, bool first, index
     set_slabs(1);
     if (pass.panel_bytes() > room_bytes) return std::nullopt;
     const index_t slab_bytes = std::max(pass.points * pass.in.elem_bytes, pass.out_points * pass.out.elem_bytes);
-    index_t count = std::clamp<index_t>(std::min(kSlabPanelBytes, room_bytes / 4) / slab_bytes, 1, slabs);
+    index_t count = std::clamp<index_t>(std::min(kSlabPanelBytes, room_bytes / 4) / slab_bytes, 1,
+                                        ceil_div(slabs, job.problem.ranks));
     // Whole blocks of the file system a panel, if that many slabs fit: every write can be direct.
     const index_t unit = kDirectBytes / std::__gcd(kDirectBytes, pass.out_points * pass.out.elem_bytes);
     if (count >= unit && count < slabs) count -= count % unit;
@@ -213,6 +215,7 @@ PassSpec column_outline(const Job& job, Group group, bool first) {
         panels.rows = rows;
         panels.row_elems = panels.last_row_elems = panels.columns = product(job.spectrum_shape, group.end, job.ndim());
         panels.elem_bytes = job.elem(is_complex);
+        panels.ranks = job.problem.ranks;
         return panels;
     };
     pass.in = side(pass.points, pass.source_complex);
@@ -240,7 +243,7 @@ std::optional<PassSpec> column_pass(const Job& job, Group group, bool first, ind
     }
     // Equal panels whose written runs are whole blocks of the file system, where they are that wide.
     const index_t unit = std::max<index_t>(1, kDirectBytes / pass.out.elem_bytes);
-    const index_t panels = ceil_div(pass.in.columns, width), even = ceil_div(pass.in.columns, panels);
+    const index_t even = even_width(pass.in.columns, width, job.problem.ranks);
     const index_t whole = round_up(even, unit);
     // More panels than before may want another slot.
     if (!fits(whole <= width ? whole : width >= unit ? width - width % unit : even)) (void)fits(even);
@@ -349,8 +352,7 @@ Status decline(Job job) {
 
 Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Planner& planner) {
     if (problem.memory_bytes == 0) return error(Code::unsupported, "axis_passes is for files; give memory=");
-    if (problem.ranks != 1)
-        return error(Code::unsupported, "axis_passes works in one process so far, not on ", problem.ranks, " ranks");
+    SPANFFT_TRY(expect_files(problem, "axis_passes"));
     for (AxisKind kind : problem.kinds) {
         if (is_r2r(kind) && problem.norm == Norm::ortho) {
             return error(Code::unsupported, "axis_passes does not know norm=ortho of ", axis_kind_name(kind),
@@ -361,13 +363,19 @@ Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Pl
     auto route = best_route(job);
     if (!route && planner.searches()) return too_little_memory();
     if (!route) return decline(job);
+    if (problem.ranks > 1 && route->passes.size() > 1 && between_sweeps(job) == Place::scratch) {
+        return error(Code::unsupported, "axis_passes of this kind keeps the array in scratch between sweeps, which ",
+                     problem.ranks, " ranks can't share; use one process, or more memory");
+    }
 
     auto plan = std::make_unique<Plan>();
     plan->problem = problem;
     plan->problem.threads = job.threads;
     plan->solver = "axis_passes";
-    plan->input = {Layout(problem.forward() ? job.real_shape : job.spectrum_shape, {}), problem.input_elem()};
-    plan->output = {Layout(problem.forward() ? job.spectrum_shape : job.real_shape, {}), problem.output_elem()};
+    plan->input = {swept_layout(problem.forward() ? job.real_shape : job.spectrum_shape, problem.ranks),
+                   problem.input_elem()};
+    plan->output = {swept_layout(problem.forward() ? job.spectrum_shape : job.real_shape, problem.ranks),
+                    problem.output_elem()};
     plan->slot_bytes.fix(Slot::work0, route->panel_bytes());
     plan->scratch_bytes =
         route->passes.size() > 1 && between_sweeps(job) == Place::scratch ? route->passes[0].out.payload_bytes() : 0;

@@ -175,6 +175,7 @@ void finish(Route& route, Kernel kernel) {
 
 Result<std::unique_ptr<Plan>> solve_chirp_passes(const Problem& problem, const Planner& planner) {
     SPANFFT_TRY(expect_one_axis(problem, "chirp_passes"));
+    SPANFFT_TRY(expect_one_process(problem, "chirp_passes"));
     SPANFFT_ASSIGN(const LongAxis job, examine_long_axis(problem, planner, "chirp_passes"));
     if (problem.axes[0] != problem.ndim() - 1)
         return error(Code::unsupported, "chirp_passes transforms the last axis, not axis ", problem.axes[0], " of ",

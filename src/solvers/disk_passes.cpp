@@ -11,8 +11,6 @@ index_t disk_reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes 
 
 Result<LongAxis> examine_long_axis(const Problem& problem, const Planner& planner, const char* solver) {
     if (problem.memory_bytes == 0) return error(Code::unsupported, solver, " is for files; give memory=");
-    if (problem.ranks != 1)
-        return error(Code::unsupported, solver, " works in one process so far, not on ", problem.ranks, " ranks");
     const int axis = *std::min_element(problem.axes.begin(), problem.axes.end());
     LongAxis job;
     job.problem = problem;
@@ -21,10 +19,22 @@ Result<LongAxis> examine_long_axis(const Problem& problem, const Planner& planne
     job.row = product(problem.shape, axis + 1, problem.ndim());
     job.halves = problem.halves();
     job.forward = problem.forward();
-    job.threads = problem.threads > 0 ? problem.threads : planner.machine().cores;
+    job.ranks = problem.ranks;
+    job.threads = problem.threads > 0 ? problem.threads : planner.machine().threads_for(problem.ranks);
     job.budget_bytes = problem.memory_bytes - disk_reserve_bytes(problem.memory_bytes);
     job.searches = planner.searches();
     return job;
+}
+
+Status expect_one_process(const Problem& problem, const char* solver) {
+    if (problem.ranks == 1) return {};
+    return error(Code::unsupported, solver, " works in one process so far, not on ", problem.ranks, " ranks");
+}
+
+Status expect_files(const Problem& problem, const char* solver) {
+    if (problem.ranks == 1 || (problem.input_chunk.empty() && problem.output_chunk.empty())) return {};
+    return error(Code::unsupported, solver, " on ", problem.ranks,
+                 " ranks transforms arrays in one piece of a file, not chunked ones; use one process");
 }
 
 Status expect_one_axis(const Problem& problem, const char* solver) {
@@ -67,6 +77,15 @@ double column_flops(index_t points, bool real) {
     return (real ? 2.5 : 5.0) * static_cast<double>(points) * std::log2(static_cast<double>(points));
 }
 
+index_t even_width(index_t columns, index_t most, int ranks) {
+    const index_t panels = round_up(ceil_div(columns, most), ranks);
+    return std::max<index_t>(1, ceil_div(columns, panels));
+}
+
+Layout swept_layout(const Extents& shape, int ranks) {
+    return ranks == 1 ? Layout(shape, {}) : Layout(shape, {GridDim{ranks, 0}});
+}
+
 bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes) {
     panels.panel = unit;
     if (slots * panels.slot_bytes() > bytes) return false;
@@ -77,7 +96,7 @@ bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes) {
         (slots * panels.slot_bytes() <= bytes ? fits : too_many) = middle;
     }
     panels.panel = fits * unit;
-    panels.panel = round_up(ceil_div(panels.columns, panels.panels_per_matrix()), unit);
+    panels.panel = round_up(even_width(panels.columns, fits * unit, panels.ranks), unit);
     return true;
 }
 
@@ -88,6 +107,7 @@ ColumnPanels column_panels(const LongAxis& job, index_t outer, index_t rows, ind
     panels.row_elems = panels.last_row_elems = panels.columns = row_elems;
     panels.elem_bytes = job.elem(complex);
     panels.numbers = job.row;
+    panels.ranks = job.ranks;
     return panels;
 }
 
@@ -115,7 +135,7 @@ bool widen_in_slots(PassSpec& pass, index_t room_bytes) {
         return pass.panel_bytes() <= room_bytes;
     });
     if (fits == 0) return false;
-    const index_t even = ceil_div(columns, ceil_div(columns, fits * unit));
+    const index_t even = even_width(columns, fits * unit, pass.in.ranks);
     const index_t block = blocks ? unit : block_elems(pass.out);
     const index_t whole = round_up(even, block), most = fits * unit;
     set_panel_width(pass, whole <= most ? whole : most >= block ? most - most % block : even);
@@ -199,8 +219,8 @@ std::unique_ptr<Plan> plan_of_passes(const LongAxis& job, const char* solver, st
     plan->problem = job.problem;
     plan->problem.threads = job.threads;
     plan->solver = solver;
-    plan->input = {Layout(job.problem.input_shape(), {}), job.problem.input_elem()};
-    plan->output = {Layout(job.problem.output_shape(), {}), job.problem.output_elem()};
+    plan->input = {swept_layout(job.problem.input_shape(), job.ranks), job.problem.input_elem()};
+    plan->output = {swept_layout(job.problem.output_shape(), job.ranks), job.problem.output_elem()};
     index_t most = 0;
     for (const PassSpec& pass : passes) most = std::max(most, pass.panel_bytes());
     plan->slot_bytes.fix(Slot::work0, most);

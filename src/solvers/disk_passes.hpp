@@ -30,6 +30,7 @@ struct LongAxis {
     int threads = 1;
     index_t budget_bytes = 0;  // less the reserve
     bool searches = false;     // Planner::searches
+    int ranks = 1;             // that sweep the array together, each with so much memory
     index_t half() const { return n / 2 + 1; }
     index_t number(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
     index_t elem(bool complex) const { return row * number(complex); }
@@ -38,9 +39,12 @@ struct LongAxis {
     }  // elements with so many columns of numbers
 };
 
-// Of one transformed axis, the first of the problem's. Declined, with a reason that names the solver, on more than one
-// rank.
+// Of one transformed axis, the first of the problem's.
 Result<LongAxis> examine_long_axis(const Problem& problem, const Planner& planner, const char* solver);
+// Declined on more than one rank.
+Status expect_one_process(const Problem& problem, const char* solver);
+// Of ranks that sweep an array together: it is in files, which all of them see.
+Status expect_files(const Problem& problem, const char* solver);
 // Declined unless no other axis is transformed.
 Status expect_one_axis(const Problem& problem, const char* solver);
 
@@ -57,6 +61,13 @@ std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_
 std::vector<PassStage> row_stages(const PassSpec& spec, Kernel kernel);
 
 double column_flops(index_t points, bool real);  // 5 n log2 n, or half
+
+// Columns a panel, so that panels of at most `most` columns are equally wide, and as many for each rank.
+index_t even_width(index_t columns, index_t most, int ranks);
+
+// Who has what before and after sweeps: in one process all; ranks sweep panels of their own, and as far as anybody asks
+// have blocks of the slowest axis.
+Layout swept_layout(const Extents& shape, int ranks);
 
 // Panels as wide as `bytes` of slots allow, in multiples of `unit` columns; then all equally wide. False: none fits.
 bool widen(ColumnPanels& panels, index_t unit, index_t slots, index_t bytes);

@@ -300,6 +300,7 @@ Status decline(LongAxis job) {
 
 Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Planner& planner) {
     SPANFFT_TRY(expect_one_axis(problem, "many_passes"));
+    SPANFFT_TRY(expect_one_process(problem, "many_passes"));
     SPANFFT_ASSIGN(LongAxis job, examine_long_axis(problem, planner, "many_passes"));
     job.budget_bytes -= engine_bytes(job);
     if (is_r2r(problem.kinds[0])) {

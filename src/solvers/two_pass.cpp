@@ -14,6 +14,9 @@
 // DCT and DST are a Fourier transform of N = 2n (2n-2, 2n+2) points of the input padded with zeros, with factors on
 // the way in and out (steps/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n
 // reals move where r2c of n moves 4.
+// On several ranks each transforms columns of its own and keeps rows of its own, in scratch that is its own: between
+// the two all ranks exchange, tile by tile (sweeps/block_exchange.hpp). By way of the output, which all ranks see, there
+// is nothing to exchange. Each rank has so much memory.
 // The axes before the one that is split are an outer loop. All that lies behind it are rows, which take the place of
 // elements: the runs are of whole rows, and each number of a row has a column of its own. Of c2c other axes behind it
 // may be transformed too, row by row, where the first sweep has read them. Worked: 16384 x 16384 complex floats in 512
@@ -73,6 +76,7 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     first.in.last_row_elems = job.inputs() - (first.in.rows - 1) * first.in.row_elems;
     first.in.mirrored = real_out;
     first.in.columns = real_out ? n1 / 2 + 1 : n2;
+    first.in.ranks = job.ranks;
     first.points = real_out ? n2 : n1;
     first.out_points = real_in ? n1 / 2 + 1 : first.points;
     first.flops_each = column_flops(first.points, real_in);
@@ -90,6 +94,8 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     second.out.last_row_elems = job.outputs() - (second.out.rows - 1) * second.out.row_elems;
     second.out.mirrored = real_in;
     second.out.columns = first.out_points;
+    second.out.ranks = job.ranks;
+    second.out.in_blocks = true;  // the rows that a rank keeps of a tile lie together
     second.out.written = true;
     second.points = first.in.columns;
     second.out_points = real_out ? n1 : second.points;
@@ -110,13 +116,11 @@ bool aligned_rows(const ColumnPanels& panels) {
            panels.panel * panels.elem_bytes % kDirectBytes == 0;
 }
 
-// Panels as wide as there is room for; false: there is none.
+// Panels as wide as there is room for; false: there is none. The second sweep's say which rows of blocks each rank
+// keeps, and so what the first one's slots hold.
 bool widen_both(const Job& job, Split& split) {
-    const index_t room = job.budget_bytes - split.first.own_bytes() - split.second.own_bytes();
-    if (room <= 0) return false;
-    const index_t first_room = room - 2 * split.first.write_slot_bytes() - 2 * 4096;  // slots are rounded to pages
-    if (first_room <= 0 || !widen(split.first.in, split.first.blocks.tile_columns, 2, first_room)) return false;
-    const index_t second_room = room - 2 * split.second.read_slot_bytes() - 2 * 4096;
+    const auto room = [&] { return job.budget_bytes - split.first.own_bytes() - split.second.own_bytes() - 2 * 4096; };
+    const index_t second_room = room() - 2 * split.second.read_slot_bytes();  // slots are rounded to pages
     if (second_room <= 0) return false;
     // Whole blocks of the file system, if panels are that wide: then every write can be direct.
     ColumnPanels& out = split.second.out;
@@ -124,7 +128,10 @@ bool widen_both(const Job& job, Split& split) {
     const index_t block = block_elems(out);
     const bool can_align = out.row_elems % block == 0 && tile_rows % block != 0 && out.columns > block;
     const index_t unit = can_align ? std::lcm(tile_rows, block) : tile_rows;
-    return widen(out, unit, 2, second_room) || (unit != tile_rows && widen(out, tile_rows, 2, second_room));
+    if (!widen(out, unit, 2, second_room) && (unit == tile_rows || !widen(out, tile_rows, 2, second_room))) return false;
+    if (job.ranks > 1) split.first.rows_a_rank = out.panels_per_matrix() * out.panel;
+    const index_t first_room = room() - 2 * split.first.write_slot_bytes();
+    return first_room > 0 && widen(split.first.in, split.first.blocks.tile_columns, 2, first_room);
 }
 
 std::optional<Split> fit(const Job& job, Split split, const Machine& machine) {
@@ -147,6 +154,7 @@ std::optional<Split> fit_in_place(const Job& job, Split split, const Machine& ma
     first.target = Place::output;
     first.blocks.natural = true;
     first.blocks.tile_rows = first.blocks.rows;
+    second.out.in_blocks = false;
     second.shape = PassSpec::Shape::columns;
     second.source = Place::output;
     second.in_place = true;
@@ -311,6 +319,7 @@ void add_rows(Job& job) {
 
 Result<Job> examine(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const LongAxis line, examine_long_axis(problem, planner, "two_pass"));
+    SPANFFT_TRY(expect_files(problem, "two_pass"));
     Job job;
     static_cast<LongAxis&>(job) = line;
     const auto count_engines = [&] {
@@ -333,6 +342,7 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
         return error(Code::unsupported, "two_pass does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
                      "; use norm=backward and scale, or more memory");
     }
+    SPANFFT_TRY(expect_one_process(problem, cat("two_pass of ", axis_kind_name(problem.kinds[0])).c_str()));
     // As r2c where only the outputs have factors, as c2r where only the inputs have, else as c2c.
     job.chirp = make_chirp(kernel_of(problem.kinds[0], problem.direction), job.n);
     job.chirp.square = 0;
@@ -396,7 +406,7 @@ void finish(const Job& job, Split& split) {
 Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const Job job, examine(problem, planner));
     const bool exchanges = problem.output == SpectrumOrder::exchanged && job.forward && !job.halves &&
-                           !is_r2r(problem.kinds[0]) && job.row == 1;
+                           !is_r2r(problem.kinds[0]) && job.row == 1 && job.ranks == 1;
     auto split = exchanges ? best_exchanged(job, planner.machine()) : std::nullopt;
     const bool exchanged = split.has_value();
     if (!split) split = best_split(job, planner.machine());
@@ -405,10 +415,13 @@ Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Plann
     finish(job, *split);
 
     const bool blocks = split->first.shape == PassSpec::Shape::columns_to_blocks;
+    const bool exchanges_blocks = split->first.exchanges();
+    const index_t kept_bytes = exchanges_blocks ? split->first.kept_blocks(0).scratch_bytes() : 0;  // the most
     const index_t between_bytes = blocks ? split->first.blocks.scratch_bytes() : split->first.out.payload_bytes();
     const index_t scratch_bytes = split->first.target == Place::scratch ? between_bytes : 0;
     auto plan = plan_of_passes(job, "two_pass", {std::move(split->first), std::move(split->second)}, planner.machine());
     plan->scratch_bytes = scratch_bytes;
+    if (exchanges_blocks) plan->scratch_of_each_rank_bytes = kept_bytes;
     plan->leaves_exchanged = exchanged;
     if (exchanged) {
         plan->notes.push_back(cat("the output is in exchanged order: its element k1*n2 + k2 is X[k1 + n1*k2], n1 = ",

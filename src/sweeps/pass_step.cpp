@@ -6,6 +6,7 @@
 #include "engine/spec.hpp"
 #include "plan/problem.hpp"
 #include "steps/pass_kernels.hpp"
+#include "sweeps/block_exchange.hpp"
 
 namespace spanfft {
 
@@ -72,7 +73,22 @@ index_t PassSpec::read_slot_bytes() const {
     return round_up(reads_blocks() ? blocks.read_slot_bytes() : in.slot_bytes(), 4096);
 }
 
+PassSpec PassSpec::of_rank(int rank) const {
+    PassSpec mine = *this;
+    mine.in.rank = mine.out.rank = rank;
+    if (reads_blocks()) mine.blocks = kept_blocks(rank);
+    return mine;
+}
+
+BlockGrid PassSpec::kept_blocks(int rank) const {
+    BlockGrid grid = blocks;
+    const index_t each = reads_blocks() ? out.panels_per_matrix() * out.panel : rows_a_rank;
+    if (walked().ranks > 1 && each > 0) grid.rows = std::clamp<index_t>(blocks.rows - rank * each, 0, each);
+    return grid;
+}
+
 index_t PassSpec::write_slot_bytes() const {
+    if (exchanges()) return round_up(in.ranks * kept_blocks(in.rank).column_tile_pitch_bytes(), 4096);
     return round_up(writes_blocks() ? blocks.write_slot_bytes() : out.slot_bytes(), 4096);
 }
 
@@ -89,6 +105,7 @@ index_t PassSpec::own_bytes() const {
     const index_t target_bytes = lanes * target_pitch() * target_elem_bytes();
     index_t bytes = threads * round_up(source_bytes, 4096);
     if (source_complex != target_complex) bytes += threads * round_up(target_bytes, 4096);
+    if (exchanges()) bytes += round_up(exchanged_tile_bytes(), 4096);
     return bytes + table_bytes(*this) + threads * twiddle_bytes();
 }
 
@@ -199,7 +216,10 @@ std::string PassStep::describe() const {
         if (spec_.blocks.natural) return cat(spec_.blocks.tile_columns, " columns at a time");
         return cat("blocks of ", spec_.blocks.tile_columns, "x", spec_.blocks.tile_rows);
     };
-    return cat(spec_.title, ": reads ", place_name(spec_.source), " (",
+    const std::string shared = spec_.exchanges()           ? cat(", exchanged among ", spec_.in.ranks, " ranks")
+                               : spec_.walked().ranks > 1 ? cat(", on each of ", spec_.walked().ranks, " ranks")
+                                                          : std::string();
+    return cat(spec_.title, shared, ": reads ", place_name(spec_.source), " (",
                spec_.reads_blocks() ? blocks() : side(spec_.in), "), writes ", place_name(spec_.target), " (",
                spec_.writes_blocks() ? blocks() : side(spec_.out), ")");
 }
@@ -210,17 +230,17 @@ namespace {
 index_t total_columns(const PassSpec& spec) {
     switch (spec.shape) {
         case Shape::columns_to_blocks:
-            return spec.blocks.outer * spec.blocks.columns * spec.numbers();
+            return spec.in.outer * spec.in.own_columns() * spec.numbers();
         case Shape::blocks_to_columns:
             return spec.blocks.outer * spec.blocks.rows * spec.numbers();
         case Shape::chirp_in:  // and the filter's
             return (spec.in.outer + 1) * spec.in.columns;
         case Shape::columns:
         case Shape::chirp_out:
-            return spec.in.outer * (spec.in.reflected ? spec.in.row_elems : spec.in.columns) * spec.numbers();
+            return spec.in.outer * (spec.in.reflected ? spec.in.row_elems : spec.in.own_columns()) * spec.numbers();
         case Shape::slabs:
         case Shape::chirp_rows:
-            return spec.in.outer * (spec.in.row_elems / spec.points);
+            return spec.in.outer * (spec.in.own_columns() / spec.points);
     }
     return 0;
 }
@@ -236,7 +256,7 @@ index_t transformed_columns(const PassSpec& spec) {
 }
 
 index_t row_runs(const PassSpec& spec) {
-    return spec.row_stages.empty() ? 0 : spec.in.outer * spec.in.rows * spec.in.columns;
+    return spec.row_stages.empty() ? 0 : spec.in.outer * spec.in.rows * spec.in.own_columns();
 }
 
 // What tiles take from panels or blocks, and put into them.
@@ -251,8 +271,23 @@ index_t gathered_bytes(const PassSpec& spec, index_t columns) {
 index_t scattered_bytes(const PassSpec& spec, index_t columns) {
     if (spec.writes_blocks() || spec.whole_section > 0) return columns * spec.out_points * spec.target_elem_bytes();
     const bool once = spec.half_section > 0 || spec.out.mirrored;  // each number of a half spectrum
-    if (once) return spec.out.outer * spec.out.matrix_elems() * spec.out.elem_bytes;
+    if (once) return spec.out.payload_bytes();
     return columns * spec.out.rows * spec.out.number_bytes();
+}
+
+// Requests for the column tiles of this rank's panels.
+index_t own_block_writes(const PassSpec& spec) {
+    if (spec.in.ranks == 1) return spec.blocks.total_writes();
+    const index_t panels = spec.in.panels_per_matrix(), tiles = spec.tile_steps();
+    const auto of_panel = [&](index_t panel) {
+        index_t writes = 0;
+        for (index_t t = 0; t < tiles; ++t) {
+            const RoundTile tile = round_tile(spec, panel * tiles + t, spec.in.rank);
+            if (tile.columns > 0) writes += spec.blocks.write_requests(tile.tile);
+        }
+        return writes;
+    };
+    return spec.in.outer * ((panels - 1) * (panels > 1 ? of_panel(0) : 0) + of_panel(panels - 1));
 }
 
 // Of a slab that is transformed, and scaled, where it lies.
@@ -307,33 +342,77 @@ double engine_seconds(const PassSpec& spec, const std::vector<PassStage>& stages
 
 }  // namespace
 
-Counts PassStep::predict(int /*rank*/) const {
+std::vector<int> PassStep::group(int /*rank*/) const {
+    std::vector<int> everyone;
+    for (int rank = 0; spec_.exchanges() && rank < spec_.in.ranks; ++rank) everyone.push_back(rank);
+    return everyone;
+}
+
+namespace {
+
+// Of the disk, whatever is stored of an element.
+void count_disk(const PassSpec& spec, Counts& counts) {
+    if (spec.reads_blocks()) {
+        counts.disk_read_bytes = spec.blocks.payload_bytes();
+        counts.disk_reads = spec.blocks.total_reads();
+    } else {
+        counts.disk_read_bytes = spec.in.payload_bytes();
+        counts.disk_reads = spec.in.total_requests();
+    }
+    if (spec.exchanges()) {
+        const BlockGrid kept = spec.kept_blocks(spec.in.rank);
+        counts.disk_written_bytes = kept.payload_bytes();
+        counts.disk_writes = kept.rows > 0 ? kept.total_writes() : 0;
+    } else if (spec.writes_blocks()) {
+        counts.disk_written_bytes = spec.in.outer * spec.in.own_columns() * spec.blocks.rows * spec.blocks.elem_bytes;
+        counts.disk_writes = own_block_writes(spec);
+    } else {
+        counts.disk_written_bytes = spec.out.payload_bytes();
+        counts.disk_writes = spec.out.total_requests();
+    }
+    if (spec.loads_other()) counts.disk_read_bytes = counts.disk_read_bytes / spec.in.number_bytes() * spec.loaded_bytes;
+    if (spec.stored_bytes > 0)
+        counts.disk_written_bytes = counts.disk_written_bytes / spec.out.number_bytes() * spec.stored_bytes;
+}
+
+}  // namespace
+
+Counts PassStep::predict(int rank) const {
+    const PassSpec spec = spec_.of_rank(rank);
     Counts counts;
-    counts.disk_read_bytes = spec_.reads_blocks() ? spec_.blocks.payload_bytes() : spec_.in.payload_bytes();
-    if (spec_.loads_other())
-        counts.disk_read_bytes = counts.disk_read_bytes / spec_.in.number_bytes() * spec_.loaded_bytes;
-    counts.disk_reads = spec_.reads_blocks() ? spec_.blocks.total_reads() : spec_.in.total_requests();
-    counts.disk_written_bytes = spec_.writes_blocks() ? spec_.blocks.payload_bytes() : spec_.out.payload_bytes();
-    if (spec_.stored_bytes > 0)
-        counts.disk_written_bytes = counts.disk_written_bytes / spec_.out.number_bytes() * spec_.stored_bytes;
-    counts.disk_writes = spec_.writes_blocks() ? spec_.blocks.total_writes() : spec_.out.total_requests();
-    counts.memory_bytes = swept_bytes(spec_);
-    const double column_flops = spec_.flops_each * static_cast<double>(transformed_columns(spec_));
-    const double row_flops = spec_.row_flops * static_cast<double>(row_runs(spec_));
+    count_disk(spec, counts);
+    counts.memory_bytes = swept_bytes(spec);
+    const double column_flops = spec.flops_each * static_cast<double>(transformed_columns(spec));
+    const double row_flops = spec.row_flops * static_cast<double>(row_runs(spec));
     counts.flops = column_flops + row_flops;
-    const auto disks = [&](Place place) { return place == Place::scratch ? spec_.scratch_disks : 1; };
-    Counts reads = counts;
-    reads.disk_writes = reads.disk_written_bytes = 0;
-    const double reading = machine_.disk_seconds(reads, disks(spec_.source), disks(spec_.target));
-    const double disk = machine_.disk_seconds(counts, disks(spec_.source), disks(spec_.target));
+    double wire = 0;
+    if (spec.exchanges()) {
+        const Counts rounds = count_rounds(spec);
+        counts.messages = rounds.messages;
+        counts.sent_bytes = rounds.sent_bytes;
+        counts.calls = rounds.calls;
+        const bool near = machine_.topology.nodes(spec.in.ranks) == 1;
+        const ExchangeFigures figures = machine_.exchange("alltoallv");
+        wire = (near ? figures.near : figures.far)
+                   .seconds(static_cast<double>(rounds.messages), static_cast<double>(rounds.sent_bytes));
+    }
+    const auto disks = [&](Place place) { return place == Place::scratch ? spec.scratch_disks : 1; };
+    // Ranks share the disks, as far as the plan knows.
+    Counts reads, both;
+    reads.disk_reads = both.disk_reads = spec.walked().ranks * counts.disk_reads;
+    reads.disk_read_bytes = both.disk_read_bytes = spec.walked().ranks * counts.disk_read_bytes;
+    both.disk_writes = spec.walked().ranks * counts.disk_writes;
+    both.disk_written_bytes = spec.walked().ranks * counts.disk_written_bytes;
+    const double reading = machine_.disk_seconds(reads, disks(spec.source), disks(spec.target));
+    const double disk = machine_.disk_seconds(both, disks(spec.source), disks(spec.target));
     const auto disk_bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
-    const double compute = engine_seconds(spec_, spec_.stages, column_flops, machine_.engine_rates) +
-                           engine_seconds(spec_, spec_.row_stages, row_flops, machine_.engine_rates) +
-                           2 * disk_bytes / machine_.memory_bytes_per_second / spec_.threads;
+    const double compute = engine_seconds(spec, spec.stages, column_flops, machine_.engine_rates) +
+                           engine_seconds(spec, spec.row_stages, row_flops, machine_.engine_rates) +
+                           2 * disk_bytes / machine_.memory_bytes_per_second / spec.threads + wire;
     // Panels overlap but for the first one and the last; in two slots nothing is computed while one is written.
-    const auto panels = static_cast<double>(spec_.walked().panels());
+    const auto panels = static_cast<double>(spec.walked().panels());
     const auto overlap = [&](double io) { return std::max(io, compute) + std::min(io, compute) / panels; };
-    counts.seconds = spec_.in_place && spec_.in_place_slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
+    counts.seconds = spec.in_place && spec.in_place_slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
     return counts;
 }
 

@@ -10,6 +10,7 @@
 //   slabs              a group of axes up to the last one: contiguous slabs -> transform -> slabs
 //   chirp_in, chirp_rows, chirp_out  the three of a convolution with a chirp (steps/chirp.hpp,
 //   solvers/chirp_passes.cpp)
+// On several ranks each does panels of its own; between columns and blocks they exchange (block_exchange.hpp).
 // Panels lie in the executor's work0, which all passes of a plan share; tiles, tables and engines are the task's.
 // Invariant: predict() is computed from the geometry alone; counted() comes from the Stores and the loops themselves.
 #pragma once
@@ -65,6 +66,10 @@ struct PassSpec {
     // columns_to_blocks: each element, a row of numbers, is transformed itself first, where it was read.
     std::vector<PassStage> row_stages;
 
+    // columns_to_blocks on several ranks, > 0: of the blocks of all ranks' columns each rank keeps so many rows, in scratch
+    // of its own (block_exchange.hpp).
+    index_t rows_a_rank = 0;
+
     index_t stored_bytes = 0;  // of an output element in the file, where it is not stored as computed; else 0
     index_t loaded_bytes = 0;  // of an input element in the file, likewise; of passes that read the input
 
@@ -83,6 +88,11 @@ struct PassSpec {
 
     bool reads_blocks() const { return shape == Shape::blocks_to_columns; }
     bool writes_blocks() const { return shape == Shape::columns_to_blocks; }
+    bool exchanges() const { return rows_a_rank > 0; }
+    // Several ranks sweep the same array, each its panels of it. A spec is rank 0's until it is asked for another's.
+    PassSpec of_rank(int rank) const;
+    BlockGrid kept_blocks(int rank) const;  // in that rank's scratch
+    index_t exchanged_tile_bytes() const { return blocks.tile_columns * blocks.rows * blocks.elem_bytes; }
     bool loads_other() const { return loaded_bytes > 0 && source == Place::input; }
     bool tiled() const { return shape != Shape::slabs && shape != Shape::chirp_rows; }
     const ColumnPanels& walked() const { return reads_blocks() ? out : in; }  // whose panels are the compute steps
@@ -118,6 +128,7 @@ class PassStep : public Step {
     std::string describe() const override;
     Counts predict(int rank) const override;
     index_t own_memory_bytes(int) const override { return spec_.own_bytes(); }
+    std::vector<int> group(int rank) const override;
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override;
     const PassSpec& spec() const { return spec_; }
 

@@ -8,6 +8,7 @@
 #include "core/threads.hpp"
 #include "disk/pipeline.hpp"
 #include "steps/pass_kernels.hpp"
+#include "sweeps/block_exchange.hpp"
 #include "sweeps/pass_run.hpp"
 #include "sweeps/pass_step.hpp"
 #include "sweeps/pass_tiles.hpp"
@@ -22,7 +23,9 @@ using Shape = PassSpec::Shape;
 template <class T>
 class PassTask : public Task {
   public:
-    PassTask(const PassSpec& spec, std::shared_ptr<PassTeam> team) : spec_(spec), team_(std::move(team)) {}
+    // `exchange`: of a sweep in which ranks exchange, else nullptr.
+    PassTask(const PassSpec& spec, std::shared_ptr<PassTeam> team, std::unique_ptr<BlockExchange> exchange)
+        : spec_(spec), team_(std::move(team)), exchange_(std::move(exchange)) {}
     Status prepare(Binding& binding, const RateTable& rates);
     Status run(RunContext& context) override;
     Counts counted() const override { return counts_; }
@@ -50,6 +53,8 @@ class PassTask : public Task {
     void describe_pipeline(PipelineSpec& pipeline, RunContext& context);
     PassWhere locate(index_t step, index_t read, index_t write) const;
     Status compute(index_t step, index_t read, index_t write);
+    void transform(const PassWhere& where);
+    void describe_kept(PipelineSpec& pipeline);
     void compute_columns(const PassWhere& where, Lane& lane, index_t first, index_t count);
     index_t gather(const PassWhere& where, Lane& lane, index_t first, index_t count) const;
     index_t scatter(const PassWhere& where, Lane& lane, index_t first, index_t count) const;
@@ -61,6 +66,7 @@ class PassTask : public Task {
 
     const PassSpec spec_;
     std::shared_ptr<PassTeam> team_;
+    std::unique_ptr<BlockExchange> exchange_;
     std::vector<Lane> lanes_;
     Buffer tile_memory_;
     PassTiles<T> tiles_{spec_};
@@ -145,15 +151,16 @@ PassWhere PassTask<T>::locate(index_t step, index_t read, index_t write) const {
 
 template <class T>
 Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
-    const PassWhere where = locate(step, read, write);
-    if (where.count == 0) return {};  // the last panel of a matrix may have fewer tiles
-    if (!spec_.tiled()) {
-        if (spec_.shape == Shape::chirp_rows)
-            compute_chirp_rows(where);
-        else
-            compute_slabs(where);
-        return {};
-    }
+    PassWhere where = locate(step, read, write);
+    if (exchange_) where.write = exchange_->tile();
+    if (where.count > 0) transform(where);  // the last panel of a matrix may have fewer tiles
+    return exchange_ ? exchange_->round(step, write_slot(write)) : Status();
+}
+
+template <class T>
+void PassTask<T>::transform(const PassWhere& where) {
+    if (spec_.shape == Shape::chirp_rows) return compute_chirp_rows(where);
+    if (!spec_.tiled()) return compute_slabs(where);
     if (!spec_.row_stages.empty()) transform_rows(where);
     const index_t numbers = spec_.numbers(), columns = where.count * numbers;
     std::atomic<index_t> next{0};
@@ -164,7 +171,6 @@ Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
         }
     };
     team_->compute.run(job);
-    return {};
 }
 
 template <class T>
@@ -363,7 +369,9 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
             return spec_.in.run(panel, i, tiles_.in_offset, read_slot(slot));
         };
     }
-    if (spec_.writes_blocks()) {
+    if (spec_.exchanges()) {
+        describe_kept(pipeline);
+    } else if (spec_.writes_blocks()) {
         pipeline.write_count = [this](index_t step) {
             const PassWhere where = locate(step, 0, 0);
             return where.count > 0 ? spec_.blocks.write_requests(where.tile) : 0;
@@ -382,6 +390,27 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
         };
     }
     pipeline.compute = [this](index_t step, index_t read, index_t write) { return compute(step, read, write); };
+}
+
+// Of the tiles of all ranks in a round, the rows that this one keeps.
+template <class T>
+void PassTask<T>::describe_kept(PipelineSpec& pipeline) {
+    const BlockGrid kept = spec_.kept_blocks(spec_.in.rank);
+    const auto requests = [kept](const RoundTile& tile) {
+        return tile.columns > 0 && kept.rows > 0 ? kept.write_requests(tile.tile) : 0;
+    };
+    pipeline.write_count = [this, requests](index_t step) {
+        index_t count = 0;
+        for (int rank = 0; rank < spec_.in.ranks; ++rank) count += requests(round_tile(spec_, step, rank));
+        return count;
+    };
+    pipeline.write_run = [this, kept, requests](index_t step, index_t slot, index_t i) {
+        int rank = 0;
+        RoundTile tile = round_tile(spec_, step, rank);
+        for (index_t count; i >= (count = requests(tile)); tile = round_tile(spec_, step, ++rank)) i -= count;
+        char* const data = write_slot(slot) + rank * kept.column_tile_pitch_bytes();
+        return kept.write_run(tile.matrix, tile.tile, i, tiles_.out_offset, data);
+    };
 }
 
 template <class T>
@@ -410,11 +439,14 @@ Status PassTask<T>::run(RunContext& context) {
     }
     const StoreCounter moved(*pipeline.source, *pipeline.target);
     const Counts before = done();
-    const Status status = run_logged(sweep, [&] { return team_->pipeline.run(pipeline); });
+    if (exchange_) exchange_->begin();
+    Status status = run_logged(sweep, [&] { return team_->pipeline.run(pipeline); });
+    if (exchange_) status = exchange_->leave(status);
     const Counts after = done();
     counts_ = moved.counted();
     counts_.memory_bytes = after.memory_bytes - before.memory_bytes;
     counts_.flops = after.flops - before.flops;
+    if (exchange_) counts_ += exchange_->counted();
     return status;
 }
 
@@ -439,8 +471,9 @@ Counts PassTask<T>::done() const {
 }
 
 template <class T>
-Result<std::unique_ptr<Task>> make_task(const PassSpec& spec, const Machine& machine, Binding& binding) {
-    auto task = std::make_unique<PassTask<T>>(spec, binding.pass_team);
+Result<std::unique_ptr<Task>> make_task(const PassSpec& spec, const Machine& machine, Binding& binding,
+                                        std::unique_ptr<BlockExchange> exchange) {
+    auto task = std::make_unique<PassTask<T>>(spec, binding.pass_team, std::move(exchange));
     SPANFFT_TRY(task->prepare(binding, machine.engine_rates));
     return std::unique_ptr<Task>(std::move(task));
 }
@@ -448,10 +481,17 @@ Result<std::unique_ptr<Task>> make_task(const PassSpec& spec, const Machine& mac
 }  // namespace
 
 Result<std::unique_ptr<Task>> PassStep::bind(Binding& binding) const {
+    const PassSpec spec = spec_.of_rank(binding.comm.rank());
+    std::unique_ptr<BlockExchange> exchange;  // first: what is collective is done whatever fails here
+    if (spec.exchanges()) {
+        SPANFFT_ASSIGN(exchange, BlockExchange::make(spec, binding));
+    }
     if (!binding.pass_team) {
         SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
     }
-    return with_real(spec_.precision, [&](auto real) { return make_task<decltype(real)>(spec_, machine_, binding); });
+    return with_real(spec.precision, [&](auto real) {
+        return make_task<decltype(real)>(spec, machine_, binding, std::move(exchange));
+    });
 }
 
 }  // namespace spanfft

@@ -113,6 +113,15 @@ TEST(TuningStore, MergingIsAUnionWhateverTheOrder) {
     } while (std::next_permutation(order.begin(), order.end()));
 }
 
+// Found by fuzzing: seconds were printed with six digits, and the store's own record beat what its file said of it.
+TEST(TuningStore, MergingItWithWhatWasPrintedOfItAddsNothing) {
+    TuningStore store;
+    store.add(record("c2c 8x8 forward double ranks=4", "shared", 1.0 / 810000));
+    TuningStore printed = TuningStore::parse(store.print());
+    EXPECT_EQ(printed.merge(store), 0);
+    EXPECT_EQ(printed.print(), store.print());
+}
+
 TEST(TuningStore, KeepsLinesOfOtherVersions) {
     const std::string text = "spanfft-tuning 1\nwoven\tby a later version\t42\ntuned\tbroken\n";
     TuningStore store = TuningStore::parse(text);

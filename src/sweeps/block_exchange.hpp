@@ -1,0 +1,62 @@
+// BlockExchange: what ranks hand to one another while they sweep an array together: each transforms columns of its own,
+// and keeps rows of the blocks of all, on disks that the others need not see.
+//
+// Method: a round is one compute step of all ranks: every rank has transformed a tile of its columns (or none, in the
+// last round or two), into a buffer in which the rows that a rank keeps lie together (disk/panels.hpp, BlockGrid). One
+// all-to-all, and each rank has its rows of as many tiles as there are ranks, which it writes. The rounds are P1's
+// idea of communicating while memory is full, for a sweep of ours; tiles are what P2 sends as blocks of vectors.
+// Before each round the ranks agree that nobody has failed: a rank that fails says so in the round that it would have
+// come to next, and all end. Invariant: every rank takes part in all rounds, or leave() is its last word.
+// Worked: 12 columns, tiles of 2, 2 ranks with panels of 2 columns: in round 0 rank 0 has columns 0 and 1, rank 1
+// columns 2 and 3; of 8 rows, rank 0 keeps rows 0 to 3 of all four and rank 1 the rest.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "plan/step.hpp"
+#include "sweeps/pass_step.hpp"
+
+namespace spanfft {
+
+// The tile of a rank in a round.
+struct RoundTile {
+    index_t matrix = 0, tile = 0;
+    index_t columns = 0;  // 0: it has none
+};
+RoundTile round_tile(const PassSpec& spec, index_t step, int rank);
+
+// Of one rank in all rounds: messages, bytes in them, and calls.
+Counts count_rounds(const PassSpec& spec);
+
+class BlockExchange {
+  public:
+    // Collective over all ranks. `spec`: this rank's (PassSpec::of_rank).
+    static Result<std::unique_ptr<BlockExchange>> make(const PassSpec& spec, Binding& binding);
+
+    char* tile() const { return tile_.as<char>(); }  // into which the tile of a round is put
+    void begin();                                    // a run
+    // Collective: the round of this compute step, in order. The kept rows of every rank's tile are in `slot` then, one
+    // tile after the other. An error is that of all ranks.
+    Status round(index_t step, char* slot);
+    // After the last round, or where this rank could not go on: tells the others, if they don't know. Returns what all
+    // ranks know.
+    Status leave(const Status& why);
+    Counts counted() const;  // of the last run
+
+  private:
+    explicit BlockExchange(const PassSpec& spec) : spec_(spec) {}
+    Transfer& transfer_of(index_t step) const;
+
+    const PassSpec spec_;
+    GroupComm group_;
+    Buffer tile_;
+    // Of each tile step of a panel that is whole on all ranks, then of the last panel of a matrix.
+    std::vector<std::unique_ptr<Transfer>> transfers_;
+    Counts before_;
+    index_t rounds_ = 0, rounds_done_ = 0;
+    bool all_know_ = false;
+};
+
+}  // namespace spanfft
