@@ -5,10 +5,12 @@ namespace spanfft {
 
 namespace {
 
-// Which panel of a matrix walks over this column, of those that are walked over.
+// Which panel of a matrix walks over this column, of those that are walked over. Where ranks share panels out: in which
+// of its panels a rank does that walks over it (blocks: of its own rows).
 index_t panel_walking(const ColumnPanels& panels, index_t column) {
     const index_t section = panels.section_columns();
-    return column / section * panels.panels_per_section() + column % section / panels.panel;
+    const index_t i = column / section * panels.panels_per_section() + column % section / panels.panel;
+    return panels.in_blocks ? i : i / panels.ranks;
 }
 
 Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem) {

@@ -388,7 +388,7 @@ Status Executor::run_on_stores(const FileRequest& request, BlockWork& work, RunC
     Status passed_over;
     if (request.journal != JournalMode::off) {
         const std::string why_not = why_no_journal(request);
-        const bool plan_says_so = comm_->size() > 1 || !layout.why_not.empty();
+        const bool plan_says_so = !layout.why_not.empty();
         if (!why_not.empty() && !plan_says_so) run_notes_.push_back("no journal of this run: " + why_not);
         if (request.journal == JournalMode::resume && !why_not.empty() && !request.in_place)
             return agree(*comm_, error(Code::invalid_argument, "this plan has no journal to resume from: ", why_not));
@@ -410,53 +410,32 @@ Status Executor::run_on_stores(const FileRequest& request, BlockWork& work, RunC
 // Without a journal. The input is open.
 Status Executor::run_with_file(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores) {
     std::optional<TraceScope> opening(std::in_place, context.trace, "open", TraceCategory::disk);
-    // Rank 0 makes the partial file and gives it its name; the others write their boxes into the same file.
+    // Rank 0 makes the partial file and gives it its name; the others write their parts into the same file, and have a
+    // file of their own where they have scratch of their own.
     std::unique_ptr<OutputFile> output;
     std::unique_ptr<FileStore> shared;
-    std::string partial;
     Status made;
-    if (rank() == 0 && stores.needs_file()) {
-        auto created = OutputFile::create(stores.output_request());
+    if (rank() == 0 ? stores.needs_file() : plan_->scratch_of_each_rank_bytes > 0) {
+        auto created = OutputFile::create(rank() == 0 ? stores.output_request() : stores.scratch_request());
         made = created.status();
         if (made.ok()) {
             output = std::move(created).value();
-            partial = output->partial_path();
             stores.attach(*output, context);
         }
     }
     SPANFFT_TRY(agree(*comm_, made));
-    SPANFFT_TRY(broadcast_text(*comm_, partial));
-    SPANFFT_TRY(comm_->broadcast(&context.output_offset_bytes, sizeof context.output_offset_bytes, 0));
-    std::unique_ptr<OutputFile> scratch;
-    Status opened;
-    if (rank() != 0) {
-        if (plan_->scratch_of_each_rank_bytes > 0) {
-            auto own = OutputFile::create(stores.scratch_request());
-            opened = own.status();
-            if (opened.ok()) {
-                scratch = std::move(own).value();
-                context.scratch_store = scratch->scratch();
-            }
-        }
-        auto store = FileStore::open_output(partial);
-        keep_first(opened, store.status());
-        if (store.ok()) {
-            shared = std::move(store).value();
-            context.output_store = shared.get();
-        }
-    }
-    SPANFFT_TRY(agree(*comm_, opened));
+    SPANFFT_TRY(open_shared_output(output ? output->partial_path() : "", shared, context));
     stores.dress(context, work);
     opening.reset();
     std::optional<PassRun> passes;
-    if (!examine_passes(*plan_).sweeps.empty()) passes.emplace(*plan_, context, request.checksums, nullptr);
+    if (!examine_passes(*plan_).sweeps.empty()) passes.emplace(*plan_, context, request.checksums, nullptr, rank());
     SPANFFT_TRY(run_steps(context, true, passes ? &*passes : nullptr));
     SPANFFT_TRY(agree(*comm_, stores.check_input_unchanged()));
     const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
     SPANFFT_TRY(agree(*comm_, shared ? shared->sync() : Status()));
-    Status published = output ? stores.finish(*output) : Status();
+    Status published = output && rank() == 0 ? stores.finish(*output) : Status();
     if (published.ok() && request.write_box) published = request.finish ? request.finish() : Status();
-    if (published.ok() && output && !request.write_box) published = output->publish();
+    if (published.ok() && output && rank() == 0 && !request.write_box) published = output->publish();
     published = agree(*comm_, published);
     output.reset();  // here, so that the time it takes to free a large scratch file shows in the trace
     return published;
@@ -464,7 +443,6 @@ Status Executor::run_with_file(const FileRequest& request, BlockWork& work, RunC
 
 // Empty: panels can be journalled.
 std::string Executor::why_no_journal(const FileRequest& request) const {
-    if (comm_->size() > 1) return "it has several ranks";
     if (request.read_box && request.input_identity.empty())
         return "its input is behind a function, and nothing tells whether it changes; give its store an identity";
     if (request.callbacks.any() && request.callbacks.name.empty())
@@ -489,6 +467,8 @@ JournalledRun::Request Executor::journal_request(const FileRequest& request) con
     journalled.packed_output = request.packed_output;
     if (request.write_box)
         journalled.behind = {request.output_identity, request.finish ? request.finish : [] { return Status(); }};
+    journalled.rank = rank();
+    if (rank() > 0) journalled.behind = {cat("rank ", rank()), [] { return Status(); }};
     return journalled;
 }
 
@@ -510,14 +490,19 @@ std::pair<char*, index_t> Executor::largest_slot() const {
     return {static_cast<char*>(memory_[largest]), bytes[largest]};
 }
 
-// One process; the input is open.
+// The input is open. In place: one process.
 Status Executor::run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores) {
     const bool panels = why_no_journal(request).empty();
     const PassLayout layout = examine_passes(*plan_, request.in_place && panels);
     JournalledRun::Request journalled = journal_request(request);
     note_moved_away(request);
-    journalled.output = request.in_place ? stores.in_place_request(layout) : stores.output_request();
-    SPANFFT_ASSIGN(const auto run, JournalledRun::open(*plan_, layout, journalled));
+    journalled.output = request.in_place ? stores.in_place_request(layout)
+                        : rank() > 0     ? stores.scratch_request()
+                                         : stores.output_request();
+    if (comm_->size() > 1) SPANFFT_TRY(agree_on_run(*comm_, journalled));
+    auto opened = JournalledRun::open(*plan_, layout, journalled);
+    SPANFFT_TRY(agree(*comm_, opened.status()));
+    const std::unique_ptr<JournalledRun> run = std::move(opened).value();
     if (request.in_place) {
         run_notes_.push_back(layout.overwrites_input ? "in place: the last sweep overwrites the input"
                                                      : "in place: the output is copied over the input in the end");
@@ -526,8 +511,22 @@ Status Executor::run_journalled(const FileRequest& request, BlockWork& work, Run
     if (run->output()) SPANFFT_TRY(run_in_journal(work, context, stores, *run, request.checksums, panels));
     if (run->in_place_state() == InPlaceState::finished) resumed_bytes_ = context.total_bytes;
     const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
+    return publish(*run, stores, context);
+}
+
+// Rank 0 gives the output its name when the others have noted that they are needed no more; then these end too, so that
+// whoever is killed in between leaves what the next start understands (agree_on_run).
+Status Executor::publish(JournalledRun& run, RunStores& stores, RunContext& context) {
     const auto [memory, bytes] = largest_slot();
-    return run->publish([&] { return stores.finish(*run->output()); }, memory, bytes, context);
+    const auto publish_mine = [&, memory = memory, bytes = bytes] {
+        return run.publish([&] { return stores.finish(*run.output()); }, memory, bytes, context);
+    };
+    if (comm_->size() == 1) return publish_mine();
+    const Status noted = agree(*comm_, rank() > 0 ? run.note_whole() : Status());
+    if (!noted.ok()) return run.leave(noted);
+    const Status published = agree(*comm_, rank() == 0 ? publish_mine() : Status());
+    if (rank() == 0) return agree(*comm_, published);
+    return agree(*comm_, published.ok() ? publish_mine() : run.leave(published));
 }
 
 // The input may have changed since the unfinished run read from it.
@@ -545,9 +544,31 @@ Status Executor::check_what_was_read(RunContext& context, JournalledRun& run, Pa
     return {};
 }
 
+// Collective: rank 0's file, which the others write into too. `partial` counts on rank 0.
+Status Executor::open_shared_output(std::string partial, std::unique_ptr<FileStore>& shared,
+                                    RunContext& context) const {
+    SPANFFT_TRY(broadcast_text(*comm_, partial));
+    SPANFFT_TRY(comm_->broadcast(&context.output_offset_bytes, sizeof context.output_offset_bytes, 0));
+    Status opened;
+    if (rank() > 0) {
+        auto store = FileStore::open_output(partial);
+        opened = store.status();
+        if (opened.ok()) {
+            shared = std::move(store).value();
+            context.output_store = shared.get();
+        }
+    }
+    return agree(*comm_, opened);
+}
+
 Status Executor::run_in_journal(BlockWork& work, RunContext& context, RunStores& stores, JournalledRun& run,
                                 bool checksums, bool panels) {
     stores.attach(*run.output(), context);
+    std::unique_ptr<FileStore> shared;
+    if (comm_->size() > 1) {
+        const Status opened = open_shared_output(run.output()->partial_path(), shared, context);
+        if (!opened.ok()) return run.leave(opened);
+    }
     if (run.input() && examine_passes(*plan_, panels).overwrites_input) {
         context.finished_store = run.input();
         context.finished_offset_bytes = context.input_offset_bytes;
@@ -561,18 +582,28 @@ Status Executor::run_in_journal(BlockWork& work, RunContext& context, RunStores&
     std::optional<PassRun> passes;
     Status status;
     if (!examine_passes(*plan_).sweeps.empty()) {
-        passes.emplace(*plan_, context, checksums, panels ? &run : nullptr);
+        passes.emplace(*plan_, context, checksums, panels ? &run : nullptr, rank());
         if (panels) status = passes->resume(run.progress());  // first: what is done is known whatever fails then
         if (status.ok()) status = passes->started();
         if (status.ok() && !run.doubt().ok()) {
             const Status same = check_what_was_read(context, run, panels ? &*passes : nullptr);
-            if (!same.ok()) return run.leave(same);
+            if (!same.ok() && comm_->size() == 1) return run.leave(same);
+            status = same;
         }
+        const Status ready = agree(*comm_, status);
+        if (comm_->size() > 1 && !ready.ok()) return run.leave(ready);
+        if (ready.ok() && panels) status = passes->align(*comm_);
         if (status.ok() && panels) resumed_bytes_ = context.done_bytes = passes->skipped_bytes(*plan_);
     }
     if (status.ok()) status = run_steps(context, true, passes ? &*passes : nullptr);
-    if (status.ok() && !run.input()) status = stores.check_input_unchanged();
-    return status.ok() ? status : run.give_up(status, panels ? passes->durable_panels() : 0);
+    if (status.ok() && !run.input()) status = agree(*comm_, stores.check_input_unchanged());
+    if (status.ok()) return status;
+    // Where any rank has something to go on from, all keep what they have.
+    index_t durable = panels ? passes->durable_panels() : 0;
+    std::vector<index_t> all(static_cast<size_t>(comm_->size()));
+    SPANFFT_TRY(comm_->allgather(&durable, sizeof durable, all.data()));
+    for (size_t i = 0; comm_->size() > 1 && i < all.size(); ++i) durable = std::max(durable, all[i]);
+    return agree(*comm_, run.give_up(status, durable));
 }
 
 }  // namespace spanfft

@@ -26,7 +26,7 @@ struct FileRequest {
     std::string input_path;
     index_t input_offset_bytes = 0;
     std::string output_path;
-    std::string header;                        // goes before the array in the output
+    std::string header;  // goes before the array in the output
     // Scratch is striped over them; empty: the output's. May differ from rank to rank; {rank} and {node} in them stand
     // for the numbers of this rank and of its node.
     std::vector<std::string> scratch_folders;
@@ -108,6 +108,8 @@ class Executor {
     Status run_with_file(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores);
     Status run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores);
     Status check_what_was_read(RunContext& context, JournalledRun& run, PassRun* passes);
+    Status publish(JournalledRun& run, RunStores& stores, RunContext& context);
+    Status open_shared_output(std::string partial, std::unique_ptr<FileStore>& shared, RunContext& context) const;
     Status run_in_journal(BlockWork& work, RunContext& context, RunStores& stores, JournalledRun& run, bool checksums,
                           bool panels);
 

@@ -20,10 +20,12 @@ namespace {
 
 constexpr index_t kAllPanels = -1;  // durable: what is missing is a name
 
-std::string key_of(const std::string& input, index_t offset, const std::string& output) {
+// Ranks may share a folder: each but the first has a key of its own.
+std::string key_of(const std::string& input, index_t offset, const std::string& output, int rank = 0) {
     const size_t slash = output.rfind('/');
     const std::string name = slash == std::string::npos ? output : output.substr(slash + 1);
-    const std::string text = cat(whole_path(input), '\n', offset, '\n', whole_path(folder_of(output)), '/', name);
+    std::string text = cat(whole_path(input), '\n', offset, '\n', whole_path(folder_of(output)), '/', name);
+    if (rank > 0) text += cat("\nrank ", rank);
     return hex_of(checksum(text.data(), static_cast<index_t>(text.size())));
 }
 
@@ -141,9 +143,9 @@ bool file_exists(const std::string& path) { return access(path.c_str(), F_OK) ==
 
 // Of an output behind a function, nobody knows whether its folder is one: its file, which is empty, is in scratch.
 KeptFiles kept_names(const std::string& input, index_t offset, const std::string& output,
-                     const std::vector<std::string>& scratch_folders, bool in_place, bool behind) {
+                     const std::vector<std::string>& scratch_folders, bool in_place, bool behind, int rank = 0) {
     if (!in_place) {
-        KeptFiles kept = kept_files(output, scratch_folders, key_of(input, offset, output));
+        KeptFiles kept = kept_files(output, scratch_folders, key_of(input, offset, output, rank));
         if (behind) kept.output = folder_of(kept.journal) + kept.output.substr(kept.output.rfind('/'));
         return kept;
     }
@@ -165,7 +167,7 @@ KeptFiles kept_by(const std::vector<std::string>& lines, const JournalledRun::Re
     TextReader in(journal_value(lines, "in-place"));
     if (index_t told = 0; in >> told) offset = told;
     return kept_names(request.input_path, offset, request.output_path, folders, request.in_place,
-                      request.behind.has_value());
+                      request.behind.has_value(), request.rank);
 }
 
 void unlink_all(const KeptFiles& kept) {
@@ -220,7 +222,7 @@ Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, con
     std::unique_ptr<JournalledRun> run(new JournalledRun(request, layout));
     OutputRequest& output = run->request_.output;
     output.kept = kept_names(request.input_path, request.input_offset_bytes, request.output_path,
-                             output.scratch_folders, request.in_place, request.behind.has_value());
+                             output.scratch_folders, request.in_place, request.behind.has_value(), request.rank);
     (output.staged_output_bytes > 0 ? output.staged_output_bytes : output.extra_bytes) += layout.output_extra_bytes;
     if (output.scratch_bytes > 0) output.scratch_bytes += layout.scratch_extra_bytes;
     const std::string& journal = output.kept->journal;
@@ -407,7 +409,7 @@ Status JournalledRun::begin(const std::vector<std::string>& lines) {
     SPANFFT_TRY(journal_->clear());  // it must not speak of files that are gone
     unlink_kept();                   // an earlier run's, whose room this one may need
     Status noted = journal_->append(mine);
-    run_ = request_.output.run = new_run();
+    run_ = request_.output.run = request_.run != 0 ? request_.run : new_run();
     if (noted.ok()) {
         auto made = OutputFile::create(request_.output);
         noted = made.status();
@@ -542,6 +544,65 @@ std::vector<std::string> moved_away(const std::string& folder) {
                                 ": move them back there to go on with it, or delete them"));
     }
     return sentences;
+}
+
+namespace {
+
+// What a rank knows of an unfinished run.
+struct KnownRun {
+    uint64_t run = 0;   // 0: it has no journal
+    int32_t begun = 0;  // some panels are done
+    int32_t whole = 0;  // all panels of all ranks are, so that rank 0 may have published the output
+};
+
+KnownRun known_run(const JournalledRun::Request& request) {
+    KnownRun known;
+    const KeptFiles kept =
+        kept_names(request.input_path, request.input_offset_bytes, request.output_path, request.output.scratch_folders,
+                   request.in_place, request.behind.has_value(), request.rank);
+    const auto lines = Journal::peek(kept.journal);
+    if (!lines.ok() || !parse_hex(journal_value(lines.value(), "marks"), known.run)) return known;
+    known.begun = has_begun(lines.value(), InPlaceState::untouched, kept_by(lines.value(), request));
+    known.whole = !journal_value(lines.value(), "publish").empty() || !journal_value(lines.value(), "finished").empty();
+    return known;
+}
+
+std::string rank_list(const std::vector<KnownRun>& known, const KnownRun& of) {
+    std::string text;
+    for (size_t rank = 0; rank < known.size(); ++rank) {
+        if (known[rank].run == of.run) text += cat(text.empty() ? "" : ", ", rank);
+    }
+    return text;
+}
+
+}  // namespace
+
+Status agree_on_run(Comm& comm, JournalledRun::Request& request) {
+    const KnownRun mine = known_run(request);
+    std::vector<KnownRun> all(static_cast<size_t>(comm.size()));
+    SPANFFT_TRY(comm.allgather(&mine, sizeof mine, all.data()));
+    request.run = new_run();
+    SPANFFT_TRY(comm.broadcast(&request.run, sizeof request.run, 0));
+    const auto begun = std::find_if(all.begin(), all.end(), [](const KnownRun& each) { return each.begun; });
+    const bool same = std::all_of(all.begin(), all.end(), [&](const KnownRun& each) { return each.run == all[0].run; });
+    if (request.mode == JournalMode::restart || begun == all.end()) return {};
+    if (same) {
+        request.run = all[0].run;
+        if (request.mode == JournalMode::resume)
+            request.mode = JournalMode::automatic;  // some may have done nothing yet
+        return {};
+    }
+    // The output got its name, and what the other ranks kept was not taken away any more.
+    const bool published = all[0].run == 0 && std::all_of(all.begin(), all.end(), [](const KnownRun& each) {
+                               return each.run == 0 || each.whole;
+                           });
+    if (published && request.mode == JournalMode::automatic) {
+        request.mode = JournalMode::restart;
+        return {};
+    }
+    return error(Code::invalid_argument, "ranks ", rank_list(all, *begun), " of ", comm.size(),
+                 " have an unfinished run between these files, and the others don't: give each rank the scratch folder "
+                 "that it had, on as many ranks, and all go on; restart throws the unfinished run away");
 }
 
 Status pass_over_unfinished(const JournalledRun::Request& request, const std::string& why_no_journal) {

@@ -58,6 +58,10 @@ class JournalledRun : public LineSink {
         bool packed_input = false, packed_output = false;
         OutputRequest output;  // as without a journal; in place, where the copy goes that the input is made of
         bool in_place = false;
+        // Of several ranks, each of which has a journal of its own work, in scratch of its own, under one number of the
+        // run (agree_on_run). Ranks but 0 have their output behind a function: it is rank 0's file.
+        int rank = 0;
+        uint64_t run = 0;  // 0: a new one
         // Of an output behind a function: how it is stored, and what makes it stay when it is whole.
         struct Behind {
             std::string identity;
@@ -81,6 +85,8 @@ class JournalledRun : public LineSink {
     const Status& doubt() const { return doubt_; }
     // Ends, and leaves all as it is; returns `why`.
     Status leave(const Status& why);
+    // After all sweeps of all ranks, on ranks but 0: what this one did will not be needed again.
+    Status note_whole() { return note("publish now"); }
     // After all sweeps. `finish` does what is left to do to the output's file, on the disk; then that gets its name. In
     // place, copies it over the input, with this memory, if that was not its last sweep.
     Status publish(const std::function<Status()>& finish, char* memory, index_t memory_bytes, RunContext& context);
@@ -116,6 +122,10 @@ class JournalledRun : public LineSink {
     std::vector<std::string> earlier_;  // what the journal said before this run
     std::vector<std::string> progress_;
 };
+
+// Collective, before the ranks' journals are opened: whether all go on with one run, or all begin anew, which is
+// written into the request. An error where some ranks have an unfinished run and others do not, with what to do.
+Status agree_on_run(Comm& comm, JournalledRun::Request& request);
 
 // Of a run that can't have a journal: throws an unfinished one between the same files away where that is asked for, and
 // else refuses to begin while there is one. What is left of one that had not begun, or had ended, goes either way.

@@ -38,17 +38,16 @@ Status check_method(const std::string& method) {
 void note_journal(Plan& plan) {
     const PassLayout layout = examine_passes(plan);
     const index_t room = plan.problem.memory_bytes - callback_bytes(plan.problem) - plan.peak_memory_bytes(0);
-    if (plan.problem.ranks > 1) {  // who reads a block is not who wrote it
-        if (layout.memory_bytes > 0) plan.notes.push_back("no checksums between sweeps: it has several ranks");
+    if (layout.memory_bytes == 0 && layout.sweeps.size() > 1 && plan.problem.ranks > 1) {
+        plan.notes.push_back("no checksums between sweeps: ranks read what others have written");
     } else if (layout.memory_bytes == 0 || layout.memory_bytes <= room) {
         plan.checksum_bytes = layout.memory_bytes;
     } else {
         plan.notes.push_back(
             cat("no checksums: they need ", layout.memory_bytes - room, " bytes more than memory has"));
     }
-    if (!layout.why_not.empty() || plan.problem.ranks > 1) {
-        plan.notes.push_back(cat("no journal, so a run that is killed begins anew: ",
-                                 layout.why_not.empty() ? "it has several ranks" : layout.why_not));
+    if (!layout.why_not.empty()) {
+        plan.notes.push_back(cat("no journal, so a run that is killed begins anew: ", layout.why_not));
         return;
     }
     const index_t extra = layout.output_extra_bytes + layout.scratch_extra_bytes;

@@ -15,12 +15,12 @@
 // the way in and out (steps/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n
 // reals move where r2c of n moves 4.
 // On several ranks each transforms columns of its own and keeps rows of its own, in scratch that is its own: between
-// the two all ranks exchange, tile by tile (sweeps/block_exchange.hpp). By way of the output, which all ranks see, there
-// is nothing to exchange. Each rank has so much memory.
-// The axes before the one that is split are an outer loop. All that lies behind it are rows, which take the place of
-// elements: the runs are of whole rows, and each number of a row has a column of its own. Of c2c other axes behind it
-// may be transformed too, row by row, where the first sweep has read them. Worked: 16384 x 16384 complex floats in 512
-// MiB: axis_passes has columns of 16384 points, so runs of 8 KiB; here 128 rows of 128 KiB are 16 MiB.
+// the two all ranks exchange, tile by tile (sweeps/block_exchange.hpp). By way of the output, which all ranks see,
+// there is nothing to exchange. Each rank has so much memory. The axes before the one that is split are an outer loop.
+// All that lies behind it are rows, which take the place of elements: the runs are of whole rows, and each number of a
+// row has a column of its own. Of c2c other axes behind it may be transformed too, row by row, where the first sweep
+// has read them. Worked: 16384 x 16384 complex floats in 512 MiB: axis_passes has columns of 16384 points, so runs of 8
+// KiB; here 128 rows of 128 KiB are 16 MiB.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -128,7 +128,8 @@ bool widen_both(const Job& job, Split& split) {
     const index_t block = block_elems(out);
     const bool can_align = out.row_elems % block == 0 && tile_rows % block != 0 && out.columns > block;
     const index_t unit = can_align ? std::lcm(tile_rows, block) : tile_rows;
-    if (!widen(out, unit, 2, second_room) && (unit == tile_rows || !widen(out, tile_rows, 2, second_room))) return false;
+    if (!widen(out, unit, 2, second_room) && (unit == tile_rows || !widen(out, tile_rows, 2, second_room)))
+        return false;
     if (job.ranks > 1) split.first.rows_a_rank = out.panels_per_matrix() * out.panel;
     const index_t first_room = room() - 2 * split.first.write_slot_bytes();
     return first_room > 0 && widen(split.first.in, split.first.blocks.tile_columns, 2, first_room);

@@ -66,8 +66,7 @@ Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const PassSpec& spec,
             std::vector<BytesPart> send, receive;
             for (int rank = 0; rank < spec.in.ranks; ++rank) {
                 const index_t theirs = round_tile(spec, step, rank).columns;
-                send.push_back(
-                    {rank * spec.rows_a_rank * own * elem, spec.kept_blocks(rank).rows * own * elem});
+                send.push_back({rank * spec.rows_a_rank * own * elem, spec.kept_blocks(rank).rows * own * elem});
                 receive.push_back({rank * kept.column_tile_pitch_bytes(), kept.rows * theirs * elem});
             }
             auto transfer = comm.make_alltoallv(send, receive, Issue::blocking);
@@ -84,9 +83,9 @@ Transfer& BlockExchange::transfer_of(index_t step) const {
     return *transfers_[static_cast<size_t>(at)];
 }
 
-void BlockExchange::begin() {
+void BlockExchange::begin(index_t first_step) {
     before_ = *group_.counts;
-    rounds_done_ = 0;
+    rounds_done_ = first_step;
     all_know_ = false;
 }
 

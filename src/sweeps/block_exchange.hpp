@@ -36,7 +36,7 @@ class BlockExchange {
     static Result<std::unique_ptr<BlockExchange>> make(const PassSpec& spec, Binding& binding);
 
     char* tile() const { return tile_.as<char>(); }  // into which the tile of a round is put
-    void begin();                                    // a run
+    void begin(index_t first_step);                  // a run
     // Collective: the round of this compute step, in order. The kept rows of every rank's tile are in `slot` then, one
     // tile after the other. An error is that of all ranks.
     Status round(index_t step, char* slot);

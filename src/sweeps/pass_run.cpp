@@ -17,6 +17,7 @@ index_t max_cells(const Plan& plan) {
 }
 
 Partition written_by(const PassSpec& pass) {
+    if (pass.exchanges()) return {Kind::column_tiles, pass.in, pass.kept_blocks(pass.in.rank)};
     if (pass.writes_blocks()) return {Kind::column_tiles, pass.in, pass.blocks};
     return {Kind::columns, pass.out, {}};
 }
@@ -26,8 +27,9 @@ Partition read_by(const PassSpec& pass) {
     return {Kind::columns, pass.in, {}};
 }
 
-SweepShape shape_of(const PassSpec& pass) {
-    return {&pass,
+SweepShape shape_of(const PassSpec& of_all, int rank) {
+    const PassSpec pass = of_all.of_rank(rank);
+    return {&of_all,
             pass.source,
             pass.target,
             pass.source_scratch_bytes,
@@ -57,6 +59,9 @@ bool plain_array(const PassSpec& pass) {
            in.outer == out.outer && in.rows == out.rows && in.row_elems == out.row_elems &&
            in.last_row_elems == out.last_row_elems && in.panel == out.panel && in.elem_bytes == out.elem_bytes;
 }
+
+// Whether what a sweep writes is read again by the rank that wrote it.
+bool reads_its_own(const SweepShape& before, bool alone) { return alone || (before.pass && before.pass->exchanges()); }
 
 bool whole_matrices(const ColumnPanels& panels) { return panels.outer >= 8; }
 
@@ -116,12 +121,13 @@ std::string why_no_passes(const Plan& plan) {
 
 }  // namespace
 
-PassLayout examine_passes(const Plan& plan, bool in_place) {
+PassLayout examine_passes(const Plan& plan, bool in_place, int rank) {
     PassLayout layout;
+    const bool alone = plan.problem.ranks == 1;
     for (const auto& step : plan.steps) {
         layout.first_sweep.push_back(layout.sweeps.size());
         if (const auto* pass = dynamic_cast<const PassStep*>(step.get())) {
-            layout.sweeps.push_back(shape_of(pass->spec()));
+            layout.sweeps.push_back(shape_of(pass->spec(), rank));
         } else if (const auto* swept = dynamic_cast<const SweptStep*>(step.get())) {
             for (SweepShape& sweep : swept->sweep_shapes()) layout.sweeps.push_back(std::move(sweep));
         } else {
@@ -140,12 +146,16 @@ PassLayout examine_passes(const Plan& plan, bool in_place) {
     }
     for (size_t i = 0; i < layout.sweeps.size(); ++i) {
         const SweepShape& sweep = layout.sweeps[i];
-        if (i > 0) {
+        if (i > 0 && reads_its_own(layout.sweeps[i - 1], alone)) {
             layout.memory_bytes +=
                 PanelSums::bytes(layout.sweeps[i - 1].written, sweep.read, max_cells(plan), sweep.threads);
         }
         const bool last = i + 1 == layout.sweeps.size();
         if (!overwrites_itself(sweep) || (last && layout.overwrites_input)) continue;
+        if (!alone) {
+            layout.why_not = cat("sweep ", i + 1, " overwrites what it reads, which other ranks may have written");
+            continue;
+        }
         if (!sweep.pass || !plain_array(*sweep.pass)) {
             layout.why_not = cat("sweep ", i + 1, " overwrites what it reads, in another shape");
             continue;
@@ -158,8 +168,9 @@ PassLayout examine_passes(const Plan& plan, bool in_place) {
     return layout;
 }
 
-PassRun::PassRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink)
-    : layout_(examine_passes(plan, context.finished_offset_bytes.has_value())) {
+PassRun::PassRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink, int rank)
+    : rank_(rank), layout_(examine_passes(plan, context.finished_offset_bytes.has_value(), rank)) {
+    const bool alone = plan.problem.ranks == 1;
     const size_t count = layout_.sweeps.size();
     const auto store = [&](Place place) {
         return place == Place::input     ? context.input_store
@@ -195,14 +206,14 @@ PassRun::PassRun(const Plan& plan, const RunContext& context, bool checksums, Li
                 return panels_needed(in, displacement, panel);
             };
         }
-        if (checksums && plan.checksum_bytes > 0 && i > 0) {
+        if (checksums && plan.checksum_bytes > 0 && i > 0 && reads_its_own(layout_.sweeps[i - 1], alone)) {
             const SweepShape& before = layout_.sweeps[i - 1];
             sums_[i - 1] = std::make_unique<PanelSums>(
                 placed(before.written, offset(before.target, before.target_scratch_bytes)),
                 placed(shape.read, offset(shape.source, shape.source_scratch_bytes)), max_cells(plan), shape.threads);
             sweep.read_sums = sums_[i - 1].get();
         }
-        if (sink && checksums && i == 0 && shape.source == Place::input &&
+        if (sink && checksums && alone && i == 0 && shape.source == Place::input &&
             ReadSum::can_sum(context.input_offset_bytes, static_cast<index_t>(plan.problem.input_elem().bytes()))) {
             input_sum_ = std::make_unique<ReadSum>(placed(shape.read, context.input_offset_bytes), shape.threads);
             sweep.input_sum = input_sum_.get();
@@ -220,7 +231,7 @@ PassRun::PassRun(const Plan& plan, const RunContext& context, bool checksums, Li
 
 index_t PassRun::bytes_per_panel(const Plan& plan, size_t step) const {
     const size_t first = layout_.first_sweep[step], end = layout_.first_sweep[step + 1];
-    const Counts counts = plan.steps[step]->predict(0);
+    const Counts counts = plan.steps[step]->predict(rank_);
     return (counts.disk_read_bytes + counts.disk_written_bytes) / static_cast<index_t>(end - first) /
            std::max<index_t>(1, layout_.sweeps[first].panels);
 }
@@ -239,7 +250,8 @@ Status PassRun::resume(const std::vector<std::string>& lines) {
         }
         in >> pass >> done >> read;
         if (!in || pass >= sweeps_.size() || done < sweeps_[pass].logged.first_panel ||
-            done > sweeps_[pass].logged.panels || (pass > 0 && !sweeps_[pass - 1].done())) {
+            done > sweeps_[pass].logged.panels ||
+            (pass > 0 && sweeps_[pass - 1].logged.first_panel < sweeps_[pass - 1].logged.panels)) {
             return error(Code::corrupt_data, "the journal has a line that does not fit its plan: ", line.substr(0, 60),
                          "; begin anew with restart");
         }
@@ -257,6 +269,18 @@ Status PassRun::resume(const std::vector<std::string>& lines) {
             sweeps_[pass].written_sums = sweeps_[pass].logged.sums = sweeps_[pass + 1].read_sums = nullptr;
         }
         if (sums_[pass]) SPANFFT_TRY(sums_[pass]->restore(sums));
+    }
+    for (PassSweep& sweep : sweeps_) sweep.begins_at = sweep.logged.first_panel;
+    return {};
+}
+
+Status PassRun::align(Comm& comm) {
+    std::vector<index_t> all(static_cast<size_t>(comm.size()));
+    for (size_t i = 0; i < sweeps_.size(); ++i) {
+        const PassSpec* const pass = layout_.sweeps[i].pass;
+        if (!pass || !pass->exchanges()) continue;
+        SPANFFT_TRY(comm.allgather(&sweeps_[i].logged.first_panel, sizeof(index_t), all.data()));
+        sweeps_[i].begins_at = *std::min_element(all.begin(), all.end());
     }
     return {};
 }

@@ -49,7 +49,10 @@ struct PassSweep {
     PanelSums* written_sums = nullptr;  // nullptr: nobody reads it again, or no checksums
     SweepLog* log = nullptr;            // nullptr: no journal, or a sweep that begins anew
     LoggedSweep logged;
-    bool done() const { return logged.first_panel >= logged.panels; }
+    // Where the sweep begins: at logged.first_panel, or before it, where other ranks need what this one has done.
+    index_t begins_at = 0;
+    bool done() const { return begins_at >= logged.panels; }
+    bool done_before(index_t panel) const { return panel < logged.first_panel; }
 };
 
 // How the passes of a plan can be journalled.
@@ -63,16 +66,19 @@ struct PassLayout {
     bool needs_output = true;       // besides what the last sweep writes, if that goes elsewhere
     index_t memory_bytes = 0;       // of the sums, journal or not
 };
-PassLayout examine_passes(const Plan& plan, bool in_place = false);
+// On several ranks, of one of them.
+PassLayout examine_passes(const Plan& plan, bool in_place = false, int rank = 0);
 
 class PassRun {
   public:
     // Of a plan whose passes were examined; `context` has its stores, as large as the layout asks where there is a
-    // sink.
-    PassRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink);
+    // sink. On several ranks, of one of them.
+    PassRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink, int rank = 0);
     Status started() const { return log_ ? log_->started() : Status(); }
     // Goes on where these lines of a journal end.
     Status resume(const std::vector<std::string>& lines);
+    // After resume(), collective: a sweep in which ranks exchange begins where the one begins that has done least.
+    Status align(Comm& comm);
     // After resume(): whether what the killed run's panels read of the input is what is there. false also if no sum
     // tells. Reads all of the input, through `memory`.
     Result<bool> input_is_as_read(RunContext& context, index_t input_bytes, char* memory, index_t memory_bytes);
@@ -88,6 +94,7 @@ class PassRun {
   private:
     index_t bytes_per_panel(const Plan& plan, size_t step) const;  // read and written, of any of its sweeps
 
+    int rank_ = 0;
     PassLayout layout_;
     std::vector<std::unique_ptr<Store>> views_;
     std::vector<std::unique_ptr<PanelSums>> sums_;  // of what pass i hands to pass i+1

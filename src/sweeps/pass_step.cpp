@@ -216,7 +216,7 @@ std::string PassStep::describe() const {
         if (spec_.blocks.natural) return cat(spec_.blocks.tile_columns, " columns at a time");
         return cat("blocks of ", spec_.blocks.tile_columns, "x", spec_.blocks.tile_rows);
     };
-    const std::string shared = spec_.exchanges()           ? cat(", exchanged among ", spec_.in.ranks, " ranks")
+    const std::string shared = spec_.exchanges()          ? cat(", exchanged among ", spec_.in.ranks, " ranks")
                                : spec_.walked().ranks > 1 ? cat(", on each of ", spec_.walked().ranks, " ranks")
                                                           : std::string();
     return cat(spec_.title, shared, ": reads ", place_name(spec_.source), " (",
@@ -370,7 +370,8 @@ void count_disk(const PassSpec& spec, Counts& counts) {
         counts.disk_written_bytes = spec.out.payload_bytes();
         counts.disk_writes = spec.out.total_requests();
     }
-    if (spec.loads_other()) counts.disk_read_bytes = counts.disk_read_bytes / spec.in.number_bytes() * spec.loaded_bytes;
+    if (spec.loads_other())
+        counts.disk_read_bytes = counts.disk_read_bytes / spec.in.number_bytes() * spec.loaded_bytes;
     if (spec.stored_bytes > 0)
         counts.disk_written_bytes = counts.disk_written_bytes / spec.out.number_bytes() * spec.stored_bytes;
 }

@@ -66,8 +66,8 @@ struct PassSpec {
     // columns_to_blocks: each element, a row of numbers, is transformed itself first, where it was read.
     std::vector<PassStage> row_stages;
 
-    // columns_to_blocks on several ranks, > 0: of the blocks of all ranks' columns each rank keeps so many rows, in scratch
-    // of its own (block_exchange.hpp).
+    // columns_to_blocks on several ranks, > 0: of the blocks of all ranks' columns each rank keeps so many rows, in
+    // scratch of its own (block_exchange.hpp).
     index_t rows_a_rank = 0;
 
     index_t stored_bytes = 0;  // of an output element in the file, where it is not stored as computed; else 0

@@ -424,9 +424,14 @@ Status PassTask<T>::run(RunContext& context) {
         if (sweep->done()) return {};
         pipeline.source = sweep->source;
         pipeline.target = sweep->target;
+        if (exchange_) {  // what this rank had done in an earlier run is there, and only the others need it again
+            pipeline.write_count = [sweep, tiles = spec_.tile_steps(), count = pipeline.write_count](index_t step) {
+                return sweep->done_before(step / tiles) ? 0 : count(step);
+            };
+        }
         sum_up(pipeline, *sweep, spec_.tile_steps(), team_->compute);
         log_panels(pipeline, *sweep, spec_.tile_steps());
-        pipeline.first_step = sweep->logged.first_panel * spec_.tile_steps();
+        pipeline.first_step = sweep->begins_at * spec_.tile_steps();
     }
     pipeline.trace = context.trace;
     pipeline.memory = base_;
@@ -439,7 +444,7 @@ Status PassTask<T>::run(RunContext& context) {
     }
     const StoreCounter moved(*pipeline.source, *pipeline.target);
     const Counts before = done();
-    if (exchange_) exchange_->begin();
+    if (exchange_) exchange_->begin(pipeline.first_step);
     Status status = run_logged(sweep, [&] { return team_->pipeline.run(pipeline); });
     if (exchange_) status = exchange_->leave(status);
     const Counts after = done();

@@ -57,7 +57,7 @@ void sum_up(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles, Threa
 void log_panels(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles) {
     const index_t groups = tiles / pipeline.steps_per_write;  // of writes, a panel
     pipeline.written = [&sweep, groups](index_t group) -> Status {
-        if ((group + 1) % groups != 0) return {};
+        if ((group + 1) % groups != 0 || sweep.done_before(group / groups)) return {};
         if (sweep.input_sum) sweep.input_sum->settle(group / groups);
         if (sweep.log) return sweep.log->written(group / groups);
         if (sweep.written_sums) sweep.written_sums->settle(group / groups);

@@ -1,0 +1,166 @@
+"""Transforms of files by several ranks, each with scratch of its own, that are killed or stopped, and what goes on.
+
+The ranks are processes that mpiexec starts; one of them kills itself with SIGKILL at a share of its own progress, and
+the launcher ends the others. The same command then goes on to the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import assert_transform, cli_environment
+from conftest import mpiexec as find_mpiexec
+
+# argv: folder, the rank that dies (-1: none), the share at which it does, whether it only stops
+PROGRAM = """
+import json, os, signal, sys
+from mpi4py import MPI
+import spanfft
+folder, dies, share, stops = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4] == "stop"
+comm = MPI.COMM_WORLD
+
+def progress(done, total):
+    if comm.rank != dies or done < share * total:
+        return True
+    if not stops:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return False
+
+try:
+    options = json.loads(os.environ.get("OPTIONS", "{}"))
+    result = spanfft.transform(folder + "/in.npy", folder + "/out.npy", comm=comm, memory="1MiB",
+                               scratch=folder + "/scratch{rank}", progress=progress, **options)
+    resumed = comm.allgather(result.resumed_bytes)
+    said = {"resumed": resumed}
+except spanfft.Error as error:
+    said = {"error": type(error).__name__, "text": str(error)}
+said = comm.gather(said)
+if comm.rank == 0:
+    print(json.dumps(said))
+"""
+
+
+class Ranks:
+    def __init__(self, folder: Path, ranks: int, **options: object) -> None:
+        self.folder, self.ranks, self.options = folder, ranks, options
+        for rank in range(ranks):
+            (folder / f"scratch{rank}").mkdir(exist_ok=True)
+
+    def run(self, dies: int = -1, share: float = 0.0, how: str = "kill", ranks: int | None = None, **options: object):
+        """What each rank said, or None where they were killed."""
+        environment = cli_environment() | {"OPTIONS": json.dumps(self.options | options)}
+        done = subprocess.run(
+            [find_mpiexec(), "-n", str(ranks or self.ranks), sys.executable, "-c", PROGRAM, str(self.folder), str(dies),
+             str(share), how],
+            capture_output=True, text=True, timeout=120, env=environment,
+        )  # fmt: skip
+        lines = [line for line in done.stdout.splitlines() if line.startswith("[{")]
+        if not lines:
+            assert dies >= 0, done.stderr[-2000:]
+            return None
+        return json.loads(lines[-1])
+
+    def digest(self) -> str:
+        return hashlib.sha256((self.folder / "out.npy").read_bytes()).hexdigest()
+
+    def left(self) -> list[str]:
+        """What is in the folders besides the arrays."""
+        arrays = {"in.npy", "out.npy"}
+        return sorted(
+            name for _, _, names in os.walk(self.folder) for name in names if name not in arrays
+        )
+
+
+@pytest.fixture
+def series(rng, tmp_path) -> np.ndarray:
+    pytest.importorskip("mpi4py")
+    x = rng.standard_normal(1 << 20) + 1j * rng.standard_normal(1 << 20)
+    np.save(tmp_path / "in.npy", x)
+    return x
+
+
+def test_a_killed_run_on_three_ranks_goes_on_to_the_same_bits(series, tmp_path):
+    job = Ranks(tmp_path, 3)
+    assert [each["resumed"] for each in job.run()] == [[0, 0, 0]] * 3
+    assert_transform(np.load(tmp_path / "out.npy"), series)
+    whole = job.digest()
+    assert job.left() == []
+    went_on = 0
+    for i, share in enumerate([0.05, 0.2, 0.35, 0.45, 0.55, 0.7, 0.85, 0.97]):
+        os.unlink(tmp_path / "out.npy")
+        assert job.run(dies=i % 3, share=share) is None
+        assert not (tmp_path / "out.npy").exists()
+        # Another rank, which may have done what it had to before the first one died: then the run ends.
+        said = job.run(dies=(i + 1) % 3, share=min(0.98, share + 0.2)) or job.run()
+        went_on += max(said[0]["resumed"]) > 0
+        assert job.digest() == whole, share
+        assert job.left() == []
+    assert went_on >= 5
+
+
+def test_ranks_that_are_stopped_say_what_is_kept_and_go_on(series, tmp_path):
+    job = Ranks(tmp_path, 2)
+    job.run()
+    whole = job.digest()
+    os.unlink(tmp_path / "out.npy")
+    said = job.run(dies=1, share=0.6, how="stop")
+    assert {each["error"] for each in said} == {"Interrupted"}
+    assert len({each["text"] for each in said}) == 1
+    assert "rank 1" in said[0]["text"] and "goes on from there" in said[0]["text"]
+    assert job.run()[0]["resumed"] != [0, 0]
+    assert job.digest() == whole
+
+
+def test_a_flipped_bit_of_scratch_is_found_by_the_rank_that_reads_it(series, tmp_path):
+    job = Ranks(tmp_path, 2)
+    job.run()
+    whole = job.digest()
+    os.unlink(tmp_path / "out.npy")
+    job.run(dies=0, share=0.6)
+    scratch = max((tmp_path / "scratch1").iterdir(), key=lambda path: path.stat().st_size)
+    with open(scratch, "r+b") as file:
+        file.seek(scratch.stat().st_size // 2)
+        byte = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([byte[0] ^ 8]))
+    said = job.run()
+    assert {each["error"] for each in said} == {"CorruptData"}
+    assert "rank 1" in said[0]["text"] and "checksum" in said[0]["text"] and "byte" in said[0]["text"]
+    assert job.left() == []  # what was done is of no use
+    job.run()
+    assert job.digest() == whole
+
+
+def test_other_ranks_and_other_folders_are_refused_with_what_to_do(series, tmp_path):
+    job = Ranks(tmp_path, 2)
+    job.run(dies=1, share=0.6)
+    kept = job.left()
+    (tmp_path / "scratch2").mkdir()
+    for said in (job.run(ranks=3), job.run(ranks=1)):
+        assert {each["error"] for each in said} == {"InvalidArgument"}
+        assert "ranks=2" in said[0]["text"] or "on as many ranks" in said[0]["text"], said
+    assert job.left() == kept
+    os.rename(tmp_path / "scratch1", tmp_path / "elsewhere")
+    (tmp_path / "scratch1").mkdir()
+    said = job.run()
+    assert {each["error"] for each in said} == {"InvalidArgument"}
+    assert "ranks 0 of 2 have an unfinished run" in said[0]["text"] and "restart" in said[0]["text"]
+    os.rmdir(tmp_path / "scratch1")
+    os.rename(tmp_path / "elsewhere", tmp_path / "scratch1")
+    assert job.run()[0]["resumed"] != [0, 0]
+    assert_transform(np.load(tmp_path / "out.npy"), series)
+
+
+def test_restart_on_ranks_begins_anew_and_takes_the_old_run_away(series, tmp_path):
+    job = Ranks(tmp_path, 2)
+    job.run(dies=1, share=0.6)
+    assert job.run(resume=False)[0]["resumed"] == [0, 0]
+    assert job.left() == []
+    assert_transform(np.load(tmp_path / "out.npy"), series)
