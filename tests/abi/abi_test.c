@@ -1,5 +1,6 @@
 /* The C interface as a plain C11 program sees it: sizes, defaults, shorter structs of older headers, every error code
  * that can be had in one process, and a 3-D round trip. Prints each check that fails; exits with their number. */
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,6 +21,19 @@ static int failures = 0;
 
 /* The last error holds `word`. */
 static int says(const char* word) { return strstr(spanfft_last_error(), word) != NULL; }
+
+/* The relative L2 error in units of what docs/accuracy.md allows one transform of so many points. */
+static double error_in_rules(const double* found, const long double* exact, int numbers, int points) {
+    long double difference = 0, norm = 0;
+    int i;
+    for (i = 0; i < numbers; ++i) {
+        difference += (found[i] - exact[i]) * (found[i] - exact[i]);
+        norm += exact[i] * exact[i];
+    }
+    return (double)sqrtl(difference / norm) / (0.6 * DBL_EPSILON * sqrt(log2(points)));
+}
+
+static const long double pi = 3.14159265358979323846264338327950288L;
 
 static spanfft_problem problem_of(int ndim, const int64_t* shape) {
     spanfft_problem problem;
@@ -207,6 +221,7 @@ static void keys(void) {
 static void own_arrays(void) {
     spanfft_plan *there = NULL, *back = NULL;
     double mine[12] = {0}, *in, *out;
+    long double impulse[12] = {0}, spectrum[12];
     int i;
 
     CHECK(spanfft_plan_parse("c2c 6 own_input own_output", NULL, &there) == SPANFFT_OK);
@@ -217,11 +232,15 @@ static void own_arrays(void) {
     CHECK(spanfft_plan_parse_undoing("c2c 6 backward own_input own_output", NULL, NULL, NULL, there, &back) ==
           SPANFFT_OK);
     CHECK(spanfft_plan_input_array(back) == out && spanfft_plan_output_array(back) == in);
-    for (i = 0; i < 12; ++i) in[i] = i == 2;
-    CHECK(spanfft_execute(there, in, out) == SPANFFT_OK && fabs(out[6] + 1) < 1e-15);
+    impulse[2] = 1; /* at 1: exp(-2 pi i k / 6) */
+    for (i = 0; i < 12; ++i) {
+        in[i] = i == 2;
+        spectrum[i] = i % 2 ? -sinl(2 * pi * (i / 2) / 6) : cosl(2 * pi * (i / 2) / 6);
+    }
+    CHECK(spanfft_execute(there, in, out) == SPANFFT_OK && error_in_rules(out, spectrum, 12, 6) <= 1);
     spanfft_plan_free(there);
     CHECK(spanfft_execute(back, out, in) == SPANFFT_OK);
-    for (i = 0; i < 12; ++i) CHECK(fabs(in[i] - (i == 2)) < 1e-15);
+    CHECK(error_in_rules(in, impulse, 12, 6) <= 2);
     spanfft_plan_free(back);
     CHECK(spanfft_plan_parse_undoing("c2c 6 backward own_input", NULL, NULL, NULL, NULL, &back) == SPANFFT_OK);
     CHECK(spanfft_plan_input_array(back) && !spanfft_plan_output_array(back));
@@ -267,6 +286,23 @@ static void traces(void) {
     spanfft_plan_free(plan);
 }
 
+/* r2c of 6 x 5 x 8 numbers by its definition. */
+static void sum_6_5_8(const double* in, long double* spectrum) {
+    int k0, k1, k2, i;
+    for (k0 = 0; k0 < 6; ++k0) {
+        for (k1 = 0; k1 < 5; ++k1) {
+            for (k2 = 0; k2 < 5; ++k2, spectrum += 2) {
+                spectrum[0] = spectrum[1] = 0;
+                for (i = 0; i < 240; ++i) {
+                    const int turn = (20 * k0 * (i / 40) + 24 * k1 * (i / 8 % 5) + 15 * k2 * (i % 8)) % 120;
+                    spectrum[0] += in[i] * cosl(2 * pi * turn / 120);
+                    spectrum[1] -= in[i] * sinl(2 * pi * turn / 120);
+                }
+            }
+        }
+    }
+}
+
 static void round_trip(void) {
     const int64_t shape[3] = {6, 5, 8};
     spanfft_problem p = problem_of(3, shape);
@@ -276,7 +312,8 @@ static void round_trip(void) {
     spanfft_step step = {0};
     int64_t extents[SPANFFT_MAX_NDIM];
     char* text = NULL;
-    double in[240], back[240], spectrum[2 * 150], sum = 0;
+    double in[240], back[240], spectrum[2 * 150];
+    long double given[240], exact[2 * 150];
     int i;
 
     p.kinds[2] = SPANFFT_R2C;
@@ -296,12 +333,13 @@ static void round_trip(void) {
 
     predicted.size = counted.size = sizeof predicted;
     CHECK(spanfft_plan_counted(forward, -1, &counted) == SPANFFT_INVALID_ARGUMENT && says("execute"));
-    for (i = 0; i < 240; ++i) sum += in[i] = sin(i * 0.7) + 0.01 * (i % 7);
+    for (i = 0; i < 240; ++i) given[i] = in[i] = sin(i * 0.7) + 0.01 * (i % 7);
+    sum_6_5_8(in, exact);
     CHECK(spanfft_execute(forward, in, spectrum) == SPANFFT_OK);
     CHECK(strcmp(spanfft_last_error(), "") == 0);
-    CHECK(fabs(spectrum[0] - sum) < 1e-12 && spectrum[1] == 0);
+    CHECK(error_in_rules(spectrum, exact, 2 * 150, 240) <= 1 && spectrum[1] == 0);
     CHECK(spanfft_execute(backward, spectrum, back) == SPANFFT_OK);
-    for (i = 0; i < 240; ++i) CHECK(fabs(back[i] - in[i]) < 1e-14);
+    CHECK(error_in_rules(back, given, 240, 240) <= 2);
 
     CHECK(spanfft_plan_predicted(forward, -1, -1, &predicted) == SPANFFT_OK &&
           spanfft_plan_counted(forward, -1, &counted) == SPANFFT_OK);
@@ -642,13 +680,23 @@ static void stores(const char* memory) {
     spanfft_plan* plan = NULL;
     static kept_array source, target;
     spanfft_store input = {0}, output = {0};
-    double sum = 0;
+    static long double exact[60][40][2];
     int i, j;
     memset(&source, 0, sizeof source);
     memset(&target, 0, sizeof target);
     source.into_memory = 1;
     for (i = 0; i < 60; ++i) {
-        for (j = 0; j < 40; ++j) sum += source.values[i][j][0] = i - 0.5 * j;
+        for (j = 0; j < 40; ++j) source.values[i][j][0] = i - 0.5 * j;
+    }
+    /* The sum of j exp(-2 pi i j k / n) over j < n is n (n-1) / 2 at k = 0, else n/2 (-1 + i cot(pi k / n)). */
+    exact[0][0][0] = 40 * 1770 - 60 * 390;
+    for (i = 1; i < 60; ++i) {
+        exact[i][0][0] = -1200;
+        exact[i][0][1] = 1200 / tanl(pi * i / 60);
+    }
+    for (j = 1; j < 40; ++j) {
+        exact[0][j][0] = 600;
+        exact[0][j][1] = -600 / tanl(pi * j / 40);
     }
     snprintf(text, sizeof text, "c2c 60x40 memory=%s input_chunk=7x9 output_chunk=7x9", memory);
     CHECK(spanfft_plan_parse(text, NULL, &plan) == SPANFFT_OK);
@@ -661,9 +709,7 @@ static void stores(const char* memory) {
     input.user = &source;
     output.user = &target;
     CHECK(spanfft_transform_stores(plan, &input, &output, folder, NULL, NULL) == SPANFFT_OK);
-    CHECK(fabs(target.values[0][0][0] - sum) < 1e-9);
-    CHECK(fabs(target.values[1][1][0]) < 1e-9);
-    CHECK(fabs(target.values[0][20][0] - 600) < 1e-9); /* 60 times the sum of -j/2 (-1)^j over j < 40 */
+    CHECK(error_in_rules(&target.values[0][0][0], &exact[0][0][0], 4800, 2400) <= 1);
     source.calls = 0;
     source.fail_at = 1;
     CHECK(spanfft_transform_stores(plan, &input, &output, folder, NULL, NULL) == SPANFFT_CORRUPT_DATA &&

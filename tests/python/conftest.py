@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 os.environ["SPANFFT_HOME"] = tempfile.mkdtemp(prefix="spanfft-home-")
 atexit.register(shutil.rmtree, os.environ["SPANFFT_HOME"], ignore_errors=True)
 
+TESTS = Path(__file__).resolve().parents[1]  # PYTHONPATH of programs that say "from soak import oracle"
+
 # A failure prints the lines that reproduce it; the seed goes into the header.
 settings.register_profile("spanfft", max_examples=60, deadline=None, print_blob=True)
 settings.load_profile("spanfft")

@@ -343,9 +343,13 @@ def test_a_chunked_input_has_its_work_done_once_on_its_way_into_scratch(kind, rn
     for first, count in calls:
         seen[first : first + count] += 1
     assert (seen == 1).all()
-    shifted = x[:n] + np.arange(len(x[:n])) % 7
-    exact = np.fft.fft(shifted * scipy.signal.get_window("hann", n)) if kind == "c2c" else np.fft.irfft(shifted)
-    assert relative_error(np.load(tmp_path / "out.npy"), exact) < 1e-14
+    shifted, allowed = x[:n] + np.arange(len(x[:n])) % 7, oracle.rule((n,), "float64")
+    if kind == "c2c":
+        exact = oracle.forward(shifted * exact_window("hann", n), kind, (0,))
+        allowed += np.finfo(float).eps  # of the product with the window
+    else:
+        exact = oracle.backward(shifted, "r2c", (0,), (n,))
+    assert relative_error(np.load(tmp_path / "out.npy"), exact) <= allowed
 
 
 CHUNKED = [

@@ -76,6 +76,11 @@ def rule(lengths: Sequence[int], dtype) -> float:
     return factor * float(np.finfo(dtype).eps) * float(np.sqrt(np.log2(max(points, 2.0))))
 
 
+def keeps_rule(found: np.ndarray, exact: np.ndarray) -> bool:
+    """For a complex transform of whole arrays."""
+    return found.shape == exact.shape and error_of([squared_error(found, exact)]) <= rule(exact.shape, found.dtype)
+
+
 def limit(kind, axes: Sequence[int], real_shape: Sequence[int], dtype, norm: str | None = "backward") -> float:
     """The rule for a problem against a reference in long double."""
     kinds = per_axis(kind, axes)
