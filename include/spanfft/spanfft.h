@@ -340,9 +340,10 @@ SPANFFT_API int spanfft_plan_output_shape(const spanfft_plan* plan, int64_t* sha
 /* Called repeatedly while a file is transformed; return 0 to stop the run. */
 typedef int (*spanfft_progress)(int64_t done_bytes, int64_t total_bytes, void* user);
 /* Transforms a file whose array may be larger than spanfft_problem.memory_bytes. Collective; on several ranks each
- * reads and writes its own box. The array starts at input_offset_bytes of input_path, in C order, native byte order.
+ * reads and writes its own part. The array starts at input_offset_bytes of input_path, in C order, native byte order.
  * output_path appears only when whole: first header_bytes of header, then the array. scratch_folder: for intermediate
- * data; NULL: the output's folder. progress may be NULL; returning 0 from it stops the run with SPANFFT_INTERRUPTED.
+ * data; NULL: the output's folder; on several ranks each has its own, and {rank} and {node} in its name stand for the
+ * numbers of the rank and of its node. progress may be NULL; returning 0 from it stops the run with SPANFFT_INTERRUPTED.
  * The plan must have been made with memory_bytes > 0, the limit for the arrays, engines and work areas of a process
  * together. The program and its libraries take memory beyond it, up to 64 MiB of it resident. */
 SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
@@ -398,8 +399,8 @@ SPANFFT_API int spanfft_transform_stores(spanfft_plan* plan, const spanfft_store
 SPANFFT_API void spanfft_set_error(const char* sentence);
 
 /* Stripes the scratch of the file transforms that follow over several folders, ideally on a disk each. count 0 goes
- * back to scratch_folder. Every folder must exist, be named once and be writable when a transform starts. Not
- * collective; only rank 0's call matters. */
+ * back to scratch_folder. Every folder must exist, be named once and be writable when a transform starts. On several
+ * ranks each has scratch of its own, in the folders that it names. Not collective. */
 SPANFFT_API int spanfft_plan_set_scratch(spanfft_plan* plan, int count, const char* const* folders);
 /* What spanfft_plan_set_journal takes. */
 enum { SPANFFT_JOURNAL_OFF = 0, SPANFFT_JOURNAL_AUTO = 1, SPANFFT_JOURNAL_RESUME = 2, SPANFFT_JOURNAL_RESTART = 3 };

@@ -64,7 +64,7 @@ def transform(
     """Transforms an array on disk that need not fit into memory. Collective if `comm` is given.
 
     The input is not changed, unless `in_place`; the output appears under its name only when it is whole, and
-    replaces a file that was there. With `comm` each rank reads and writes its own box of the files.
+    replaces a file that was there. With `comm` each rank reads and writes its own part of the files.
 
     Parameters
     ----------
@@ -93,7 +93,8 @@ def transform(
         beyond it, up to 64 MiB. Default: half of the free memory.
     scratch
         Folder for intermediate data, or several, ideally on a disk each: the data is striped over them. Default: the
-        output's folder.
+        output's folder. With `comm` each rank has intermediate data of its own, which no other reads; "{rank}" and
+        "{node}" in a name stand for the numbers of the rank and of its node.
     dtype, shape, offset
         Of a raw input: element type ("float32", "int16", ">f4", ...), shape (default: one axis), bytes before the
         array.

@@ -275,6 +275,13 @@ Status Executor::execute(const void* in, void* out, const Status& ready) {
 
 namespace {
 
+const char* journal_name(JournalMode mode) {
+    return mode == JournalMode::off       ? "off"
+           : mode == JournalMode::resume  ? "resume"
+           : mode == JournalMode::restart ? "restart"
+                                          : "automatic";
+}
+
 std::string describe_callbacks(const BlockCallbacks& callbacks) {
     return cat(callbacks.on_input ? "one on the input" : "none on the input", ", ",
                callbacks.on_output ? "one on the output" : "none on the output");
@@ -362,6 +369,7 @@ Status Executor::transform_file(const FileRequest& asked_for) {
     SPANFFT_TRY(agree_on_text(*comm_, "input file", request.input_path));
     SPANFFT_TRY(agree_on_text(*comm_, "output file", request.output_path));
     SPANFFT_TRY(agree_on_text(*comm_, "block callbacks", describe_callbacks(request.callbacks)));
+    SPANFFT_TRY(agree_on_text(*comm_, "journal", journal_name(request.journal)));
     auto work = make_work(request);
     SPANFFT_TRY(agree(*comm_, work.status()));
     context.progress = request.progress;
