@@ -6,9 +6,11 @@ Converting the input is not in the time. Everything else is: one command from a 
 from __future__ import annotations
 
 import importlib.metadata as metadata
+import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,7 @@ class FilePeer:
     to_its_end: bool = False  # it is never stopped
     memory_factor: int = 1  # it gets so many times the case's memory,
     least_bytes: int = 0  # but at least this much
+    processes: int = 1  # that have its memory together
     notes: tuple[str, ...] = ()
 
     def require(self) -> None:
@@ -87,6 +90,13 @@ def _script(name: str, *more: str) -> Callable[[Files], list[str]]:
 def _spanfft(files: Files) -> list[str]:
     command = [sys.executable, "-m", "spanfft", "transform", str(files.source), str(files.target)]
     return [*command, "--memory", f"{files.memory_bytes >> 20}MiB", "--json"]
+
+
+def _spanfft_ranks(files: Files) -> list[str]:
+    """Two ranks with half of the memory each, and scratch beside the output."""
+    mpiexec = os.environ.get("SPANFFT_MPIEXEC") or shutil.which("mpiexec") or "mpiexec"
+    command = [mpiexec, "-n", "2", *_spanfft(replace(files, memory_bytes=files.memory_bytes // 2))]
+    return [*command, "--threads", "1"]
 
 
 def _hdf5(source: Path, folder: Path) -> Path:
@@ -131,6 +141,8 @@ def _dat_values(target: Path, places: Sequence[Place]) -> Values:
 
 FILE_PEERS: dict[str, FilePeer] = {
     "spanfft": FilePeer(_spanfft, packages=()),
+    "spanfft-ranks": FilePeer(_spanfft_ranks, packages=("mpi4py",), processes=2,
+                              notes=("two ranks with half of the memory each",)),
     "memmap-four-step": FilePeer(_script("panels", "memmap")),
     "memmap-panels": FilePeer(_script("panels", "memmap")),
     "pread-panels": FilePeer(_script("panels", "pread")),

@@ -366,7 +366,7 @@ class Session:
         files = Files(peer.convert(self.source.path, folder), folder / peer.target, folder / "middle.bin", memory_bytes)
         drop(files.source)
         drop(self.source.path)
-        group = Group(memory_bytes + SLACK_BYTES)
+        group = Group(memory_bytes + peer.processes * SLACK_BYTES)
         outcome = run_command(peer.command(files), files.target, group, self.cap(name))
         group.close()
         if outcome.seconds is not None and name not in self.errors:
@@ -404,7 +404,7 @@ class Session:
     def _peer(self, name: str, done: list[Outcome]) -> dict[str, Any]:
         peer, said = FILE_PEERS[name], done[-1].said
         report = (said.get("ranks") or [{}])[0]
-        limit_bytes = peer.memory_bytes(self.case) + SLACK_BYTES
+        limit_bytes = peer.memory_bytes(self.case) + peer.processes * SLACK_BYTES
         group = Group(limit_bytes)  # to know whether there was one
         group.close()
         limit = f"memory control group of {limit_bytes >> 20} MiB, page cache included"
@@ -412,14 +412,14 @@ class Session:
             "seconds": [o.seconds or o.at_least_seconds for o in done],
             "inside_seconds": [o.said.get("seconds") for o in done],
             "engine": report.get("engines", _ENGINES.get(name, "pocketfft")),
-            "effort": "estimate" if name in ("spanfft", "presto") else "its only one",
-            "threads": 1 if name in ("presto", "out-of-core-fft") else len(os.sched_getaffinity(0)),
-            "ranks": 1,
+            "effort": "estimate" if name in ("spanfft", "spanfft-ranks", "presto") else "its only one",
+            "threads": 1 if name in ("spanfft-ranks", "presto", "out-of-core-fft") else len(os.sched_getaffinity(0)),
+            "ranks": peer.processes,
             "layout": "natural",
             "forward_error": self.errors[name],
             "notes": [group.why_not or limit, "cold: input dropped from the page cache; output fsynced in the time",
                       *peer.notes],
-            "versions": _spanfft_versions() if name == "spanfft" else peer.versions(),
+            "versions": _spanfft_versions() if name.startswith("spanfft") else peer.versions(),
             "memory_bytes": peer.memory_bytes(self.case),
             "resident_bytes": max(o.resident_bytes for o in done),
             "group_peak_bytes": max((o.group_bytes or 0 for o in done), default=0) or None,

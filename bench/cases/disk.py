@@ -43,6 +43,15 @@ def _one_axis(lg: int, precision: str, part: int) -> Case:
                 precision=precision, memory_bytes=memory_bytes, targets=(*_least(1.15), *_PEERS))  # fmt: skip
 
 
+def _ranks(kind: str, lg: int, part: int) -> Case:
+    """Two ranks with half of the memory each, against one process with two threads: 2^lg floats or complex floats."""
+    elem_bytes = 8 if kind == "c2c" else 4
+    return Case(f"disk-ranks-{kind}-{lg}-float-{part}", kind, (2**lg,), 1, ("spanfft", "spanfft-ranks"), (2**22,),
+                repeats=5, precision="float", memory_bytes=elem_bytes * 2**lg // part,
+                targets=(Target("2 ranks with half of the memory each, at most 1.05 of one process with 2 threads",
+                                "spanfft-ranks", "spanfft", 1.05),))  # fmt: skip
+
+
 _SQUARE = Case("disk-c2c-16384x16384", "c2c", (16384, 16384), 1, ("spanfft", "pread-panels", "memmap-panels"),
                (2048, 2048), repeats=5, precision="float", memory_bytes=GIB // 2,
                targets=(*_least(1.15), _faster(10.0, "memmap-panels"), _faster(1.7, "pread-panels")))  # fmt: skip
@@ -56,6 +65,7 @@ CASES = [
             targets=(_faster(5.0, "out-of-core-fft"),)),
     *(Case(f"disk-r2c-{lg}-float", "r2c", (2**lg,), 1, ("spanfft", "presto"), (2**22,), repeats=5, precision="float",
            memory_bytes=2**lg, targets=(*_least(1.15), _faster(4.0, "presto"))) for lg in (27, 29)),
+    *(_ranks(kind, lg, part) for kind, lg in (("c2c", 27), ("r2c", 29)) for part in (4, 16)),
     _SQUARE,
     replace(_SQUARE, name="disk-c2c-16384x16384-1gib", memory_bytes=GIB, targets=(_faster(2.0, "dask"),),
             peers=("spanfft", "dask")),
