@@ -164,6 +164,7 @@ PEERS: dict[str, Peer] = {
     "scipy": Peer("scipy_fft", "local", {}, "scipy.fft with workers, no MPI"),
     **{f"{name}-calls": Peer("many_calls", "local", {"library": name}, f"{name}.fft.fft, thousands of calls a turn")
        for name in ("spanfft", "numpy", "scipy")},
+    "spanfft-ranks": Peer("spanfft_plan", "disk", {}, "spanfft on two MPI ranks, scratch for each beside the output"),
     "memmap-four-step": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, four-step, two passes"),
     "memmap-panels": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, slabs and panels of columns"),
     "pread-panels": Peer("panels", "disk", {}, "pread, pwrite and scipy.fft, two passes in panels"),

@@ -73,9 +73,7 @@ class Ranks:
     def left(self) -> list[str]:
         """What is in the folders besides the arrays."""
         arrays = {"in.npy", "out.npy"}
-        return sorted(
-            name for _, _, names in os.walk(self.folder) for name in names if name not in arrays
-        )
+        return sorted(name for _, _, names in os.walk(self.folder) for name in names if name not in arrays)
 
 
 @pytest.fixture
