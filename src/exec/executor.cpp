@@ -336,6 +336,13 @@ std::string replace_all(std::string text, const std::string& what, const std::st
     return text;
 }
 
+// Of the output, by a rank: where ranks share panels out it is not what its box has.
+index_t written_elems(const Plan& plan, int rank) {
+    const auto* pass = dynamic_cast<const PassStep*>(plan.steps.back().get());
+    if (!pass || plan.problem.ranks == 1) return plan.output.layout.local_elems(rank);
+    return pass->predict(rank).disk_written_bytes / static_cast<index_t>(plan.problem.stored_elem().bytes());
+}
+
 }  // namespace
 
 // Collective. "{rank}" and "{node}" in the names of scratch folders are the numbers of this rank and of its node.
@@ -375,7 +382,7 @@ Status Executor::transform_file(const FileRequest& asked_for) {
     context.progress = request.progress;
     const Counts predicted = plan_->predict(rank());
     // Progress counts what is computed, whatever is stored of it.
-    const index_t elems = plan_->output.layout.local_elems(rank());
+    const index_t elems = written_elems(*plan_, rank());
     const index_t more_bytes = elems * (work.value()->computed_bytes() - work.value()->stored_bytes());
     context.total_bytes =
         predicted.disk_read_bytes + predicted.disk_written_bytes + more_bytes + more_bytes_loaded(*plan_, rank());

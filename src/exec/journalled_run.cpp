@@ -546,14 +546,18 @@ std::vector<std::string> moved_away(const std::string& folder) {
     return sentences;
 }
 
-namespace {
+// Rank 0 makes the output anew where it has not begun, and with it goes what others wrote there.
+RunDecision decide_on_run(const std::vector<KnownRun>& all) {
+    const auto any = [&](auto is) { return std::any_of(all.begin(), all.end(), is); };
+    if (!any([](const KnownRun& each) { return each.begun; })) return RunDecision::begin;
+    if (!any([&](const KnownRun& each) { return each.run != all[0].run; }))
+        return all[0].begun ? RunDecision::go_on : RunDecision::begin;
+    // The output got its name, and what the other ranks kept was not taken away any more.
+    const bool published = all[0].run == 0 && !any([](const KnownRun& each) { return each.run != 0 && !each.whole; });
+    return published ? RunDecision::begin : RunDecision::refuse;
+}
 
-// What a rank knows of an unfinished run.
-struct KnownRun {
-    uint64_t run = 0;   // 0: it has no journal
-    int32_t begun = 0;  // some panels are done
-    int32_t whole = 0;  // all panels of all ranks are, so that rank 0 may have published the output
-};
+namespace {
 
 KnownRun known_run(const JournalledRun::Request& request) {
     KnownRun known;
@@ -567,10 +571,10 @@ KnownRun known_run(const JournalledRun::Request& request) {
     return known;
 }
 
-std::string rank_list(const std::vector<KnownRun>& known, const KnownRun& of) {
+std::string ranks_of(const std::vector<KnownRun>& all, uint64_t run) {
     std::string text;
-    for (size_t rank = 0; rank < known.size(); ++rank) {
-        if (known[rank].run == of.run) text += cat(text.empty() ? "" : ", ", rank);
+    for (size_t rank = 0; rank < all.size(); ++rank) {
+        if (all[rank].run == run) text += cat(text.empty() ? "" : ", ", rank);
     }
     return text;
 }
@@ -583,24 +587,20 @@ Status agree_on_run(Comm& comm, JournalledRun::Request& request) {
     SPANFFT_TRY(comm.allgather(&mine, sizeof mine, all.data()));
     request.run = new_run();
     SPANFFT_TRY(comm.broadcast(&request.run, sizeof request.run, 0));
+    if (request.mode == JournalMode::restart) return {};
+    switch (decide_on_run(all)) {
+        case RunDecision::begin:
+            if (request.mode == JournalMode::automatic) request.mode = JournalMode::restart;
+            return {};
+        case RunDecision::go_on:
+            request.run = all[0].run;
+            request.mode = JournalMode::automatic;  // some may have done nothing yet, and nothing is an error then
+            return {};
+        case RunDecision::refuse:
+            break;
+    }
     const auto begun = std::find_if(all.begin(), all.end(), [](const KnownRun& each) { return each.begun; });
-    const bool same = std::all_of(all.begin(), all.end(), [&](const KnownRun& each) { return each.run == all[0].run; });
-    if (request.mode == JournalMode::restart || begun == all.end()) return {};
-    if (same) {
-        request.run = all[0].run;
-        if (request.mode == JournalMode::resume)
-            request.mode = JournalMode::automatic;  // some may have done nothing yet
-        return {};
-    }
-    // The output got its name, and what the other ranks kept was not taken away any more.
-    const bool published = all[0].run == 0 && std::all_of(all.begin(), all.end(), [](const KnownRun& each) {
-                               return each.run == 0 || each.whole;
-                           });
-    if (published && request.mode == JournalMode::automatic) {
-        request.mode = JournalMode::restart;
-        return {};
-    }
-    return error(Code::invalid_argument, "ranks ", rank_list(all, *begun), " of ", comm.size(),
+    return error(Code::invalid_argument, "ranks ", ranks_of(all, begun->run), " of ", comm.size(),
                  " have an unfinished run between these files, and the others don't: give each rank the scratch folder "
                  "that it had, on as many ranks, and all go on; restart throws the unfinished run away");
 }

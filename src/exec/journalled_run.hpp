@@ -123,6 +123,15 @@ class JournalledRun : public LineSink {
     std::vector<std::string> progress_;
 };
 
+// What a rank knows of an unfinished run between these files.
+struct KnownRun {
+    uint64_t run = 0;   // 0: it has no journal
+    int32_t begun = 0;  // some panels are done
+    int32_t whole = 0;  // all panels of all ranks are, so that rank 0 may have published the output
+};
+enum class RunDecision { go_on, begin, refuse };
+RunDecision decide_on_run(const std::vector<KnownRun>& of_each_rank);
+
 // Collective, before the ranks' journals are opened: whether all go on with one run, or all begin anew, which is
 // written into the request. An error where some ranks have an unfinished run and others do not, with what to do.
 Status agree_on_run(Comm& comm, JournalledRun::Request& request);

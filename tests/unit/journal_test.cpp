@@ -9,6 +9,7 @@
 #include "disk/displaced_store.hpp"
 #include "disk/journal.hpp"
 #include "disk/panel_sums.hpp"
+#include "exec/journalled_run.hpp"
 #include "support/simulated_store.hpp"
 
 namespace spanfft::test {
@@ -273,6 +274,28 @@ TEST(PanelSums, FindEverySpoiledByteAndName) {
             if (spoiled >= 0) array[static_cast<size_t>(spoiled)] ^= 8;
         }
     }
+}
+
+// What each of three ranks knows: the run's number, whether panels are done, whether all of all ranks are.
+TEST(RunsOnRanks, GoOnTogetherBeginTogetherOrRefuse) {
+    using Known = std::vector<KnownRun>;
+    const auto decide = [](const Known& known) { return decide_on_run(known); };
+    EXPECT_EQ(decide(Known{{}, {}, {}}), RunDecision::begin);
+    EXPECT_EQ(decide(Known{{7, 0, 0}, {}, {7, 0, 0}}), RunDecision::begin);  // killed while they began
+    EXPECT_EQ(decide(Known{{7, 1, 0}, {7, 1, 0}, {7, 1, 0}}), RunDecision::go_on);
+    EXPECT_EQ(decide(Known{{7, 1, 0}, {7, 0, 0}, {7, 1, 0}}), RunDecision::go_on);  // one had done nothing yet
+    // Rank 0 makes the output anew, and with it goes what others wrote there.
+    EXPECT_EQ(decide(Known{{7, 0, 0}, {7, 1, 0}, {7, 1, 0}}), RunDecision::begin);
+    EXPECT_EQ(decide(Known{{7, 1, 0}, {7, 1, 1}, {7, 1, 0}}), RunDecision::go_on);  // before the output had its name
+    EXPECT_EQ(decide(Known{{7, 1, 1}, {7, 1, 1}, {7, 1, 1}}), RunDecision::go_on);
+    EXPECT_EQ(decide(Known{{7, 0, 1}, {7, 1, 1}, {7, 1, 1}}), RunDecision::begin);  // it has its name
+    EXPECT_EQ(decide(Known{{}, {7, 1, 1}, {7, 1, 1}}), RunDecision::begin);         // and rank 0's journal is gone
+    EXPECT_EQ(decide(Known{{}, {}, {7, 1, 1}}), RunDecision::begin);
+    EXPECT_EQ(decide(Known{{}, {7, 1, 1}, {7, 1, 0}}), RunDecision::refuse);  // rank 0's folder is missing
+    EXPECT_EQ(decide(Known{{}, {7, 1, 0}, {7, 1, 0}}), RunDecision::refuse);
+    EXPECT_EQ(decide(Known{{7, 1, 0}, {}, {7, 1, 0}}), RunDecision::refuse);  // another's
+    EXPECT_EQ(decide(Known{{7, 1, 0}, {7, 1, 0}, {8, 1, 0}}), RunDecision::refuse);
+    EXPECT_EQ(decide(Known{{8, 0, 0}, {7, 1, 0}, {7, 1, 0}}), RunDecision::refuse);
 }
 
 }  // namespace
