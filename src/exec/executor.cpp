@@ -313,6 +313,13 @@ Result<std::unique_ptr<BlockWork>> Executor::make_work(const FileRequest& reques
 
 namespace {
 
+// Of the output, that this rank stores: what its panels have of it, where ranks sweep it together.
+index_t elems_stored(const Plan& plan, int rank) {
+    const Step& last = *plan.steps.back();
+    if (plan.problem.ranks == 1 || !dynamic_cast<const PassStep*>(&last)) return plan.output.layout.local_elems(rank);
+    return last.predict(rank).disk_written_bytes / static_cast<index_t>(plan.problem.stored_elem().bytes());
+}
+
 // What steps get of the input beyond the bytes that its file has of it; less than 0 where the file has more.
 index_t more_bytes_loaded(const Plan& plan, int rank) {
     const Problem& p = plan.problem;
@@ -334,13 +341,6 @@ std::string replace_all(std::string text, const std::string& what, const std::st
     for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
         text.replace(at, what.size(), by);
     return text;
-}
-
-// Of the output, by a rank: where ranks share panels out it is not what its box has.
-index_t written_elems(const Plan& plan, int rank) {
-    const auto* pass = dynamic_cast<const PassStep*>(plan.steps.back().get());
-    if (!pass || plan.problem.ranks == 1) return plan.output.layout.local_elems(rank);
-    return pass->predict(rank).disk_written_bytes / static_cast<index_t>(plan.problem.stored_elem().bytes());
 }
 
 }  // namespace
@@ -382,8 +382,8 @@ Status Executor::transform_file(const FileRequest& asked_for) {
     context.progress = request.progress;
     const Counts predicted = plan_->predict(rank());
     // Progress counts what is computed, whatever is stored of it.
-    const index_t elems = written_elems(*plan_, rank());
-    const index_t more_bytes = elems * (work.value()->computed_bytes() - work.value()->stored_bytes());
+    const index_t more_bytes =
+        elems_stored(*plan_, rank()) * (work.value()->computed_bytes() - work.value()->stored_bytes());
     context.total_bytes =
         predicted.disk_read_bytes + predicted.disk_written_bytes + more_bytes + more_bytes_loaded(*plan_, rank());
     return run_on_stores(request, *work.value(), context);

@@ -352,7 +352,6 @@ Status decline(Job job) {
 
 Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Planner& planner) {
     if (problem.memory_bytes == 0) return error(Code::unsupported, "axis_passes is for files; give memory=");
-    SPANFFT_TRY(expect_files(problem, "axis_passes"));
     for (AxisKind kind : problem.kinds) {
         if (is_r2r(kind) && problem.norm == Norm::ortho) {
             return error(Code::unsupported, "axis_passes does not know norm=ortho of ", axis_kind_name(kind),

@@ -31,12 +31,6 @@ Status expect_one_process(const Problem& problem, const char* solver) {
     return error(Code::unsupported, solver, " works in one process so far, not on ", problem.ranks, " ranks");
 }
 
-Status expect_files(const Problem& problem, const char* solver) {
-    if (problem.ranks == 1 || (problem.input_chunk.empty() && problem.output_chunk.empty())) return {};
-    return error(Code::unsupported, solver, " on ", problem.ranks,
-                 " ranks transforms arrays in one piece of a file, not chunked ones; use one process");
-}
-
 Status expect_one_axis(const Problem& problem, const char* solver) {
     if (problem.axes.size() == 1) return {};
     return error(Code::unsupported, solver, " transforms one axis, not ", problem.axes.size(),

@@ -43,8 +43,6 @@ struct LongAxis {
 Result<LongAxis> examine_long_axis(const Problem& problem, const Planner& planner, const char* solver);
 // Declined on more than one rank.
 Status expect_one_process(const Problem& problem, const char* solver);
-// Of ranks that sweep an array together: it is in files, which all of them see.
-Status expect_files(const Problem& problem, const char* solver);
 // Declined unless no other axis is transformed.
 Status expect_one_axis(const Problem& problem, const char* solver);
 

@@ -119,6 +119,8 @@ bool aligned_rows(const ColumnPanels& panels) {
 // Panels as wide as there is room for; false: there is none. The second sweep's say which rows of blocks each rank
 // keeps, and so what the first one's slots hold.
 bool widen_both(const Job& job, Split& split) {
+    // Till it is known: what is exchanged has memory of its own.
+    if (job.ranks > 1) split.first.rows_a_rank = 1;
     const auto room = [&] { return job.budget_bytes - split.first.own_bytes() - split.second.own_bytes() - 2 * 4096; };
     const index_t second_room = room() - 2 * split.second.read_slot_bytes();  // slots are rounded to pages
     if (second_room <= 0) return false;
@@ -320,7 +322,6 @@ void add_rows(Job& job) {
 
 Result<Job> examine(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const LongAxis line, examine_long_axis(problem, planner, "two_pass"));
-    SPANFFT_TRY(expect_files(problem, "two_pass"));
     Job job;
     static_cast<LongAxis&>(job) = line;
     const auto count_engines = [&] {

@@ -1,0 +1,235 @@
+// What happens to an array that ranks sweep together when something goes wrong on one of them: every I/O operation in
+// turn, every call that moves data between them, a progress that says stop. All ranks end with one sentence, and nobody
+// is left waiting, which the world of threads would notice.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "exec/executor.hpp"
+#include "solvers/table.hpp"
+#include "support/ranks_store_run.hpp"
+#include "support/sanitized.hpp"
+
+namespace spanfft::test {
+namespace {
+
+struct Route {
+    const char* problem;
+    SolverFunction solve;
+    bool exchanges;
+};
+
+// In little geometry, so that each operation can fail. Several panels for each rank of the first two.
+const Route kRoutes[] = {
+    {"c2c 128 forward double memory=36KiB threads=1 ranks=3", solve_two_pass, true},
+    {"c2r 128 backward double memory=40KiB threads=1 ranks=2", solve_two_pass, true},
+    {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 ranks=2", solve_two_pass, false},
+    {"c2c 32x24 forward double memory=24KiB threads=1 ranks=3", solve_axis_passes, false},
+};
+
+// One error on all ranks, with the words in it.
+void expect_one_error(const RanksRun& run, Code code, const std::vector<std::string>& words) {
+    for (const RankSeen& seen : run.ranks) {
+        EXPECT_EQ(seen.status.code(), code) << seen.status.message();
+        EXPECT_EQ(seen.status.message(), run.ranks[0].status.message());
+    }
+    for (const std::string& word : words)
+        EXPECT_NE(run.ranks[0].status.message().find(word), std::string::npos) << run.ranks[0].status.message();
+    EXPECT_TRUE(run.input_untouched);
+}
+
+class RanksFaults : public testing::TestWithParam<Route> {
+  protected:
+    // Which nothing disturbs.
+    static RanksRun whole_run() {
+        RanksRun whole = run_on_ranks(GetParam().problem, GetParam().solve);
+        EXPECT_TRUE(whole.planned.ok()) << whole.planned.message();
+        if (!whole.planned.ok()) return whole;
+        EXPECT_EQ(whole.exchanges(), GetParam().exchanges);
+        expect_shared_out(whole);
+        return whole;
+    }
+};
+class RanksTransfers : public RanksFaults {};
+void PrintTo(const Route& route, std::ostream* out) { *out << route.problem; }
+
+// The first to the last operation of each rank, one by one: fails alone, or with all of the rank's that follow it.
+TEST_P(RanksFaults, EveryOperationOfEveryRankThatFailsIsOneErrorOnAll) {
+    const RanksRun whole = whole_run();
+    ASSERT_FALSE(HasFailure());
+    for (int rank = 0; rank < std::ssize(whole.ranks); ++rank) {
+        const index_t operations = whole.ranks[static_cast<size_t>(rank)].operations;
+        ASSERT_GT(operations, 10);
+        for (const bool persistent : {false, true}) {
+            for (index_t n = 1; n <= operations; n += kFaultStep) {
+                SCOPED_TRACE(cat("operation ", n, " of rank ", rank, persistent ? " and all that follow" : ""));
+                RanksSetting setting;
+                setting.fault_rank = rank;
+                setting.fail_at = n;
+                setting.persistent = persistent;
+                const RanksRun run = run_on_ranks(GetParam().problem, GetParam().solve, setting);
+                expect_one_error(run, Code::io_error, {cat("rank ", rank, ": simulated fault")});
+                if (HasFailure()) return;
+            }
+        }
+    }
+}
+
+// A rank that can't go on before its first round, and one that fails with its last write, when all rounds are done.
+TEST_P(RanksFaults, TheFirstAndTheLastOperationWithAnotherCodeKeepTheCode) {
+    const RanksRun whole = whole_run();
+    ASSERT_FALSE(HasFailure());
+    for (int rank = 0; rank < std::ssize(whole.ranks); ++rank) {
+        for (const index_t n : {index_t{1}, whole.ranks[static_cast<size_t>(rank)].operations}) {
+            RanksSetting setting;
+            setting.fault_rank = rank;
+            setting.fail_at = n;
+            setting.fault_code = Code::no_space;
+            const RanksRun run = run_on_ranks(GetParam().problem, GetParam().solve, setting);
+            expect_one_error(run, Code::no_space, {"simulated fault", cat("number ", n)});
+        }
+    }
+}
+
+TEST_P(RanksFaults, AProgressThatSaysStopOnOneRankStopsAll) {
+    const RanksRun whole = whole_run();
+    ASSERT_FALSE(HasFailure());
+    for (int rank = 0; rank < std::ssize(whole.ranks); ++rank) {
+        const index_t calls = whole.ranks[static_cast<size_t>(rank)].progress_calls;
+        ASSERT_GE(calls, 2);
+        // How often it is called depends on how fast requests are done; each sweep ends with a call.
+        for (int after = 0; after < 2; ++after) {
+            RanksSetting setting;
+            setting.stop_rank = rank;
+            setting.stop_after = after;
+            const RanksRun run = run_on_ranks(GetParam().problem, GetParam().solve, setting);
+            expect_one_error(run, Code::interrupted, {cat("rank ", rank), "stopped on request"});
+        }
+    }
+}
+
+// Communicators, the transfers while they are made, and then each while it runs.
+TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
+    const int ranks = Problem::parse(GetParam().problem).value().ranks;
+    for (const CommCall call : {CommCall::split, CommCall::make_transfer, CommCall::start, CommCall::finish}) {
+        int hits = 0;
+        for (int rank = 0; rank < ranks; ++rank) {
+            for (int nth = 1;; ++nth) {
+                SCOPED_TRACE(cat(call_name(call), " number ", nth, " of rank ", rank));
+                ThreadWorld world(ranks);
+                world.fail(rank, call, nth);
+                RanksSetting setting;
+                setting.world = &world;
+                const RanksRun run = run_on_ranks(GetParam().problem, GetParam().solve, setting);
+                if (!world.fault_was_hit()) break;
+                ++hits;
+                expect_one_error(run, Code::mpi_error, {cat("rank ", rank), "injected"});
+                if (HasFailure()) return;
+            }
+        }
+        EXPECT_GE(hits, ranks) << call_name(call);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, RanksFaults, testing::ValuesIn(kRoutes));
+INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers, testing::Values(kRoutes[0], kRoutes[1]));
+
+// Files, by the executor: what each rank has of its own is in a folder of its own.
+class RanksFiles : public testing::Test {
+  protected:
+    static constexpr int kRanks = 3;
+    void SetUp() override {
+        Machine machine;
+        machine.cores = 2;
+        const auto problem = Problem::parse("c2c 4096 forward double memory=52KiB threads=1 ranks=3");
+        plan_ = solve_two_pass(problem.value(), Planner(machine)).value();
+        ASSERT_GT(plan_->scratch_of_each_rank_bytes, 0);
+        input_ = random_input(plan_->problem, 3);
+        write_file(folder_.file("in"), to_bytes(input_, plan_->problem.input_elem()));
+        write_file(folder_.file("out"), "what was there before");
+        for (int rank = 0; rank < kRanks; ++rank) std::filesystem::create_directory(folder_.file(cat("s", rank)));
+    }
+    // `scratch`: of each rank; empty: as the output's.
+    std::vector<Status> transform(const std::vector<std::string>& scratch,
+                                  const std::function<bool(int rank)>& goes_on = {}) {
+        std::vector<Status> statuses(kRanks);
+        ThreadWorld world(kRanks);
+        world.run([&](int rank, Comm& comm) {
+            auto executor = Executor::make(plan_, comm.duplicate().value());
+            ASSERT_TRUE(executor.ok()) << executor.status().message();
+            FileRequest request;
+            request.input_path = folder_.file("in");
+            request.output_path = folder_.file("out");
+            request.header = std::string(4096, '#');
+            if (!scratch.empty()) request.scratch_folders = {scratch[static_cast<size_t>(rank)]};
+            if (goes_on) request.progress = [&, rank](index_t, index_t) { return goes_on(rank); };
+            statuses[static_cast<size_t>(rank)] = executor.value()->transform_file(request);
+        });
+        return statuses;
+    }
+    void expect_right() const {
+        const std::string content = read_file(folder_.file("out"));
+        ASSERT_EQ(static_cast<index_t>(content.size()), 4096 + plan_->output_file_bytes);
+        const Values result = from_bytes(content.substr(4096), plan_->problem.output_elem());
+        EXPECT_LT(error_in_units(plan_->problem, result, direct_transform(plan_->problem, input_)),
+                  allowed_error(plan_->problem));
+    }
+    void expect_nothing_else() const {
+        EXPECT_EQ(folder_.names(), (std::vector<std::string>{"in", "out", "s0", "s1", "s2"}));
+        for (const char* name : {"s0", "s1", "s2"}) EXPECT_TRUE(std::filesystem::is_empty(folder_.file(name))) << name;
+    }
+    static void expect_one_sentence(const std::vector<Status>& statuses, Code code,
+                                    const std::vector<std::string>& words) {
+        for (const Status& status : statuses) {
+            EXPECT_EQ(status.code(), code) << status.message();
+            EXPECT_EQ(status.message(), statuses[0].message());
+        }
+        for (const std::string& word : words)
+            EXPECT_NE(statuses[0].message().find(word), std::string::npos) << statuses[0].message();
+    }
+
+    TemporaryFolder folder_;
+    std::shared_ptr<const Plan> plan_;
+    Values input_;
+};
+
+// By {rank}, by folders that are other ones on each rank, all in one, and beside the output.
+TEST_F(RanksFiles, KeepScratchWhereEachRankIsTold) {
+    const std::string by_rank = folder_.file("s{rank}"), first = folder_.file("s{node}");
+    for (const std::vector<std::string>& scratch : {std::vector<std::string>{by_rank, by_rank, by_rank},
+                                                    {folder_.file("s2"), folder_.file("s0"), by_rank},
+                                                    {first, first, first},
+                                                    {}}) {
+        for (const Status& status : transform(scratch)) ASSERT_TRUE(status.ok()) << status.message();
+        expect_right();
+        expect_nothing_else();
+    }
+}
+
+TEST_F(RanksFiles, AreRefusedByOneSentenceWhereAFolderOfOneRankIsMissing) {
+    for (int missing = 0; missing < kRanks; ++missing) {
+        std::vector<std::string> scratch(kRanks, folder_.file("s{rank}"));
+        scratch[static_cast<size_t>(missing)] = folder_.file("nowhere{rank}");
+        const std::vector<Status> statuses = transform(scratch);
+        expect_one_sentence(statuses, statuses[0].code(), {cat("rank ", missing), cat("nowhere", missing)});
+        EXPECT_FALSE(statuses[0].ok());
+        EXPECT_EQ(read_file(folder_.file("out")), "what was there before");
+        expect_nothing_else();
+    }
+}
+
+TEST_F(RanksFiles, LeaveNothingWhereOneRankStops) {
+    for (int stops = 0; stops < kRanks; ++stops) {
+        for (const int after : {0, 2}) {
+            int calls = 0;
+            const std::vector<Status> statuses =
+                transform({}, [&](int rank) { return rank != stops || calls++ < after; });
+            expect_one_sentence(statuses, Code::interrupted, {cat("rank ", stops)});
+            EXPECT_EQ(read_file(folder_.file("out")), "what was there before");
+            expect_nothing_else();
+        }
+    }
+}
+
+}  // namespace
+}  // namespace spanfft::test

@@ -1,0 +1,267 @@
+"""spanfft.transform on ranks of arrays that the memories of all ranks together do not hold: each sweeps panels of its
+own, and keeps what lies between the sweeps in scratch of its own, or in the output, which all of them see."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spanfft
+from mpi4py import MPI
+from ranks_support import agrees, assert_rule, numbers, oracle
+
+COUNTED = (
+    "messages", "sent_bytes", "calls", "disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes",
+    "memory_bytes",
+)  # fmt: skip
+
+
+def save(comm: MPI.Comm, path: Path, x: np.ndarray) -> None:
+    if comm.rank == 0:
+        np.save(path, x)
+    comm.barrier()
+
+
+@pytest.fixture
+def scratch(comm: MPI.Comm, folder: Path) -> str:
+    """The name of a folder for each rank, all of which exist."""
+    if comm.rank == 0:
+        for rank in range(comm.size):
+            (folder / f"s{rank}").mkdir()
+    comm.barrier()
+    return str(folder / "s{rank}")
+
+
+def assert_nothing_else(comm: MPI.Comm, folder: Path, files: list[str]) -> None:
+    """In the folder; nor anything in what each rank had for itself."""
+    comm.barrier()
+    own = [f"s{rank}" for rank in range(comm.size)]
+    assert sorted(os.listdir(folder)) == sorted(files + own)
+    assert os.listdir(folder / own[comm.rank]) == []
+    comm.barrier()
+
+
+def assert_counted(comm: MPI.Comm, result: spanfft.TransformResult, x: np.ndarray, out: np.ndarray) -> None:
+    """As predicted, on this rank; all together they read the input and write the output, and what lies between."""
+    counted, predicted = result.report["counted"], result.report["predicted"]
+    for key in COUNTED:
+        assert counted[key] == predicted[key], key
+    assert counted["flops"] == pytest.approx(predicted["flops"], rel=1e-12)
+    read, written = (comm.allreduce(counted[f"disk_{way}_bytes"]) for way in ("read", "written"))
+    assert read - x.nbytes == written - out.nbytes >= 0  # what sweeps hand on is written once and read once
+
+
+def assert_exact(comm: MPI.Comm, path: Path, exact: np.ndarray | None, bound: float) -> None:
+    """Rank 0 has what the file should hold; all have the verdict."""
+    pairs = [] if exact is None else [(np.load(path), exact)]
+    assert_rule(comm, pairs, bound)
+
+
+# Each with 1 MiB a rank; input and output are more than seven of these together hold.
+CASES = {
+    "c2c": ((1 << 20,), "complex128", "c2c", None),
+    "r2c": ((1 << 21,), "float64", "r2c", None),
+    "odd": ((3**5 * 5**2 * 7 * 11,), "complex64", "c2c", None),
+    "rows": ((6720, 36), "complex128", "c2c", (0,)),
+    "batch": ((3, 98280), "complex128", "c2c", (1,)),
+    "3-D c2c": ((60, 63, 65), "complex128", "c2c", None),
+    "3-D r2c": ((90, 77, 130), "float64", "r2c", None),
+    "3-D dct2": ((90, 77, 130), "float64", "dct2", None),
+    "2-D dct3": ((1000, 1080), "float32", "dct3", None),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_there(name, comm, rng, folder, scratch):
+    shape, dtype, kind, axes = CASES[name]
+    x = numbers(rng, shape, dtype)
+    save(comm, folder / "in.npy", x)
+    done = []
+    method = None
+    if comm.size == 1:  # it would choose among more ways
+        method = "two_pass" if len(shape) == 1 or axes else "axis_passes"
+    result = spanfft.transform(
+        folder / "in.npy", folder / "out.npy", kind=kind, axes=axes, memory="1MiB", method=method, comm=comm,
+        scratch=scratch, progress=lambda *bytes_: done.append(bytes_),
+    )  # fmt: skip
+    assert result.report["ranks"] == comm.size
+    out = np.load(folder / "out.npy", mmap_mode="r")
+    assert x.nbytes + out.nbytes > comm.size << 20, "all memories together were to be too little"
+    assert result.report["sweeps"] == 2
+    assert result.report["peak_memory_bytes"] <= 1 << 20
+    assert done[-1][0] == done[-1][1]
+    assert done == sorted(done)
+    axes = range(x.ndim) if axes is None else axes
+    assert_counted(comm, result, x, out)
+    exact = oracle.forward(x, kind, axes) if comm.rank == 0 else None
+    assert_exact(comm, folder / "out.npy", exact, oracle.limit(kind, axes, shape, dtype))
+    assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
+
+
+@pytest.mark.parametrize("kind", ["c2c", "c2r"])
+def test_back(kind, comm, rng, folder, scratch):
+    """The way back alone, of a spectrum that no transform of ours has made."""
+    n = 3 * 5 * 7 * 11 * 13 * 17
+    spectrum = numbers(rng, (n // 2 + 1 if kind == "c2r" else n,), "complex64")
+    if kind == "c2r":
+        spectrum[0] = spectrum[0].real
+    save(comm, folder / "in.npy", spectrum)
+    options = dict(kind="c2r", real_length=n) if kind == "c2r" else dict(backward=True)
+    result = spanfft.transform(
+        folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_pass", comm=comm, scratch=scratch, **options
+    )
+    assert_counted(comm, result, spectrum, np.load(folder / "out.npy", mmap_mode="r"))
+    forward = "r2c" if kind == "c2r" else "c2c"
+    exact = oracle.backward(spectrum, forward, (0,), (n,)) if comm.rank == 0 else None
+    assert_exact(comm, folder / "out.npy", exact, oracle.limit(forward, (0,), (n,), "complex64"))
+    assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
+
+
+@pytest.mark.parametrize("descr", [">i2", "float32"])
+def test_what_is_loaded_otherwise(descr, comm, rng, folder, scratch):
+    x = (1000 * rng.standard_normal(45045)).astype(descr)
+    save(comm, folder / "in.npy", x)
+    done = []
+    result = spanfft.transform(
+        folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_pass", precision="double", comm=comm,
+        scratch=scratch, progress=lambda *bytes_: done.append(bytes_),
+    )  # fmt: skip
+    assert done[-1][0] == done[-1][1], "progress does not come to its end"
+    assert_counted(comm, result, x, np.load(folder / "out.npy", mmap_mode="r"))
+    exact = oracle.forward(x.astype("float64"), "r2c", (0,)) if comm.rank == 0 else None
+    assert_exact(comm, folder / "out.npy", exact, oracle.limit("r2c", (0,), x.shape, np.float64))
+    assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
+
+
+@pytest.mark.parametrize("options", [dict(power=True), dict(output_dtype="complex64")], ids=str)
+def test_what_is_stored_otherwise(options, comm, rng, folder, scratch):
+    x = numbers(rng, (45045,), "complex128")
+    save(comm, folder / "in.npy", x)
+    done = []
+    result = spanfft.transform(
+        folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_pass", comm=comm, scratch=scratch,
+        progress=lambda *bytes_: done.append(bytes_), **options,
+    )  # fmt: skip
+    for key in COUNTED:
+        assert result.report["counted"][key] == result.report["predicted"][key], key
+    assert done[-1][0] == done[-1][1], "progress does not come to its end"
+    out, exact = np.load(folder / "out.npy"), oracle.forward(x, "c2c", (0,))
+    if "power" in options:
+        exact = exact.real**2 + exact.imag**2
+    assert np.linalg.norm(out - exact) <= 2 * np.finfo(out.dtype).eps * 8 * np.linalg.norm(exact)
+    assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
+
+
+def run_in(scratch: object, comm: MPI.Comm, folder: Path, **more: object) -> spanfft.TransformResult:
+    """A small run that exchanges, or goes through scratch on one rank."""
+    options = dict(memory="1MiB", method="two_pass") | more
+    return spanfft.transform(folder / "in.npy", folder / "out.npy", comm=comm, scratch=scratch, **options)
+
+
+def save_small(comm: MPI.Comm, rng: np.random.Generator, folder: Path) -> np.ndarray:
+    x = numbers(rng, (45045,), "complex128")
+    save(comm, folder / "in.npy", x)
+    return x
+
+
+def test_scratch_is_where_each_rank_is_told(comm, rng, folder, scratch):
+    """By its own number, its node's, in several folders, without braces, and beside the output."""
+    exact = oracle.forward(save_small(comm, rng, folder), "c2c", (0,))
+    bound = oracle.limit("c2c", (0,), (45045,), "complex128")
+    if comm.rank == 0:
+        (folder / "n0").mkdir()
+        for rank in range(comm.size):
+            (folder / f"t{rank}n0").mkdir()
+    comm.barrier()
+    several = [scratch, str(folder / "t{rank}n{node}")]
+    for name in [scratch, str(folder / "n{node}"), several, scratch.format(rank=comm.rank), None]:
+        run_in(name, comm, folder)
+        assert_exact(comm, folder / "out.npy", exact if comm.rank == 0 else None, bound)
+        comm.barrier()
+        assert all(os.listdir(folder / f) == [] for f in os.listdir(folder) if (folder / f).is_dir())
+        comm.barrier()
+
+
+def test_scratch_of_others_need_not_be_there_for_this_one(comm, rng, folder):
+    """As on local disks of nodes: each rank names a folder of which the others know nothing."""
+    exact = oracle.forward(save_small(comm, rng, folder), "c2c", (0,))
+    own = tempfile.mkdtemp(prefix="spanfft-test-")
+    try:
+        run_in(own, comm, folder)
+        assert_exact(
+            comm, folder / "out.npy", exact if comm.rank == 0 else None,
+            oracle.limit("c2c", (0,), (45045,), "complex128"),
+        )  # fmt: skip
+        assert os.listdir(own) == []
+    finally:
+        shutil.rmtree(own)
+    comm.barrier()
+    assert sorted(os.listdir(folder)) == ["in.npy", "out.npy"]
+    comm.barrier()
+
+
+def test_a_folder_that_one_rank_lacks_is_one_sentence_on_all(comm, rng, folder, scratch):
+    save_small(comm, rng, folder)
+    for missing in range(comm.size):
+        if comm.rank == 0:
+            (folder / f"s{missing}").rmdir()
+        comm.barrier()
+        named = f"rank {missing}.*s{missing}" if comm.size > 1 else "s0"
+        agrees(comm, lambda: run_in(scratch, comm, folder), OSError, named)
+        if comm.rank == 0:
+            (folder / f"s{missing}").mkdir()
+        assert_nothing_else(comm, folder, ["in.npy"])
+
+
+def test_stopping_and_failing_on_one_rank(comm, rng, folder, scratch):
+    save_small(comm, rng, folder)
+    last = comm.size - 1
+    for after in (0, 2):
+        calls = []
+
+        def stop(done, total, after=after, calls=calls):
+            calls.append(done)
+            return comm.rank != last or len(calls) <= after
+
+        with pytest.raises(spanfft.Interrupted):
+            run_in(scratch, comm, folder, progress=stop, journal=False)
+        assert_nothing_else(comm, folder, ["in.npy"])
+
+        def fail(done, total, after=after, calls=calls):
+            calls.append(done)
+            if comm.rank == last and len(calls) > after:
+                raise ValueError("progress of the last rank")
+
+        calls.clear()
+        with pytest.raises(ValueError if comm.rank == last else spanfft.Interrupted):
+            run_in(scratch, comm, folder, progress=fail, journal=False)
+        assert_nothing_else(comm, folder, ["in.npy"])
+    run_in(scratch, comm, folder)  # nobody is left where the others are not
+    assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
+
+
+def test_what_ranks_cannot_sweep_is_refused_with_a_remedy(comm, rng, folder, scratch):
+    if comm.size == 1:
+        pytest.skip("one rank does all of these")
+    save(comm, folder / "in.npy", numbers(rng, (45045,), "float64"))
+
+    def run(**options):
+        return lambda: run_in(scratch, comm, folder, **options)
+
+    for method in ("two_pass", "many_passes", "chirp_passes"):
+        options = dict(kind="dct2") if method == "two_pass" else dict(kind="r2c")
+        agrees(comm, run(method=method, **options), spanfft.Unsupported, "one process")
+    h5py = pytest.importorskip("h5py")
+    if comm.rank == 0:
+        with h5py.File(folder / "in.h5", "w") as file:
+            file.create_dataset("data", data=rng.standard_normal((100, 90)), chunks=(7, 9))
+    comm.barrier()
+    agrees(
+        comm, lambda: spanfft.transform(folder / "in.h5", folder / "out.npy", memory="1MiB", comm=comm),
+        spanfft.Unsupported, "one rank",
+    )  # fmt: skip
+    assert_nothing_else(comm, folder, ["in.npy", "in.h5"])

@@ -1,0 +1,188 @@
+// Plans for files on ranks that are threads; see ranks_store_run.hpp.
+#include "support/ranks_store_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/buffer.hpp"
+#include "support/expect_counted.hpp"
+#include "sweeps/fused_stores.hpp"
+#include "sweeps/pass_step.hpp"
+
+namespace spanfft::test {
+
+namespace {
+
+const PassSpec& spec_of(const Step& step) { return dynamic_cast<const PassStep&>(step).spec(); }
+
+// Stores that all ranks share, and what they are filled with.
+struct SharedStores {
+    SharedStores(const RanksSetting& setting, const Plan& plan, const std::string& bytes)
+        : input(setting.input_offset + static_cast<index_t>(bytes.size())),
+          output(setting.output_offset + plan.output_file_bytes) {
+        std::memcpy(input.data() + setting.input_offset, bytes.data(), bytes.size());
+    }
+    MemoryStore input, output;
+};
+
+// Bytes that the last sweep computes beyond those that are stored of them, on one rank; less than 0 where more are.
+index_t unstored_bytes(const Plan& plan, const BlockWork& work, int rank) {
+    const index_t stored = plan.steps.back()->predict(rank).disk_written_bytes / work.stored_bytes();
+    return stored * (work.computed_bytes() - work.stored_bytes());
+}
+
+// Of each rank; of one process, which has all of it, what the plan asks for.
+index_t scratch_bytes(const Plan& plan) {
+    return plan.problem.ranks > 1 ? plan.scratch_of_each_rank_bytes : plan.scratch_bytes;
+}
+
+// One rank, from binding the steps to the end of the last one.
+Status run_rank(const Plan& plan, const RanksSetting& setting, SharedStores& shared, Comm& comm, RankSeen& seen) {
+    const int rank = comm.rank();
+    FaultPlan faults;
+    faults.code = setting.fault_code;
+    faults.persistent = setting.persistent;
+    if (rank == setting.fault_rank) faults.fail_at = setting.fail_at;
+    MemoryStore scratch(scratch_bytes(plan));
+    FaultyStore input_view(shared.input, faults), output_view(shared.output, faults), scratch_view(scratch, faults);
+
+    RunContext context;
+    std::vector<Buffer> slots(kSlots);
+    for (size_t i = 0; i < slots.size(); ++i) {
+        SPANFFT_ASSIGN(slots[i], Buffer::allocate(static_cast<size_t>(plan.slot_bytes[static_cast<size_t>(rank)][i])));
+        context.slots[i] = slots[i].data();
+    }
+    context.input_store = &input_view;
+    context.output_store = &output_view;
+    if (scratch_bytes(plan) > 0) context.scratch_store = &scratch_view;
+    context.input_offset_bytes = setting.input_offset;
+    context.output_offset_bytes = setting.output_offset;
+    SPANFFT_ASSIGN(const auto work, BlockWork::make(plan.problem, {}));
+    FusedReads reads(input_view, setting.input_offset, *work);
+    FusedWrites writes(output_view, setting.output_offset, product(plan.problem.output_shape()), *work);
+    if (work->on_way_in()) context.input_store = &reads;
+    if (work->on_way_out()) context.finished_store = &writes;
+    const Counts all = plan.predict(rank);
+    context.total_bytes = all.disk_read_bytes + all.disk_written_bytes + unstored_bytes(plan, *work, rank);
+    context.progress = [&](index_t done, index_t total) {
+        seen.progress_bytes = done;
+        seen.progress_total = total;
+        return seen.progress_calls++ < setting.stop_after || rank != setting.stop_rank;
+    };
+
+    Binding binding(comm);
+    for (const auto& step : plan.steps) {
+        const std::vector<int> group = step->group(rank);
+        if (!group.empty()) SPANFFT_TRY(agree(comm, binding.group(group).status()));
+    }
+    std::vector<std::unique_ptr<Task>> tasks;
+    for (const auto& step : plan.steps) {
+        auto task = step->bind(binding);
+        SPANFFT_TRY(agree(comm, task.status()));
+        tasks.push_back(std::move(task).value());
+        seen.predicted.push_back(step->predict(rank));
+    }
+    Status status;
+    for (size_t i = 0; status.ok() && i < tasks.size(); ++i) {
+        context.last_step = i + 1 == tasks.size();
+        status = agree(comm, tasks[i]->run(context));
+        if (status.ok()) seen.counted.push_back(tasks[i]->counted());
+    }
+    seen.operations = faults.operations.load();
+    for (index_t i = 0; i < scratch.size_bytes(); ++i)
+        seen.scratch_at_most_once = seen.scratch_at_most_once && scratch.writes_of(i) <= 1;
+    return status;
+}
+
+index_t sweeps_over_output(const Plan& plan) {
+    return std::count_if(plan.steps.begin(), plan.steps.end(),
+                         [](const auto& step) { return spec_of(*step).target == Place::output; });
+}
+
+}  // namespace
+
+RanksRun run_on_ranks(const std::string& text, SolverFunction solve, const RanksSetting& setting) {
+    RanksRun run;
+    auto problem = Problem::parse(text);
+    run.planned = problem.status();
+    if (!run.planned.ok()) return run;
+    Machine machine;
+    machine.cores = 2;
+    auto plan = solve(problem.value(), Planner(machine));
+    run.planned = plan.status();
+    if (!run.planned.ok()) return run;
+    run.plan = std::move(plan).value();
+    const Problem& p = run.plan->problem;
+    run.input = random_input(p, 7);
+    const std::string bytes = to_bytes(run.input, p.input_elem());
+    SharedStores shared(setting, *run.plan, bytes);
+    run.ranks.resize(static_cast<size_t>(p.ranks));
+    ThreadWorld own_world(p.ranks);
+    ThreadWorld& world = setting.world ? *setting.world : own_world;
+    world.run([&](int rank, Comm& comm) {
+        RankSeen& seen = run.ranks[static_cast<size_t>(rank)];
+        seen.status = run_rank(*run.plan, setting, shared, comm, seen);
+    });
+    for (int rank = 0; rank < p.ranks; ++rank) run.ranks[static_cast<size_t>(rank)].delivered = world.sent_by(rank);
+    EXPECT_EQ(world.open_comms(), 0) << "communicators are left over";
+    run.input_untouched = std::memcmp(shared.input.data() + setting.input_offset, bytes.data(), bytes.size()) == 0;
+    const index_t sweeps = sweeps_over_output(*run.plan);
+    for (index_t i = 0; i < shared.output.size_bytes(); ++i) {
+        const index_t expected = i < setting.output_offset ? 0 : sweeps;
+        run.each_byte_once = run.each_byte_once && shared.output.writes_of(i) == expected;
+    }
+    run.output = from_bytes(std::string(reinterpret_cast<char*>(shared.output.data()) + setting.output_offset,
+                                        static_cast<size_t>(run.plan->output_file_bytes)),
+                            p.stored_elem());
+    return run;
+}
+
+namespace {
+
+// Of all ranks in one step.
+Counts sum_of(const RanksRun& run, size_t step) {
+    Counts sum;
+    for (const RankSeen& seen : run.ranks) sum += seen.counted[step];
+    return sum;
+}
+
+// What the whole array is on the way into step `step`, and out of it: the input, what lies between, the output.
+void expect_one_payload(const RanksRun& run) {
+    const Problem& p = run.plan->problem;
+    const index_t input_bytes = product(p.input_shape()) * p.loaded_bytes();
+    const size_t steps = run.plan->steps.size();
+    EXPECT_EQ(sum_of(run, 0).disk_read_bytes, input_bytes);
+    EXPECT_EQ(sum_of(run, steps - 1).disk_written_bytes, run.plan->output_file_bytes);
+    for (size_t i = 0; i + 1 < steps; ++i) {
+        EXPECT_EQ(sum_of(run, i).disk_written_bytes, sum_of(run, i + 1).disk_read_bytes) << "between step " << i;
+        PassSpec alone = spec_of(*run.plan->steps[i]);  // the same sweep by one process
+        alone.in.ranks = alone.out.ranks = 1;
+        alone.rows_a_rank = 0;
+        EXPECT_EQ(sum_of(run, i).disk_written_bytes, PassStep(alone, Machine()).predict(0).disk_written_bytes);
+    }
+}
+
+}  // namespace
+
+void expect_shared_out(const RanksRun& run) {
+    EXPECT_TRUE(run.each_byte_once);
+    EXPECT_TRUE(run.input_untouched);
+    for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
+        SCOPED_TRACE(cat("rank ", rank));
+        const RankSeen& seen = run.ranks[rank];
+        ASSERT_TRUE(seen.status.ok()) << seen.status.message();
+        expect_counted(seen.predicted, seen.counted);
+        index_t messages = 0, sent_bytes = 0;
+        for (const Counts& counts : seen.counted) messages += counts.messages, sent_bytes += counts.sent_bytes;
+        EXPECT_EQ(seen.delivered.messages, messages);
+        EXPECT_EQ(seen.delivered.bytes, sent_bytes);
+        EXPECT_LE(run.plan->peak_memory_bytes(static_cast<int>(rank)), run.plan->problem.memory_bytes);
+        EXPECT_EQ(seen.progress_bytes, seen.progress_total);
+        EXPECT_TRUE(seen.scratch_at_most_once);
+    }
+    expect_one_payload(run);
+}
+
+}  // namespace spanfft::test

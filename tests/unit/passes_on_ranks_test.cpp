@@ -1,0 +1,317 @@
+// Sweeps of one array by several ranks: panels and blocks shared out, on simulated disks and ranks that are threads.
+//
+// Each problem is run on 1 to 7 ranks with so much memory each, and held against the definition; what was counted is
+// what was predicted, for each rank and step, and all ranks together move what one process moves.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "solvers/table.hpp"
+#include "support/pass_case.hpp"
+#include "support/random.hpp"
+#include "support/ranks_store_run.hpp"
+#include "support/sanitized.hpp"
+#include "sweeps/pass_step.hpp"
+
+namespace spanfft::test {
+namespace {
+
+constexpr int kRanks[] = {1, 2, 3, 4, 5, 7};
+
+std::string problem_on(const PassCase& c, int ranks) { return cat(c.problem, " memory=", c.memory, " ranks=", ranks); }
+
+const PassSpec& spec_of(const Plan& plan, size_t step) {
+    return dynamic_cast<const PassStep&>(*plan.steps[step]).spec();
+}
+
+std::unique_ptr<Plan> plan_of(const std::string& text, SolverFunction solve) {
+    auto plan = solve(Problem::parse(text).value(), Planner(Machine()));
+    EXPECT_TRUE(plan.ok()) << text << ": " << plan.status().message();
+    return plan.ok() ? std::move(plan).value() : nullptr;
+}
+
+// On each number of ranks; whether blocks were exchanged on more than one is `exchanges`.
+void expect_right_on_ranks(const PassCase& c, SolverFunction solve, bool exchanges) {
+    Values reference;  // the same for all, and what takes longest
+    for (const int ranks : kRanks) {
+        SCOPED_TRACE(problem_on(c, ranks));
+        RanksSetting setting;
+        setting.input_offset = c.input_offset;
+        setting.output_offset = c.output_offset;
+        const RanksRun run = run_on_ranks(problem_on(c, ranks), solve, setting);
+        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+        const Problem& problem = run.plan->problem;
+        ASSERT_EQ(problem.ranks, ranks);
+        EXPECT_EQ(run.exchanges(), exchanges && ranks > 1);
+        if (reference.empty()) reference = direct_transform(problem, run.input);
+        if (problem.power || problem.stores_other()) {
+            expect_stored(problem, run.output, reference);
+        } else {
+            EXPECT_LT(error_in_units(problem, run.output, reference), allowed_error(problem));
+        }
+        expect_shared_out(run);
+    }
+}
+
+class PassesOnRanksThatExchange : public testing::TestWithParam<PassCase> {};
+class PassesOnRanksByWayOfTheOutput : public testing::TestWithParam<PassCase> {};
+class PassesOnRanksOverAxes : public testing::TestWithParam<PassCase> {};
+
+TEST_P(PassesOnRanksThatExchange, MatchTheDefinition) { expect_right_on_ranks(GetParam(), solve_two_pass, true); }
+TEST_P(PassesOnRanksByWayOfTheOutput, MatchTheDefinition) { expect_right_on_ranks(GetParam(), solve_two_pass, false); }
+TEST_P(PassesOnRanksOverAxes, MatchTheDefinition) { expect_right_on_ranks(GetParam(), solve_axis_passes, false); }
+
+// Lengths of few and many panels, odd ones, products of two primes; 4 points are one panel or two, so that most ranks
+// have nothing.
+INSTANTIATE_TEST_SUITE_P(Complex, PassesOnRanksThatExchange,
+                         testing::Values(PassCase{"c2c 4 forward double threads=1", "72KiB"},
+                                         PassCase{"c2c 15 backward double threads=1", "72KiB"},
+                                         PassCase{"c2c 1155 forward double threads=1", "40KiB", 128, 4096},
+                                         PassCase{"c2c 1155 backward double", "128KiB", 0, 4096},
+                                         PassCase{"c2c 1147 forward double threads=1", "96KiB"},  // 31 * 37
+                                         PassCase{"c2c 1024 backward longdouble norm=ortho threads=1", "96KiB", 64},
+                                         PassCase{"c2c 1632 forward float norm=forward", "128KiB", 128},
+                                         PassCase{"c2c 2048 forward double threads=3", "256KiB"},
+                                         PassCase{"c2c 3x5x480 forward double axes=2 threads=1", "72KiB", 128},
+                                         PassCase{"c2c 2x1155 backward double axes=1 threads=1", "40KiB"}));
+
+// Little memory for their length: several panels of several tiles for each rank, the last of which are cut.
+INSTANTIATE_TEST_SUITE_P(ManyPanels, PassesOnRanksThatExchange,
+                         testing::Values(PassCase{"c2c 16384 forward double threads=1", "100KiB", 128, 4096},
+                                         PassCase{"c2c 16384 backward double threads=1", "140KiB"},
+                                         PassCase{"c2c 45045 forward float threads=2", "200KiB"},
+                                         PassCase{"c2c 45045 forward double threads=1", "200KiB", 0, 4096},
+                                         PassCase{"r2c 46080 forward double threads=1", "200KiB"},
+                                         PassCase{"c2r 45045 backward double threads=1", "160KiB", 80}));
+
+INSTANTIATE_TEST_SUITE_P(Real, PassesOnRanksThatExchange,
+                         testing::Values(PassCase{"r2c 4 forward double threads=1", "72KiB"},
+                                         PassCase{"c2r 4 backward double threads=1", "72KiB"},
+                                         PassCase{"r2c 9 forward double", "128KiB"},
+                                         PassCase{"c2r 9 backward double", "128KiB"},
+                                         PassCase{"r2c 10 forward float", "128KiB"},
+                                         PassCase{"c2r 10 backward float", "128KiB"},
+                                         PassCase{"r2c 1024 forward double threads=1", "88KiB", 128, 4096},
+                                         PassCase{"c2r 1024 backward double threads=1", "88KiB", 128, 4096},
+                                         PassCase{"r2c 1155 forward double threads=1", "88KiB", 80},
+                                         PassCase{"c2r 1155 backward double threads=1", "88KiB", 80},
+                                         PassCase{"r2c 1530 forward float norm=forward", "128KiB"},
+                                         PassCase{"c2r 1530 backward float norm=ortho", "128KiB"},
+                                         PassCase{"r2c 1001 forward longdouble threads=1", "96KiB"},
+                                         PassCase{"c2r 1001 backward longdouble threads=1", "96KiB"},
+                                         PassCase{"r2c 1147 forward double threads=1", "96KiB"},
+                                         PassCase{"c2r 1147 backward double threads=1", "96KiB"},
+                                         PassCase{"r2c 3x2x105 forward double axes=2 threads=1", "72KiB"},
+                                         PassCase{"c2r 2x3x210 backward double axes=2 threads=1", "72KiB", 8}));
+
+// The axis that is split has others behind it, whose rows take the place of elements.
+INSTANTIATE_TEST_SUITE_P(Rows, PassesOnRanksThatExchange,
+                         testing::Values(PassCase{"r2c 9x2 forward double axes=0 threads=1", "72KiB", 8},
+                                         PassCase{"c2r 9x2 backward float axes=0 threads=1", "72KiB"},
+                                         PassCase{"r2c 1024x3 forward double axes=0 threads=1", "128KiB", 128, 4096},
+                                         PassCase{"c2r 1155x5 backward longdouble axes=0", "256KiB", 80},
+                                         PassCase{"r2c 3x210x2x3 forward double axes=1", "128KiB"},
+                                         PassCase{"c2r 3x210x2x3 backward double axes=1 threads=1", "128KiB", 8}));
+
+INSTANTIATE_TEST_SUITE_P(Stored, PassesOnRanksThatExchange,
+                         testing::Values(PassCase{"c2c 1024 forward double power threads=1", "128KiB", 0, 4096},
+                                         PassCase{"r2c 1155 forward double store=complex64 threads=1", "128KiB", 80}));
+
+// c2c whose rows are whole blocks of the file system, or whose elements are rows, needs no scratch.
+INSTANTIATE_TEST_SUITE_P(Rows, PassesOnRanksByWayOfTheOutput,
+                         testing::Values(PassCase{"c2c 4x3 forward double axes=0 threads=1", "72KiB"},
+                                         PassCase{"c2c 24x35 forward double threads=1", "72KiB", 128, 4096},
+                                         PassCase{"c2c 27x8x5 backward float norm=ortho", "96KiB", 128},
+                                         PassCase{"c2c 12x8x9 backward double axes=2,0 threads=1", "96KiB"},
+                                         PassCase{"c2c 5x49x6x4 forward longdouble axes=1,3 threads=1", "128KiB", 64},
+                                         PassCase{"c2c 4096x6 forward double axes=0", "256KiB", 128, 4096},
+                                         PassCase{"c2c 1155x2 backward double axes=0 threads=1", "88KiB", 128, 4096},
+                                         PassCase{"c2c 2x1024x3 forward float axes=1", "128KiB", 8}));
+
+INSTANTIATE_TEST_SUITE_P(Points, PassesOnRanksByWayOfTheOutput,
+                         testing::Values(PassCase{"c2c 262144 forward double", "3MiB", 128, 4096},
+                                         PassCase{"c2c 65536 backward double threads=1", "2MiB", 0, 4096}));
+
+INSTANTIATE_TEST_SUITE_P(Complex, PassesOnRanksOverAxes,
+                         testing::Values(PassCase{"c2c 32x24 forward double threads=1", "24KiB", 128, 4096},
+                                         PassCase{"c2c 15x14x11 backward double", "40KiB", 128, 4096},
+                                         PassCase{"c2c 9x10x11 forward float norm=ortho threads=1", "24KiB"},
+                                         PassCase{"c2c 2x31x37 backward longdouble axes=1,2 threads=1", "96KiB", 64},
+                                         PassCase{"c2c 3x40x70 forward double axes=1", "64KiB"},
+                                         PassCase{"c2c 7x6x5x4 forward double axes=3,0 threads=1", "24KiB"},
+                                         PassCase{"c2c 5x300 forward double axes=1", "64KiB"},
+                                         PassCase{"c2c 2x3 backward double threads=1", "64KiB"}));
+
+// The axis that is halved is in columns or in slabs; of c2r, whose sweeps meet in scratch, one sweep will do.
+INSTANTIATE_TEST_SUITE_P(Real, PassesOnRanksOverAxes,
+                         testing::Values(PassCase{"r2c 32x48 forward double threads=1", "24KiB", 128, 4096},
+                                         PassCase{"r2c 15x14x11 forward float", "40KiB"},
+                                         PassCase{"r2c 16x96 forward double axes=1,0 threads=1", "26KiB", 8, 4096},
+                                         PassCase{"r2c 9x70 forward longdouble axes=0 threads=1", "48KiB"},
+                                         PassCase{"r2c 64x45 forward double axes=1 norm=forward", "48KiB"},
+                                         PassCase{"c2r 64x45 backward double axes=1 threads=1", "48KiB", 128, 4096},
+                                         PassCase{"c2r 9x70 backward float axes=0 threads=1", "24KiB"},
+                                         PassCase{"dct2 24x35 forward double threads=1", "24KiB", 8, 4096},
+                                         PassCase{"dct2 9x10x11 backward float norm=forward", "24KiB"},
+                                         PassCase{"dct2 7x6x40 forward longdouble axes=0,2 threads=1", "40KiB"},
+                                         PassCase{"dct4 5x300 forward double axes=1", "48KiB"}));
+
+// Random lengths, budgets and numbers of ranks: what is wrong only where panels, tiles and ranks meet oddly.
+TEST(PassesOnRanks, AnyGeometryMatchesTheDefinition) {
+    Random random(5);
+    const std::vector<const char*> kinds{"c2c {} forward", "c2c {} backward", "r2c {} forward", "c2r {} backward"};
+    const std::vector<const char*> precisions{"float", "double", "longdouble"};
+    int runs = 0, exchanged = 0, several = 0, idle = 0;
+    for (int i = 0; i < 60; ++i) {
+        const index_t n = random.between(2, 36) * random.between(2, 36);
+        std::string shape = std::to_string(n), axes;
+        if (random.chance(0.3)) shape = cat(random.between(2, 3), "x", shape), axes = " axes=1";
+        if (random.chance(0.3)) shape = cat(shape, "x", random.between(2, 7)), axes = axes.empty() ? " axes=0" : axes;
+        std::string text = random.pick(kinds);
+        text.replace(text.find("{}"), 2, shape);
+        text +=
+            cat(" ", random.pick(precisions), axes, " threads=", random.between(1, 2), " ranks=", random.between(2, 7));
+        const index_t least = named_memory(text, solve_two_pass);
+        text += cat(" memory=", random.chance(0.5) ? least : least + random.below(least));
+        SCOPED_TRACE(cat(text, ", seed ", random.seed()));
+        const RanksRun run = run_on_ranks(text, solve_two_pass);
+        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+        expect_shared_out(run);
+        EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)), 1.5);
+        if (HasFailure()) return;
+        ++runs;
+        several += spec_of(*run.plan, 0).in.panels_per_matrix() > 1 && run.exchanges();
+        exchanged += run.exchanges();
+        idle += std::any_of(run.ranks.begin(), run.ranks.end(),
+                            [](const RankSeen& seen) { return seen.counted[0].disk_reads == 0; });
+    }
+    EXPECT_GE(exchanged, runs / 3);
+    EXPECT_GE(runs - exchanged, runs / 10);
+    EXPECT_GE(several, runs / 5);
+    EXPECT_GE(idle, 3);
+}
+
+// In the problems with many panels these are so.
+TEST(PassesOnRanks, HaveSeveralPanelsOfSeveralTilesEachAndALastOneThatIsCut) {
+    const auto plan = plan_of("c2c 45045 forward double threads=1 memory=200KiB ranks=3", solve_two_pass);
+    ASSERT_TRUE(plan);
+    const PassSpec &first = spec_of(*plan, 0), &second = spec_of(*plan, 1);
+    EXPECT_GE(first.in.panels_per_matrix(), 3);
+    EXPECT_GE(first.tile_steps(), 2);
+    EXPECT_NE(first.in.columns % first.blocks.tile_columns, 0);
+    EXPECT_NE(first.in.columns % (first.in.panel * 3), 0);
+    EXPECT_GE(second.out.panels_per_matrix(), 2);
+    EXPECT_NE(second.out.columns % first.rows_a_rank, 0);
+}
+
+TEST(PassesOnRanks, LeaveRanksForWhichThereIsNoPanelWithNothingToDo) {
+    const RanksRun run = run_on_ranks("c2c 4 forward double threads=1 memory=72KiB ranks=7", solve_two_pass);
+    ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+    expect_shared_out(run);
+    const Counts& last = run.ranks.back().counted[0];
+    EXPECT_EQ(last.disk_reads + last.disk_writes + last.messages, 0);
+    EXPECT_GT(last.calls, 0) << "it takes part in the rounds all the same";
+}
+
+// What a rank keeps for itself is a share of what lies between the sweeps, and all of these are there.
+TEST(PassesOnRanks, NeedScratchForTheirOwnRowsOnly) {
+    for (const int ranks : {2, 3, 5}) {
+        const auto plan =
+            plan_of(cat("c2c 1048576 forward double threads=1 memory=1MiB ranks=", ranks), solve_two_pass);
+        ASSERT_TRUE(plan);
+        EXPECT_GE(plan->scratch_of_each_rank_bytes * ranks, 16 << 20);
+        EXPECT_LE(plan->scratch_of_each_rank_bytes, (16 << 20) / ranks * 5 / 4);
+        EXPECT_LE(plan->scratch_of_each_rank_bytes, plan->scratch_bytes);
+    }
+}
+
+// None is left with much more than its share of a large array.
+TEST(PassesOnRanks, ShareTheWorkOut) {
+    for (const int ranks : {2, 3, 4, 7}) {
+        for (const auto& [text, solve] :
+             {std::pair<const char*, SolverFunction>{"c2c 4194304 forward double", solve_two_pass},
+              {"r2c 4194304 forward double", solve_two_pass},
+              {"c2c 60x11000 forward double", solve_two_pass},
+              {"c2c 128x128x1024 forward double", solve_axis_passes}}) {
+            const auto plan = plan_of(cat(text, " threads=1 memory=4MiB ranks=", ranks), solve);
+            ASSERT_TRUE(plan) << text;
+            index_t most = 0, all = 0;
+            for (int rank = 0; rank < ranks; ++rank) {
+                const Counts counts = plan->predict(rank);
+                most = std::max(most, counts.disk_read_bytes + counts.disk_written_bytes);
+                all += counts.disk_read_bytes + counts.disk_written_bytes;
+            }
+            EXPECT_LE(most * ranks, all + all / 4) << text << " on " << ranks << " ranks";
+        }
+    }
+}
+
+TEST(PassesOnRanks, KeepWithinEveryBudgetInWhichTheyArePlanned) {
+    const std::pair<const char*, SolverFunction> cases[] = {
+        {"c2c 32x1792 forward double", solve_axis_passes}, {"r2c 64x1024 forward float", solve_axis_passes},
+        {"c2c 60x1100 forward double", solve_two_pass},    {"c2c 65536 forward double", solve_two_pass},
+        {"r2c 46080 forward double", solve_two_pass},      {"c2r 46080 backward float", solve_two_pass}};
+    for (const auto& [text, solve] : cases) {
+        int planned = 0;
+        for (double bytes = 64 << 10; bytes < 4e6; bytes *= 1 + 0.05 * kPointStep) {
+            for (const int ranks : {2, 5, 16}) {
+                const auto memory = static_cast<index_t>(bytes);
+                const auto plan =
+                    solve(Problem::parse(cat(text, " memory=", memory, " ranks=", ranks)).value(), Planner(Machine()));
+                if (!plan.ok()) continue;
+                for (int rank = 0; rank < ranks; ++rank)
+                    ASSERT_LE(plan.value()->peak_memory_bytes(rank), memory) << text << " on " << ranks << " ranks";
+                ++planned;
+            }
+        }
+        EXPECT_GT(planned, 60 / kPointStep) << text;
+    }
+}
+
+TEST(PassesOnRanks, TakeTheSmallestMemoryThatIsNamed) {
+    for (const auto& [problem, solve] :
+         {std::pair<const char*, SolverFunction>{"c2c 16384 forward double", solve_two_pass},
+          {"r2c 11520 forward double", solve_two_pass},
+          {"c2r 9009 backward float", solve_two_pass},
+          {"c2c 64x48 forward double", solve_two_pass}}) {
+        for (const int ranks : {2, 5}) {
+            const std::string text = cat(problem, " threads=1 ranks=", ranks);
+            SCOPED_TRACE(text);
+            const index_t least = named_memory(text, solve);
+            const RanksRun run = run_on_ranks(cat(text, " memory=", least), solve);
+            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+            expect_shared_out(run);
+            EXPECT_FALSE(run_on_ranks(cat(text, " memory=", least - 1), solve).planned.ok());
+        }
+    }
+}
+
+TEST(PassesOnRanks, AreDescribedAsSharedOutAndRefusedWithARemedy) {
+    const auto exchanging = plan_of("c2c 1155 forward double memory=40KiB ranks=3 threads=1", solve_two_pass);
+    const auto seen = plan_of("c2c 32x24 forward double memory=24KiB ranks=3 threads=1", solve_axis_passes);
+    ASSERT_TRUE(exchanging && seen);
+    EXPECT_NE(exchanging->steps[0]->describe().find("exchanged among 3 ranks"), std::string::npos);
+    EXPECT_NE(seen->steps[0]->describe().find("on each of 3 ranks"), std::string::npos);
+    const auto refusal = [](const char* text, SolverFunction solve) {
+        const auto plan = solve(Problem::parse(text).value(), Planner(Machine()));
+        EXPECT_FALSE(plan.ok()) << text;
+        EXPECT_EQ(plan.status().code(), Code::unsupported) << text;
+        return plan.status().message();
+    };
+    const auto chunked = Problem::parse("c2c 64x48 forward double memory=128KiB ranks=2 input_chunk=7x9");
+    ASSERT_FALSE(chunked.ok());
+    EXPECT_NE(chunked.status().message().find("use one rank"), std::string::npos) << chunked.status().message();
+    const std::string shrinking =
+        refusal("c2r 64x96 backward double memory=32KiB threads=1 ranks=2", solve_axis_passes);
+    EXPECT_NE(shrinking.find("use one process"), std::string::npos) << shrinking;
+    for (const SolverFunction solve : {solve_many_passes, solve_chirp_passes}) {
+        const std::string alone = refusal("c2c 1009 forward double memory=160KiB ranks=2", solve);
+        EXPECT_NE(alone.find("one process"), std::string::npos) << alone;
+        EXPECT_NE(alone.find("2 ranks"), std::string::npos) << alone;
+    }
+    const std::string sums = refusal("dct2 1024 forward double memory=128KiB ranks=2", solve_two_pass);
+    EXPECT_NE(sums.find("one process"), std::string::npos) << sums;
+}
+
+}  // namespace
+}  // namespace spanfft::test
