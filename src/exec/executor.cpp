@@ -516,7 +516,8 @@ Status Executor::run_journalled(const FileRequest& request, BlockWork& work, Run
                                          : stores.output_request();
     if (comm_->size() > 1) SPANFFT_TRY(agree_on_run(*comm_, journalled));
     auto opened = JournalledRun::open(*plan_, layout, journalled);
-    SPANFFT_TRY(agree(*comm_, opened.status()));
+    const Status all_opened = agree(*comm_, opened.status());
+    if (!all_opened.ok()) return opened.ok() ? opened.value()->abandon(all_opened) : all_opened;
     const std::unique_ptr<JournalledRun> run = std::move(opened).value();
     if (request.in_place) {
         run_notes_.push_back(layout.overwrites_input ? "in place: the last sweep overwrites the input"
@@ -582,7 +583,7 @@ Status Executor::run_in_journal(BlockWork& work, RunContext& context, RunStores&
     std::unique_ptr<FileStore> shared;
     if (comm_->size() > 1) {
         const Status opened = open_shared_output(run.output()->partial_path(), shared, context);
-        if (!opened.ok()) return run.leave(opened);
+        if (!opened.ok()) return run.abandon(opened);
     }
     if (run.input() && examine_passes(*plan_, panels).overwrites_input) {
         context.finished_store = run.input();
@@ -606,7 +607,7 @@ Status Executor::run_in_journal(BlockWork& work, RunContext& context, RunStores&
             status = same;
         }
         const Status ready = agree(*comm_, status);
-        if (comm_->size() > 1 && !ready.ok()) return run.leave(ready);
+        if (comm_->size() > 1 && !ready.ok()) return run.abandon(ready);
         if (ready.ok() && panels) status = passes->align(*comm_);
         if (status.ok() && panels) resumed_bytes_ = context.done_bytes = passes->skipped_bytes(*plan_);
     }

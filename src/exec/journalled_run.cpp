@@ -489,6 +489,12 @@ Status JournalledRun::leave(const Status& why) {
     return why;
 }
 
+Status JournalledRun::abandon(const Status& why) {
+    if (!progress_.empty()) return leave(why);
+    remove();
+    return why;
+}
+
 Status JournalledRun::give_up(const Status& why, index_t durable_panels) {
     const auto lines = Journal::peek(journal_->path());  // the sweeps have added to it
     if (request_.in_place && lines.ok()) state_ = spanfft::in_place_state(lines.value());
