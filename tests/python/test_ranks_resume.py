@@ -117,18 +117,18 @@ def test_ranks_that_are_stopped_say_what_is_kept_and_go_on(series, tmp_path):
     assert job.digest() == whole
 
 
-def test_a_flipped_bit_of_scratch_is_found_by_the_rank_that_reads_it(series, tmp_path):
+def test_flipped_bits_of_scratch_are_found_by_the_rank_that_reads_them(series, tmp_path):
     job = Ranks(tmp_path, 2)
     job.run()
     whole = job.digest()
     os.unlink(tmp_path / "out.npy")
-    job.run(dies=0, share=0.6)
+    job.run(dies=0, share=0.52)
     scratch = max((tmp_path / "scratch1").iterdir(), key=lambda path: path.stat().st_size)
-    with open(scratch, "r+b") as file:
-        file.seek(scratch.stat().st_size // 2)
-        byte = file.read(1)
-        file.seek(-1, 1)
-        file.write(bytes([byte[0] ^ 8]))
+    kept = bytearray(scratch.read_bytes())
+    # Everywhere but for the mark at the end, as rank 1 may have read a part already.
+    for at in range(2000, len(kept) - (64 << 10), 4 << 10):
+        kept[at] ^= 8
+    scratch.write_bytes(kept)
     said = job.run()
     assert {each["error"] for each in said} == {"CorruptData"}
     for word in ("rank 1", "checksum", "byte"):
