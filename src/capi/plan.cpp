@@ -8,6 +8,7 @@
 #include "capi/handles.hpp"
 #include "capi/problem.hpp"
 #include "engine/trust.hpp"
+#include "exec/run_stores.hpp"
 #include "exec/tune.hpp"
 #include "plan/kept_wisdom.hpp"
 #include "plan/knowledge.hpp"
@@ -352,7 +353,9 @@ int spanfft_unfinished_run(const char* input_path, int64_t input_offset_bytes, c
         if (!input_path || !output_path || !problem)
             return error(Code::invalid_argument, "the input, the output or where the problem shall go is NULL");
         SPANFFT_ASSIGN(const std::vector<std::string> names, folder_names(count, folders));
-        SPANFFT_ASSIGN(const UnfinishedRun run, find_unfinished(input_path, input_offset_bytes, output_path, names));
+        std::vector<std::string> scratch;  // of the one process whose runs are looked for
+        for (const std::string& name : names) scratch.push_back(scratch_name(name, 0, 0));
+        SPANFFT_ASSIGN(const UnfinishedRun run, find_unfinished(input_path, input_offset_bytes, output_path, scratch));
         *problem = strdup(run.problem.c_str());
         return *problem ? Status() : error(Code::out_of_memory, "no memory for the text of a problem");
     });

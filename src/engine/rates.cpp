@@ -3,9 +3,13 @@
 // Sources: prior "xeon": 2 cores of a Sapphire Rapids class Xeon (FFTW as Debian builds it, MKL 2026.2, ducc0
 // 0.42, with this engine layer), November 2026. Prior "epyc": 2 cores of an EPYC of 2024 (Zen 5), same libraries,
 // measured with this engine layer. In both ducc0 was compiled for SSE2 (kDuccGain). Prior "epyc_avx2": 2 cores of an
-// EPYC of 2021 (family 25, model 1: Zen 3), the same, and ducc0 for AVX2. What has no row is scaled from what has: the
-// factors are named below.
+// EPYC of 2021 (family 25, model 1: Zen 3), the same, and ducc0 for AVX2. Prior "epyc_zen4": at its table. What has no
+// row is scaled from what has: the factors are named below.
 #include "engine/rates.hpp"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -165,10 +169,21 @@ double base_rate(const RateTable& rates, const std::string& engine, Precision pr
     return kUnknownGflops * precision_factor(precision);
 }
 
+#if defined(__x86_64__) || defined(__i386__)
+// As cpuid has it; __builtin_cpu_is knows families by names that older compilers lack.
+unsigned processor_family() {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return 0;
+    const unsigned base = eax >> 8 & 0xf, extended = eax >> 20 & 0xff;
+    return base == 0xf ? base + extended : base;
+}
+#endif
+
 RateTable priors_here() {
 #if defined(__x86_64__) || defined(__i386__)
     const double gain = vector_bytes() > 16 ? kDuccGain : 1;
-    if (__builtin_cpu_is("amdfam19h") && vector_bytes() == 64) return table_of(kEpycZen4);  // with AVX-512: Zen 4
+    constexpr unsigned kZen3And4 = 0x19;  // of which Zen 4 has AVX-512
+    if (__builtin_cpu_is("amd") && vector_bytes() == 64 && processor_family() == kZen3And4) return table_of(kEpycZen4);
     if (__builtin_cpu_is("amd")) return vector_bytes() == 64 ? table_of(kEpyc, gain) : table_of(kEpycAvx2);
     return table_of(kXeon, gain);
 #endif

@@ -335,23 +335,12 @@ index_t more_bytes_loaded(const Plan& plan, int rank) {
 
 }  // namespace
 
-namespace {
-
-std::string replace_all(std::string text, const std::string& what, const std::string& by) {
-    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
-        text.replace(at, what.size(), by);
-    return text;
-}
-
-}  // namespace
-
-// Collective. "{rank}" and "{node}" in the names of scratch folders are the numbers of this rank and of its node.
+// Collective.
 Status Executor::name_scratch(FileRequest& request) const {
     const auto nodes = comm_->nodes();
     SPANFFT_TRY(agree(*comm_, nodes.status()));
     const int node = nodes.value()[static_cast<size_t>(rank())];
-    for (std::string& folder : request.scratch_folders)
-        folder = replace_all(replace_all(folder, "{rank}", cat(rank())), "{node}", cat(node));
+    for (std::string& folder : request.scratch_folders) folder = scratch_name(std::move(folder), rank(), node);
     return {};
 }
 

@@ -490,7 +490,8 @@ Status JournalledRun::leave(const Status& why) {
 }
 
 Status JournalledRun::abandon(const Status& why) {
-    if (!progress_.empty()) return leave(why);
+    // Of a run that others go on with, a rank that had done nothing yet keeps its journal too: without it all refuse.
+    if (request_.mode != JournalMode::restart) return leave(why);
     remove();
     return why;
 }

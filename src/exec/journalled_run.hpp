@@ -85,7 +85,8 @@ class JournalledRun : public LineSink {
     const Status& doubt() const { return doubt_; }
     // Ends, and leaves all as it is; returns `why`.
     Status leave(const Status& why);
-    // Before any sweep: takes away what it made if it had begun anew, else leaves all; returns `why`.
+    // Before any sweep, on several ranks: takes away what it made if all have begun anew, else leaves all; returns
+    // `why`.
     Status abandon(const Status& why);
     // After all sweeps of all ranks, on ranks but 0: what this one did will not be needed again.
     Status note_whole() { return note("publish now"); }

@@ -70,6 +70,14 @@ Status check_stores(const FileRequest& request, const Plan& plan) {
     return {};
 }
 
+std::string scratch_name(std::string folder, int rank, int node) {
+    for (const auto& [what, by] : {std::pair{std::string("{rank}"), cat(rank)}, {std::string("{node}"), cat(node)}}) {
+        for (size_t at = 0; (at = folder.find(what, at)) != std::string::npos; at += by.size())
+            folder.replace(at, what.size(), by);
+    }
+    return folder;
+}
+
 Result<std::unique_ptr<BoxThread>> BoxThread::start() {
     auto made = std::make_unique<BoxThread>();
     SPANFFT_ASSIGN(

@@ -20,6 +20,9 @@ namespace spanfft {
 // Whether the request fits the plan: functions where it has chunks, packed spectra of its kind.
 Status check_stores(const FileRequest& request, const Plan& plan);
 
+// "{rank}" and "{node}" in the name of a scratch folder are the numbers of the rank and of its node.
+std::string scratch_name(std::string folder, int rank, int node);
+
 // Calls functions that move boxes, by a thread of its own: formats' libraries want more stack than the threads that
 // read and write have (LZF's tables are a MiB).
 class BoxThread {

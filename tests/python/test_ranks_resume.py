@@ -159,6 +159,24 @@ def test_other_ranks_and_other_folders_are_refused_with_what_to_do(series, tmp_p
     assert_transform(np.load(tmp_path / "out.npy"), series)
 
 
+def test_a_rank_that_had_done_nothing_yet_stays_in_a_run_that_could_not_go_on_for_a_moment(series, tmp_path):
+    job = Ranks(tmp_path, 2)
+    job.run()
+    whole = job.digest()
+    os.unlink(tmp_path / "out.npy")
+    job.run(dies=0, share=0.6)
+    (journal,) = (tmp_path / "scratch1").glob(".*-journal")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(line for line in lines if not line.startswith(b"panels ")))
+    (kept,) = (tmp_path / "scratch0").glob(".*-kept-scratch*")
+    os.rename(kept, tmp_path / "away")
+    said = job.run()
+    assert "error" in said[0], said
+    os.rename(tmp_path / "away", kept)
+    assert job.run()[0]["resumed"][0] > 0
+    assert job.digest() == whole
+
+
 def test_restart_on_ranks_begins_anew_and_takes_the_old_run_away(series, tmp_path):
     job = Ranks(tmp_path, 2)
     job.run(dies=1, share=0.6)

@@ -105,12 +105,7 @@ index_t sweeps_over_output(const Plan& plan) {
 
 RanksRun run_on_ranks(const std::string& text, SolverFunction solve, const RanksSetting& setting) {
     RanksRun run;
-    auto problem = Problem::parse(text);
-    run.planned = problem.status();
-    if (!run.planned.ok()) return run;
-    Machine machine;
-    machine.cores = 2;
-    auto plan = solve(problem.value(), Planner(machine));
+    auto plan = plan_on_two_cores(text, solve);
     run.planned = plan.status();
     if (!run.planned.ok()) return run;
     run.plan = std::move(plan).value();

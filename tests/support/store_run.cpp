@@ -216,15 +216,17 @@ int sweeps_over_output(const Plan& plan) {
 
 }  // namespace
 
+Result<std::unique_ptr<Plan>> plan_on_two_cores(const std::string& text, SolverFunction solve) {
+    SPANFFT_ASSIGN(const Problem problem, Problem::parse(text));
+    Machine machine;
+    machine.cores = 2;
+    return solve(problem, Planner(machine));
+}
+
 StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t input_offset, index_t output_offset,
                        FaultPlan* faults, int stop_after, int scratch_disks, const BlockCallbacks& callbacks) {
     StoreRun run;
-    auto problem = Problem::parse(text);
-    run.status = problem.status();
-    if (!run.status.ok()) return run;
-    Machine machine;
-    machine.cores = 2;
-    auto plan = solve(problem.value(), Planner(machine));
+    auto plan = plan_on_two_cores(text, solve);
     run.status = plan.status();
     if (!run.status.ok()) return run;
     run.plan = std::move(plan).value();
