@@ -207,6 +207,10 @@ class Cluster:
 
     # --- using it ------------------------------------------------------------------------------------------------
 
+    def unmount(self, host: int, folder: Path) -> None:
+        """Takes a file system away from a host; the others keep it."""
+        self._inside(f"umount '{folder}'", host)
+
     def address(self, host: int) -> str:
         return f"{_NETWORK}.{host + 1}"
 

@@ -7,10 +7,12 @@ Everything is taken down at the end, whatever happened.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -73,11 +75,26 @@ class LoopDisks:
                 line = f"{os.major(number)}:{os.minor(number)} {rate}"
                 (group / f"blkio.throttle.{way}_bps_device").write_text(line)
 
+    def inside(self, command: list[str]) -> list[str]:
+        """The command that runs this one under the limits, from its first instruction on."""
+        if self._group is None:
+            return command
+        return ["sh", "-c", f'echo $$ > {self._group}/cgroup.procs && exec "$@"', "sh", *command]
+
     def limited(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        """Runs a command under the limits, from its first instruction on."""
+        """Runs a command under the limits."""
+        return subprocess.run(self.inside(command), capture_output=True, text=True, timeout=600)
+
+    @contextlib.contextmanager
+    def joined(self) -> Iterator[None]:
+        """Holds this process to the limits, and what it starts meanwhile."""
         if self._group is not None:
-            command = ["sh", "-c", f'echo $$ > {self._group}/cgroup.procs && exec "$@"', "sh", *command]
-        return subprocess.run(command, capture_output=True, text=True, timeout=600)
+            (self._group / "cgroup.procs").write_text(str(os.getpid()))
+        try:
+            yield
+        finally:
+            if self._group is not None:
+                (_GROUPS / "cgroup.procs").write_text(str(os.getpid()))
 
     def written_bytes(self) -> list[int]:
         """By each disk since it is there, file system included."""

@@ -25,6 +25,7 @@ constexpr index_t kFarBytes = 1024;        // a stride below this is no trouble 
 constexpr index_t kWorthBytes = 1 << 19;   // nor is an array that stays in the cache
 constexpr double kThreadWorthFlops = 1e6;  // waking a thread costs some microseconds
 constexpr index_t kFewestLanes = 4;
+constexpr index_t kLineBytes = 64;  // of the cache
 
 // One axis of complex data: lines of `n` points, `lanes` of them side by side, repeated over loops.
 struct AxisWork {
@@ -105,7 +106,7 @@ class AxisByTiles {
         }
         if (stream_) stream_fence();
     }
-    // The output is another array than the input, and too large for the cache.
+    // The output is too large for the cache.
     void set_stream() { stream_ = true; }
     void set_scale(long double scale) { scale_ = scale; }
 
@@ -418,7 +419,7 @@ bool worth_tiling(const LocalSpec& asked) {
 
 namespace {
 
-Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Order& step, bool share_outer,
+Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Order& step, bool alone, bool share_outer,
                          int members) {
     const LoopDim axis = on_side(spec.transform[step.axis], step.on);
     Stage stage;
@@ -427,7 +428,11 @@ Result<Stage> make_stage(const Engine& engine, const LocalSpec& spec, const Orde
         SPANFFT_ASSIGN(stage.tiles, AxisByTiles::make(engine, kernel_of_stage(spec, step), spec,
                                                       *axis_work(axis, step.loops), members));
         const auto elem = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
-        if (step.on == Stage::On::across && spec_elems(spec) * elem >= spec.caches.stream_worth_bytes())
+        // In place too where a far axis is a phase of its own: its rows push one another out of the cache before they
+        // are written, and would be fetched again. Only whole cache lines, as parts of one cost more past the cache.
+        const bool whole_lines = axis.out_stride * elem % kLineBytes == 0;
+        if ((step.on == Stage::On::across || (alone && whole_lines)) &&
+            spec_elems(spec) * elem >= spec.caches.stream_worth_bytes())
             stage.tiles->set_stream();
         return stage;
     }
@@ -470,7 +475,8 @@ Result<std::unique_ptr<LocalFft>> plan_tiled(const Engine& engine, const LocalSp
             SPANFFT_ASSIGN(phase.planes, PlaneByPlane::make(engine, spec, members, scales ? scale : 1));
         }
         for (size_t i = 0; !phase.planes && i < order.steps.size(); ++i) {
-            SPANFFT_ASSIGN(Stage stage, make_stage(engine, spec, order.steps[i], phase.share_outer, members));
+            SPANFFT_ASSIGN(Stage stage, make_stage(engine, spec, order.steps[i], order.steps.size() == 1,
+                                                         phase.share_outer, members));
             phase.stages.push_back(std::move(stage));
         }
         const auto tiles = std::find_if(phase.stages.rbegin(), phase.stages.rend(),
