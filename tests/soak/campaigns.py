@@ -77,6 +77,8 @@ CAMPAIGNS = {
         Campaign("headers", "damaged .npy headers and .inf files", 0.5, 60, worker("headers")),
         Campaign("damage", "damaged journals and tuning stores", 1, 240, worker("damage")),
         Campaign("killed_ranks", "a rank that is killed in each strategy", 1, 240, worker("killed_ranks"), 1, mpiexec),
+        Campaign("killed_sweeps", "files beyond all memories on MPI ranks that are killed and go on", 2, 900,
+                 worker("killed_sweeps"), 1, mpiexec),
         Campaign("sampled", "operations of long runs that fail, or before which the power goes", 1, 400,
                  worker("sampled"), 1, faults_program, from_minutes=2),
         Campaign("long_lines", "some 2^26 points over 1 to 9 ranks, impulses, tones, shift and sum, all bins", 2, 3600,
