@@ -7,9 +7,9 @@
 The disks are loop devices that a control group holds to a rate, for reads and for writes, far below what the machine
 can do, so that scratch decides how long a run takes; input and output lie elsewhere, without limits. In `hosts` no host
 sees another one's disk, and the links count what leaves each host. What a run is held against is measured beside it, in
-the same turn: the least time in which these disks write and read the bytes that the run's ranks counted on them, all at
-once, and the time in which an all-to-all moves over the links what the run sent. Rows go to RANK_DISKS.json, the table
-to rank_disks.md.
+the same turn: the least time in which these disks write and read the bytes that the kernel counted on them in the run,
+all at once, and the time in which an all-to-all moves over the links what the run sent. Rows go to RANK_DISKS.json, the
+table to rank_disks.md.
 """
 
 from __future__ import annotations
@@ -81,10 +81,15 @@ def check_output(folder: Path, points: int) -> None:
             raise SystemExit(f"bin {k} is {got[k]}, and by the definition {expected}")
 
 
-def disk_seconds(folders: list[Path], bytes_each: list[int], limited: Callable[[list[str]], list[str]]) -> float:
+def disk_bytes(disks: LoopDisks) -> list[int]:
+    """What each disk has moved so far, half of it in either direction, as a run writes and reads its scratch once."""
+    return [(w + r) // 2 for w, r in zip(disks.written_bytes(), disks.read_bytes(), strict=True)]
+
+
+def disk_seconds(disks: LoopDisks, bytes_each: list[int], limited: Callable[[list[str]], list[str]]) -> float:
     """The longest of what the disks need for their bytes, written and read once, all at the same time."""
     commands = [limited([sys.executable, "-c", _DISK_SPEED, str(folder), str(count)])
-                for folder, count in zip(folders, bytes_each, strict=True)]  # fmt: skip
+                for folder, count in zip(disks.folders, bytes_each, strict=True) if count > MIB]  # fmt: skip
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
     said = [process.communicate(timeout=300)[0] for process in running]
     if any(process.returncode for process in running):
@@ -97,13 +102,12 @@ def report(text: str) -> Row:
     result = json.loads(text)
     ranks = result["ranks"]
     return {"problem": ranks[0]["problem"], "solver": ranks[0]["solver"], "seconds": result["seconds"],
-            "scratch_bytes": [rank["scratch_bytes"] for rank in ranks],
             "sent_bytes": [rank["counted"]["sent_bytes"] for rank in ranks]}  # fmt: skip
 
 
 def gather(turns: list[Row], **more: Any) -> Row:
     """One row of several turns: medians, and the median of each turn's ratio."""
-    row: Row = {**{name: turns[0][name] for name in ("problem", "solver", "scratch_bytes", "sent_bytes")}, **more}
+    row: Row = {**{name: turns[0][name] for name in ("problem", "solver", "disk_bytes", "sent_bytes")}, **more}
     for name in ("seconds", "disk_seconds", "wire_seconds"):
         if name in turns[0]:
             row[name] = [turn[name] for turn in turns]
@@ -123,11 +127,13 @@ def loops(repeats: int) -> list[Row]:
             for _ in range(repeats):  # in turns, so that a busy moment falls on all alike
                 for ranks in LOOP_RANKS:
                     command = transform_command(folder, LOOP_MEMORY_MIB, scratch)
+                    before = disk_bytes(disks)
                     done = disks.limited([mpiexec, "-n", str(ranks), *command])
                     if done.returncode:
                         raise SystemExit(f"{' '.join(command)} on {ranks} ranks: {done.stderr}")
                     turn = report(done.stdout)
-                    turn["disk_seconds"] = disk_seconds(disks.folders[:ranks], turn["scratch_bytes"], disks.inside)
+                    turn["disk_bytes"] = [now - then for now, then in zip(disk_bytes(disks), before, strict=True)]
+                    turn["disk_seconds"] = disk_seconds(disks, turn["disk_bytes"], disks.inside)
                     turns[ranks].append(turn)
             check_output(folder, LOOP_POINTS)
     rows = [gather(found, case="loops", ranks=ranks, rate_bytes_per_second=LOOP_RATE_MIB * MIB)
@@ -159,11 +165,13 @@ def hosts(repeats: int) -> list[Row]:
                     cluster.unmount(host, other)
             command = transform_command(folder, HOST_MEMORY_MIB, str(folder / "disk{node}"))
             for _ in range(repeats):
+                before = disk_bytes(disks)
                 job = cluster.run(1, command, timeout=600)
                 turn = report(job.output)
+                turn["disk_bytes"] = [now - then for now, then in zip(disk_bytes(disks), before, strict=True)]
                 turn["link_bytes"] = max(job.sent_bytes)
                 turn["wire_seconds"] = wire_seconds(cluster, turn["sent_bytes"])
-                turn["disk_seconds"] = disk_seconds(disks.folders, turn["scratch_bytes"], list)
+                turn["disk_seconds"] = disk_seconds(disks, turn["disk_bytes"], list)
                 turns.append(turn)
             check_output(folder, HOST_POINTS)
     return [gather(turns, case="hosts", ranks=HOSTS, rate_bytes_per_second=HOST_RATE_MIB * MIB, link=LINK,

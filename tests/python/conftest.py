@@ -37,7 +37,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 # What these look at belongs to the whole machine: block devices, network namespaces.
-WHOLE_MACHINE = ("test_cluster", "test_cluster_bench", "test_loop_disks")
+WHOLE_MACHINE = ("test_cluster", "test_cluster_bench", "test_loop_disks", "test_rank_disks")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
