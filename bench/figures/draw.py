@@ -39,6 +39,9 @@ SUPERLEVELS = "c2c 16777216 float memory=64MiB method=superlevels:block=64KiB"
 BMMC = ("12", "6", "3", "0", "bit-reversal", "rotation:5")  # n m b d, kinds
 LENGTH = "c2c 1073741824 float"
 LINE = "c2c 64 ranks=4 exchange=alltoallv"
+# Of P1's four methods: 2^lg records, bytes of memory a processor and of a block, processors, disks.
+BANDS = (8, 1024, 64, 4, 4)
+ON_RANKS = "c2c 65536 float memory=128KiB ranks=4 method=two_pass"
 SOLVERS = {"two_pass": BLUE, "many_passes": SAND, "superlevels": GREEN}
 MEMORIES_MIB = [2**k for k in range(1, 15)]
 
@@ -437,6 +440,83 @@ def draw_flow() -> None:
     save(figure, "flow")
 
 
+def analysis() -> dict[str, Any]:
+    lg, memory, block, processors, disks = map(str, BANDS)
+    command = [sys.executable, "-m", "spanfft", "analyse", f"2^{lg}", "--memory", memory, "--block-bytes", block,
+               "--processors", processors, "--disks", disks, "--sync", "--json"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def draw_bands() -> None:
+    """P1's four methods: which processor has which record, and what a mini-butterfly and a memoryload are."""
+    found = analysis()
+    records, processors = found["instance"]["records"], found["instance"]["processors"]
+    colours = (BLUE, SAND, GREEN, PURPLE)
+    figure, axes = pyplot.subplots(figsize=(10, 3.9), layout="constrained")
+    axes.set_xlim(-0.31 * records, 1.02 * records)
+    axes.set_ylim(len(found["methods"]) + 0.1, -0.75)
+    axes.axis("off")
+    for row, method in enumerate(found["methods"]):
+        band, load, size = method["band_records"], method["memoryload_records"], method["effective_records"]
+        share = band // processors
+        for first in range(0, records, share):
+            owner = first % band // share
+            axes.add_patch(Rectangle((first, row), share, 0.42, fc=colours[owner], ec="white", lw=0.3, alpha=0.85))
+        for first in range(0, records, load):
+            axes.add_patch(Rectangle((first, row - 0.05), load, 0.52, fc="none", ec="#222222", lw=1.1))
+        for first in range(0, records, size):
+            axes.plot([first + 0.6, first + size - 0.6], [row + 0.6] * 2, color=RED, lw=1.6, solid_capstyle="butt")
+        sent = f"{method['butterfly_messages']} + {method['bmmc_messages']}"
+        axes.text(-0.305 * records, row + 0.2, method["method"], fontsize=8.5, family="monospace", va="center")
+        axes.text(-0.305 * records, row + 0.52, f"band {band}, F = {size}; messages {sent}", fontsize=7.5, va="center")
+    for owner in range(processors):
+        x = owner * 0.16 * records
+        axes.add_patch(Rectangle((x, -0.62), 0.02 * records, 0.2, fc=colours[owner], alpha=0.85))
+        axes.text(x + 0.027 * records, -0.52, f"processor {owner}", fontsize=8, va="center")
+    axes.text(0.66 * records, -0.52, "frames: memoryloads; red: mini-butterflies of F", fontsize=8, va="center")
+    save(figure, "ooc-bands")
+
+
+def draw_ranks() -> None:
+    """Loads and ranks: the panels of both sweeps of two_pass, shared out among the ranks."""
+    one, two = (step["description"] for step in real(ON_RANKS)["steps"])
+    _, n1, n2 = numbers(r"of (\d+) = (\d+)\*(\d+)", one)
+    colours = (BLUE, SAND, GREEN, PURPLE)
+    ranks = len(colours)
+    (panels,), (panels2,) = numbers(r"(\d+) panels", one), numbers(r"(\d+) panels", two)
+    figure, sides = pyplot.subplots(1, 3, figsize=(10, 4.1), layout="constrained")
+    for axes, title in zip(
+        sides,
+        (
+            f"input, {n1} x {n2}: sweep 1, in which each\nrank reads {panels} panels of columns, one after another",
+            "scratch: the ranks exchange tiles, so that\neach keeps rows of all columns on its own disk",
+            f"output, {n2} x {n1}: sweep 2, in which each\nrank transforms its rows and writes {panels2} panels",
+        ),
+        strict=True,
+    ):
+        blank(axes, 1, 1)
+        axes.set_title(title, fontsize=8)
+        axes.add_patch(Rectangle((0, 0), 1, 1, fc="#f6f6f6", ec="#444444", lw=0.8))
+
+    def share(axes: Any, count: int) -> None:
+        for rank, colour in enumerate(colours):
+            for panel in range(count):
+                x, width = rank / ranks + panel / ranks / count, 1 / ranks / count
+                axes.add_patch(Rectangle((x, 0), width, 1, fc=colour, ec="white", lw=0.8, alpha=0.75))
+                axes.text(x + width / 2, 0.5, str(panel), ha="center", fontsize=7)
+
+    share(sides[0], panels)
+    share(sides[2], panels2)
+    for rank, colour in enumerate(colours):
+        sides[1].add_patch(Rectangle((0, rank / ranks), 1, 1 / ranks, fc=colour, ec="white", lw=0.8, alpha=0.75))
+        sides[1].text(0.5, (rank + 0.5) / ranks, f"rank {rank}", ha="center", va="center", fontsize=9)
+    sides[0].text(0, 1.08, "numbers: the loads of a rank, in their order", fontsize=8)
+    figure.suptitle(ON_RANKS, fontsize=9, family="monospace")
+    save(figure, "ooc-ranks")
+
+
 def draw_figure8() -> None:
     """P1's figure 8, as spanfft analyse counts it with its own block size."""
     from spanfft._analyse import figure8
@@ -447,7 +527,8 @@ def draw_figure8() -> None:
 
 
 def main() -> None:
-    for draw in (draw_flow, draw_line, draw_two_pass, draw_pdm, draw_bmmc, draw_superlevels, draw_choice, draw_figure8):
+    for draw in (draw_flow, draw_line, draw_two_pass, draw_ranks, draw_pdm, draw_bmmc, draw_superlevels, draw_choice,
+                 draw_bands, draw_figure8):  # fmt: skip
         draw()
 
 

@@ -29,7 +29,7 @@ def texts_of(path: Path) -> list[str]:
     return sorted(re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text()))
 
 
-@pytest.mark.parametrize("name", ["flow", "two_pass", "pdm", "superlevels", "figure8"])
+@pytest.mark.parametrize("name", ["flow", "two_pass", "ranks", "pdm", "superlevels", "bands", "figure8"])
 def test_a_picture_is_drawn_from_its_plan_and_small(draw: Any, name: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(draw, "IMAGES", tmp_path)
     getattr(draw, f"draw_{name}")()
