@@ -145,7 +145,7 @@ typedef struct spanfft_counts {
     int64_t disk_writes;        /* requests */
     double seconds;             /* estimated, or wall clock */
     int64_t calls;              /* that move data between ranks: a collective is one, a send one, a receive one */
-    int64_t parallel_ios;       /* of P1's Parallel Disk Model: up to one block of each disk; superlevels only */
+    int64_t parallel_ios;       /* of P1's Parallel Disk Model: up to one block of each disk; P1's methods only */
 } spanfft_counts;
 
 /* A key of the problem string, key=value, or a flag, which stands alone. Strings live as long as the process. */

@@ -22,12 +22,14 @@ ParallelDisks::ParallelDisks(std::vector<Store*> disks, index_t offset_bytes, in
       block_bytes_(block_bytes),
       last_note_(stores_.size(), 0) {}
 
-ParallelDisks::ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes)
+ParallelDisks::ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes,
+                             Share share)
     : stores_{&one},
       disks_(disks),
       offset_bytes_(offset_bytes),
       blocks_(blocks),
       block_bytes_(block_bytes),
+      share_(share),
       last_note_(static_cast<size_t>(disks), 0) {}
 
 Status ParallelDisks::note(AsyncIo::Kind kind, const std::function<index_t(index_t i)>& block, index_t count) {
@@ -55,15 +57,35 @@ Status ParallelDisks::note(AsyncIo::Kind kind, const std::function<index_t(index
 
 bool ParallelDisks::next_piece(const Run& run, int index, index_t& from, Run& piece) const {
     if (!one()) return apart() ? piece_on(run, index, from, piece) : Store::next_piece(run, index, from, piece);
-    index_t from_below = from + offset_bytes_;
-    const bool found = stores_[0]->next_piece(below(run), index, from_below, piece);
-    from = from_below - offset_bytes_;
-    return found;
+    for (Run part; piece_below(run, from, part); from += part.bytes) {
+        index_t from_below = part.offset_bytes;
+        if (!stores_[0]->next_piece(part, index, from_below, piece)) continue;
+        from += from_below - part.offset_bytes;
+        return true;
+    }
+    return false;
 }
 
-Run ParallelDisks::below(Run run) const {
-    run.offset_bytes += offset_bytes_;
-    return run;
+// Worked: blocks of 4 bytes, 2 disks a processor, processor 1 of 3: its blocks 0 and 1 are blocks 2 and 3 of all, 2 and
+// 3 are 8 and 9.
+index_t ParallelDisks::byte_below(index_t byte) const {
+    const index_t band = disks_ * block_bytes_;
+    return offset_bytes_ + (byte / band * share_.processors + share_.processor) * band + byte % band;
+}
+
+index_t ParallelDisks::bytes_together(index_t byte) const {
+    const index_t band = disks_ * block_bytes_;
+    return share_.processors == 1 ? size_bytes() - byte : band - byte % band;
+}
+
+bool ParallelDisks::piece_below(const Run& run, index_t from, Run& piece) const {
+    const index_t end = run.offset_bytes + run.bytes;
+    if (from >= end) return false;
+    piece = run;
+    piece.offset_bytes = byte_below(from);
+    piece.data = static_cast<char*>(run.data) + (from - run.offset_bytes);
+    piece.bytes = std::min(end - from, bytes_together(from));
+    return true;
 }
 
 bool ParallelDisks::piece_on(const Run& run, int index, index_t& from, Run& piece) const {
@@ -83,7 +105,12 @@ bool ParallelDisks::piece_on(const Run& run, int index, index_t& from, Run& piec
 
 Status ParallelDisks::transfer(IoKind kind, const Run& run) {
     SPANFFT_TRY(check_range(run));
-    if (one()) return kind == IoKind::read ? stores_[0]->read(below(run)) : stores_[0]->write(below(run));
+    if (one()) {
+        index_t from = run.offset_bytes;
+        for (Run piece; piece_below(run, from, piece); from += piece.bytes)
+            SPANFFT_TRY(kind == IoKind::read ? stores_[0]->read(piece) : stores_[0]->write(piece));
+        return {};
+    }
     for (size_t index = 0; index < stores_.size(); ++index) {
         index_t from = run.offset_bytes;
         for (Run piece; piece_on(run, static_cast<int>(index), from, piece);)
@@ -126,6 +153,7 @@ void describe(const DiskSweep& sweep, Noted& noted, PipelineSpec& pipeline) {
     const auto count = [&sweep, &noted](ParallelDisks* disks, AsyncIo::Kind kind, index_t group,
                                         const std::function<index_t(index_t, index_t)>& block) {
         index_t& groups = kind == AsyncIo::Kind::read ? noted.reads : noted.writes;
+        if (kind == AsyncIo::Kind::write && group < sweep.writes_from) return index_t{0};
         if (group < groups) return sweep.blocks_per_load;
         groups = group + 1;
         const Status status = disks->note(kind, [&](index_t i) { return block(group, i); }, sweep.blocks_per_load);

@@ -8,6 +8,8 @@
 // one written meanwhile, for which memory must hold 3 of them instead of 1, or 4 instead of 2 where compute does
 // not work in place. So the memoryload M of the model is a half or a quarter of the memory that there is (P1: async
 // buffers reduce the effective memory size), and a whole or a third where nothing else is done than in place.
+// Of disks that processors share, one may be seen by itself: the D/P of one processor, whose blocks are counted as if
+// there were no others; what each does of a parallel I/O is at most a block of each of its disks.
 // Invariant: a parallel I/O with two blocks of one disk is an error, never two I/Os; counts are taken when transfers
 // are begun, from the blocks that they really name.
 // Source: P1, section 4 and figure 3; Vitter and Shriver (P1's [16]).
@@ -35,7 +37,13 @@ class ParallelDisks : public Store {
     // Stripe s is at byte offset + s * block_bytes of every disk.
     ParallelDisks(std::vector<Store*> disks, index_t offset_bytes, index_t blocks, index_t block_bytes);
     // Block q is at byte offset + q * block_bytes of one store, and counted as on disk q mod D.
-    ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes);
+    // `share`: of so many processors that have as many disks each, this one's blocks.
+    struct Share {
+        index_t processor = 0, processors = 1;
+    };
+    ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes, Share share);
+    ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes)
+        : ParallelDisks(one, disks, offset_bytes, blocks, block_bytes, Share{}) {}
 
     // What lies below, for whoever does the transfers: D stores, or those of the one; more than kMaxDisks are reached
     // through this.
@@ -62,7 +70,11 @@ class ParallelDisks : public Store {
   private:
     bool one() const { return stores_.size() == 1; }
     bool apart() const { return stores_.size() <= static_cast<size_t>(kMaxDisks); }
-    Run below(Run run) const;  // as a run of the one store
+    // Of the one store: where byte `byte` lies, and how many bytes from there on lie side by side.
+    index_t byte_below(index_t byte) const;
+    index_t bytes_together(index_t byte) const;
+    // The first piece of a run at or behind byte `from` that is one there; false: there is none.
+    bool piece_below(const Run& run, index_t from, Run& piece) const;
     // The first piece at or behind byte `from` of this, on stores_[index] of D.
     bool piece_on(const Run& run, int index, index_t& from, Run& piece) const;
     Status transfer(IoKind kind, const Run& run);
@@ -70,6 +82,7 @@ class ParallelDisks : public Store {
     const std::vector<Store*> stores_;  // one, or one a disk
     const int disks_;                   // D of the model
     const index_t offset_bytes_, blocks_, block_bytes_;
+    const Share share_;
     // By the thread that runs the sweep:
     PdmCounts counts_;
     index_t note_number_ = 0;
@@ -97,6 +110,7 @@ struct DiskSweep {
     Trace* trace = nullptr;
     std::function<bool(index_t bytes)> progress;  // as of PipelineSpec
     index_t first_load = 0;                       // those before were done
+    index_t writes_from = 0;                      // those before are computed, but were written
     // May be empty: adds to the pipeline's groups, which are memoryloads, what is to happen besides.
     std::function<void(PipelineSpec& pipeline)> dress;
 };

@@ -149,26 +149,32 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     std::vector<std::string> declined;
     std::vector<Alternative> alternatives;
     Status refusal;
-    for (const Solver& solver : solver_table()) {
-        if (!method.empty() && method != solver.name) continue;
+    const auto consider = [&](const Solver& solver) {
+        if (!method.empty() && method != solver.name) return;
         if (solver.layout != problem.layout || (solver.concerns && !solver.concerns(problem))) {
             if (!method.empty()) declined.push_back(method + " is for problems of another sort; leave method= out");
-            continue;
+            return;
         }
         auto answer = ask(solver, problem);
         if (!answer.ok()) {
             if (answer.status().code() != Code::unsupported && refusal.ok()) refusal = answer.status();
             const std::string reason = answer.status().message();  // solvers that ask one another say the same
             if (std::find(declined.begin(), declined.end(), reason) == declined.end()) declined.push_back(reason);
-            continue;
+            return;
         }
         auto plan = std::move(answer).value();
         if (plan->alternatives.empty()) plan->alternatives.push_back(alternative_of(*plan, machine_));
         for (const Alternative& each : plan->alternatives) alternatives.push_back(each);
         const double seconds = plan->predicted_seconds();
-        if (best && seconds >= best_seconds) continue;
+        if (best && seconds >= best_seconds) return;
         best = std::move(plan);
         best_seconds = seconds;
+    };
+    for (const bool last_resort : {false, true}) {
+        if (best) break;
+        for (const Solver& solver : solver_table()) {
+            if (solver.last_resort == last_resort) consider(solver);
+        }
     }
     if (!best) {
         if (!refusal.ok()) return with_smallest_memory(problem, refusal);

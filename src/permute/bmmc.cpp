@@ -1,7 +1,8 @@
 // Planning and running the sweeps of a BMMC permutation; see bmmc.hpp.
 #include "permute/bmmc.hpp"
 
-#include "permute/span.hpp"
+#include <algorithm>
+#include <map>
 
 namespace spanfft {
 
@@ -71,28 +72,70 @@ PdmCounts SweepMap::predicted() const {
     return counts;
 }
 
+std::vector<Word> BmmcSweep::exchange_classes() const {
+    std::vector<Word> classes{permutation_.exchange_class(map_.memory_base(0))};
+    for (int i = 0; i < shape_.n - shape_.m; ++i) {  // an affine image of the loads
+        const Word step = permutation_.exchange_class(map_.memory_base(index_t{1} << i)) ^ classes[0];
+        const size_t count = classes.size();
+        if (std::find(classes.begin(), classes.end(), classes[0] ^ step) != classes.end()) continue;
+        for (size_t k = 0; k < count; ++k) classes.push_back(classes[k] ^ step);
+    }
+    std::sort(classes.begin(), classes.end());
+    return classes;
+}
+
+std::vector<PairParts> BmmcSweep::pairs(Word exchange_class) const {
+    const index_t bytes = permutation_.message_records() * record_bytes_;
+    const auto self = static_cast<Word>(processor_);
+    std::map<Word, PairParts> by_peer;
+    for (const auto& part : permutation_.sent_by(self, exchange_class))
+        by_peer[part.processor].send = {part.segment * bytes, bytes};
+    for (const auto& part : permutation_.received_by(self, exchange_class))
+        by_peer[part.processor].receive = {part.segment * bytes, bytes};
+    std::vector<PairParts> pairs;
+    for (auto& [peer, parts] : by_peer) {
+        parts.peer = static_cast<int>(peer);
+        pairs.push_back(parts);
+    }
+    return pairs;
+}
+
+Status BmmcSweep::permute(index_t load, char* in, char* out, const Means& means) const {
+    const Word base = map_.memory_base(load);
+    const auto self = static_cast<Word>(processor_);
+    index_t moved_bytes = 0;
+    if (sends_) {
+        const Word exchange_class = permutation_.exchange_class(base);
+        moved_bytes += permutation_.pack(self, base, in, out, *means.team);
+        SPANFFT_TRY(means.exchange(exchange_class, out, in));
+    }
+    moved_bytes += permutation_.unpack(self, base, in, out, *means.team);
+    if (means.moved_bytes) *means.moved_bytes += moved_bytes;
+    return {};
+}
+
 Status BmmcSweep::run(ParallelDisks& source, ParallelDisks& target, const Means& means) const {
+    const PdmShape own = shape_.share();
     DiskSweep sweep;
     sweep.source = &source;
     sweep.target = &target;
-    sweep.loads = shape_.memoryloads();
-    sweep.blocks_per_load = shape_.blocks_per_load();
-    const auto ordered = [this](index_t load, index_t t) { return map_.ordered_block(load, t); };
-    const auto scattered = [this](index_t load, index_t t) { return map_.scattered_block(load, t); };
+    sweep.loads = own.memoryloads();
+    sweep.blocks_per_load = own.blocks_per_load();
+    const auto ordered = [own](index_t load, index_t t) { return (load << (own.m - own.b)) + t; };
+    // The processor's t-th block of memory, as one of all.
+    const auto scattered = [this](index_t load, index_t t) {
+        return shape_.own_block(map_.scattered_block(load, shape_.block_of(processor_, t)));
+    };
     sweep.memory = means.memory;
     sweep.mode = means.mode;
     sweep.trace = means.trace;
     sweep.progress = means.progress;
     sweep.first_load = means.first_load;
+    sweep.writes_from = means.writes_from;
     sweep.dress = means.dress;
     sweep.source_block = map_.collects() ? std::function<index_t(index_t, index_t)>(scattered) : ordered;
     sweep.target_block = map_.collects() ? std::function<index_t(index_t, index_t)>(ordered) : scattered;
-    sweep.compute = [&](index_t load, const char* in, char* out) {
-        const index_t moved_bytes = map_.collects() ? permutation_.gather(map_.base(load), in, out, *means.team)
-                                                    : permutation_.scatter(map_.base(load), in, out, *means.team);
-        if (means.moved_bytes) *means.moved_bytes += moved_bytes;
-        return Status();
-    };
+    sweep.compute = [&](index_t load, char* in, char* out) { return permute(load, in, out, means); };
     return run_sweep(sweep, *means.pipeline);
 }
 

@@ -5,6 +5,9 @@
 // these records, the disk rows b..b+d-1 first; number and offset in the block are where the record goes in memory: a
 // linear map of i. So memory holds whole blocks, D neighbouring ones on D disks, and they are written. A collection
 // is the dispersal X^-1 run backwards: blocks are read, put in order, and written in stripes.
+// Several processors do a sweep together: each reads its own disks' blocks of a memoryload, packs them for the others
+// (divided_permutation.hpp), exchanges, puts in order what it got, and writes to its own disks. Number and offset in
+// memory keep the disk's bits where a place has them, so a record's processor is read off either.
 // Predicted: every sweep takes N/(BD) parallel reads and as many writes; which are striped follows from the factor.
 // Invariant: predicted == counted; source and target of a sweep are different places.
 // Source: P1, section 5, and its [7]; the in-memory order is ours.
@@ -14,9 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "comm/comm.hpp"
 #include "disk/parallel_disks.hpp"
-#include "permute/factor.hpp"
-#include "permute/memory_permutation.hpp"
+#include "permute/divided_permutation.hpp"
+#include "permute/sweep_traffic.hpp"
 
 namespace spanfft {
 
@@ -40,8 +44,10 @@ class SweepMap {
     Word base(index_t load) const { return position_of(outer_.apply(static_cast<Word>(load) << shape_.m)); }
     // The t-th block of memoryload `load`, on the side that is not in order.
     index_t scattered_block(index_t load, index_t t) const;
-    index_t ordered_block(index_t load, index_t t) const { return (load << (shape_.m - shape_.b)) + t; }
     PdmCounts predicted() const;
+    // What happens in memory: the record that was read to place i goes to memory_map() i + memory_base(load).
+    const BitMatrix& memory_map() const { return collects_ ? inverse_ : position_; }
+    Word memory_base(index_t load) const { return collects_ ? inverse_.apply(base(load)) : base(load); }
     // Which memoryload reads a block of the source, and which one writes a block of the target.
     index_t load_that_reads(index_t block) const { return load_of(block, collects_); }
     index_t load_that_writes(index_t block) const { return load_of(block, !collects_); }
@@ -60,12 +66,23 @@ class SweepMap {
     BitMatrix position_, inverse_;
 };
 
-// A sweep with its tables. Memory: sweep_buffers(false, mode) memoryloads of records.
+// A sweep with its tables, as one of shape.p processors runs it: on the disks that are its own, whose blocks are
+// counted as if there were no others. Memory: sweep_buffers(false, mode) of its parts of memoryloads.
 class BmmcSweep {
   public:
-    BmmcSweep(const Factor& factor, const PdmShape& shape, index_t record_bytes)
-        : map_(factor, shape), shape_(shape), permutation_(map_.position(), record_bytes) {}
+    BmmcSweep(const Factor& factor, const PdmShape& shape, index_t record_bytes, index_t processor = 0)
+        : map_(factor, shape),
+          shape_(shape),
+          processor_(processor),
+          record_bytes_(record_bytes),
+          sends_(SweepTraffic(factor, shape, record_bytes).total().messages > 0),
+          permutation_(map_.memory_map(), shape.processor_bit(), shape.p, record_bytes) {}
     const SweepMap& map() const { return map_; }
+    bool sends() const { return sends_; }  // any processor to any other
+    // The ways in which loads are exchanged, rising, and what is exchanged then: with the others and, what stays, with
+    // itself.
+    std::vector<Word> exchange_classes() const;
+    std::vector<PairParts> pairs(Word exchange_class) const;
     struct Means {
         Pipeline* pipeline = nullptr;
         ThreadTeam* team = nullptr;
@@ -76,13 +93,20 @@ class BmmcSweep {
         index_t first_load = 0;  // as of DiskSweep
         std::function<void(PipelineSpec& pipeline)> dress;
         index_t* moved_bytes = nullptr;  // of records that were read and written in memory; added to, if given
+        // Of a sweep that sends: does what pairs() say of the class, from the one to the other.
+        std::function<Status(Word exchange_class, const char* packed, char* received)> exchange = {};
+        index_t writes_from = 0;  // loads before this one are exchanged, but were written in an earlier run
     };
     Status run(ParallelDisks& source, ParallelDisks& target, const Means& means) const;
 
   private:
+    Status permute(index_t load, char* in, char* out, const Means& means) const;
+
     SweepMap map_;
     PdmShape shape_;
-    MemoryPermutation permutation_;
+    index_t processor_, record_bytes_;
+    bool sends_;
+    DividedPermutation permutation_;
 };
 
 }  // namespace spanfft

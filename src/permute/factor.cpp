@@ -71,6 +71,9 @@ Status PdmShape::check() const {
     if (n < 1 || n > kMaxBits || b < 0 || d < 0)
         return error(Code::invalid_argument, "2^", n, " records in blocks of 2^", b, " on 2^", d,
                      " disks are outside of what can be counted; use 2 to 2^", kMaxBits, " records");
+    if (p < 0 || p > d)
+        return error(Code::invalid_argument, "2^", p, " processors share 2^", d,
+                     " disks; each needs one of its own: give as many disks");
     if (b + d > m)
         return error(Code::out_of_memory, "memory of 2^", m, " records does not hold a block of 2^", b,
                      " from each of 2^", d, " disks; give more memory, smaller blocks or fewer disks");

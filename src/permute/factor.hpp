@@ -22,9 +22,10 @@
 
 namespace spanfft {
 
-// The parameters of the Parallel Disk Model, as logarithms: N records, memory of M, blocks of B, D disks.
+// The parameters of the Parallel Disk Model, as logarithms: N records, memory of M, blocks of B, D disks; P processors,
+// each of which has its share of memory and disks.
 struct PdmShape {
-    int n = 0, m = 0, b = 0, d = 0;
+    int n = 0, m = 0, b = 0, d = 0, p = 0;
     index_t records() const { return index_t{1} << n; }
     index_t memory_records() const { return index_t{1} << m; }
     index_t block_records() const { return index_t{1} << b; }
@@ -32,7 +33,16 @@ struct PdmShape {
     index_t memoryloads() const { return index_t{1} << (n - m); }
     index_t blocks_per_load() const { return index_t{1} << (m - b); }
     index_t stripes() const { return index_t{1} << (n - b - d); }  // N/(BD): parallel I/Os of one read of everything
-    Status check() const;  // b + d <= m <= n; P1 has m < n, and m == n is one memoryload
+    // What one processor has, as if it were alone. Whose a place is say its disk's top bits: `processor_bit()` and on.
+    PdmShape share() const { return {n - p, m - p, b, d - p}; }
+    int processor_bit() const { return b + d - p; }
+    Word processor_of(Word place) const { return place >> processor_bit() & low_bits(p); }
+    // A block as its processor counts those of its own disks, and as all of them are counted.
+    index_t own_block(index_t block) const { return block >> d << (d - p) | (block & ((index_t{1} << (d - p)) - 1)); }
+    index_t block_of(index_t processor, index_t own) const {
+        return own >> (d - p) << d | processor << (d - p) | (own & ((index_t{1} << (d - p)) - 1));
+    }
+    Status check() const;  // p <= d, b + d <= m <= n; P1 has m < n, and m == n is one memoryload
     bool operator==(const PdmShape&) const = default;
 };
 

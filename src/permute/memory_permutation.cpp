@@ -38,23 +38,19 @@ MemoryPermutation::MemoryPermutation(const BitMatrix& p, index_t record_bytes) :
 }
 
 template <class Copy>
-index_t MemoryPermutation::cosets(Word base, bool gathers, index_t begin, index_t end, const Copy& copy) const {
+index_t MemoryPermutation::cosets(Word base, index_t begin, index_t end, const Copy& copy) const {
     index_t records = 0;
     for (index_t number = begin; number < end; ++number) {
         Word index = 0;
         for (size_t k = 0; k < free_bits_.size(); ++k) index |= (static_cast<Word>(number) >> k & 1) << free_bits_[k];
         const Word place = p_.apply(index) ^ base;
-        if (gathers) {
-            for (const Pair& pair : coset_) copy(place ^ pair.place, index ^ pair.index);
-        } else {
-            for (const Pair& pair : coset_) copy(index ^ pair.index, place ^ pair.place);
-        }
+        for (const Pair& pair : coset_) copy(index ^ pair.index, place ^ pair.place);
         records += std::ssize(coset_);
     }
     return records;
 }
 
-index_t MemoryPermutation::run(Word base, bool gathers, const char* in, char* out, ThreadTeam& team) const {
+index_t MemoryPermutation::scatter(Word base, const char* in, char* out, ThreadTeam& team) const {
     const index_t count = index_t{1} << free_bits_.size();
     std::atomic<index_t> next{0}, copied{0};
     const auto typed = [&]<class Record>(Record*) {
@@ -71,16 +67,16 @@ index_t MemoryPermutation::run(Word base, bool gathers, const char* in, char* ou
             };
             switch (record_bytes_) {
                 case 4:
-                    records += cosets(base, gathers, i, end, typed(static_cast<std::uint32_t*>(nullptr)));
+                    records += cosets(base, i, end, typed(static_cast<std::uint32_t*>(nullptr)));
                     break;
                 case 8:
-                    records += cosets(base, gathers, i, end, typed(static_cast<std::uint64_t*>(nullptr)));
+                    records += cosets(base, i, end, typed(static_cast<std::uint64_t*>(nullptr)));
                     break;
                 case 16:
-                    records += cosets(base, gathers, i, end, typed(static_cast<Sixteen*>(nullptr)));
+                    records += cosets(base, i, end, typed(static_cast<Sixteen*>(nullptr)));
                     break;
                 default:
-                    records += cosets(base, gathers, i, end, [&](Word source, Word target) {
+                    records += cosets(base, i, end, [&](Word source, Word target) {
                         std::memcpy(out + static_cast<index_t>(target) * record_bytes_,
                                     in + static_cast<index_t>(source) * record_bytes_,
                                     static_cast<size_t>(record_bytes_));

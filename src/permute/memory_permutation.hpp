@@ -19,22 +19,15 @@ class MemoryPermutation {
   public:
     // p: m x m and not singular, for 2^m records of record_bytes.
     MemoryPermutation(const BitMatrix& p, index_t record_bytes);
-    // out[Pi xor base] = in[i] for all i. Returns the bytes that it read and wrote, as the other one does.
-    index_t scatter(Word base, const char* in, char* out, ThreadTeam& team) const {
-        return run(base, false, in, out, team);
-    }
-    // out[i] = in[Pi xor base] for all i.
-    index_t gather(Word base, const char* in, char* out, ThreadTeam& team) const {
-        return run(base, true, in, out, team);
-    }
+    // out[Pi xor base] = in[i] for all i. Returns the bytes that it read and wrote.
+    index_t scatter(Word base, const char* in, char* out, ThreadTeam& team) const;
 
   private:
     struct Pair {
         Word index, place;
     };
-    index_t run(Word base, bool gathers, const char* in, char* out, ThreadTeam& team) const;
     template <class Copy>
-    index_t cosets(Word base, bool gathers, index_t begin, index_t end, const Copy& copy) const;
+    index_t cosets(Word base, index_t begin, index_t end, const Copy& copy) const;
 
     BitMatrix p_;
     index_t record_bytes_;

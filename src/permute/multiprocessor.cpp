@@ -90,43 +90,6 @@ Result<MultiprocessorPlan> plan_multiprocessor(MultiprocessorMethod method, cons
     return plan;
 }
 
-Traffic& Traffic::operator+=(const Traffic& other) {
-    messages += other.messages;
-    bytes += other.bytes;
-    return *this;
-}
-
-SweepTraffic::SweepTraffic(const Factor& factor, const MultiprocessorModel& model)
-    : n_(model.n), p_(model.p), record_bytes_(model.record_bytes) {
-    const PdmShape shape = model.shape();
-    const int first = shape.b + shape.d - p_;
-    const BitMatrix& map = factor.map.matrix;
-    // As columns of rows: load, sender and receiver of each bit of a place. A load is of places read in order, or, in a
-    // collection, of places written in order. A word has them all:
-    // n-m+2p < n+p <= 50+12 rows (check).
-    Span triples, moved;  // moved: senders + receivers, with the sender beside
-    for (int j = 0; j < n_; ++j) {
-        const Word x = Word{1} << j, z = map.column(j), load = (factor.kind == SweepKind::collect ? z : x) >> shape.m;
-        const Word from = x >> first & low_bits(p_), to = z >> first & low_bits(p_);
-        triples.add((load << p_ | from) << p_ | to);
-        Word sender = from;
-        if (!moved.add(from ^ to, sender)) stayers_.add(sender);
-    }
-    triples_ = triples.size();
-    moved_ = moved.size();
-}
-
-Traffic SweepTraffic::total() const {
-    const index_t all = index_t{1} << triples_, stay = index_t{1} << (triples_ - moved_);
-    return {all - stay, (all - stay) * (record_bytes_ << (n_ - triples_))};
-}
-
-Traffic SweepTraffic::sent_by(Word processor) const {
-    index_t messages = index_t{1} << (triples_ - p_);
-    if (stayers_.has(processor)) messages -= index_t{1} << (triples_ - moved_ - stayers_.size());
-    return {messages, messages * (record_bytes_ << (n_ - triples_))};
-}
-
 Traffic MultiprocessorCounts::total(int p) const {
     return {bmmc.messages + (butterflies.messages << p), bmmc.bytes + (butterflies.bytes << p)};
 }
@@ -138,7 +101,7 @@ MultiprocessorCounts count_traffic(const MultiprocessorPlan& plan) {
     std::vector<SweepTraffic> sweeps;
     for (const auto& factors : plan.factors) {
         for (const Factor& each : factors) {
-            sweeps.emplace_back(each, model);
+            sweeps.emplace_back(each, shape, model.record_bytes);
             counts.bmmc += sweeps.back().total();
             counts.parallel_ios += SweepMap(each, shape).predicted().total();
         }

@@ -5,9 +5,7 @@
 // method is a band size beta and an effective memory size F. Records lie with band size beta while mini-butterflies are
 // computed: each permutation (bit reversal, rotations) is one BMMC with the conversions of the band size composed.
 // A sweep of a BMMC: each processor reads what is its own of a memoryload, sends to each other processor what belongs
-// there in one message, and writes to its own disks. So a message is a triple (sender, receiver, load) that has
-// records. The triples are a linear image of places: their number is 2 to the rank r of its rows, less those that stay
-// (receiver + sender = 0), and each has 2^(n-r) records. Ranks of rows are all that is counted with.
+// there in one message, and writes to its own disks (sweep_traffic.hpp counts that).
 // A stage of a mini-butterfly whose index bit is one of the processor's: partners send each other all of their load,
 // M/P records, in one message, and each computes its own half of the results.
 // P1 leaves open how much memory is buffers. Its figures follow from M = a quarter of memory, synchronously; we take an
@@ -17,7 +15,7 @@
 
 #include "permute/bmmc.hpp"
 #include "permute/published_factor.hpp"
-#include "permute/span.hpp"
+#include "permute/sweep_traffic.hpp"
 
 namespace spanfft {
 
@@ -38,7 +36,7 @@ struct MultiprocessorModel {
     IoMode mode = IoMode::synchronous;
     Factoring factoring = Factoring::published;
     static constexpr int lg_buffers(IoMode mode) { return mode == IoMode::synchronous ? 2 : 3; }
-    PdmShape shape() const { return {n, memory - lg_buffers(mode), b, d}; }
+    PdmShape shape() const { return {n, memory - lg_buffers(mode), b, d, p}; }
     Status check() const;
 };
 
@@ -57,27 +55,6 @@ struct MultiprocessorPlan {
     BitMatrix index_of_place() const;
 };
 Result<MultiprocessorPlan> plan_multiprocessor(MultiprocessorMethod method, const MultiprocessorModel& model);
-
-struct Traffic {
-    index_t messages = 0, bytes = 0;
-    Traffic& operator+=(const Traffic& other);
-    bool operator==(const Traffic&) const = default;
-};
-
-// What is sent in one sweep of a BMMC.
-class SweepTraffic {
-  public:
-    SweepTraffic(const Factor& factor, const MultiprocessorModel& model);
-    Traffic total() const;  // by all processors
-    Traffic sent_by(Word processor) const;
-
-  private:
-    int n_ = 0, p_ = 0;
-    index_t record_bytes_ = 0;
-    int triples_ = 0;  // rank of (sender, receiver, load)
-    int moved_ = 0;    // rank of sender + receiver
-    Span stayers_;     // the senders that send to themselves
-};
 
 struct MultiprocessorCounts {
     index_t sweeps = 0, parallel_ios = 0;

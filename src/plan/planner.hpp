@@ -26,6 +26,9 @@ struct Solver {
     // Whether a problem is of the sort that the solver is for; only then it is asked. Null: always.
     bool (*concerns)(const Problem& problem) = nullptr;
     bool takes_options = false;  // method=NAME:OPTIONS
+    // Asked, unless by name, only where no other solver answers: what is predicted of it and of the others has not held
+    // against measurements yet, so that by seconds worse plans would be chosen.
+    bool last_resort = false;
 };
 
 const std::vector<Solver>& solver_table();

@@ -14,6 +14,14 @@ bool asked_for(const Problem& p, const char* solver) { return p.method.substr(0,
 bool asked_for_soi(const Problem& p) { return asked_for(p, "soi"); }
 bool asked_for_ffte(const Problem& p) { return asked_for(p, "ffte"); }
 bool from_file(const Problem& p) { return p.memory_bytes > 0; }
+// In one process these are `superlevels` with more sweeps in memory: only for whoever names one.
+bool from_file_on_ranks(const Problem& p, const char* solver) {
+    return from_file(p) && (p.ranks > 1 || asked_for(p, solver));
+}
+bool stripe_major_comm(const Problem& p) { return from_file_on_ranks(p, "stripe_major_comm"); }
+bool memoryload_major_comm(const Problem& p) { return from_file_on_ranks(p, "memoryload_major_comm"); }
+bool processor_major_nocomm(const Problem& p) { return from_file_on_ranks(p, "processor_major_nocomm"); }
+bool memoryload_major_nocomm(const Problem& p) { return from_file_on_ranks(p, "memoryload_major_nocomm"); }
 
 }  // namespace
 
@@ -35,6 +43,13 @@ const std::vector<Solver>& solver_table() {
         {"axis_passes", "spanfft", solve_axis_passes, Division::block, from_file},
         {"two_pass", "spanfft, after P1", solve_two_pass, Division::block, from_file},
         {"superlevels", "P1", solve_superlevels, Division::block, from_file, true},
+        {"stripe_major_comm", "P1", solve_stripe_major_comm, Division::block, stripe_major_comm, true, true},
+        {"memoryload_major_comm", "P1", solve_memoryload_major_comm, Division::block, memoryload_major_comm, true,
+         true},
+        {"processor_major_nocomm", "P1", solve_processor_major_nocomm, Division::block, processor_major_nocomm, true,
+         true},
+        {"memoryload_major_nocomm", "P1", solve_memoryload_major_nocomm, Division::block, memoryload_major_nocomm, true,
+         true},
         {"many_passes", "spanfft, after P1 and Stockham", solve_many_passes, Division::block, from_file},
         {"chirp_passes", "L. Bluestein 1970, on disk", solve_chirp_passes, Division::block, from_file},
         {"cyclic", "Koopman & Bisseling 2023 (FFTU)", solve_cyclic, Division::cyclic},

@@ -17,25 +17,26 @@ namespace spanfft {
 
 constexpr index_t kTwiddleChunk = 64;
 
-// Factors of one column: chunk factors for `rows` rows and the 64 of a chunk, in `factors` (see twiddle_elems).
+// Factors W^(first + column*row) of one column: chunk factors for `rows` rows and the 64 of a chunk, in `factors` (see
+// twiddle_elems).
 inline index_t twiddle_elems(index_t rows) { return kTwiddleChunk + ceil_div(rows, kTwiddleChunk); }
 
 template <class T>
 void make_twiddles(const RootTable& roots, index_t column, index_t rows, bool backward, long double scale,
-                   Pair<T>* factors) {
+                   Pair<T>* factors, index_t first = 0) {
     const index_t n = roots.n();
     const long double sign = backward ? 1 : -1;
-    const auto fill = [&](Pair<T>* to, index_t count, index_t step, long double factor) {
-        for (index_t i = 0, e = 0; i < count; ++i) {
+    const auto fill = [&](Pair<T>* to, index_t count, index_t begin, index_t step, long double factor) {
+        for (index_t i = 0, e = begin; i < count; ++i) {
             const Pair<long double> root = roots.at(e);
             to[i] = {static_cast<T>(factor * root.re), static_cast<T>(factor * sign * root.im)};
             e += step;
             if (e >= n) e -= n;
         }
     };
-    fill(factors, std::min(kTwiddleChunk, rows), column % n, 1);
+    fill(factors, std::min(kTwiddleChunk, rows), 0, column % n, 1);
     const index_t chunk_step = product_mod(column, kTwiddleChunk, n);
-    fill(factors + kTwiddleChunk, ceil_div(rows, kTwiddleChunk), chunk_step, scale);
+    fill(factors + kTwiddleChunk, ceil_div(rows, kTwiddleChunk), first % n, chunk_step, scale);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
@@ -81,6 +82,22 @@ inline index_t twiddle_rows_in_place(const Pair<T>* __restrict factors, index_t 
         rows += count;
     }
     return 2 * rows * static_cast<index_t>(sizeof(Pair<T>));
+}
+
+// A stage of butterflies between two arrays: rows begin to end of own + factor * other, or, of the half that is
+// multiplied, other - factor * own, into own. Returns the bytes that it read and wrote.
+template <class T>
+inline index_t butterfly_rows(const Pair<T>* __restrict factors, index_t begin, index_t end, bool own_is_multiplied,
+                              const Pair<T>* __restrict other, Pair<T>* __restrict own) {
+    for (index_t r = begin; r < end; ++r) {
+        const Pair<T> factor = multiply(factors[kTwiddleChunk + r / kTwiddleChunk], factors[r % kTwiddleChunk]);
+        Pair<T>& mine = own[r - begin];
+        const Pair<T>& theirs = other[r - begin];
+        const Pair<T> odd = multiply(factor, own_is_multiplied ? mine : theirs);
+        mine = own_is_multiplied ? Pair<T>{theirs.re - odd.re, theirs.im - odd.im}
+                                 : Pair<T>{mine.re + odd.re, mine.im + odd.im};
+    }
+    return 3 * (end - begin) * static_cast<index_t>(sizeof(Pair<T>));
 }
 
 // Returns the bytes that it read and wrote.

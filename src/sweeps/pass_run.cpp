@@ -37,7 +37,9 @@ SweepShape shape_of(const PassSpec& of_all, int rank) {
             pass.walked().panels(),
             written_by(pass),
             read_by(pass),
-            pass.threads};
+            pass.threads,
+            pass.exchanges(),
+            pass.exchanges()};
 }
 
 Partition placed(Partition partition, index_t offset_bytes) {
@@ -61,7 +63,7 @@ bool plain_array(const PassSpec& pass) {
 }
 
 // Whether what a sweep writes is read again by the rank that wrote it.
-bool reads_its_own(const SweepShape& before, bool alone) { return alone || (before.pass && before.pass->exchanges()); }
+bool reads_its_own(const SweepShape& before, bool alone) { return alone || before.keeps_own; }
 
 bool whole_matrices(const ColumnPanels& panels) { return panels.outer >= 8; }
 
@@ -129,7 +131,7 @@ PassLayout examine_passes(const Plan& plan, bool in_place, int rank) {
         if (const auto* pass = dynamic_cast<const PassStep*>(step.get())) {
             layout.sweeps.push_back(shape_of(pass->spec(), rank));
         } else if (const auto* swept = dynamic_cast<const SweptStep*>(step.get())) {
-            for (SweepShape& sweep : swept->sweep_shapes()) layout.sweeps.push_back(std::move(sweep));
+            for (SweepShape& sweep : swept->sweep_shapes(rank)) layout.sweeps.push_back(std::move(sweep));
         } else {
             layout.sweeps.clear();
             layout.why_not = why_no_passes(plan);
@@ -277,8 +279,7 @@ Status PassRun::resume(const std::vector<std::string>& lines) {
 Status PassRun::align(Comm& comm) {
     std::vector<index_t> all(static_cast<size_t>(comm.size()));
     for (size_t i = 0; i < sweeps_.size(); ++i) {
-        const PassSpec* const pass = layout_.sweeps[i].pass;
-        if (!pass || !pass->exchanges()) continue;
+        if (!layout_.sweeps[i].exchanges) continue;
         SPANFFT_TRY(comm.allgather(&sweeps_[i].logged.first_panel, sizeof(index_t), all.data()));
         sweeps_[i].begins_at = *std::min_element(all.begin(), all.end());
     }

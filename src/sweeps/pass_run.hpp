@@ -31,13 +31,15 @@ struct SweepShape {
     index_t panels = 1;
     Partition written, read;  // of arrays at byte 0
     int threads = 1;          // that add to sums
+    // Of several ranks: whether they exchange in it, and whether what each has written is its own to read.
+    bool exchanges = false, keeps_own = false;
 };
 
 // A step that has other sweeps than a Pass.
 class SweptStep {
   public:
     virtual ~SweptStep() = default;
-    virtual std::vector<SweepShape> sweep_shapes() const = 0;
+    virtual std::vector<SweepShape> sweep_shapes(int rank) const = 0;
 };
 
 // For one pass; the stores and what is behind the pointers are the PassRun's.

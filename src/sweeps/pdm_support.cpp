@@ -26,15 +26,16 @@ Status check_pdm_context(const RunContext& context, const PdmPlace& source, cons
     return error(Code::internal, "a step on parallel disks was run without its stores or its work space");
 }
 
-ParallelDisks pdm_disks(const PdmSpec& spec, const PdmPlace& place, const RunContext& context) {
-    const index_t offset = place.place == Place::input     ? context.input_offset_bytes
-                           : place.place == Place::scratch ? place.area * spec.array_bytes()
-                                                           : context.written_offset_bytes();
-    return ParallelDisks(*store_of(context, place.place), static_cast<int>(spec.shape.disks()), offset, spec.blocks(),
-                         spec.block_bytes());
+ParallelDisks pdm_disks(const PdmSpec& spec, const PdmPlace& place, const RunContext& context, int rank) {
+    const bool own = place.place == Place::scratch;  // else a file that all ranks see
+    const index_t offset = own                           ? place.area * spec.array_bytes()
+                           : place.place == Place::input ? context.input_offset_bytes
+                                                         : context.written_offset_bytes();
+    return ParallelDisks(*store_of(context, place.place), static_cast<int>(spec.share().disks()), offset, spec.blocks(),
+                         spec.block_bytes(), own ? ParallelDisks::Share{} : ParallelDisks::Share{rank, spec.ranks()});
 }
 
-SweepShape pdm_shape(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target,
+SweepShape pdm_shape(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, bool exchanges,
                      std::function<index_t(index_t block)> reads, std::function<index_t(index_t block)> writes) {
     const index_t loads = spec.shape.memoryloads();
     SweepShape shape;
@@ -46,7 +47,18 @@ SweepShape pdm_shape(const PdmSpec& spec, const PdmPlace& source, const PdmPlace
     shape.read = Partition::of_loads(loads, spec.block_bytes(), std::move(reads));
     shape.written = Partition::of_loads(loads, spec.block_bytes(), std::move(writes));
     shape.threads = spec.threads;
+    shape.exchanges = exchanges;
+    shape.keeps_own = target.place == Place::scratch;
     return shape;
+}
+
+index_t first_load(const PassSweep* sweep) { return sweep ? sweep->begins_at : 0; }
+index_t first_written(const PassSweep* sweep) { return sweep ? sweep->logged.first_panel : 0; }
+
+double pdm_wire_seconds(const PdmSpec& spec, const Counts& sent, const Machine& machine) {
+    const ExchangeFigures figures = machine.exchange("overlap");
+    return (machine.topology.nodes(spec.ranks()) == 1 ? figures.near : figures.far)
+        .seconds(static_cast<double>(sent.messages), static_cast<double>(sent.sent_bytes));
 }
 
 std::function<void(PipelineSpec&)> pdm_dress(const PassSweep* sweep, ThreadTeam& team) {
@@ -62,7 +74,10 @@ Counts pdm_predicted(const PdmSpec& spec, const PdmPlace& source, const PdmPlace
     Counts counts;
     counts.disk_reads = counts.disk_writes = spec.blocks();
     counts.disk_read_bytes = counts.disk_written_bytes = spec.array_bytes();
-    const double disk = machine.disk_seconds(counts, disks(source), disks(target));
+    Counts all = counts;  // ranks share the disks, as far as the plan knows
+    for (index_t* each : {&all.disk_reads, &all.disk_writes, &all.disk_read_bytes, &all.disk_written_bytes})
+        *each *= spec.ranks();
+    const double disk = machine.disk_seconds(all, disks(source), disks(target));
     const double memory = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes) /
                           machine.memory_bytes_per_second / spec.threads;
     counts.seconds = spec.mode == IoMode::asynchronous ? std::max(disk, memory) : disk + memory;

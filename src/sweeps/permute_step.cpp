@@ -1,18 +1,58 @@
 // A BMMC permutation from disk to disk as a step of a plan; see pdm_step.hpp.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
 #include "sweeps/pdm_step.hpp"
 #include "sweeps/pdm_support.hpp"
+#include "sweeps/rounds.hpp"
 #include "sweeps/sweep_hooks.hpp"
 
 namespace spanfft {
 
 namespace {
 
+// What ranks move in one sweep, of loads of each class.
+struct LoadExchange {
+    struct Moved {
+        std::unique_ptr<Transfer> transfer;
+        PairParts stays;  // in this rank's memory
+    };
+    std::map<Word, Moved> of_class;
+};
+
 class PermuteTask : public Task {
   public:
-    PermuteTask(const PdmSpec& spec, const BmmcPlan& plan, std::vector<PdmPlace> places, std::shared_ptr<PassTeam> team)
-        : spec_(spec), places_(std::move(places)), team_(std::move(team)) {
+    PermuteTask(const PdmSpec& spec, const BmmcPlan& plan, std::vector<PdmPlace> places, std::shared_ptr<PassTeam> team,
+                int rank)
+        : spec_(spec), places_(std::move(places)), team_(std::move(team)), rank_(rank) {
         sweeps_.reserve(plan.factors.size());
-        for (const Factor& each : plan.factors) sweeps_.emplace_back(each, spec.shape, spec.record_bytes());
+        for (const Factor& each : plan.factors) sweeps_.emplace_back(each, spec.shape, spec.record_bytes(), rank);
+    }
+
+    // Collective over all ranks, if there are several.
+    Status prepare(Binding& binding) {
+        if (spec_.ranks() == 1) return {};
+        SPANFFT_ASSIGN(rounds_, Rounds::make(spec_.ranks(), binding));
+        exchanges_.resize(sweeps_.size());
+        Status made;
+        for (size_t i = 0; i < sweeps_.size(); ++i) {
+            if (!sweeps_[i].sends()) continue;
+            for (const Word each : sweeps_[i].exchange_classes()) {
+                LoadExchange::Moved& moved = exchanges_[i].of_class[each];
+                std::vector<PairParts> pairs = sweeps_[i].pairs(each);
+                const auto self = std::find_if(pairs.begin(), pairs.end(),
+                                               [this](const PairParts& pair) { return pair.peer == rank_; });
+                if (self != pairs.end()) {
+                    moved.stays = *self;
+                    pairs.erase(self);
+                }
+                auto transfer = rounds_->comm().make_pairs(pairs, Pairing::nonblocking);
+                keep_first(made, transfer.status());
+                if (transfer.ok()) moved.transfer = std::move(transfer).value();
+            }
+        }
+        return agree(rounds_->comm(), made);
     }
 
     Status run(RunContext& context) override {
@@ -20,36 +60,60 @@ class PermuteTask : public Task {
         for (size_t i = 0; i < sweeps_.size(); ++i) {
             SPANFFT_TRY(check_pdm_context(context, places_[i], places_[i + 1]));
             const PassSweep* const with = context.sweep ? context.sweep + i : nullptr;
-            if (with && with->done()) continue;
-            ParallelDisks source = pdm_disks(spec_, places_[i], context),
-                          target = pdm_disks(spec_, places_[i + 1], context);
-            BmmcSweep::Means means;
-            means.pipeline = &team_->pipeline;
-            means.team = &team_->compute;
-            means.memory = static_cast<char*>(context.at(Slot::work0));
-            means.mode = spec_.mode;
-            means.trace = context.trace;
-            if (context.progress) means.progress = [&context](index_t bytes) { return context.advance(bytes); };
-            means.first_load = with ? with->logged.first_panel : 0;
-            means.dress = pdm_dress(with, team_->compute);
-            means.moved_bytes = &counts_.memory_bytes;
-            const bool stores_other = spec_.stored_bytes > 0 && places_[i + 1].place == Place::output;
-            const index_t before_bytes = stores_other ? context.written_store()->counts().written_bytes : 0;
-            SPANFFT_TRY(run_logged(with, [&] { return sweeps_[i].run(source, target, means); }));
-            Counts counted = pdm_counted(source, target);
-            if (stores_other)
-                counted.disk_written_bytes = context.written_store()->counts().written_bytes - before_bytes;
-            counts_ += counted;
+            if (rounds_) rounds_->begin();
+            Status status = with && with->done() ? Status() : sweep(i, context, with);
+            if (rounds_) status = rounds_->end(status);
+            SPANFFT_TRY(status);
         }
         return {};
     }
     Counts counted() const override { return counts_; }
 
   private:
+    Status sweep(size_t i, RunContext& context, const PassSweep* with) {
+        ParallelDisks source = pdm_disks(spec_, places_[i], context, rank_),
+                      target = pdm_disks(spec_, places_[i + 1], context, rank_);
+        BmmcSweep::Means means;
+        means.pipeline = &team_->pipeline;
+        means.team = &team_->compute;
+        means.memory = static_cast<char*>(context.at(Slot::work0));
+        means.mode = spec_.mode;
+        means.trace = context.trace;
+        if (context.progress) means.progress = [&context](index_t bytes) { return context.advance(bytes); };
+        means.first_load = first_load(with);
+        means.writes_from = first_written(with);
+        means.dress = pdm_dress(with, team_->compute);
+        means.moved_bytes = &counts_.memory_bytes;
+        means.exchange = [this, i](Word exchange_class, const char* packed, char* received) {
+            return exchange(exchanges_[i].of_class[exchange_class], packed, received);
+        };
+        const bool stores_other = spec_.stored_bytes > 0 && places_[i + 1].place == Place::output;
+        const index_t before_bytes = stores_other ? context.written_store()->counts().written_bytes : 0;
+        SPANFFT_TRY(run_logged(with, [&] { return sweeps_[i].run(source, target, means); }));
+        Counts counted = pdm_counted(source, target);
+        if (stores_other) counted.disk_written_bytes = context.written_store()->counts().written_bytes - before_bytes;
+        if (rounds_) counted += rounds_->counted();
+        counts_ += counted;
+        return {};
+    }
+
+    Status exchange(const LoadExchange::Moved& moved, const char* packed, char* received) {
+        SPANFFT_TRY(rounds_->round(*moved.transfer, packed, received));
+        const index_t bytes = moved.stays.send.bytes;
+        if (bytes > 0)
+            std::memcpy(received + moved.stays.receive.offset_bytes, packed + moved.stays.send.offset_bytes,
+                        static_cast<size_t>(bytes));
+        counts_.memory_bytes += 2 * bytes;
+        return {};
+    }
+
     const PdmSpec spec_;
     const std::vector<PdmPlace> places_;
     std::vector<BmmcSweep> sweeps_;
     std::shared_ptr<PassTeam> team_;
+    const int rank_;
+    std::unique_ptr<Rounds> rounds_;  // nullptr: one process
+    std::vector<LoadExchange> exchanges_;
     Counts counts_;
 };
 
@@ -66,37 +130,63 @@ class PermuteStep : public Step, public SweptStep {
         return cat(title_, ": ", plan_.describe(), ", at most ", plan_.bound, " parallel I/Os; ",
                    pdm_place_name(places_.front()), " to ", pdm_place_name(places_.back()));
     }
-    Counts predict(int /*rank*/) const override {
+    Counts predict(int rank) const override {
         Counts counts;
-        for (size_t i = 0; i + 1 < places_.size(); ++i) {
-            counts += pdm_predicted(spec_, places_[i], places_[i + 1], machine_);
-            counts.memory_bytes += 2 * spec_.array_bytes();  // from one memoryload into the other
-        }
+        for (size_t i = 0; i + 1 < places_.size(); ++i) counts += predict_sweep(i, rank);
         counts.parallel_ios = plan_.predicted().total();
         if (spec_.stored_bytes > 0 && places_.back().place == Place::output) {
-            counts.disk_written_bytes -= spec_.array_bytes() - spec_.shape.records() * spec_.stored_bytes;
+            counts.disk_written_bytes -= spec_.array_bytes() - spec_.share().records() * spec_.stored_bytes;
         }
         return counts;
     }
-    std::vector<SweepShape> sweep_shapes() const override {
+    std::vector<int> group(int /*rank*/) const override {
+        return spec_.ranks() > 1 ? Rounds::everyone(spec_.ranks()) : std::vector<int>();
+    }
+    std::vector<SweepShape> sweep_shapes(int rank) const override {
         std::vector<SweepShape> shapes;
+        const PdmShape shape = spec_.shape;
         for (size_t i = 0; i < plan_.factors.size(); ++i) {
-            const auto map = std::make_shared<const SweepMap>(plan_.factors[i], spec_.shape);
+            const auto map = std::make_shared<const SweepMap>(plan_.factors[i], shape);
             shapes.push_back(pdm_shape(
-                spec_, places_[i], places_[i + 1], [map](index_t block) { return map->load_that_reads(block); },
-                [map](index_t block) { return map->load_that_writes(block); }));
+                spec_, places_[i], places_[i + 1], traffic(i).total().messages > 0,
+                [map, shape, rank](index_t own) { return map->load_that_reads(shape.block_of(rank, own)); },
+                [map, shape, rank](index_t own) { return map->load_that_writes(shape.block_of(rank, own)); }));
         }
         return shapes;
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        Status made;
         if (!binding.pass_team) {
-            SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
+            auto team = make_pass_team(spec_.threads, binding.io);
+            made = team.status();
+            if (made.ok()) binding.pass_team = std::move(team).value();
         }
-        SPANFFT_TRY(binding.pass_team->pipeline.started());
-        return std::unique_ptr<Task>(std::make_unique<PermuteTask>(spec_, plan_, places_, binding.pass_team));
+        if (made.ok()) made = binding.pass_team->pipeline.started();
+        // Whatever failed here: the other ranks are in what is collective.
+        auto task = std::make_unique<PermuteTask>(spec_, plan_, places_, binding.pass_team, binding.comm.rank());
+        keep_first(made, task->prepare(binding));
+        SPANFFT_TRY(made);
+        return std::unique_ptr<Task>(std::move(task));
     }
 
   private:
+    SweepTraffic traffic(size_t i) const { return {plan_.factors[i], spec_.shape, spec_.record_bytes()}; }
+
+    Counts predict_sweep(size_t i, int rank) const {
+        Counts counts = pdm_predicted(spec_, places_[i], places_[i + 1], machine_);
+        const SweepTraffic sweep = traffic(i);
+        counts.memory_bytes = 2 * spec_.array_bytes();  // from one memoryload into the other
+        if (sweep.total().messages == 0) return counts;
+        const Traffic sent = sweep.sent_by(static_cast<Word>(rank));
+        counts.messages = sent.messages;
+        counts.sent_bytes = sent.bytes;
+        counts.calls = 2 * sent.messages;  // it gets as many
+        // Packed first, and what it sends to itself is copied.
+        counts.memory_bytes += 2 * spec_.array_bytes() + 2 * (spec_.array_bytes() - sent.bytes);
+        counts.seconds += pdm_wire_seconds(spec_, counts, machine_);
+        return counts;
+    }
+
     PdmSpec spec_;
     BmmcPlan plan_;
     std::vector<PdmPlace> places_;

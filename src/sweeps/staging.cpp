@@ -147,7 +147,7 @@ class StageStep final : public Step, public SweptStep {
                          static_cast<double>(flat) * machine_.disk_request_seconds / machine_.disk_queue_depth;
         return counts;
     }
-    std::vector<SweepShape> sweep_shapes() const override {
+    std::vector<SweepShape> sweep_shapes(int /*rank*/) const override {
         SweepShape shape;
         const bool in = spec_.way == Way::in;
         shape.source = in ? Place::array : Place::output;

@@ -1,37 +1,63 @@
 // Mini-butterflies on disk as a step of a plan; see pdm_step.hpp.
+//
+// Method on ranks, which are P1's processors: an index without its rank's bits is where the record lies in the rank's
+// share, bit by bit. So the stages on bits below the rank's are a plain transform of neighbours. In a stage on a bit of
+// the rank, partners send each other all that they have of a memoryload, and each computes its half. The stages on the
+// bits above are a transform again, of points that lie a row apart, whose low bits L are those of the mini-butterfly
+// and all bits below. Points arrive in bit-reversed order; each transform's own bits are reversed in memory first, so
+// that permutations, and what they send, are P1's whatever an engine wants.
+#include <algorithm>
 #include <atomic>
 
 #include "engine/engine.hpp"
 #include "steps/pass_kernels.hpp"
 #include "sweeps/pdm_step.hpp"
 #include "sweeps/pdm_support.hpp"
+#include "sweeps/rounds.hpp"
 #include "sweeps/sweep_hooks.hpp"
 
 namespace spanfft {
 
 namespace {
 
-index_t butterfly_records(const Superlevel& level) { return index_t{1} << level.depth; }
+// The stages of a superlevel: on bits of an index that a rank has for itself, on those of its number, on those above.
+struct Stages {
+    int low = 0, ranks = 0, high = 0;
+    Stages(const PdmSpec& spec, const Superlevel& level)
+        : low(std::min(level.depth, level.band - spec.shape.p)),
+          ranks(std::clamp(level.depth - (level.band - spec.shape.p), 0, spec.shape.p)),
+          high(std::max(0, level.depth - level.band)) {}
+};
+
 index_t roots_n(const Superlevel& level) { return index_t{1} << (level.done + level.depth); }
+index_t own_records(const PdmSpec& spec) { return spec.share().memory_records(); }  // of a memoryload
+// Points that lie side by side and are worked on together: of a mini-butterfly, or of what a rank has of one.
+index_t row_points(const PdmSpec& spec, const Superlevel& level) { return index_t{1} << Stages(spec, level).low; }
+index_t rows_a_load(const PdmSpec& spec, const Superlevel& level) {
+    return own_records(spec) / row_points(spec, level);
+}
+
 index_t factor_bytes(const PdmSpec& spec, const Superlevel& level) {
-    return round_up(twiddle_elems(butterfly_records(level)) * spec.record_bytes(), 4096);
+    return round_up(twiddle_elems(row_points(spec, level)) * spec.record_bytes(), 4096);
 }
 
-// As many tables of factors as mini-butterflies are worked on at a time.
+// As many tables of factors as rows are worked on at a time.
 index_t factor_tables(const PdmSpec& spec, const Superlevel& level) {
-    return level.done == 0 ? 0 : level.depth == spec.shape.m ? 1 : spec.threads;
+    const Stages stages(spec, level);
+    if (level.done + stages.ranks + stages.high == 0) return 0;
+    return rows_a_load(spec, level) == 1 ? 1 : spec.threads;
 }
 
-double butterfly_flops(const Superlevel& level) {
-    return 5.0 * static_cast<double>(butterfly_records(level)) * level.depth;
+// What reads and writes a memoryload, or both partners' and writes one: bit reversal, engines, the twiddles before
+// them, stages between ranks.
+index_t loads_touched(const PdmSpec& spec, const Superlevel& level) {
+    const Stages stages(spec, level);
+    return (level.reversed ? 2 : 0) + (level.done > 0 ? 4 : 2) + 3 * stages.ranks + (stages.high > 0 ? 4 : 0);
 }
 
-// What reads and writes a memoryload where it lies: the engine, and the twiddles before it.
-index_t loads_swept(const Superlevel& level) { return level.done > 0 ? 2 : 1; }
-
-// The mini-butterflies of a memoryload, as the engine does them.
+// Transforms of all rows of a memoryload, as the engine does them.
 LocalSpec load_spec(const PdmSpec& spec, const Superlevel& level) {
-    const index_t points = butterfly_records(level), each = spec.shape.memory_records() / points;
+    const index_t points = row_points(spec, level), each = rows_a_load(spec, level);
     LocalSpec local;
     local.kernel = level.backward ? Kernel::c2c_backward : Kernel::c2c_forward;
     local.precision = spec.precision;
@@ -42,20 +68,61 @@ LocalSpec load_spec(const PdmSpec& spec, const Superlevel& level) {
     return local;
 }
 
+// Those on the bits above the rank's: points are a row apart.
+LocalSpec high_spec(const PdmSpec& spec, const Superlevel& level) {
+    const index_t row = row_points(spec, level), points = index_t{1} << Stages(spec, level).high,
+                  each = rows_a_load(spec, level) / points;
+    LocalSpec local = load_spec(spec, level);
+    local.transform = {{points, row, row}};
+    local.batch = {{row, 1, 1}};
+    if (each > 1) local.batch.insert(local.batch.begin(), {each, row * points, row * points});
+    return local;
+}
+
+// What P1's stages take out of order and engines don't: the bits of each transform.
+BitMatrix reversal(const PdmSpec& spec, const Superlevel& level) {
+    const Stages stages(spec, level);
+    BitMatrix matrix = BitMatrix::bit_reversal(spec.share().m, stages.low);
+    for (int i = 0; i < stages.high; ++i)
+        matrix.set_column(stages.low + i, Word{1} << (stages.low + stages.high - 1 - i));
+    return matrix;
+}
+
 template <class T>
 class SuperlevelTask : public Task {
   public:
-    SuperlevelTask(const PdmSpec& spec, const Superlevel& level, std::shared_ptr<PassTeam> team)
-        : spec_(spec), level_(level), team_(std::move(team)) {}
+    SuperlevelTask(const PdmSpec& spec, const Superlevel& level, std::shared_ptr<PassTeam> team, int rank)
+        : spec_(spec), level_(level), stages_(spec, level), team_(std::move(team)), rank_(rank) {}
+
+    // Collective over all ranks, if there are several.
+    Status join(Binding& binding) {
+        if (spec_.ranks() == 1) return {};
+        SPANFFT_ASSIGN(rounds_, Rounds::make(spec_.ranks(), binding));
+        Status made;
+        for (int i = 0; i < stages_.ranks; ++i) {
+            const BytesPart all{0, spec_.load_bytes()};
+            auto transfer = rounds_->comm().make_pairs({{rank_ ^ 1 << i, all, all}}, Pairing::nonblocking);
+            keep_first(made, transfer.status());
+            if (transfer.ok()) transfers_.push_back(std::move(transfer).value());
+        }
+        return agree(rounds_->comm(), made);
+    }
 
     Status prepare(Binding& binding, const RateTable& rates) {
-        SPANFFT_ASSIGN(EngineChoice choice, plan_local(load_spec(spec_, level_), level_.engine, rates));
-        binding.engine_ran(choice.engine);
-        fft_ = std::move(choice.fft);
-        if (level_.done == 0) return {};
+        const auto plan = [&](const LocalSpec& local, std::unique_ptr<CountedFft>& fft) -> Status {
+            SPANFFT_ASSIGN(EngineChoice choice, plan_local(local, level_.engine, rates));
+            binding.engine_ran(choice.engine);
+            fft = std::move(choice.fft);
+            return {};
+        };
+        SPANFFT_TRY(plan(load_spec(spec_, level_), fft_));
+        if (stages_.high > 0) SPANFFT_TRY(plan(high_spec(spec_, level_), high_fft_));
+        if (level_.reversed)
+            reversal_ = std::make_unique<MemoryPermutation>(reversal(spec_, level_), spec_.record_bytes());
+        const index_t tables = factor_tables(spec_, level_);
+        if (tables == 0) return {};
         SPANFFT_ASSIGN(roots_, RootTable::make(roots_n(level_)));
-        SPANFFT_ASSIGN(factors_, Buffer::allocate(
-                                     static_cast<size_t>(factor_tables(spec_, level_) * factor_bytes(spec_, level_))));
+        SPANFFT_ASSIGN(factors_, Buffer::allocate(static_cast<size_t>(tables * factor_bytes(spec_, level_))));
         return {};
     }
 
@@ -63,88 +130,179 @@ class SuperlevelTask : public Task {
         counts_ = Counts();
         SPANFFT_TRY(check_pdm_context(context, level_.from, level_.to));
         const PassSweep* const with = context.sweep;
-        if (with && with->done()) return {};
-        ParallelDisks source = pdm_disks(spec_, level_.from, context), target = pdm_disks(spec_, level_.to, context);
-        DiskSweep sweep;
-        sweep.source = &source;
-        sweep.target = &target;
-        sweep.first_load = with ? with->logged.first_panel : 0;
-        sweep.dress = pdm_dress(with, team_->compute);
-        sweep.loads = spec_.shape.memoryloads();
-        sweep.blocks_per_load = spec_.shape.blocks_per_load();
-        sweep.source_block =
-            sweep.target_block = [this](index_t load, index_t i) { return load * spec_.shape.blocks_per_load() + i; };
-        sweep.in_place = true;
-        sweep.compute = [this](index_t load, char* in, char*) {
-            compute(load, reinterpret_cast<C*>(in));
-            return Status();
-        };
-        sweep.memory = static_cast<char*>(context.at(Slot::work0));
-        sweep.mode = spec_.mode;
-        sweep.trace = context.trace;
-        if (context.progress) sweep.progress = [&context](index_t bytes) { return context.advance(bytes); };
-        const LocalWork before = fft_->done();
-        twiddled_bytes_ = 0;
-        SPANFFT_TRY(run_logged(with, [&] { return run_sweep(sweep, team_->pipeline); }));
-        const LocalWork work = fft_->done() - before;
-        counts_ = pdm_counted(source, target);
-        counts_.flops = work.flops;
-        counts_.memory_bytes = work.memory_bytes + twiddled_bytes_;
-        return {};
+        if (rounds_) rounds_->begin();
+        const Status status = with && with->done() ? Status() : sweep(context, with);
+        return rounds_ ? rounds_->end(status) : status;
     }
     Counts counted() const override { return counts_; }
 
   private:
     using C = Pair<T>;
 
+    Status sweep(RunContext& context, const PassSweep* with) {
+        ParallelDisks source = pdm_disks(spec_, level_.from, context, rank_),
+                      target = pdm_disks(spec_, level_.to, context, rank_);
+        DiskSweep sweep;
+        sweep.source = &source;
+        sweep.target = &target;
+        sweep.first_load = first_load(with);
+        sweep.writes_from = first_written(with);
+        sweep.dress = pdm_dress(with, team_->compute);
+        const PdmShape own = spec_.share();
+        sweep.loads = own.memoryloads();
+        sweep.blocks_per_load = own.blocks_per_load();
+        sweep.source_block =
+            sweep.target_block = [own](index_t load, index_t i) { return load * own.blocks_per_load() + i; };
+        sweep.in_place = !level_.reversed;
+        sweep.compute = [this](index_t load, char* in, char* out) {
+            if (level_.reversed) moved_bytes_ += reversal_->scatter(0, in, out, team_->compute);
+            return compute(load, reinterpret_cast<C*>(out), reinterpret_cast<C*>(in));
+        };
+        sweep.memory = static_cast<char*>(context.at(Slot::work0));
+        sweep.mode = spec_.mode;
+        sweep.trace = context.trace;
+        if (context.progress) sweep.progress = [&context](index_t bytes) { return context.advance(bytes); };
+        const LocalWork before = engines_done();
+        moved_bytes_ = butterflies_ = 0;
+        SPANFFT_TRY(run_logged(with, [&] { return run_sweep(sweep, team_->pipeline); }));
+        const LocalWork work = engines_done() - before;
+        counts_ = pdm_counted(source, target);
+        counts_.flops = work.flops + 5.0 * static_cast<double>(butterflies_.load());
+        counts_.memory_bytes = work.memory_bytes + moved_bytes_;
+        if (rounds_) counts_ += rounds_->counted();
+        return {};
+    }
+
+    LocalWork engines_done() const {
+        LocalWork work = fft_->done();
+        if (high_fft_) {
+            const LocalWork high = high_fft_->done();
+            work.flops += high.flops;
+            work.memory_bytes += high.memory_bytes;
+        }
+        return work;
+    }
+
     C* factors(index_t table) const {
         return reinterpret_cast<C*>(factors_.as<char>() + table * factor_bytes(spec_, level_));
     }
-    // The twiddles of mini-butterfly g: w^(jL) for inputs j.
-    void make(index_t g, C* to) const {
-        const index_t low = g >> (spec_.shape.n - level_.done - level_.depth);
-        const bool last = level_.done + level_.depth == spec_.shape.n;
-        make_twiddles(roots_, low, butterfly_records(level_), level_.backward, last ? level_.scale : 1.0L, to);
+
+    // Of what this rank has of a memoryload, from a row's first record on. Worked: p = 1, rows of 2^3 points, band 2^4,
+    // rank 1: row 2 begins at record 16, whose index is 40: bit 3 is the rank's, and 16 has moved up.
+    index_t index_of_row(index_t load, index_t row) const {
+        const index_t place = load * own_records(spec_) + row * row_points(spec_, level_);
+        if (spec_.ranks() == 1) return place;
+        const int own = level_.band - spec_.shape.p;
+        return (place & ((index_t{1} << own) - 1)) | index_t{rank_} << own | place >> own << level_.band;
+    }
+    // The bits of the output's index that are done, of the mini-butterfly that an index belongs to.
+    index_t low_bits_of(index_t index) const {
+        return index >> level_.depth >> (spec_.shape.n - level_.done - level_.depth);
     }
 
-    void compute(index_t load, C* data) {
-        const index_t points = butterfly_records(level_), each = spec_.shape.memory_records() / points;
-        const index_t first = load * each;
+    // Makes the factors of each row and uses them: all threads share a single row, else each takes some.
+    template <class Make, class Use>
+    void each_row(const Make& make, const Use& use) {
+        const index_t points = row_points(spec_, level_), rows = rows_a_load(spec_, level_);
+        std::atomic<index_t> next{0};
+        if (rows == 1) make(0, factors(0));
+        const std::function<void(int)> job = [&](int member) {
+            index_t bytes = 0;
+            if (rows == 1) {
+                constexpr index_t kPiece = index_t{1} << 14;
+                for (index_t i = next.fetch_add(kPiece); i < points; i = next.fetch_add(kPiece))
+                    bytes += use(factors(0), i, std::min(i + kPiece, points), i);
+            }
+            for (index_t row = next.fetch_add(1); rows > 1 && row < rows; row = next.fetch_add(1)) {
+                make(row, factors(member));
+                bytes += use(factors(member), 0, points, row * points);
+            }
+            moved_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        };
+        team_->compute.run(job);
+    }
+
+    // w^(first + step * i) for the points i of each row, w of the order of all that is done then.
+    struct Exponent {
+        index_t first = 0, step = 0;
+    };
+    template <class Of>
+    void twiddle(C* data, long double scale, const Of& exponent_of_row) {
+        each_row(
+            [&](index_t row, C* to) {
+                const Exponent e = exponent_of_row(row);
+                make_twiddles(roots_, e.step, row_points(spec_, level_), level_.backward, scale, to, e.first);
+            },
+            [&](const C* factors, index_t begin, index_t end, index_t at) {
+                return twiddle_rows_in_place(factors, begin, end, data + at);
+            });
+    }
+
+    // `spare`: as much again, where points are reversed.
+    Status compute(index_t load, C* data, C* spare) {
+        const int n = level_.done + level_.depth;  // roots
         if (level_.done > 0) {
-            std::atomic<index_t> next{0};
-            if (each == 1) make(first, factors(0));
-            const std::function<void(int)> job = [&](int member) {
-                index_t bytes = 0;
-                if (each == 1) {  // all threads share one: each takes pieces of it
-                    constexpr index_t kPiece = index_t{1} << 14;
-                    for (index_t i = next.fetch_add(kPiece); i < points; i = next.fetch_add(kPiece))
-                        bytes += twiddle_rows_in_place(factors(0), i, std::min(i + kPiece, points), data + i);
-                }
-                for (index_t j = next.fetch_add(1); each > 1 && j < each; j = next.fetch_add(1)) {
-                    make(first + j, factors(member));
-                    bytes += twiddle_rows_in_place(factors(member), 0, points, data + j * points);
-                }
-                twiddled_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-            };
-            team_->compute.run(job);
+            const bool last = n == spec_.shape.n;
+            twiddle(data, last ? level_.scale : 1.0L, [&](index_t row) {
+                return Exponent{0, low_bits_of(index_of_row(load, row)) << (level_.depth - stages_.low)};
+            });
         }
         fft_->execute(data, data);
+        for (int i = 0; i < stages_.ranks; ++i) {
+            SPANFFT_TRY(rounds_->round(*transfers_[static_cast<size_t>(i)], data, spare));
+            butterflies(load, i, data, spare);
+        }
+        if (stages_.high == 0) return {};
+        // Element x of a column has the factor w^(x L), L the low bits and what the stages so far have made of a
+        // column.
+        twiddle(data, 1.0L, [&](index_t row) {
+            const index_t x = row & ((index_t{1} << stages_.high) - 1), order = index_t{1} << n;
+            const index_t low = low_bits_of(index_of_row(load, row)) + (index_t{rank_} << (level_.done + stages_.low));
+            return Exponent{product_mod(x, low, order), product_mod(x, index_t{1} << level_.done, order)};
+        });
+        high_fft_->execute(data, data);
+        return {};
+    }
+
+    // The stage on bit i of the rank: the partner's records are in `other`.
+    void butterflies(index_t load, int i, C* data, const C* other) {
+        const bool multiplied = (rank_ >> i & 1) != 0;
+        const int behind = level_.depth - stages_.low - i - 1;  // stages that are left
+        const index_t below = rank_ & ((index_t{1} << i) - 1);
+        each_row(
+            [&](index_t row, C* to) {
+                const index_t low = low_bits_of(index_of_row(load, row)) + (below << (level_.done + stages_.low));
+                make_twiddles(roots_, index_t{1} << (level_.done + behind), row_points(spec_, level_), level_.backward,
+                              1.0L, to, low << behind);
+            },
+            [&](const C* factors, index_t begin, index_t end, index_t at) {
+                butterflies_.fetch_add(end - begin, std::memory_order_relaxed);
+                return butterfly_rows(factors, begin, end, multiplied, other + at, data + at);
+            });
     }
 
     const PdmSpec spec_;
     const Superlevel level_;
+    const Stages stages_;
     std::shared_ptr<PassTeam> team_;
-    std::unique_ptr<CountedFft> fft_;
+    const int rank_;
+    std::unique_ptr<CountedFft> fft_, high_fft_;
+    std::unique_ptr<MemoryPermutation> reversal_;
+    std::unique_ptr<Rounds> rounds_;                    // nullptr: one process
+    std::vector<std::unique_ptr<Transfer>> transfers_;  // of each bit of the rank
     RootTable roots_;
     Buffer factors_;
-    std::atomic<index_t> twiddled_bytes_{0};
+    std::atomic<index_t> moved_bytes_{0}, butterflies_{0};  // through memory, by loops; points of stages between ranks
     Counts counts_;
 };
 
 template <class T>
 Result<std::unique_ptr<Task>> make_task(const PdmSpec& spec, const Superlevel& level, const RateTable& rates,
                                         Binding& binding) {
-    auto task = std::make_unique<SuperlevelTask<T>>(spec, level, binding.pass_team);
+    auto task = std::make_unique<SuperlevelTask<T>>(spec, level, binding.pass_team, binding.comm.rank());
+    SPANFFT_TRY(task->join(binding));  // first: what is collective is done whatever fails here
+    if (!binding.pass_team) return error(Code::internal, "a superlevel is bound without its threads");
+    SPANFFT_TRY(binding.pass_team->pipeline.started());
     SPANFFT_TRY(task->prepare(binding, rates));
     return std::unique_ptr<Task>(std::move(task));
 }
@@ -155,35 +313,54 @@ class SuperlevelStep : public Step, public SweptStep {
         : spec_(spec), level_(std::move(level)), machine_(std::move(machine)) {}
     const char* type() const override { return "Pass"; }
     std::string describe() const override {
+        const Stages stages(spec_, level_);
         const index_t butterflies = index_t{1} << (spec_.shape.n - level_.depth);
-        return cat("superlevel of ", butterflies, " mini-butterflies of ", butterfly_records(level_), " points",
+        return cat("superlevel of ", butterflies, " mini-butterflies of ", index_t{1} << level_.depth, " points",
                    level_.done > 0 ? ", twiddle" : "", ": ", spec_.shape.memoryloads(), " memoryloads, ",
-                   pdm_place_name(level_.from), " to ", pdm_place_name(level_.to));
+                   pdm_place_name(level_.from), " to ", pdm_place_name(level_.to),
+                   stages.ranks > 0
+                       ? cat(", ", stages.ranks, stages.ranks == 1 ? " stage" : " stages", " between ranks")
+                       : std::string());
     }
     Counts predict(int /*rank*/) const override {
+        const Stages stages(spec_, level_);
+        const auto points = static_cast<double>(spec_.share().records());
         Counts counts = pdm_predicted(spec_, level_.from, level_.to, machine_);
         counts.parallel_ios = 2 * spec_.shape.stripes();
-        counts.memory_bytes = loads_swept(level_) * 2 * spec_.array_bytes();
-        counts.flops = butterfly_flops(level_) * static_cast<double>(index_t{1} << (spec_.shape.n - level_.depth));
-        const double compute = static_cast<double>(spec_.shape.memoryloads()) *
-                               outline_local(load_spec(spec_, level_), level_.engine, machine_.engine_rates);
+        counts.memory_bytes = loads_touched(spec_, level_) * spec_.array_bytes();
+        counts.flops = 5.0 * points * level_.depth;
+        counts.messages = spec_.shape.memoryloads() * stages.ranks;
+        counts.sent_bytes = counts.messages * spec_.load_bytes();
+        counts.calls = 2 * counts.messages;
+        double compute = outline_local(load_spec(spec_, level_), level_.engine, machine_.engine_rates);
+        if (stages.high > 0) compute += outline_local(high_spec(spec_, level_), level_.engine, machine_.engine_rates);
+        compute *= static_cast<double>(spec_.shape.memoryloads());
+        if (counts.messages > 0) compute += pdm_wire_seconds(spec_, counts, machine_);
         counts.seconds =
             spec_.mode == IoMode::asynchronous ? std::max(counts.seconds, compute) : counts.seconds + compute;
         return counts;
     }
     index_t own_memory_bytes(int) const override { return superlevel_own_bytes(spec_, level_); }
-    std::vector<SweepShape> sweep_shapes() const override {
-        const auto load_of = [shift = spec_.shape.m - spec_.shape.b](index_t block) { return block >> shift; };
-        return {pdm_shape(spec_, level_.from, level_.to, load_of, load_of)};
+    std::vector<int> group(int /*rank*/) const override {
+        return spec_.ranks() > 1 ? Rounds::everyone(spec_.ranks()) : std::vector<int>();
+    }
+    std::vector<SweepShape> sweep_shapes(int /*rank*/) const override {
+        const PdmShape own = spec_.share();
+        const auto load_of = [shift = own.m - own.b](index_t block) { return block >> shift; };
+        return {pdm_shape(spec_, level_.from, level_.to, Stages(spec_, level_).ranks > 0, load_of, load_of)};
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
+        Status made;
         if (!binding.pass_team) {
-            SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
+            auto team = make_pass_team(spec_.threads, binding.io);
+            made = team.status();
+            if (made.ok()) binding.pass_team = std::move(team).value();
         }
-        SPANFFT_TRY(binding.pass_team->pipeline.started());
-        return with_real(spec_.precision, [&](auto real) {
+        auto task = with_real(spec_.precision, [&](auto real) {
             return make_task<decltype(real)>(spec_, level_, machine_.engine_rates, binding);
         });
+        SPANFFT_TRY(made);
+        return task;
     }
 
   private:
@@ -195,8 +372,8 @@ class SuperlevelStep : public Step, public SweptStep {
 }  // namespace
 
 index_t superlevel_own_bytes(const PdmSpec& spec, const Superlevel& level) {
-    if (level.done == 0) return 0;
-    return RootTable::bytes(roots_n(level)) + factor_tables(spec, level) * factor_bytes(spec, level);
+    const index_t tables = factor_tables(spec, level);
+    return tables == 0 ? 0 : RootTable::bytes(roots_n(level)) + tables * factor_bytes(spec, level);
 }
 
 std::unique_ptr<Step> make_superlevel_step(const PdmSpec& spec, Superlevel level, Machine machine) {

@@ -25,6 +25,14 @@ const Route kRoutes[] = {
     {"c2r 128 backward double memory=40KiB threads=1 ranks=2", solve_two_pass, true},
     {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 ranks=2", solve_two_pass, false},
     {"c2c 32x24 forward double memory=24KiB threads=1 ranks=3", solve_axis_passes, false},
+    {"c2c 128 forward double memory=32KiB threads=1 ranks=2 method=memoryload_major_comm:sync,block=128",
+     solve_memoryload_major_comm, true},
+    {"c2c 128 backward double memory=48KiB threads=1 ranks=4 method=stripe_major_comm:block=128",
+     solve_stripe_major_comm, true},
+    {"c2c 128 forward double memory=48KiB threads=1 ranks=2 method=processor_major_nocomm:block=128",
+     solve_processor_major_nocomm, true},
+    {"c2c 128 backward double memory=32KiB threads=1 ranks=4 method=memoryload_major_nocomm:sync,block=128",
+     solve_memoryload_major_nocomm, true},
 };
 
 // One error on all ranks, with the words in it.
@@ -132,7 +140,8 @@ TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, RanksFaults, testing::ValuesIn(kRoutes));
-INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers, testing::Values(kRoutes[0], kRoutes[1]));
+INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers,
+                         testing::Values(kRoutes[0], kRoutes[1], kRoutes[4], kRoutes[5], kRoutes[6], kRoutes[7]));
 
 // Files, by the executor: what each rank has of its own is in a folder of its own.
 class RanksFiles : public testing::Test {

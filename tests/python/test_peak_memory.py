@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import cli_environment, mpiexec
+from spanfft._analyse import METHODS
 from spanfft._memory import parse_bytes
 
 MiB = 1 << 20
@@ -59,6 +60,7 @@ SOLVERS = [
     ("two_pass", (4096, 512), "complex64", "8MiB", {"method": "two_pass"}),
     ("two_pass", (1 << 21,), "complex64", "8MiB", {"method": "two_pass"}),
     ("superlevels", (1 << 21,), "complex64", "8MiB", {"method": "superlevels"}),
+    *((name, (1 << 21,), "complex64", "8MiB", {"method": name}) for name in METHODS),
     ("many_passes", (1 << 21,), "complex64", "4MiB", {"method": "many_passes"}),
     ("chirp_passes", (1000003,), "complex64", "8MiB", {}),
     # Two arrays fit, the engine's convolution does not: 220 to 290 MiB once.
@@ -315,6 +317,46 @@ def check_plans(plans: list[tuple[str, dict, int]], everyones: list[list[list]],
             if grown_bytes > said + more * MiB + slack:
                 too_much.append((case, grown_bytes / MiB, said / MiB))
     assert not too_much, too_much
+
+
+FILE_ON_RANKS_PROGRAM = """
+import ctypes, json, sys
+from mpi4py import MPI
+import spanfft
+from spanfft._cli_transform import _peak_resident_bytes
+
+comm = MPI.COMM_WORLD
+found = []
+for method in json.loads(sys.argv[3]):
+    for _ in range(2):
+        ctypes.CDLL(None).malloc_trim(0)
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+        before = _peak_resident_bytes()
+        result = spanfft.transform(sys.argv[1], sys.argv[2], memory="16MiB", method=method, comm=comm)
+        grown = _peak_resident_bytes() - before
+    found.append([method, grown, result.report["solver"]])
+everyones = comm.gather(found)
+if everyones:
+    print(json.dumps(everyones))
+"""
+
+
+def test_methods_for_several_processors_keep_within_their_budget_on_ranks(tmp_path):
+    pytest.importorskip("mpi4py")
+    np.save(tmp_path / "in.npy", (np.arange(1 << 22, dtype="float32") % 101).astype("complex64"))
+    methods = [name + options for name in METHODS for options in ("", ":sync")]
+    paths = [str(tmp_path / name) for name in ("in.npy", "out.npy")]
+    command = [mpiexec(), "-n", "2", sys.executable, "-c", FILE_ON_RANKS_PROGRAM, *paths, json.dumps(methods)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, env=cli_environment())
+    assert run.returncode == 0, run.stderr[-2000:]
+    everyones = json.loads(run.stdout.splitlines()[-1])
+    assert len(everyones) == 2
+    for found in everyones:
+        assert [method for method, _, _ in found] == methods
+        for method, grown_bytes, solver in found:
+            assert method.startswith(solver)
+            assert grown_bytes <= 16 * MiB + RANK_SLACK, (method, grown_bytes / MiB)
 
 
 def test_every_solver_is_here():

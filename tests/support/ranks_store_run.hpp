@@ -28,7 +28,7 @@ struct RankSeen {
     index_t operations = 0;                  // of its stores
     index_t progress_calls = 0, progress_bytes = 0, progress_total = 0;
     Delivered delivered;
-    bool scratch_at_most_once = true;  // no byte of its scratch was written twice
+    bool scratch_at_most_once = true;  // no byte of its scratch was written twice by one sweep
 };
 
 struct RanksRun {

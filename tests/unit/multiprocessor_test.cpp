@@ -192,7 +192,7 @@ void expect_counted(const MultiprocessorModel& model, MultiprocessorMethod metho
             product = factor.map.matrix * product;
             expect_one_sweep(factor, disks);
             const std::vector<Traffic> sent = enumerated(factor, disks);
-            const SweepTraffic counted(factor, model);
+            const SweepTraffic counted(factor, disks.shape, model.record_bytes);
             Traffic total;
             for (size_t processor = 0; processor < sent.size(); ++processor) {
                 EXPECT_EQ(counted.sent_by(processor).messages, sent[processor].messages) << processor;
@@ -257,7 +257,7 @@ TEST(Multiprocessor, CountsOfRandomPermutations) {
                 expect_one_sweep(each, Disks(model));
                 const std::vector<Traffic> sent = enumerated(each, Disks(model));
                 for (size_t processor = 0; processor < sent.size(); ++processor)
-                    EXPECT_TRUE(SweepTraffic(each, model).sent_by(processor) == sent[processor])
+                    EXPECT_TRUE(SweepTraffic(each, model.shape(), model.record_bytes).sent_by(processor) == sent[processor])
                         << i << " " << processor;
             }
             EXPECT_EQ(product, matrix);
