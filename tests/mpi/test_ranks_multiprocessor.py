@@ -1,5 +1,6 @@
-"""P1's four methods for several processors through spanfft.transform on MPI ranks: results, and what each rank sends, reads
-and writes beside the prediction and beside what `spanfft analyse` says of the same records, memory, blocks and disks."""
+"""P1's four methods for several processors through spanfft.transform on MPI ranks: results, and what each rank sends,
+reads and writes beside the prediction and beside what `spanfft analyse` says of the same records, memory, blocks and
+disks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""P1's methods on ranks that are killed: each has a journal of its own, and the same command goes on to the same bits."""
+"""P1's methods on ranks that are killed: each has a journal of its own; the same command goes on to the same bits."""
 
 from __future__ import annotations
 

@@ -257,7 +257,8 @@ TEST(Multiprocessor, CountsOfRandomPermutations) {
                 expect_one_sweep(each, Disks(model));
                 const std::vector<Traffic> sent = enumerated(each, Disks(model));
                 for (size_t processor = 0; processor < sent.size(); ++processor)
-                    EXPECT_TRUE(SweepTraffic(each, model.shape(), model.record_bytes).sent_by(processor) == sent[processor])
+                    EXPECT_TRUE(SweepTraffic(each, model.shape(), model.record_bytes).sent_by(processor) ==
+                                sent[processor])
                         << i << " " << processor;
             }
             EXPECT_EQ(product, matrix);
