@@ -122,7 +122,9 @@ namespace {
 
 bool widen_in_slots(PassSpec& pass, index_t room_bytes) {
     const bool blocks = pass.shape == PassSpec::Shape::columns_to_blocks;
-    const index_t columns = pass.in.section_columns(), unit = blocks ? pass.blocks.tile_columns : 1;
+    // Ranks that share sections out have panels of whole ones, so that all rounds are alike.
+    const index_t columns = pass.in.section_columns(),
+                  unit = blocks ? std::max(pass.blocks.tile_columns, pass.blocks.shared_section) : 1;
     const index_t enough = ceil_div(kLongRunBytes, unit * pass.in.elem_bytes);
     const index_t fits = largest_that(std::min(ceil_div(columns, unit), enough), [&](index_t units) {
         set_panel_width(pass, units * unit);
@@ -134,7 +136,8 @@ bool widen_in_slots(PassSpec& pass, index_t room_bytes) {
     const index_t whole = round_up(even, block), most = fits * unit;
     set_panel_width(pass, whole <= most ? whole : most >= block ? most - most % block : even);
     // More panels than before may want another slot.
-    if (pass.panel_bytes() > room_bytes) set_panel_width(pass, even);
+    if (pass.panel_bytes() > room_bytes)
+        set_panel_width(pass, blocks ? unit * std::max<index_t>(1, even / unit) : even);
     return true;
 }
 
@@ -176,7 +179,7 @@ bool widen_by_sections(PassSpec& pass, index_t room_bytes) {
     set_sections(pass, 1);
     const index_t one_bytes = pass.out.panel * pass.out.elem_bytes,
                   block = kDirectBytes / std::gcd(kDirectBytes, one_bytes);
-    const index_t even = ceil_div(sections, ceil_div(sections, fits)), whole = round_up(even, block);
+    const index_t even = even_width(sections, fits, pass.in.ranks), whole = round_up(even, block);
     set_sections(pass, whole <= fits ? whole : fits >= block ? fits - fits % block : even);
     return true;
 }

@@ -119,10 +119,8 @@ bool aligned_rows(const ColumnPanels& panels) {
 // Panels as wide as there is room for; false: there is none. The second sweep's say which rows of blocks each rank
 // keeps, and so what the first one's slots hold.
 bool widen_both(const Job& job, Split& split) {
-    // Till it is known: what is exchanged has memory of its own.
-    if (job.ranks > 1) split.first.rows_a_rank = 1;
-    const auto room = [&] { return job.budget_bytes - split.first.own_bytes() - split.second.own_bytes() - 2 * 4096; };
-    const index_t second_room = room() - 2 * split.second.read_slot_bytes();  // slots are rounded to pages
+    const index_t room = job.budget_bytes - split.first.own_bytes() - split.second.own_bytes() - 2 * 4096;
+    const index_t second_room = room - 2 * split.second.read_slot_bytes();  // slots are rounded to pages
     if (second_room <= 0) return false;
     // Whole blocks of the file system, if panels are that wide: then every write can be direct.
     ColumnPanels& out = split.second.out;
@@ -132,8 +130,8 @@ bool widen_both(const Job& job, Split& split) {
     const index_t unit = can_align ? std::lcm(tile_rows, block) : tile_rows;
     if (!widen(out, unit, 2, second_room) && (unit == tile_rows || !widen(out, tile_rows, 2, second_room)))
         return false;
-    if (job.ranks > 1) split.first.rows_a_rank = out.panels_per_matrix() * out.panel;
-    const index_t first_room = room() - 2 * split.first.write_slot_bytes();
+    if (job.ranks > 1) split.first.kept_a_rank = out.panels_per_matrix() * out.panel;
+    const index_t first_room = room - 2 * split.first.write_slot_bytes() - split.first.exchange_bytes();
     return first_room > 0 && widen(split.first.in, split.first.blocks.tile_columns, 2, first_room);
 }
 
@@ -344,7 +342,6 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
         return error(Code::unsupported, "two_pass does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
                      "; use norm=backward and scale, or more memory");
     }
-    SPANFFT_TRY(expect_one_process(problem, cat("two_pass of ", axis_kind_name(problem.kinds[0])).c_str()));
     // As r2c where only the outputs have factors, as c2r where only the inputs have, else as c2c.
     job.chirp = make_chirp(kernel_of(problem.kinds[0], problem.direction), job.n);
     job.chirp.square = 0;

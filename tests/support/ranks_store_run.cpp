@@ -148,13 +148,15 @@ void expect_one_payload(const RanksRun& run) {
     const Problem& p = run.plan->problem;
     const index_t input_bytes = product(p.input_shape()) * p.loaded_bytes();
     const size_t steps = run.plan->steps.size();
-    EXPECT_EQ(sum_of(run, 0).disk_read_bytes, input_bytes);
+    const index_t read_bytes = sum_of(run, 0).disk_read_bytes;
+    EXPECT_TRUE(run.plan->reads_twice ? read_bytes >= input_bytes : read_bytes == input_bytes) << read_bytes;
     EXPECT_EQ(sum_of(run, steps - 1).disk_written_bytes, run.plan->output_file_bytes);
     for (size_t i = 0; i + 1 < steps; ++i) {
         EXPECT_EQ(sum_of(run, i).disk_written_bytes, sum_of(run, i + 1).disk_read_bytes) << "between step " << i;
         PassSpec alone = spec_of(*run.plan->steps[i]);  // the same sweep by one process
         alone.in.ranks = alone.out.ranks = 1;
-        alone.rows_a_rank = 0;
+        alone.kept_a_rank = 0;
+        alone.keepers = ColumnPanels();
         EXPECT_EQ(sum_of(run, i).disk_written_bytes, PassStep(alone, Machine()).predict(0).disk_written_bytes);
     }
 }
