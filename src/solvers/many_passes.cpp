@@ -369,6 +369,7 @@ Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Pl
     }
     auto route = best_route(job, planner.machine());
     if (!route) return decline(job);
+    read_together_if_faster(route->passes[0], job.budget_bytes - route->own_bytes(), planner.machine());
     finish(job, *route);
     const index_t scratch_bytes = route->scratch_bytes, kept_bytes = route->scratch_of_each_rank_bytes;
     auto plan = plan_of_passes(job, "many_passes", std::move(route->passes), planner.machine());

@@ -7,7 +7,29 @@ namespace spanfft {
 
 namespace {
 
-index_t rounds_of(const PassSpec& spec) { return spec.in.panels() * spec.tile_steps(); }
+index_t rounds_of(const PassSpec& spec) { return spec.exchanges() ? spec.in.panels() * spec.tile_steps() : 0; }
+index_t takes_of(const PassSpec& spec) { return spec.reads_together ? spec.in.panels() : 0; }
+
+index_t width_of(const PassSpec& spec, index_t panel, int rank) {
+    ColumnPanels panels = spec.in;
+    panels.rank = rank;
+    return panels.group(panel, 0).width;
+}
+
+void count_takes(const PassSpec& spec, Counts& counts) {
+    if (!spec.reads_together) return;
+    counts.calls += takes_of(spec);
+    const index_t panels = spec.in.panels_per_matrix(), rows = spec.rows_of(spec.in.rank);
+    for (const index_t panel : {index_t{0}, panels - 1}) {
+        const index_t times = panel < panels - 1 ? panels - 1 : 1;
+        for (int r = 0; r < spec.in.ranks; ++r) {
+            const index_t width = r == spec.in.rank ? 0 : width_of(spec, panel, r);
+            counts.messages += rows > 0 && width > 0 ? times : 0;
+            counts.sent_bytes += times * rows * width * spec.in.elem_bytes;
+        }
+        if (panels == 1) break;
+    }
+}
 
 // Sections are sent column by column of the next sweep's panels, then those that mirror them.
 index_t calls_a_round(const PassSpec& spec) { return spec.exchanges_sections() && spec.keepers.reflected ? 2 : 1; }
@@ -60,6 +82,8 @@ KeptPart part_kept(const PassSpec& spec, const RoundTile& tile, int rank) {
 Counts count_rounds(const PassSpec& spec) {
     Counts counts;
     counts.calls = rounds_of(spec) * calls_a_round(spec);
+    count_takes(spec, counts);
+    if (!spec.exchanges()) return counts;
     const int rank = spec.in.rank;
     // Whole panels have as many tiles each, and the last one what it has.
     const index_t panels = spec.in.panels_per_matrix(), tiles = spec.tile_steps();
@@ -85,10 +109,15 @@ Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const PassSpec& spec,
     for (int rank = 0; rank < spec.in.ranks; ++rank) everyone.push_back(rank);
     SPANFFT_ASSIGN(made->group_, binding.group(everyone));
     Comm& comm = *made->group_.comm;
-    made->rounds_ = rounds_of(spec);
+    made->rounds_ = rounds_of(spec) + takes_of(spec);
 
-    const index_t tiles = spec.tile_steps(), panels = spec.in.panels_per_matrix();
+    const index_t tiles = spec.exchanges() ? spec.tile_steps() : 0, panels = spec.in.panels_per_matrix();
     for (const index_t panel : {index_t{0}, panels - 1}) {
+        if (spec.reads_together) {
+            auto transfer = made->make_take(comm, panel);
+            SPANFFT_TRY(agree(comm, transfer.status()));
+            made->takes_.push_back(std::move(transfer).value());
+        }
         for (index_t t = 0; t < tiles; ++t) {
             for (index_t call = 0; call < calls_a_round(spec); ++call) {
                 auto transfer = made->make_transfer(comm, panel * tiles + t, static_cast<int>(call));
@@ -98,6 +127,18 @@ Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const PassSpec& spec,
         }
     }
     return made;
+}
+
+Result<std::unique_ptr<Transfer>> BlockExchange::make_take(Comm& comm, index_t panel) const {
+    const index_t elem = spec_.in.elem_bytes, own = width_of(spec_, panel, spec_.in.rank);
+    const index_t pitch = spec_.together(spec_.in.rank).pitch_bytes(), rows = spec_.rows_of(spec_.in.rank);
+    std::vector<StridedPart> send, receive;
+    for (int rank = 0; rank < spec_.in.ranks; ++rank) {
+        const index_t width = width_of(spec_, panel, rank), theirs = spec_.rows_of(rank);
+        send.push_back({rank * spec_.in.panel * elem, {{width > 0 ? rows : 0, pitch}}, width * elem});
+        receive.push_back({spec_.rows_before(rank) * own * elem, {{own > 0 ? theirs : 0, own * elem}}, own * elem});
+    }
+    return comm.make_alltoallw(send, receive, Issue::blocking);
 }
 
 Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(Comm& comm, index_t step, int call) const {
@@ -133,23 +174,35 @@ index_t BlockExchange::first_transfer(index_t step) const {
 }
 
 void BlockExchange::begin(char* memory, index_t first_step) {
-    tile_ = memory;
+    memory_ = memory;
     before_ = *group_.counts;
-    rounds_done_ = first_step;
+    rounds_done_ = spec_.exchanges() ? first_step : 0;
+    if (spec_.reads_together) rounds_done_ += first_step / spec_.tile_steps();
     all_know_ = false;
 }
 
-Status BlockExchange::round(index_t step, char* slot) {
+Status BlockExchange::meet() {
     const Status known = agree(*group_.comm, Status());
-    if (!known.ok()) {
+    if (known.ok())
+        ++rounds_done_;
+    else
         all_know_ = true;
-        return known;
-    }
-    ++rounds_done_;
+    return known;
+}
+
+Status BlockExchange::take(index_t panel, const char* rows) {
+    SPANFFT_TRY(meet());
+    Transfer& transfer = *takes_[panel % spec_.in.panels_per_matrix() == spec_.in.panels_per_matrix() - 1 ? 1 : 0];
+    SPANFFT_TRY(transfer.start(rows, taken()));
+    return transfer.finish();
+}
+
+Status BlockExchange::round(index_t step, char* slot) {
+    SPANFFT_TRY(meet());
     Status status;  // where a call fails the next one is made all the same, as the others make it
     for (index_t call = 0; call < calls_a_round(spec_); ++call) {
         Transfer& transfer = *transfers_[static_cast<size_t>(first_transfer(step) + call)];
-        Status moved = transfer.start(tile_, slot);
+        Status moved = transfer.start(tile(), slot);
         if (moved.ok()) moved = transfer.finish();
         if (status.ok()) status = moved;
     }

@@ -286,7 +286,7 @@ Status PassRun::align(Comm& comm) {
     std::vector<index_t> all(static_cast<size_t>(comm.size()));
     for (size_t i = 0; i < sweeps_.size(); ++i) {
         const PassSpec* const pass = layout_.sweeps[i].pass;
-        if (!pass || !pass->exchanges()) continue;
+        if (!pass || !pass->has_rounds()) continue;
         SPANFFT_TRY(comm.allgather(&sweeps_[i].logged.first_panel, sizeof(index_t), all.data()));
         sweeps_[i].begins_at = *std::min_element(all.begin(), all.end());
     }

@@ -61,7 +61,7 @@ index_t PassSpec::tile_steps() const {
 
 index_t PassSpec::read_slots() const {
     const index_t reads = walked().panels() * (reads_blocks() ? tile_steps() : 1);
-    return std::min<index_t>(in_place ? in_place_slots : 2, reads);
+    return std::min<index_t>(in_place ? in_place_slots : reads_together ? 1 : 2, reads);
 }
 
 index_t PassSpec::write_slots() const {
@@ -70,6 +70,7 @@ index_t PassSpec::write_slots() const {
 }
 
 index_t PassSpec::read_slot_bytes() const {
+    if (reads_together) return round_up(together(0).slot_bytes(), 4096);  // which reads the most
     return round_up(reads_blocks() ? blocks.read_slot_bytes() : in.slot_bytes(), 4096);
 }
 
@@ -79,7 +80,18 @@ PassSpec PassSpec::of_rank(int rank) const {
     if (reads_blocks()) mine.blocks = kept_blocks(rank);
     if (exchanges() && !writes_blocks()) mine.out.packed = true;
     if (exchanges_sections()) mine.keepers.rank = rank;
+    if (reads_together) mine.in.packed = true;
     return mine;
+}
+
+ColumnPanels PassSpec::together(int rank) const {
+    ColumnPanels all = in;
+    all.packed = false;
+    all.ranks = 1;
+    all.rank = 0;
+    all.rows = rows_of(rank);
+    all.panel = in.ranks * in.panel;
+    return all;
 }
 
 BlockGrid PassSpec::kept_blocks(int rank) const {
@@ -130,7 +142,8 @@ index_t PassSpec::place_bytes(int rank) const {
 }
 
 index_t PassSpec::exchange_bytes() const {
-    return exchanges() ? round_up(exchanged_tile_bytes(), 4096) + round_up(received_bytes(), 4096) : 0;
+    return taken_bytes() +
+           (exchanges() ? round_up(exchanged_tile_bytes(), 4096) + round_up(received_bytes(), 4096) : 0);
 }
 
 index_t PassSpec::panel_bytes() const {
@@ -262,7 +275,8 @@ std::string PassStep::describe() const {
                                : spec_.walked().ranks > 1 ? cat(", on each of ", spec_.walked().ranks, " ranks")
                                                           : std::string();
     return cat(spec_.title, shared, ": reads ", place_name(spec_.source), " (",
-               spec_.reads_blocks() ? blocks() : side(spec_.in), "), writes ", place_name(spec_.target), " (",
+               spec_.reads_blocks() ? blocks() : side(spec_.reads_together ? spec_.together(0) : spec_.in),
+               spec_.reads_together ? " of all ranks together" : "", "), writes ", place_name(spec_.target), " (",
                spec_.writes_blocks()       ? blocks()
                : spec_.exchanges_columns() ? side(spec_.kept_columns(0))
                                            : side(spec_.out),
@@ -393,7 +407,7 @@ double engine_seconds(const PassSpec& spec, const std::vector<PassStage>& stages
 
 std::vector<int> PassStep::group(int /*rank*/) const {
     std::vector<int> everyone;
-    for (int rank = 0; spec_.exchanges() && rank < spec_.in.ranks; ++rank) everyone.push_back(rank);
+    for (int rank = 0; spec_.has_rounds() && rank < spec_.in.ranks; ++rank) everyone.push_back(rank);
     return everyone;
 }
 
@@ -405,8 +419,9 @@ void count_disk(const PassSpec& spec, Counts& counts) {
         counts.disk_read_bytes = spec.blocks.payload_bytes();
         counts.disk_reads = spec.blocks.total_reads();
     } else {
-        counts.disk_read_bytes = spec.in.payload_bytes();
-        counts.disk_reads = spec.in.total_requests();
+        const ColumnPanels read = spec.reads_together ? spec.together(spec.in.rank) : spec.in;
+        counts.disk_read_bytes = read.payload_bytes();
+        counts.disk_reads = read.total_requests();
     }
     if (spec.exchanges_columns()) {
         const ColumnPanels kept = spec.kept_columns(spec.in.rank);
@@ -440,7 +455,7 @@ Counts PassStep::predict(int rank) const {
     const double row_flops = spec.row_flops * static_cast<double>(row_runs(spec));
     counts.flops = column_flops + row_flops;
     double wire = 0;
-    if (spec.exchanges()) {
+    if (spec.has_rounds()) {
         const Counts rounds = count_rounds(spec);
         counts.messages = rounds.messages;
         counts.sent_bytes = rounds.sent_bytes;
@@ -467,6 +482,7 @@ Counts PassStep::predict(int rank) const {
     const auto panels = static_cast<double>(spec.walked().panels());
     const auto overlap = [&](double io) { return std::max(io, compute) + std::min(io, compute) / panels; };
     counts.seconds = spec.in_place && spec.in_place_slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
+    if (spec.reads_together) counts.seconds += wire;  // in one slot nothing is read meanwhile
     return counts;
 }
 

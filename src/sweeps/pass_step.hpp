@@ -74,6 +74,10 @@ struct PassSpec {
     // are those of the next sweep. Of one rank: nothing is exchanged.
     ColumnPanels keepers;
 
+    // columns of the input, of several ranks: each reads of the panels of all, side by side, rows of its own, in runs
+    // that are as many panels wide; then all hand one another the rows of their own panels.
+    bool reads_together = false;
+
     index_t stored_bytes = 0;  // of an output element in the file, where it is not stored as computed; else 0
     index_t loaded_bytes = 0;  // of an input element in the file, likewise; of passes that read the input
 
@@ -95,6 +99,13 @@ struct PassSpec {
     bool exchanges_sections() const { return keepers.ranks > 1; }
     bool exchanges_columns() const { return kept_a_rank > 0 && !writes_blocks(); }
     bool exchanges() const { return kept_a_rank > 0 || exchanges_sections(); }
+    bool has_rounds() const { return exchanges() || reads_together; }
+    index_t rows_before(int rank) const { return std::min(rank * ceil_div(in.rows, in.ranks), in.rows); }
+    index_t rows_of(int rank) const { return rows_before(rank + 1) - rows_before(rank); }
+    ColumnPanels together(int rank) const;  // what that rank reads of all panels, from its first row on
+    index_t taken_bytes() const {           // a panel of this rank's columns
+        return reads_together ? round_up(in.rows * in.panel * in.elem_bytes, 4096) : 0;
+    }
     ColumnPanels keepers_of(int rank) const {
         ColumnPanels panels = keepers;
         panels.rank = rank;
@@ -134,11 +145,11 @@ struct PassSpec {
     index_t write_slots() const;
     index_t read_slot_bytes() const;
     index_t write_slot_bytes() const;
-    index_t exchange_bytes() const;                // of these: what is sent, and of columns what came
-    index_t panel_bytes() const;                   // of work0
-    index_t own_bytes() const;                     // tiles and tables
-    index_t twiddle_bytes() const;                 // the factors of a column, for each thread
-    bool shared_slab() const;                      // one slab at a time, by all threads
+    index_t exchange_bytes() const;  // of these: what is sent, of columns what came, and the panel that was taken
+    index_t panel_bytes() const;     // of work0
+    index_t own_bytes() const;       // tiles and tables
+    index_t twiddle_bytes() const;   // the factors of a column, for each thread
+    bool shared_slab() const;        // one slab at a time, by all threads
     index_t twiddle_index(index_t column) const {  // r of the twiddles W^(rk) behind a column of elements
         const index_t r = column / twiddle_section;
         return r / kept * whole + r % kept;

@@ -132,7 +132,7 @@ template <class T>
 PassWhere PassTask<T>::locate(index_t step, index_t read, index_t write) const {
     PassWhere where;
     where.panel = step / spec_.tile_steps();
-    where.read = read_slot(read);
+    where.read = spec_.reads_together ? exchange_->taken() : read_slot(read);
     where.write = write_slot(write);
     const index_t tile_step = step % spec_.tile_steps();
     const ColumnPanels& panels = spec_.walked();
@@ -153,9 +153,9 @@ PassWhere PassTask<T>::locate(index_t step, index_t read, index_t write) const {
 template <class T>
 Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
     PassWhere where = locate(step, read, write);
-    if (exchange_) where.write = exchange_->tile();
+    if (spec_.exchanges()) where.write = exchange_->tile();
     if (where.count > 0) transform(where);  // the last panel of a matrix may have fewer tiles
-    if (!exchange_) return {};
+    if (!spec_.exchanges()) return {};
     char* const slot = write_slot(write);
     if (!spec_.exchanges_columns()) return exchange_->round(step, slot);
     SPANFFT_TRY(exchange_->round(step, exchange_->received()));
@@ -389,6 +389,17 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
             const PassWhere where = locate(step, slot, 0);
             return spec_.blocks.read_run(where.matrix, where.tile, i, where.read);
         };
+    } else if (spec_.reads_together) {
+        const ColumnPanels together = spec_.together(spec_.in.rank);
+        const index_t row_bytes = together.row_elems * together.elem_bytes;
+        const index_t begin = tiles_.in_offset + spec_.rows_before(spec_.in.rank) * row_bytes;
+        pipeline.read_count = [together](index_t panel) { return together.requests(panel); };
+        pipeline.read_run = [this, together, begin](index_t panel, index_t slot, index_t i) {
+            return together.run(panel, i, begin, read_slot(slot));
+        };
+        pipeline.take = [this, together, begin](index_t panel, index_t slot) {
+            return exchange_->take(panel, together.map(panel, 0, begin, read_slot(slot)).row(0));
+        };
     } else {
         pipeline.read_count = [this](index_t panel) { return spec_.in.requests(panel); };
         pipeline.read_run = [this](index_t panel, index_t slot, index_t i) {
@@ -525,7 +536,7 @@ Result<std::unique_ptr<Task>> make_task(const PassSpec& spec, const Machine& mac
 Result<std::unique_ptr<Task>> PassStep::bind(Binding& binding) const {
     const PassSpec spec = spec_.of_rank(binding.comm.rank());
     std::unique_ptr<BlockExchange> exchange;  // first: what is collective is done whatever fails here
-    if (spec.exchanges()) {
+    if (spec.has_rounds()) {
         SPANFFT_ASSIGN(exchange, BlockExchange::make(spec, binding));
     }
     if (!binding.pass_team) {

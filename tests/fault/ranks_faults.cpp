@@ -26,6 +26,7 @@ const Route kRoutes[] = {
     {"c2r 32x48 backward double memory=30KiB threads=1 ranks=2", solve_axis_passes, true},
     {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 ranks=2", solve_two_pass, false},
     {"c2c 32x24 forward double memory=24KiB threads=1 ranks=3", solve_axis_passes, false},
+    {"c2c 16384 forward float output=exchanged memory=96KiB threads=1 ranks=2", solve_two_pass, false},
     {"c2c 343 forward double memory=64KiB threads=1 ranks=3", solve_many_passes, true},
     {"r2c 343 forward double memory=68KiB threads=1 ranks=3", solve_many_passes, true},
     {"c2r 343 backward double memory=76KiB threads=1 ranks=2", solve_many_passes, true},
@@ -136,7 +137,7 @@ TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, RanksFaults, testing::ValuesIn(kRoutes));
-INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers, testing::Values(kRoutes[0], kRoutes[1], kRoutes[2], kRoutes[6]));
+INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers, testing::Values(kRoutes[0], kRoutes[1], kRoutes[2], kRoutes[7]));
 
 // Files, by the executor: what each rank has of its own is in a folder of its own.
 class RanksFiles : public testing::Test {

@@ -134,6 +134,23 @@ def test_there_in_three_sweeps(name, comm, rng, folder, scratch):
     assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
 
 
+def test_an_output_that_stays_exchanged(comm, rng, folder, scratch):
+    """Element k1*n2 + k2 of the file is X[k1 + n1*k2], with the n1 and n2 that a note names."""
+    x = numbers(rng, (1 << 20,), "complex64")
+    save(comm, folder / "in.npy", x)
+    result = spanfft.transform(
+        folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_pass", order="exchanged", comm=comm,
+        scratch=scratch,
+    )  # fmt: skip
+    assert_counted(comm, result, x, np.load(folder / "out.npy", mmap_mode="r"))
+    (note,) = (note for note in result.report["notes"] if "exchanged order" in note)
+    n1, n2 = (int(note.split(f"n{i} = ")[1].split(",")[0]) for i in (1, 2))
+    assert n1 * n2 == x.size
+    exact = oracle.forward(x, "c2c", (0,)).reshape(n2, n1).T.reshape(-1) if comm.rank == 0 else None
+    assert_exact(comm, folder / "out.npy", exact, oracle.limit("c2c", (0,), x.shape, "complex64"))
+    assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
+
+
 @pytest.mark.parametrize("method", ["two_pass", "many_passes"])
 @pytest.mark.parametrize("kind", ["c2c", "c2r"])
 def test_back(kind, method, comm, rng, folder, scratch):

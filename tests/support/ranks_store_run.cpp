@@ -157,6 +157,7 @@ void expect_one_payload(const RanksRun& run) {
         alone.in.ranks = alone.out.ranks = 1;
         alone.kept_a_rank = 0;
         alone.keepers = ColumnPanels();
+        alone.reads_together = false;
         EXPECT_EQ(sum_of(run, i).disk_written_bytes, PassStep(alone, Machine()).predict(0).disk_written_bytes);
     }
 }
