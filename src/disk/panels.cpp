@@ -51,6 +51,16 @@ ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
     return {row_elems - before - last + 1, last - first};
 }
 
+ColumnPanels::Group ColumnPanels::own_group(int which) const {
+    assert(ranks == 1 || (in_blocks && section == 0));
+    const index_t begin = std::min(first_column(0), columns);
+    const index_t end = std::min(begin + panels_per_matrix() * panel, columns);
+    if (which == 0) return {begin, end - begin};
+    if (!reflected || begin == end) return {};
+    const index_t first = std::max(end, row_elems - end), last = row_elems - begin;
+    return first >= last ? Group() : Group{first, last - first};
+}
+
 index_t ColumnPanels::pitch_bytes() const {
     const index_t bytes = panel * elem_bytes;
     return lean() ? bytes : round_up(bytes, alignment()) + alignment();
@@ -61,12 +71,16 @@ index_t ColumnPanels::slot_bytes() const { return rows * pitch_bytes() * groups(
 RowMap ColumnPanels::map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const {
     RowMap rows_at;
     const bool twin = which == 1 && twin_elems > 0;
-    const index_t before = twin ? twin_elems : panel_index / panels_per_matrix() * matrix_elems();
+    const index_t before = twin ? twin_elems : panel_index / panels_per_matrix() * stored_matrix_elems();
     rows_at.base = static_cast<char*>(slot) + which * rows * pitch_bytes();
     rows_at.pitch_bytes = pitch_bytes();
-    rows_at.file_bytes = file_offset_bytes + (before + group(panel_index, which).first) * elem_bytes;
-    rows_at.row_bytes = row_elems * elem_bytes;
+    rows_at.file_bytes = file_offset_bytes + (before + stored_at(group(panel_index, which), which)) * elem_bytes;
+    rows_at.row_bytes = stored_row_elems() * elem_bytes;
     rows_at.alignment = alignment();
+    if (packed) {
+        rows_at.pitch_bytes = group(panel_index, which).width * elem_bytes;
+        rows_at.alignment = 1;
+    }
     return rows_at;
 }
 
@@ -117,17 +131,17 @@ std::vector<index_t> changes(index_t count, std::initializer_list<index_t> place
     return all;
 }
 
-// The same where ranks share panels out, none of which is in sections.
+// The same where ranks share panels out, of which none is part of a section.
 template <class Each>
 index_t sum_over_own_panels(const ColumnPanels& panels, Each each) {
-    assert(panels.section == 0);
+    assert(panels.section == 0 || panels.section == panels.panel);
     const index_t count = panels.panels_per_matrix(), row = panels.row_elems, cut = panels.last_row_elems;
     const auto own = [&](index_t column) {
-        const index_t among_all = column / panels.panel;
+        const index_t among_all = column / (panels.section > 0 ? panels.section_pitch : panels.panel);
         return panels.in_blocks ? among_all - panels.rank * count : (among_all - panels.rank) / panels.ranks;
     };
     const std::vector<index_t> places =
-        changes(count, {0, count, own(panels.columns), own(cut), own(row - cut), own(row / 2)});
+        changes(count, {0, count, own(panels.columns), own(row), own(cut), own(row - cut), own(row / 2)});
     index_t total = 0;
     for (size_t i = 0; i + 1 < places.size(); ++i) total += (places[i + 1] - places[i]) * each(places[i]);
     return total;
@@ -162,7 +176,9 @@ index_t sum_over_panels(const ColumnPanels& panels, Each each) {
 }  // namespace
 
 index_t ColumnPanels::own_columns() const {
-    return ranks == 1 ? columns : sum_over_panels(*this, [&](index_t p) { return group(p, 0).width; });
+    if (ranks == 1) return columns;
+    if (in_blocks) return own_group(0).width;
+    return sum_over_panels(*this, [&](index_t p) { return group(p, 0).width; });
 }
 
 index_t ColumnPanels::payload_bytes() const {
@@ -239,9 +255,10 @@ Run BlockGrid::read_run(index_t matrix, index_t row_tile, index_t column_tile, v
 }
 
 index_t BlockGrid::total_writes() const {
-    // Sections are cut alike: whole tiles and a last one.
-    const index_t tiles = tiles_per_section();
-    return outer * (columns / section_columns()) * ((tiles - 1) * write_requests(0) + write_requests(tiles - 1));
+    // Sections are cut alike: whole tiles, but for the first one and the last.
+    const index_t tiles = tiles_per_section(), whole = std::max<index_t>(0, tiles - 2);
+    const index_t ends = write_requests(0) + (tiles > 1 ? write_requests(tiles - 1) : 0);
+    return outer * (columns / section_columns()) * (ends + (whole > 0 ? whole * write_requests(1) : 0));
 }
 
 }  // namespace spanfft

@@ -66,6 +66,8 @@ struct ColumnPanels {
     // blocks, so many one after the other. Each has as many; some may lie beyond the end and hold nothing.
     int ranks = 1, rank = 0;
     bool in_blocks = false;
+    bool packed = false;  // in memory rows lie one after the other, as wide as the panel: they are sent
+    bool kept = false;    // the file has this rank's columns only, side by side; in blocks
 
     index_t section_columns() const { return section > 0 ? section : columns; }
     index_t panels_per_section() const { return ceil_div(section_columns(), panel); }
@@ -80,6 +82,14 @@ struct ColumnPanels {
         return i / panels_per_section() * section_columns() + i % panels_per_section() * panel;
     }
     index_t own_columns() const;  // of a matrix: those in this rank's panels
+    index_t own_images() const {  // and, reflected, those that mirror them
+        if (!reflected) return 0;
+        return ranks == 1 ? row_elems - columns : own_group(1).width;
+    }
+    bool owns(index_t column) const {  // that is walked over, without sections
+        const index_t i = column / panel;
+        return (in_blocks ? i / panels_per_matrix() : i % ranks) == rank;
+    }
     index_t panels() const { return outer * panels_per_matrix(); }
     index_t matrix_elems() const { return (rows - 1) * row_elems + last_row_elems; }
     index_t number_bytes() const { return elem_bytes / numbers; }
@@ -89,6 +99,14 @@ struct ColumnPanels {
         index_t first = 0, width = 0;
     };
     Group group(index_t panel_index, int which) const;
+    // In blocks: of all panels of this rank, of a matrix. A kept file has those of group 1 behind those of group 0.
+    Group own_group(int which) const;
+    index_t stored_row_elems() const { return kept ? own_group(0).width + own_group(1).width : row_elems; }
+    index_t stored_matrix_elems() const { return kept ? rows * stored_row_elems() : matrix_elems(); }
+    index_t stored_at(Group of, int which) const {  // in a row, where it begins
+        if (!kept) return of.first;
+        return of.first - own_group(which).first + (which == 1 ? own_group(0).width : 0);
+    }
     index_t groups() const { return mirrored || reflected || twin_elems > 0 ? 2 : 1; }
     index_t pitch_bytes() const;
     bool lean() const { return panel * elem_bytes < kLeanBytes; }
@@ -121,19 +139,35 @@ struct BlockGrid {
     index_t elem_bytes = 16;
     bool natural = false;
     index_t section = 0;  // natural only, > 0: columns that no tile reaches across
+    // natural only, > 0: ranks share out every so many columns, and `section` of them, from number `skipped` on, are
+    // this rank's. Tiles end where those of all columns do. Worked: of 8 columns in tiles of 4 a rank skips 3 and has
+    // 3: tiles of 1 and of 2.
+    index_t shared_section = 0, skipped = 0;
 
     index_t section_columns() const { return section > 0 ? section : columns; }
-    index_t tiles_per_section() const { return ceil_div(section_columns(), tile_columns); }
+    index_t tiles_per_section() const {
+        return ceil_div(skipped + section_columns(), tile_columns) - skipped / tile_columns;
+    }
     index_t column_tiles() const { return columns / section_columns() * tiles_per_section(); }
     index_t tile_at(index_t column) const {
-        return column / section_columns() * tiles_per_section() + column % section_columns() / tile_columns;
+        return column / section_columns() * tiles_per_section() +
+               (column % section_columns() + skipped) / tile_columns - skipped / tile_columns;
     }
     index_t first_column(index_t tile) const {
-        return tile / tiles_per_section() * section_columns() + tile % tiles_per_section() * tile_columns;
+        return tile / tiles_per_section() * section_columns() + first_in_section(tile % tiles_per_section());
+    }
+    // A column's number among those of all ranks.
+    index_t column_of_all(index_t column) const {
+        if (shared_section == 0) return column;
+        return column / section_columns() * shared_section + skipped + column % section_columns();
     }
     index_t row_tiles() const { return ceil_div(rows, tile_rows); }
     index_t columns_in(index_t tile) const {
-        return std::min(tile_columns, section_columns() - tile % tiles_per_section() * tile_columns);
+        const index_t i = tile % tiles_per_section();
+        return first_in_section(i + 1) - first_in_section(i);
+    }
+    index_t first_in_section(index_t i) const {  // tile i's first column; the end of the last one
+        return std::clamp<index_t>((skipped / tile_columns + i) * tile_columns - skipped, 0, section_columns());
     }
     index_t rows_in(index_t tile) const { return std::min(tile_rows, rows - tile * tile_rows); }
     bool lean() const { return tile_columns * tile_rows * elem_bytes < kLeanBytes; }
@@ -146,7 +180,9 @@ struct BlockGrid {
 
     // Writing: a column tile, packed in memory as on disk; as far past a multiple of its alignment as there, or natural
     // tiles behind a file's header could not be written directly.
-    index_t write_alignment() const { return lean() || !natural ? 1 : run_alignment(column_tile_pitch_bytes()); }
+    index_t write_alignment() const {
+        return lean() || !natural || shared_section > 0 ? 1 : run_alignment(column_tile_pitch_bytes());
+    }
     index_t write_slot_bytes() const { return column_tile_pitch_bytes() + write_alignment() - 1; }
     index_t tile_offset_bytes(index_t matrix, index_t column_tile) const {  // from where the array begins
         const index_t before =

@@ -10,13 +10,30 @@ namespace {
 index_t panel_walking(const ColumnPanels& panels, index_t column) {
     const index_t section = panels.section_columns();
     const index_t i = column / section * panels.panels_per_section() + column % section / panels.panel;
-    return panels.in_blocks ? i : i / panels.ranks;
+    return panels.in_blocks ? i % panels.panels_per_matrix() : i / panels.ranks;
+}
+
+// Of a file with one rank's columns: those of its panels, one after the other, then those that mirror them.
+Partition::Part part_of_kept_columns(const ColumnPanels& panels, index_t elem) {
+    Partition::Part part;
+    const index_t row_elems = panels.stored_row_elems(), row = elem / row_elems, column = elem % row_elems;
+    const ColumnPanels::Group near = panels.own_group(0), far = panels.own_group(1);
+    index_t i = column / panels.panel, end = std::min((i + 1) * panels.panel, near.width);
+    if (column >= near.width) {
+        const index_t image = panels.row_elems - 1 - (far.first + column - near.width) - near.first;
+        i = image / panels.panel;
+        end = near.width + panels.row_elems - (near.first + i * panels.panel) - far.first;
+    }
+    part.id = row / panels.rows * panels.panels_per_matrix() + i;
+    part.end_bytes = row * row_elems + end;
+    return part;
 }
 
 Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem) {
     Partition::Part part;
     const bool twin = panels.twin_elems > 0 && elem >= panels.twin_elems;
     const index_t region = twin ? panels.twin_elems : 0;
+    if (panels.kept) return part_of_kept_columns(panels, elem);
     const index_t matrix = (elem - region) / panels.matrix_elems(), within = (elem - region) % panels.matrix_elems();
     const index_t row = within / panels.row_elems, column = within % panels.row_elems;
     if (panels.reflected) {
@@ -117,14 +134,13 @@ Partition::Part Partition::at(index_t byte) const {
         blocks.natural ? blocks.tile_at(within / column_bytes) : within / blocks.column_tile_pitch_bytes();
     const index_t begin =
         blocks.natural ? blocks.first_column(tile) * column_bytes : tile * blocks.column_tile_pitch_bytes();
-    const index_t columns = blocks.columns_in(tile);
+    const index_t columns = blocks.columns_in(tile), first = blocks.column_of_all(blocks.first_column(tile));
     const bool by_rows = kind == Kind::row_tiles;
     const index_t block = by_rows ? (within - begin) / (blocks.tile_rows * columns * blocks.elem_bytes) : 0;
     const index_t rows_before = block * blocks.tile_rows;
     const index_t rows = by_rows ? rows_before + blocks.rows_in(block) : blocks.rows;
     part.end_bytes = offset_bytes + matrix * blocks.matrix_bytes() + begin + rows * columns * blocks.elem_bytes;
-    part.id =
-        matrix * panels.panels_per_matrix() + panel_walking(panels, by_rows ? rows_before : blocks.first_column(tile));
+    part.id = matrix * panels.panels_per_matrix() + panel_walking(panels, by_rows ? rows_before : first);
     return part;
 }
 

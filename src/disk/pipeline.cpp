@@ -76,6 +76,7 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
     if (index % spec.steps_per_read == 0) {
         SPANFFT_TRY(wait_read(spec, read_slot));
         unreported_bytes_ += take_finished_bytes();
+        if (spec.take) SPANFFT_TRY(spec.take(read_group, read_slot));
         SPANFFT_TRY(start_read(spec, read_group + 1));
     }
     if (!spec.in_place && index % spec.steps_per_write == 0)

@@ -28,6 +28,8 @@ struct PipelineSpec {
     std::function<index_t(index_t group)> read_count, write_count;  // requests in a group
     std::function<Run(index_t group, index_t slot, index_t i)> read_run, write_run;
     std::function<Status(index_t step, index_t read_slot, index_t write_slot)> compute;
+    // May be empty. Takes what a group of reads brought out of its slot, which is read into at once: one slot will do.
+    std::function<Status(index_t group, index_t read_slot)> take;
     // All may be empty. Before group g is written: how many groups must have been, and then a call that may wait for
     // more (that these are on the disk). `written` is called for each group when it has been, one after the other.
     std::function<index_t(index_t group)> writes_before;

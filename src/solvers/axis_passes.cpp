@@ -229,8 +229,11 @@ PassSpec column_outline(const Job& job, Group group, bool first) {
     return pass;
 }
 
-std::optional<PassSpec> column_pass(const Job& job, Group group, bool first, index_t room_bytes) {
+// rows_a_rank > 0: ranks exchange behind it, and keep so many rows.
+std::optional<PassSpec> column_pass(const Job& job, Group group, bool first, index_t room_bytes,
+                                    index_t rows_a_rank = 0) {
     PassSpec pass = column_outline(job, group, first);
+    pass.kept_a_rank = rows_a_rank;
     const auto fits = [&](index_t width) {
         set_panel_width(pass, width);
         return pass.panel_bytes() <= room_bytes;
@@ -256,6 +259,8 @@ std::optional<PassSpec> column_pass(const Job& job, Group group, bool first, ind
     pass.stages = make_stages(request);
     return pass;
 }
+
+index_t array_bytes(const ColumnPanels& panels) { return panels.outer * panels.matrix_elems() * panels.elem_bytes; }
 
 std::string group_title(const Job& job, Group group) {
     std::string text;
@@ -288,6 +293,13 @@ std::vector<Group> cut_groups(const Job& job, unsigned cuts) {
     return groups;
 }
 
+// Whether ranks exchange between two sweeps that meet in scratch: columns of all of the first axes, of which each then
+// keeps rows for its slabs.
+bool exchanges_between(const Job& job, const std::vector<Group>& groups) {
+    return job.problem.ranks > 1 && between_sweeps(job) == Place::scratch && groups.size() == 2 &&
+           groups[0].begin == 0 && groups[1].is_slabs(job) && groups[1].begin == groups[0].end;
+}
+
 // The sweeps for these cuts; nothing if one doesn't fit.
 std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
     const std::vector<Group> groups = cut_groups(job, cuts);
@@ -295,10 +307,19 @@ std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
     index_t room = job.budget_bytes;  // for panels, which all passes share
     for (size_t i = 0; i < groups.size(); ++i)
         if (!groups[i].is_slabs(job)) room -= column_outline(job, groups[i], i == 0).own_bytes();
+    const bool exchanges = exchanges_between(job, groups);
+    index_t rows_a_rank = 0;
+    if (exchanges) {  // slabs say how many rows each rank keeps
+        const auto slabs = slab_pass(job, groups[1], false, room);
+        if (!slabs) return std::nullopt;
+        rows_a_rank = slabs->in.panels_per_matrix() * (slabs->in.panel / slabs->points);
+    }
     for (size_t i = 0; i < groups.size(); ++i) {
         const Group group = groups[i];
-        auto pass = group.is_slabs(job) ? slab_pass(job, group, i == 0, room) : column_pass(job, group, i == 0, room);
+        auto pass = group.is_slabs(job) ? slab_pass(job, group, i == 0, room)
+                                        : column_pass(job, group, i == 0, room, rows_a_rank);
         if (!pass) return std::nullopt;
+        if (exchanges && i == 1) pass->in.kept = pass->in.in_blocks = pass->out.in_blocks = true;
         const Place between = between_sweeps(job);
         pass->source = i == 0 ? Place::input : between;
         pass->target = i + 1 == groups.size() ? Place::output : between;
@@ -362,9 +383,11 @@ Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Pl
     auto route = best_route(job);
     if (!route && planner.searches()) return too_little_memory();
     if (!route) return decline(job);
-    if (problem.ranks > 1 && route->passes.size() > 1 && between_sweeps(job) == Place::scratch) {
-        return error(Code::unsupported, "axis_passes of this kind keeps the array in scratch between sweeps, which ",
-                     problem.ranks, " ranks can't share; use one process, or more memory");
+    const PassSpec& first = route->passes.front();
+    if (problem.ranks > 1 && route->passes.size() > 1 && between_sweeps(job) == Place::scratch && !first.exchanges()) {
+        return error(Code::unsupported, "axis_passes has ", route->passes.size(),
+                     " sweeps here with the array in scratch between them, which ", problem.ranks,
+                     " ranks share only between columns of the first axes and slabs; use one process, or more memory");
     }
 
     auto plan = std::make_unique<Plan>();
@@ -377,7 +400,8 @@ Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Pl
                     problem.output_elem()};
     plan->slot_bytes.fix(Slot::work0, route->panel_bytes());
     plan->scratch_bytes =
-        route->passes.size() > 1 && between_sweeps(job) == Place::scratch ? route->passes[0].out.payload_bytes() : 0;
+        route->passes.size() > 1 && between_sweeps(job) == Place::scratch ? array_bytes(route->passes[0].out) : 0;
+    if (first.exchanges()) plan->scratch_of_each_rank_bytes = first.kept_columns(0).payload_bytes();
     plan->output_file_bytes = product(problem.output_shape()) * static_cast<index_t>(problem.stored_elem().bytes());
     plan->sweeps = static_cast<int>(route->passes.size());
     for (PassSpec& pass : route->passes) {

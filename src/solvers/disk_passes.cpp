@@ -120,9 +120,16 @@ void set_panel_width(PassSpec& pass, index_t width) {
 
 namespace {
 
+// Columns of which a panel has a multiple. Ranks that share sections out have panels of whole ones, so that all rounds
+// are alike.
+index_t unit_of(const PassSpec& pass) {
+    if (pass.shape != PassSpec::Shape::columns_to_blocks) return 1;
+    return std::max(pass.blocks.tile_columns, pass.blocks.shared_section);
+}
+
 bool widen_in_slots(PassSpec& pass, index_t room_bytes) {
     const bool blocks = pass.shape == PassSpec::Shape::columns_to_blocks;
-    const index_t columns = pass.in.section_columns(), unit = blocks ? pass.blocks.tile_columns : 1;
+    const index_t columns = pass.in.section_columns(), unit = unit_of(pass);
     const index_t enough = ceil_div(kLongRunBytes, unit * pass.in.elem_bytes);
     const index_t fits = largest_that(std::min(ceil_div(columns, unit), enough), [&](index_t units) {
         set_panel_width(pass, units * unit);
@@ -134,7 +141,8 @@ bool widen_in_slots(PassSpec& pass, index_t room_bytes) {
     const index_t whole = round_up(even, block), most = fits * unit;
     set_panel_width(pass, whole <= most ? whole : most >= block ? most - most % block : even);
     // More panels than before may want another slot.
-    if (pass.panel_bytes() > room_bytes) set_panel_width(pass, even);
+    if (pass.panel_bytes() > room_bytes)
+        set_panel_width(pass, blocks ? unit * std::max<index_t>(1, even / unit) : even);
     return true;
 }
 
@@ -176,9 +184,34 @@ bool widen_by_sections(PassSpec& pass, index_t room_bytes) {
     set_sections(pass, 1);
     const index_t one_bytes = pass.out.panel * pass.out.elem_bytes,
                   block = kDirectBytes / std::gcd(kDirectBytes, one_bytes);
-    const index_t even = ceil_div(sections, ceil_div(sections, fits)), whole = round_up(even, block);
+    const index_t even = even_width(sections, fits, pass.in.ranks), whole = round_up(even, block);
     set_sections(pass, whole <= fits ? whole : fits >= block ? fits - fits % block : even);
     return true;
+}
+
+void read_together_if_faster(PassSpec& pass, index_t room_bytes, const Machine& machine) {
+    const ColumnPanels& in = pass.in;
+    const bool can = in.ranks > 1 && in.outer == 1 && !in.in_blocks && in.section == 0 && !in.mirrored &&
+                     in.last_row_elems == in.row_elems;
+    if (!can) return;
+    PassSpec together = pass;
+    together.reads_together = true;
+    const index_t unit = unit_of(pass);
+    const index_t enough = ceil_div(kLongRunBytes, unit * in.elem_bytes * in.ranks);
+    const index_t fits = largest_that(std::min(ceil_div(in.columns, unit), enough), [&](index_t units) {
+        set_panel_width(together, units * unit);
+        // Rows that are not packed lie in equal strides only where they begin alike in the file.
+        const bool equal = together.together(0).lean() || in.row_elems * in.elem_bytes % kSlackBytes == 0;
+        return equal && together.panel_bytes() <= room_bytes;
+    });
+    if (fits == 0) return;
+    // Columns are written in whole blocks of the file system, where they are that wide.
+    const index_t even = round_up(even_width(in.columns, fits * unit, in.ranks), unit), block = block_elems(pass.out);
+    const bool whole = pass.shape == PassSpec::Shape::columns && fits >= block;
+    set_panel_width(together, whole ? std::min(round_up(even, block), fits - fits % block) : even);
+    if (together.panel_bytes() > room_bytes) return;
+    if (PassStep(together, machine).predict(0).seconds < PassStep(pass, machine).predict(0).seconds)
+        pass = std::move(together);
 }
 
 double seconds_of_choice(const std::vector<const PassSpec*>& passes, const Machine& machine) {

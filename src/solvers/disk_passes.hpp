@@ -98,6 +98,9 @@ bool widen_columns(PassSpec& pass, index_t room_bytes, const Machine& machine);
 // The same in sections.
 bool widen_by_sections(PassSpec& pass, index_t room_bytes);
 
+// On ranks: the same pass with panels that all read together, where that is possible and predicted to take less.
+void read_together_if_faster(PassSpec& pass, index_t room_bytes, const Machine& machine);
+
 // Predicted seconds of a job's passes, for a choice among its ways to do it: besides what each predicts, the memory for
 // panels is touched for the first time, and the first panel is read before anything is computed.
 double seconds_of_choice(const std::vector<const PassSpec*>& passes, const Machine& machine);

@@ -10,6 +10,10 @@
 // whole ones of rest, which are one run as written; else they lie within one. r2c halves the factor of the first sweep
 // (k0 <= f0/2 is kept, as in two_pass) and ends with the conjugates; c2r is the reverse and halves that of the last.
 // c2c alternates between scratch and the output file and ends in place; r2c and c2r use two halves of scratch.
+// Ranks take three sweeps. Of [f1][r1][f0], which the first one writes into scratch, each keeps the part of r1 that it
+// transforms over f1. A tile of the first sweep lies in one r1 x f0, so its parts for all ranks lie one after the
+// other, and panels are whole ones of these. The second sweep writes sections into scratch too, whatever the kind: of
+// each of these a rank keeps the columns of its panels of the third one.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -25,7 +29,7 @@ namespace {
 
 struct Route {
     std::vector<PassSpec> passes;
-    index_t scratch_bytes = 0;
+    index_t scratch_bytes = 0, scratch_of_each_rank_bytes = 0;
     double seconds = 0;
     index_t own_bytes() const {
         index_t bytes = 0;
@@ -79,6 +83,11 @@ ColumnPanels half_spectrum(const LongAxis& job, index_t row_elems, index_t halve
     return panels;
 }
 
+// What the second of three sweeps leaves to be transformed, as stored.
+index_t next_rest(const LongAxis& job, const Factors& factors) {
+    return job.halves && !job.forward ? factors[2] / 2 + 1 : job.n / factors[0] / factors[1];
+}
+
 // One sweep without its panels' width and places.
 PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors, index_t lanes, index_t tile) {
     PassSpec pass = blank_pass(job, lanes);
@@ -102,6 +111,7 @@ PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors
         pass.blocks.tile_columns = std::min(tile, pass.in.section_columns());
         pass.blocks.elem_bytes = job.elem(true);
         pass.blocks.natural = true;
+        if (job.ranks > 1) pass.blocks.section = pass.blocks.shared_section = next_rest(job, factors);
         return pass;
     }
     pass.shape = PassSpec::Shape::columns;
@@ -113,6 +123,8 @@ PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors
     } else if (job.halves) {
         pass.in.section = pass.in.section_pitch = factors[0] / 2 + 1;
         pass.out = written(half_spectrum(job, job.n / stage.f, factors[0], false));
+    } else if (job.ranks > 1) {
+        pass.out = written(pass.in);
     } else {
         pass.in_place = true;
         pass.in = pass.out = written(of_numbers(pass.in));
@@ -123,9 +135,13 @@ PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors
 // Where each sweep reads and writes: see above.
 void place(const LongAxis& job, Route& route) {
     const size_t count = route.passes.size();
-    const bool two_areas = job.halves || job.problem.stores_other();  // of scratch; else the output is one of them
+    // Of scratch; else the output is one of them.
+    const bool two_areas = job.halves || job.problem.stores_other() || job.ranks > 1;
     const BlockGrid& blocks = route.passes[0].blocks;
-    const index_t region = round_up(blocks.payload_bytes(), kDirectBytes);
+    index_t most = job.ranks > 1 ? 0 : blocks.payload_bytes();
+    for (const PassSpec& pass : route.passes)  // rank 0 keeps the most
+        if (pass.exchanges()) most = std::max(most, pass.kept_blocks(0).payload_bytes());
+    const index_t region = round_up(most, kDirectBytes), areas = two_areas ? 2 : 1;
     for (size_t s = 0; s < count; ++s) {
         PassSpec& pass = route.passes[s];
         const bool to_output = s + 1 == count || (!two_areas && (count - 2 - s) % 2 == 0);
@@ -134,7 +150,8 @@ void place(const LongAxis& job, Route& route) {
         pass.source = s == 0 ? Place::input : route.passes[s - 1].target;
         if (s > 0) pass.source_scratch_bytes = route.passes[s - 1].target_scratch_bytes;
     }
-    route.scratch_bytes = two_areas ? 2 * region : region;
+    route.scratch_bytes = areas * round_up(blocks.payload_bytes(), kDirectBytes);
+    if (job.ranks > 1) route.scratch_of_each_rank_bytes = areas * region;
 }
 
 // The same sweep with panels of whole sections, if it has panels that end with theirs. Between the first sweep and the
@@ -158,6 +175,24 @@ std::optional<PassSpec> by_whole_sections(const LongAxis& job, const Stage& stag
     return pass;
 }
 
+// The later sweeps on ranks, of which each has so many sections, one after the other, and keeps them of what the sweep
+// before makes.
+bool share_sections(const LongAxis& job, const Machine& machine, const std::vector<Stage>& stages, Route& route,
+                    index_t room) {
+    for (size_t s = 2; s > 0; --s) {
+        auto whole = by_whole_sections(job, stages[s], route.passes[s]);
+        PassSpec& pass = route.passes[s];
+        if (whole) pass = std::move(*whole);
+        pass.in.kept = pass.in.in_blocks = pass.out.in_blocks = true;
+        if (s == 1) pass.keepers = route.passes[2].in;
+        // The last sweep has sections for r2c alone.
+        if (whole ? !widen_by_sections(pass, room) : s == 1 || !widen_columns(pass, room, machine)) return false;
+    }
+    const PassSpec& second = route.passes[1];
+    route.passes[0].kept_a_rank = second.in.panels_per_matrix() * second.sections_a_panel();
+    return true;
+}
+
 std::optional<Route> fit(const LongAxis& job, const Machine& machine, const Factors& factors, index_t lanes,
                          index_t tile) {
     Route route;
@@ -168,13 +203,16 @@ std::optional<Route> fit(const LongAxis& job, const Machine& machine, const Fact
     }
     const index_t room = job.budget_bytes - route.own_bytes();
     if (route.panel_bytes() > room) return std::nullopt;
+    const auto widen = [&](size_t s) {
+        PassSpec& pass = route.passes[s];
+        auto whole = by_whole_sections(job, stages[s], pass);
+        if (!whole || !widen_by_sections(*whole, room)) return widen_columns(pass, room, machine);
+        pass = std::move(*whole);
+        return true;
+    };
+    if (job.ranks > 1 && !share_sections(job, machine, stages, route, room)) return std::nullopt;
     for (size_t s = 0; s < stages.size(); ++s) {
-        auto whole = by_whole_sections(job, stages[s], route.passes[s]);
-        if (whole && widen_by_sections(*whole, room)) {
-            route.passes[s] = std::move(*whole);
-        } else if (!widen_columns(route.passes[s], room, machine)) {
-            return std::nullopt;
-        }
+        if (!route.passes[s].in.kept && !widen(s)) return std::nullopt;
     }
     place(job, route);
     return route;
@@ -188,12 +226,26 @@ index_t widest_tile(const LongAxis& job, index_t points) {
     return job.fewest(tile);
 }
 
+// Of the first sweep's tiles, falling: halves, or what sections that ranks share out are whole multiples of.
+std::vector<index_t> tile_widths(const LongAxis& job, const Factors& factors, index_t least) {
+    const index_t widest = std::max(least, widest_tile(job, factors[0]));
+    std::vector<index_t> widths;
+    if (job.ranks == 1 || (job.halves && !job.forward)) {  // c2r has panels of one section each
+        for (index_t tile = widest; tile >= least; tile /= 2) widths.push_back(tile);
+        return widths;
+    }
+    for (index_t tile : divisors(next_rest(job, factors)))
+        if (tile <= widest && (tile >= least || tile == 1)) widths.push_back(tile);
+    std::reverse(widths.begin(), widths.end());
+    return widths;
+}
+
 // As wide tiles as there is memory for.
 std::optional<Route> fit_tiles(const LongAxis& job, const Machine& machine, const Factors& factors) {
     const index_t longest = *std::max_element(factors.begin(), factors.end());
     for (index_t lanes = lanes_for(job, longest); lanes >= 1; lanes /= 2) {
         const index_t least = job.fewest(lanes);
-        for (index_t tile = std::max(least, widest_tile(job, factors[0])); tile >= least; tile /= 2) {
+        for (index_t tile : tile_widths(job, factors, least)) {
             if (auto route = fit(job, machine, factors, lanes, tile)) return route;
         }
     }
@@ -243,9 +295,12 @@ std::vector<Factors> ways_to_split(index_t n, int count) {
 
 constexpr int kMostSweeps = 4;
 
+// Ranks know to whom the first and the second sweep of three hand on.
+int most_sweeps(const LongAxis& job) { return job.ranks > 1 ? 3 : kMostSweeps; }
+
 std::optional<Route> best_route(const LongAxis& job, const Machine& machine) {
     std::optional<Route> best;
-    const int most = std::min(kMostSweeps, static_cast<int>(prime_factors(job.n).size()));
+    const int most = std::min(most_sweeps(job), static_cast<int>(prime_factors(job.n).size()));
     for (int count = 3; count <= most; ++count) {
         for (const Factors& factors : ways_to_split(job.n, count)) {
             auto route = fit_tiles(job, machine, factors);
@@ -291,7 +346,7 @@ Status decline(LongAxis job) {
         job.budget_bytes = bytes - engine_bytes(job);
         return best_route(job, Machine()).has_value();
     });
-    return error(Code::out_of_memory, "length ", job.n, " can't be done in ", kMostSweeps, " sweeps in ",
+    return error(Code::out_of_memory, "length ", job.n, " can't be done in ", most_sweeps(job), " sweeps in ",
                  bytes_string(static_cast<double>(job.problem.memory_bytes)), "; many_passes needs at least ",
                  bytes_string(static_cast<double>(needed)), " (", needed, " bytes)");
 }
@@ -300,7 +355,6 @@ Status decline(LongAxis job) {
 
 Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Planner& planner) {
     SPANFFT_TRY(expect_one_axis(problem, "many_passes"));
-    SPANFFT_TRY(expect_one_process(problem, "many_passes"));
     SPANFFT_ASSIGN(LongAxis job, examine_long_axis(problem, planner, "many_passes"));
     job.budget_bytes -= engine_bytes(job);
     if (is_r2r(problem.kinds[0])) {
@@ -315,10 +369,12 @@ Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Pl
     }
     auto route = best_route(job, planner.machine());
     if (!route) return decline(job);
+    read_together_if_faster(route->passes[0], job.budget_bytes - route->own_bytes(), planner.machine());
     finish(job, *route);
-    const index_t scratch_bytes = route->scratch_bytes;
+    const index_t scratch_bytes = route->scratch_bytes, kept_bytes = route->scratch_of_each_rank_bytes;
     auto plan = plan_of_passes(job, "many_passes", std::move(route->passes), planner.machine());
     plan->scratch_bytes = scratch_bytes;
+    plan->scratch_of_each_rank_bytes = kept_bytes;
     plan->reads_twice = reads_twice;
     return plan;
 }

@@ -119,10 +119,8 @@ bool aligned_rows(const ColumnPanels& panels) {
 // Panels as wide as there is room for; false: there is none. The second sweep's say which rows of blocks each rank
 // keeps, and so what the first one's slots hold.
 bool widen_both(const Job& job, Split& split) {
-    // Till it is known: what is exchanged has memory of its own.
-    if (job.ranks > 1) split.first.rows_a_rank = 1;
-    const auto room = [&] { return job.budget_bytes - split.first.own_bytes() - split.second.own_bytes() - 2 * 4096; };
-    const index_t second_room = room() - 2 * split.second.read_slot_bytes();  // slots are rounded to pages
+    const index_t room = job.budget_bytes - split.first.own_bytes() - split.second.own_bytes() - 2 * 4096;
+    const index_t second_room = room - 2 * split.second.read_slot_bytes();  // slots are rounded to pages
     if (second_room <= 0) return false;
     // Whole blocks of the file system, if panels are that wide: then every write can be direct.
     ColumnPanels& out = split.second.out;
@@ -132,8 +130,8 @@ bool widen_both(const Job& job, Split& split) {
     const index_t unit = can_align ? std::lcm(tile_rows, block) : tile_rows;
     if (!widen(out, unit, 2, second_room) && (unit == tile_rows || !widen(out, tile_rows, 2, second_room)))
         return false;
-    if (job.ranks > 1) split.first.rows_a_rank = out.panels_per_matrix() * out.panel;
-    const index_t first_room = room() - 2 * split.first.write_slot_bytes();
+    if (job.ranks > 1) split.first.kept_a_rank = out.panels_per_matrix() * out.panel;
+    const index_t first_room = room - 2 * split.first.write_slot_bytes() - split.first.exchange_bytes();
     return first_room > 0 && widen(split.first.in, split.first.blocks.tile_columns, 2, first_room);
 }
 
@@ -234,7 +232,8 @@ std::optional<Split> best_split(const Job& job, const Machine& machine) {
     return best;
 }
 
-// c2c whose output stays in the order in which the second sweep finds it: columns, then contiguous rows in place.
+// c2c whose output stays in the order in which the second sweep finds it: columns, then contiguous rows in place. Ranks
+// share both out, by way of the output.
 std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, const Machine& machine) {
     Split split = outline(job, n1, job.n / n1, lanes, 1, 1);
     PassSpec &first = split.first, &second = split.second;
@@ -257,16 +256,20 @@ std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, co
         return first.panel_bytes() <= room;
     });
     constexpr index_t kSlabPanelBytes = index_t{32} << 20;  // more a panel only lengthens the pipeline's ends
-    const index_t most = std::clamp<index_t>(kSlabPanelBytes / (second.points * job.elem(true)), 1, job.outer * n1);
+    const index_t rows = job.outer * n1;
+    const index_t most =
+        std::clamp<index_t>(kSlabPanelBytes / (second.points * job.elem(true)), 1, ceil_div(rows, job.ranks));
     const index_t slabs = largest_that(most, [&](index_t count) {
         set_slabs(count);
         return second.panel_bytes() <= room;
     });
     if (width == 0 || slabs == 0) return std::nullopt;
     const index_t unit = std::max<index_t>(1, kDirectBytes / job.elem(true));
-    const index_t even = ceil_div(first.in.columns, ceil_div(first.in.columns, width)), whole = round_up(even, unit);
+    const index_t even = even_width(first.in.columns, width, job.ranks), whole = round_up(even, unit);
     first.in.panel = first.out.panel = whole <= width ? whole : width >= unit ? width - width % unit : even;
-    set_slabs(slabs);
+    // More panels than before may want another slot.
+    if (first.panel_bytes() > room) first.in.panel = first.out.panel = even;
+    set_slabs(job.ranks == 1 ? slabs : even_width(rows, slabs, job.ranks));
     split.seconds = PassStep(first, machine).predict(0).seconds + PassStep(second, machine).predict(0).seconds;
     if (slabs < 2 * job.threads) split.seconds *= 1.2;  // one row at a time, by all threads
     return split;
@@ -344,7 +347,6 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
         return error(Code::unsupported, "two_pass does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
                      "; use norm=backward and scale, or more memory");
     }
-    SPANFFT_TRY(expect_one_process(problem, cat("two_pass of ", axis_kind_name(problem.kinds[0])).c_str()));
     // As r2c where only the outputs have factors, as c2r where only the inputs have, else as c2c.
     job.chirp = make_chirp(kernel_of(problem.kinds[0], problem.direction), job.n);
     job.chirp.square = 0;
@@ -408,12 +410,14 @@ void finish(const Job& job, Split& split) {
 Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const Job job, examine(problem, planner));
     const bool exchanges = problem.output == SpectrumOrder::exchanged && job.forward && !job.halves &&
-                           !is_r2r(problem.kinds[0]) && job.row == 1 && job.ranks == 1;
+                           !is_r2r(problem.kinds[0]) && job.row == 1 && (job.ranks == 1 || !problem.stores_other());
     auto split = exchanges ? best_exchanged(job, planner.machine()) : std::nullopt;
     const bool exchanged = split.has_value();
     if (!split) split = best_split(job, planner.machine());
     if (!split) return decline(job, exchanges, planner.machine());
     const index_t n1 = split->first.points;
+    const index_t own_bytes = split->first.own_bytes() + split->second.own_bytes() + 2 * 4096;
+    read_together_if_faster(split->first, job.budget_bytes - own_bytes, planner.machine());
     finish(job, *split);
 
     const bool blocks = split->first.shape == PassSpec::Shape::columns_to_blocks;

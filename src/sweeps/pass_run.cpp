@@ -17,6 +17,14 @@ index_t max_cells(const Plan& plan) {
 }
 
 Partition written_by(const PassSpec& pass) {
+    if (pass.exchanges_sections()) {  // as far as rounds are concerned, a panel is so many sections
+        ColumnPanels sections = pass.in;
+        sections.row_elems = sections.last_row_elems = sections.columns = pass.keepers.rows;
+        sections.panel = pass.sections_a_panel();
+        sections.kept = false;
+        return {Kind::column_tiles, sections, pass.kept_blocks(pass.in.rank)};
+    }
+    if (pass.exchanges_columns()) return {Kind::columns, pass.kept_columns(pass.in.rank), {}};
     if (pass.exchanges()) return {Kind::column_tiles, pass.in, pass.kept_blocks(pass.in.rank)};
     if (pass.writes_blocks()) return {Kind::column_tiles, pass.in, pass.blocks};
     return {Kind::columns, pass.out, {}};
@@ -38,7 +46,7 @@ SweepShape shape_of(const PassSpec& of_all, int rank) {
             written_by(pass),
             read_by(pass),
             pass.threads,
-            pass.exchanges(),
+            pass.has_rounds(),
             pass.exchanges()};
 }
 

@@ -61,7 +61,7 @@ index_t PassSpec::tile_steps() const {
 
 index_t PassSpec::read_slots() const {
     const index_t reads = walked().panels() * (reads_blocks() ? tile_steps() : 1);
-    return std::min<index_t>(in_place ? in_place_slots : 2, reads);
+    return std::min<index_t>(in_place ? in_place_slots : reads_together ? 1 : 2, reads);
 }
 
 index_t PassSpec::write_slots() const {
@@ -70,6 +70,7 @@ index_t PassSpec::write_slots() const {
 }
 
 index_t PassSpec::read_slot_bytes() const {
+    if (reads_together) return round_up(together(0).slot_bytes(), 4096);  // which reads the most
     return round_up(reads_blocks() ? blocks.read_slot_bytes() : in.slot_bytes(), 4096);
 }
 
@@ -77,22 +78,77 @@ PassSpec PassSpec::of_rank(int rank) const {
     PassSpec mine = *this;
     mine.in.rank = mine.out.rank = rank;
     if (reads_blocks()) mine.blocks = kept_blocks(rank);
+    if (exchanges() && !writes_blocks()) mine.out.packed = true;
+    if (exchanges_sections()) mine.keepers.rank = rank;
+    if (reads_together) mine.in.packed = true;
     return mine;
+}
+
+ColumnPanels PassSpec::together(int rank) const {
+    ColumnPanels all = in;
+    all.packed = false;
+    all.ranks = 1;
+    all.rank = 0;
+    all.rows = rows_of(rank);
+    all.panel = in.ranks * in.panel;
+    return all;
 }
 
 BlockGrid PassSpec::kept_blocks(int rank) const {
     BlockGrid grid = blocks;
-    const index_t each = reads_blocks() ? out.panels_per_matrix() * out.panel : rows_a_rank;
+    if (exchanges_sections()) {  // sections take the place of columns, and what is kept of them that of rows
+        const ColumnPanels mine = keepers_of(rank);
+        grid.outer = in.outer;
+        grid.columns = mine.rows;
+        grid.rows = grid.tile_rows = mine.stored_row_elems();
+        grid.tile_columns = sections_a_panel();
+        grid.elem_bytes = out.elem_bytes;
+        grid.natural = true;
+        grid.shared_section = grid.section = mine.rows;
+        return grid;
+    }
+    if (exchanges() && blocks.shared_section > 0) {
+        grid.skipped = kept_before(rank);
+        grid.section = kept_by(rank);
+        grid.columns = blocks.columns / blocks.shared_section * grid.section;
+        return grid;
+    }
+    const index_t each = reads_blocks() ? out.panels_per_matrix() * out.panel : kept_a_rank;
     if (walked().ranks > 1 && each > 0) grid.rows = std::clamp<index_t>(blocks.rows - rank * each, 0, each);
     return grid;
 }
 
+ColumnPanels PassSpec::kept_columns(int rank) const {
+    ColumnPanels mine = out;
+    mine.packed = false;
+    mine.ranks = 1;
+    mine.rank = 0;
+    mine.rows = kept_by(rank);
+    mine.panel = out.ranks * out.panel;
+    return mine;
+}
+
 index_t PassSpec::write_slot_bytes() const {
-    if (exchanges()) return round_up(in.ranks * kept_blocks(in.rank).column_tile_pitch_bytes(), 4096);
+    if (exchanges_columns()) return round_up(kept_columns(in.rank).slot_bytes(), 4096);
+    if (exchanges()) return round_up(place_bytes(in.ranks), 4096);
     return round_up(writes_blocks() ? blocks.write_slot_bytes() : out.slot_bytes(), 4096);
 }
 
-index_t PassSpec::panel_bytes() const { return read_slots() * read_slot_bytes() + write_slots() * write_slot_bytes(); }
+index_t PassSpec::place_bytes(int rank) const {
+    if (exchanges_sections()) return rank * round_up(kept_blocks(in.rank).column_tile_pitch_bytes(), kDirectBytes);
+    if (exchanges_columns()) return rank * kept_by(in.rank) * out.panel * out.elem_bytes;
+    if (blocks.shared_section == 0) return rank * kept_blocks(in.rank).column_tile_pitch_bytes();
+    return rank * round_up(std::min(blocks.tile_columns, kept_a_rank) * blocks.rows * blocks.elem_bytes, kDirectBytes);
+}
+
+index_t PassSpec::exchange_bytes() const {
+    return taken_bytes() +
+           (exchanges() ? round_up(exchanged_tile_bytes(), 4096) + round_up(received_bytes(), 4096) : 0);
+}
+
+index_t PassSpec::panel_bytes() const {
+    return read_slots() * read_slot_bytes() + write_slots() * write_slot_bytes() + exchange_bytes();
+}
 
 bool PassSpec::shared_slab() const { return shape == Shape::slabs && in.panel / points < 2 * threads; }
 index_t PassSpec::source_pitch() const { return tile_pitch(points, source_elem_bytes()); }
@@ -105,7 +161,6 @@ index_t PassSpec::own_bytes() const {
     const index_t target_bytes = lanes * target_pitch() * target_elem_bytes();
     index_t bytes = threads * round_up(source_bytes, 4096);
     if (source_complex != target_complex) bytes += threads * round_up(target_bytes, 4096);
-    if (exchanges()) bytes += round_up(exchanged_tile_bytes(), 4096);
     return bytes + table_bytes(*this) + threads * twiddle_bytes();
 }
 
@@ -220,8 +275,12 @@ std::string PassStep::describe() const {
                                : spec_.walked().ranks > 1 ? cat(", on each of ", spec_.walked().ranks, " ranks")
                                                           : std::string();
     return cat(spec_.title, shared, ": reads ", place_name(spec_.source), " (",
-               spec_.reads_blocks() ? blocks() : side(spec_.in), "), writes ", place_name(spec_.target), " (",
-               spec_.writes_blocks() ? blocks() : side(spec_.out), ")");
+               spec_.reads_blocks() ? blocks() : side(spec_.reads_together ? spec_.together(0) : spec_.in),
+               spec_.reads_together ? " of all ranks together" : "", "), writes ", place_name(spec_.target), " (",
+               spec_.writes_blocks()       ? blocks()
+               : spec_.exchanges_columns() ? side(spec_.kept_columns(0))
+                                           : side(spec_.out),
+               ")");
 }
 
 namespace {
@@ -237,7 +296,7 @@ index_t total_columns(const PassSpec& spec) {
             return (spec.in.outer + 1) * spec.in.columns;
         case Shape::columns:
         case Shape::chirp_out:
-            return spec.in.outer * (spec.in.reflected ? spec.in.row_elems : spec.in.own_columns()) * spec.numbers();
+            return spec.in.outer * (spec.in.own_columns() + spec.in.own_images()) * spec.numbers();
         case Shape::slabs:
         case Shape::chirp_rows:
             return spec.in.outer * (spec.in.own_columns() / spec.points);
@@ -264,7 +323,9 @@ index_t gathered_bytes(const PassSpec& spec, index_t columns) {
     if (spec.reads_blocks()) return columns * spec.points * spec.source_elem_bytes();
     if (!spec.in.mirrored) return columns * spec.in.rows * spec.in.number_bytes();
     // DCT-III as c2r has one input less than the half spectrum has numbers.
-    const index_t zeros = spec.chirp.length > 0 ? spec.in.outer * (spec.roots_n / 2 + 1 - spec.chirp.inputs) : 0;
+    index_t zeros = 0;
+    for (index_t k = spec.chirp.inputs; spec.chirp.length > 0 && k <= spec.roots_n / 2; ++k)
+        zeros += spec.in.owns(k % spec.in.row_elems) ? spec.in.outer : 0;
     return (columns * spec.points - zeros * spec.numbers()) * spec.in.number_bytes();
 }
 
@@ -313,7 +374,9 @@ index_t swept_bytes(const PassSpec& spec) {
             break;
     }
     const auto rows_bytes = row_runs(spec) * 2 * spec.in.elem_bytes;
-    return gathered_bytes(spec, columns) + rows_bytes * std::ssize(spec.row_stages) + scattered_bytes(spec, columns);
+    index_t bytes = gathered_bytes(spec, columns) + scattered_bytes(spec, columns);
+    if (spec.exchanges_columns()) bytes += 2 * spec.kept_columns(spec.in.rank).payload_bytes();
+    return bytes + rows_bytes * std::ssize(spec.row_stages);
 }
 
 // Seconds that engines take for so many flops in these stages, by the machine's rates for such lengths: one call after
@@ -344,7 +407,7 @@ double engine_seconds(const PassSpec& spec, const std::vector<PassStage>& stages
 
 std::vector<int> PassStep::group(int /*rank*/) const {
     std::vector<int> everyone;
-    for (int rank = 0; spec_.exchanges() && rank < spec_.in.ranks; ++rank) everyone.push_back(rank);
+    for (int rank = 0; spec_.has_rounds() && rank < spec_.in.ranks; ++rank) everyone.push_back(rank);
     return everyone;
 }
 
@@ -356,13 +419,18 @@ void count_disk(const PassSpec& spec, Counts& counts) {
         counts.disk_read_bytes = spec.blocks.payload_bytes();
         counts.disk_reads = spec.blocks.total_reads();
     } else {
-        counts.disk_read_bytes = spec.in.payload_bytes();
-        counts.disk_reads = spec.in.total_requests();
+        const ColumnPanels read = spec.reads_together ? spec.together(spec.in.rank) : spec.in;
+        counts.disk_read_bytes = read.payload_bytes();
+        counts.disk_reads = read.total_requests();
     }
-    if (spec.exchanges()) {
+    if (spec.exchanges_columns()) {
+        const ColumnPanels kept = spec.kept_columns(spec.in.rank);
+        counts.disk_written_bytes = kept.payload_bytes();
+        counts.disk_writes = kept.total_requests();
+    } else if (spec.exchanges()) {
         const BlockGrid kept = spec.kept_blocks(spec.in.rank);
         counts.disk_written_bytes = kept.payload_bytes();
-        counts.disk_writes = kept.rows > 0 ? kept.total_writes() : 0;
+        counts.disk_writes = kept.payload_bytes() > 0 ? kept.total_writes() : 0;
     } else if (spec.writes_blocks()) {
         counts.disk_written_bytes = spec.in.outer * spec.in.own_columns() * spec.blocks.rows * spec.blocks.elem_bytes;
         counts.disk_writes = own_block_writes(spec);
@@ -387,7 +455,7 @@ Counts PassStep::predict(int rank) const {
     const double row_flops = spec.row_flops * static_cast<double>(row_runs(spec));
     counts.flops = column_flops + row_flops;
     double wire = 0;
-    if (spec.exchanges()) {
+    if (spec.has_rounds()) {
         const Counts rounds = count_rounds(spec);
         counts.messages = rounds.messages;
         counts.sent_bytes = rounds.sent_bytes;
@@ -414,6 +482,7 @@ Counts PassStep::predict(int rank) const {
     const auto panels = static_cast<double>(spec.walked().panels());
     const auto overlap = [&](double io) { return std::max(io, compute) + std::min(io, compute) / panels; };
     counts.seconds = spec.in_place && spec.in_place_slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
+    if (spec.reads_together) counts.seconds += wire;  // in one slot nothing is read meanwhile
     return counts;
 }
 

@@ -15,6 +15,7 @@
 // Invariant: predict() is computed from the geometry alone; counted() comes from the Stores and the loops themselves.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,9 +67,16 @@ struct PassSpec {
     // columns_to_blocks: each element, a row of numbers, is transformed itself first, where it was read.
     std::vector<PassStage> row_stages;
 
-    // columns_to_blocks on several ranks, > 0: of the blocks of all ranks' columns each rank keeps so many rows, in
-    // scratch of its own (block_exchange.hpp).
-    index_t rows_a_rank = 0;
+    // On several ranks, > 0: of the columns (or their blocks) of all ranks each keeps so many rows, or of blocks with a
+    // shared_section so many columns of each of these, in scratch of its own (block_exchange.hpp).
+    index_t kept_a_rank = 0;
+    // columns in whole sections, of several ranks: each keeps of every section the columns of its panels here, which
+    // are those of the next sweep. Of one rank: nothing is exchanged.
+    ColumnPanels keepers;
+
+    // columns of the input, of several ranks: each reads of the panels of all, side by side, rows of its own, in runs
+    // that are as many panels wide; then all hand one another the rows of their own panels.
+    bool reads_together = false;
 
     index_t stored_bytes = 0;  // of an output element in the file, where it is not stored as computed; else 0
     index_t loaded_bytes = 0;  // of an input element in the file, likewise; of passes that read the input
@@ -88,11 +96,41 @@ struct PassSpec {
 
     bool reads_blocks() const { return shape == Shape::blocks_to_columns; }
     bool writes_blocks() const { return shape == Shape::columns_to_blocks; }
-    bool exchanges() const { return rows_a_rank > 0; }
+    bool exchanges_sections() const { return keepers.ranks > 1; }
+    bool exchanges_columns() const { return kept_a_rank > 0 && !writes_blocks(); }
+    bool exchanges() const { return kept_a_rank > 0 || exchanges_sections(); }
+    bool has_rounds() const { return exchanges() || reads_together; }
+    index_t rows_before(int rank) const { return std::min(rank * ceil_div(in.rows, in.ranks), in.rows); }
+    index_t rows_of(int rank) const { return rows_before(rank + 1) - rows_before(rank); }
+    ColumnPanels together(int rank) const;  // what that rank reads of all panels, from its first row on
+    index_t taken_bytes() const {           // a panel of this rank's columns
+        return reads_together ? round_up(in.rows * in.panel * in.elem_bytes, 4096) : 0;
+    }
+    ColumnPanels keepers_of(int rank) const {
+        ColumnPanels panels = keepers;
+        panels.rank = rank;
+        return panels;
+    }
     // Several ranks sweep the same array, each its panels of it. A spec is rank 0's until it is asked for another's.
     PassSpec of_rank(int rank) const;
     BlockGrid kept_blocks(int rank) const;  // in that rank's scratch
-    index_t exchanged_tile_bytes() const { return blocks.tile_columns * blocks.rows * blocks.elem_bytes; }
+    ColumnPanels kept_columns(
+        int rank) const;  // the same of columns: rows of its own, of as many panels as there are ranks
+    index_t exchanged_rows() const { return writes_blocks() ? blocks.rows : out.rows; }
+    // Of what ranks share out, rows or columns of a section, what one keeps and what those before it do.
+    index_t shared_out() const { return blocks.shared_section > 0 ? blocks.shared_section : exchanged_rows(); }
+    index_t kept_before(int rank) const { return std::min(rank * kept_a_rank, shared_out()); }
+    index_t kept_by(int rank) const { return kept_before(rank + 1) - kept_before(rank); }
+    index_t exchanged_elem_bytes() const { return writes_blocks() ? blocks.elem_bytes : out.elem_bytes; }
+    index_t exchanged_tile_bytes() const {
+        if (exchanges_sections()) return out.panel * out.elem_bytes;
+        return (writes_blocks() ? blocks.tile_columns : out.panel) * exchanged_rows() * exchanged_elem_bytes();
+    }
+    index_t sections_a_panel() const { return in.panel / whole_section; }
+    index_t place_bytes(int rank) const;  // where what came of that rank's tile begins
+    index_t received_bytes() const {      // of columns, before they are put where they are written from
+        return exchanges_columns() ? in.ranks * kept_by(in.rank) * out.panel * out.elem_bytes : 0;
+    }
     bool loads_other() const { return loaded_bytes > 0 && source == Place::input; }
     bool tiled() const { return shape != Shape::slabs && shape != Shape::chirp_rows; }
     const ColumnPanels& walked() const { return reads_blocks() ? out : in; }  // whose panels are the compute steps
@@ -107,10 +145,11 @@ struct PassSpec {
     index_t write_slots() const;
     index_t read_slot_bytes() const;
     index_t write_slot_bytes() const;
-    index_t panel_bytes() const;                   // of work0
-    index_t own_bytes() const;                     // tiles and tables
-    index_t twiddle_bytes() const;                 // the factors of a column, for each thread
-    bool shared_slab() const;                      // one slab at a time, by all threads
+    index_t exchange_bytes() const;  // of these: what is sent, of columns what came, and the panel that was taken
+    index_t panel_bytes() const;     // of work0
+    index_t own_bytes() const;       // tiles and tables
+    index_t twiddle_bytes() const;   // the factors of a column, for each thread
+    bool shared_slab() const;        // one slab at a time, by all threads
     index_t twiddle_index(index_t column) const {  // r of the twiddles W^(rk) behind a column of elements
         const index_t r = column / twiddle_section;
         return r / kept * whole + r % kept;

@@ -55,6 +55,7 @@ class PassTask : public Task {
     Status compute(index_t step, index_t read, index_t write);
     void transform(const PassWhere& where);
     void describe_kept(PipelineSpec& pipeline);
+    void put_side_by_side(index_t step, char* slot);
     void compute_columns(const PassWhere& where, Lane& lane, index_t first, index_t count);
     index_t gather(const PassWhere& where, Lane& lane, index_t first, index_t count) const;
     index_t scatter(const PassWhere& where, Lane& lane, index_t first, index_t count) const;
@@ -131,7 +132,7 @@ template <class T>
 PassWhere PassTask<T>::locate(index_t step, index_t read, index_t write) const {
     PassWhere where;
     where.panel = step / spec_.tile_steps();
-    where.read = read_slot(read);
+    where.read = spec_.reads_together ? exchange_->taken() : read_slot(read);
     where.write = write_slot(write);
     const index_t tile_step = step % spec_.tile_steps();
     const ColumnPanels& panels = spec_.walked();
@@ -152,9 +153,34 @@ PassWhere PassTask<T>::locate(index_t step, index_t read, index_t write) const {
 template <class T>
 Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
     PassWhere where = locate(step, read, write);
-    if (exchange_) where.write = exchange_->tile();
+    if (spec_.exchanges()) where.write = exchange_->tile();
     if (where.count > 0) transform(where);  // the last panel of a matrix may have fewer tiles
-    return exchange_ ? exchange_->round(step, write_slot(write)) : Status();
+    if (!spec_.exchanges()) return {};
+    char* const slot = write_slot(write);
+    if (!spec_.exchanges_columns()) return exchange_->round(step, slot);
+    SPANFFT_TRY(exchange_->round(step, exchange_->received()));
+    put_side_by_side(step, slot);
+    return {};
+}
+
+// What came of a round: the panels of all ranks, each with the rows that this one keeps.
+template <class T>
+void PassTask<T>::put_side_by_side(index_t step, char* slot) {
+    const ColumnPanels kept = spec_.kept_columns(spec_.in.rank);
+    const RowMap rows = kept.map(step, 0, tiles_.out_offset, slot);
+    std::atomic<index_t> next{0};
+    const auto job = [&](int member) {
+        for (index_t r = next.fetch_add(1); r < kept.rows; r = next.fetch_add(1)) {
+            for (int rank = 0; rank < spec_.in.ranks; ++rank) {
+                const index_t row_bytes = round_tile(spec_, step, rank).columns * kept.elem_bytes;
+                const char* const from = exchange_->received() + spec_.place_bytes(rank);
+                std::memcpy(rows.row(r) + rank * spec_.out.panel * kept.elem_bytes, from + r * row_bytes,
+                            static_cast<size_t>(row_bytes));
+                lanes_[static_cast<size_t>(member)].moved_bytes += 2 * row_bytes;
+            }
+        }
+    };
+    team_->compute.run(job);
 }
 
 template <class T>
@@ -363,6 +389,17 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
             const PassWhere where = locate(step, slot, 0);
             return spec_.blocks.read_run(where.matrix, where.tile, i, where.read);
         };
+    } else if (spec_.reads_together) {
+        const ColumnPanels together = spec_.together(spec_.in.rank);
+        const index_t row_bytes = together.row_elems * together.elem_bytes;
+        const index_t begin = tiles_.in_offset + spec_.rows_before(spec_.in.rank) * row_bytes;
+        pipeline.read_count = [together](index_t panel) { return together.requests(panel); };
+        pipeline.read_run = [this, together, begin](index_t panel, index_t slot, index_t i) {
+            return together.run(panel, i, begin, read_slot(slot));
+        };
+        pipeline.take = [this, together, begin](index_t panel, index_t slot) {
+            return exchange_->take(panel, together.map(panel, 0, begin, read_slot(slot)).row(0));
+        };
     } else {
         pipeline.read_count = [this](index_t panel) { return spec_.in.requests(panel); };
         pipeline.read_run = [this](index_t panel, index_t slot, index_t i) {
@@ -395,21 +432,32 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
 // Of the tiles of all ranks in a round, the rows that this one keeps.
 template <class T>
 void PassTask<T>::describe_kept(PipelineSpec& pipeline) {
+    if (spec_.exchanges_columns()) {
+        const ColumnPanels kept = spec_.kept_columns(spec_.in.rank);
+        pipeline.write_count = [kept](index_t panel) { return kept.requests(panel); };
+        pipeline.write_run = [this, kept](index_t panel, index_t slot, index_t i) {
+            Run run = kept.run(panel, i, tiles_.out_offset, write_slot(slot));
+            run.slack = false;  // other rows are next to it
+            return run;
+        };
+        return;
+    }
     const BlockGrid kept = spec_.kept_blocks(spec_.in.rank);
-    const auto requests = [kept](const RoundTile& tile) {
-        return tile.columns > 0 && kept.rows > 0 ? kept.write_requests(tile.tile) : 0;
+    const auto part_of = [this](index_t step, int rank) {
+        return part_kept(spec_, round_tile(spec_, step, rank), spec_.in.rank);
     };
-    pipeline.write_count = [this, requests](index_t step) {
+    const auto requests = [kept](const KeptPart& part) { return part.bytes > 0 ? kept.write_requests(part.tile) : 0; };
+    pipeline.write_count = [this, requests, part_of](index_t step) {
         index_t count = 0;
-        for (int rank = 0; rank < spec_.in.ranks; ++rank) count += requests(round_tile(spec_, step, rank));
+        for (int rank = 0; rank < spec_.in.ranks; ++rank) count += requests(part_of(step, rank));
         return count;
     };
-    pipeline.write_run = [this, kept, requests](index_t step, index_t slot, index_t i) {
+    pipeline.write_run = [this, kept, requests, part_of](index_t step, index_t slot, index_t i) {
         int rank = 0;
-        RoundTile tile = round_tile(spec_, step, rank);
-        for (index_t count; i >= (count = requests(tile)); tile = round_tile(spec_, step, ++rank)) i -= count;
-        char* const data = write_slot(slot) + rank * kept.column_tile_pitch_bytes();
-        return kept.write_run(tile.matrix, tile.tile, i, tiles_.out_offset, data);
+        KeptPart part = part_of(step, rank);
+        for (index_t count; i >= (count = requests(part)); part = part_of(step, ++rank)) i -= count;
+        const index_t matrix = step / spec_.tile_steps() / spec_.in.panels_per_matrix();
+        return kept.write_run(matrix, part.tile, i, tiles_.out_offset, write_slot(slot) + spec_.place_bytes(rank));
     };
 }
 
@@ -444,7 +492,7 @@ Status PassTask<T>::run(RunContext& context) {
     }
     const StoreCounter moved(*pipeline.source, *pipeline.target);
     const Counts before = done();
-    if (exchange_) exchange_->begin(pipeline.first_step);
+    if (exchange_) exchange_->begin(base_ + spec_.panel_bytes() - spec_.exchange_bytes(), pipeline.first_step);
     Status status = run_logged(sweep, [&] { return team_->pipeline.run(pipeline); });
     if (exchange_) status = exchange_->leave(status);
     const Counts after = done();
@@ -488,7 +536,7 @@ Result<std::unique_ptr<Task>> make_task(const PassSpec& spec, const Machine& mac
 Result<std::unique_ptr<Task>> PassStep::bind(Binding& binding) const {
     const PassSpec spec = spec_.of_rank(binding.comm.rank());
     std::unique_ptr<BlockExchange> exchange;  // first: what is collective is done whatever fails here
-    if (spec.exchanges()) {
+    if (spec.has_rounds()) {
         SPANFFT_ASSIGN(exchange, BlockExchange::make(spec, binding));
     }
     if (!binding.pass_team) {

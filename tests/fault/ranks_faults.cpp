@@ -21,8 +21,9 @@ struct Route {
 
 // In little geometry, so that each operation can fail. Several panels for each rank of the first two.
 const Route kRoutes[] = {
-    {"c2c 128 forward double memory=36KiB threads=1 ranks=3", solve_two_pass, true},
+    {"c2c 256 forward double memory=37KiB threads=1 ranks=3", solve_two_pass, true},
     {"c2r 128 backward double memory=40KiB threads=1 ranks=2", solve_two_pass, true},
+    {"c2r 32x48 backward double memory=30KiB threads=1 ranks=2", solve_axis_passes, true},
     {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 ranks=2", solve_two_pass, false},
     {"c2c 32x24 forward double memory=24KiB threads=1 ranks=3", solve_axis_passes, false},
     {"c2c 128 forward double memory=32KiB threads=1 ranks=2 method=memoryload_major_comm:sync,block=128",
@@ -33,6 +34,10 @@ const Route kRoutes[] = {
      solve_processor_major_nocomm, true},
     {"c2c 128 backward double memory=32KiB threads=1 ranks=4 method=memoryload_major_nocomm:sync,block=128",
      solve_memoryload_major_nocomm, true},
+    {"c2c 16384 forward float output=exchanged memory=96KiB threads=1 ranks=2", solve_two_pass, false},
+    {"c2c 343 forward double memory=64KiB threads=1 ranks=3", solve_many_passes, true},
+    {"r2c 343 forward double memory=68KiB threads=1 ranks=3", solve_many_passes, true},
+    {"c2r 343 backward double memory=76KiB threads=1 ranks=2", solve_many_passes, true},
 };
 
 // One error on all ranks, with the words in it.
@@ -141,7 +146,8 @@ TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
 
 INSTANTIATE_TEST_SUITE_P(Routes, RanksFaults, testing::ValuesIn(kRoutes));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers,
-                         testing::Values(kRoutes[0], kRoutes[1], kRoutes[4], kRoutes[5], kRoutes[6], kRoutes[7]));
+                         testing::Values(kRoutes[0], kRoutes[1], kRoutes[2], kRoutes[5], kRoutes[6], kRoutes[7],
+                                         kRoutes[8], kRoutes[11]));
 
 // Files, by the executor: what each rank has of its own is in a folder of its own.
 class RanksFiles : public testing::Test {

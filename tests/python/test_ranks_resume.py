@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import assert_transform, cli_environment
+from conftest import assert_transform, cli_environment, relative_error
 from conftest import mpiexec as find_mpiexec
+from soak import oracle
 
 # argv: folder, the rank that dies (-1: none), the share at which it does, whether it only stops
 PROGRAM = """
@@ -101,6 +102,43 @@ def test_a_killed_run_on_three_ranks_goes_on_to_the_same_bits(series, tmp_path):
         assert job.digest() == whole, share
         assert job.left() == []
     assert went_on >= 5
+
+
+# What else ranks keep in scratch: rows of columns, sections, and twice sections, each with its options.
+KEPT = {
+    "c2c in three sweeps": ((1 << 20,), dict(kind="c2c", method="many_passes")),
+    "dct2": ((1 << 20,), dict(kind="dct2", method="two_pass")),
+    "c2r of two axes": ((600, 1155), dict(kind="c2r", real_length=1155, method="axis_passes")),
+    "r2c in three sweeps": ((1 << 20,), dict(kind="r2c", method="many_passes")),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_killed_run_of_every_other_exchange_goes_on_to_the_same_bits(name, rng, tmp_path):
+    pytest.importorskip("mpi4py")
+    shape, options = KEPT[name]
+    x = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if options["kind"] == "c2c" else 0)
+    back = options["kind"] == "c2r"
+    source = np.fft.rfftn(x) if back else x
+    np.save(tmp_path / "in.npy", source)
+    job = Ranks(tmp_path, 3, **options)
+    assert [each["resumed"] for each in job.run()] == [[0, 0, 0]] * 3
+    out = np.load(tmp_path / "out.npy")
+    if back:
+        exact = oracle.backward(source, "r2c", (0, 1), shape)
+        assert relative_error(out, exact) <= oracle.limit("r2c", (0, 1), shape, "float64")
+    else:
+        assert_transform(out, x, options["kind"])
+    whole = job.digest()
+    went_on = 0
+    for i, share in enumerate([0.1, 0.3, 0.45, 0.6, 0.8, 0.95]):
+        os.unlink(tmp_path / "out.npy")
+        assert job.run(dies=i % 3, share=share) is None
+        said = job.run(dies=(i + 1) % 3, share=min(0.98, share + 0.2)) or job.run()
+        went_on += max(said[0]["resumed"]) > 0
+        assert job.digest() == whole, share
+        assert job.left() == []
+    assert went_on >= 3
 
 
 def test_ranks_that_are_stopped_say_what_is_kept_and_go_on(series, tmp_path):

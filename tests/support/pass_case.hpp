@@ -15,6 +15,8 @@ struct PassCase {
 };
 void PrintTo(const PassCase& c, std::ostream* out);
 
+// An output that may be in the order that a note of its plan names.
+Values in_natural_order(const Plan& plan, const Values& output);
 // What the definition says, within the accuracy rule; counted as predicted.
 void expect_right(const PassCase& c, SolverFunction solve);
 // The budget in the last parentheses of a refusal.

@@ -214,6 +214,36 @@ TEST(BlockGrid, CountsTheWritesOfTilesThatSectionsCutOff) {
     }
 }
 
+// Of every 10 columns, in tiles of 4, a rank has some: tiles end where those of all columns do.
+TEST(BlockGrid, TilesOfAShareOfEachSectionEndWhereThoseOfAllDo) {
+    const BlockGrid all{1, 30, 5, 4, 5, 16, true, 10};
+    for (index_t skipped = 0; skipped < 10; ++skipped) {
+        for (index_t section = 1; skipped + section <= 10; ++section) {
+            BlockGrid grid = all;
+            grid.shared_section = 10;
+            grid.skipped = skipped;
+            grid.section = section;
+            grid.columns = 3 * section;
+            index_t column = 0, writes = 0;
+            for (index_t tile = 0; tile < grid.column_tiles(); ++tile) {
+                EXPECT_EQ(grid.first_column(tile), column);
+                ASSERT_GT(grid.columns_in(tile), 0);
+                const index_t of_all = all.tile_at(grid.column_of_all(column));
+                for (index_t i = 0; i < grid.columns_in(tile); ++i, ++column) {
+                    EXPECT_EQ(grid.tile_at(column), tile);
+                    EXPECT_EQ(grid.column_of_all(column), column / section * 10 + skipped + column % section);
+                    EXPECT_EQ(all.tile_at(grid.column_of_all(column)), of_all);
+                }
+                const bool last = column == grid.columns;
+                EXPECT_TRUE(last || all.tile_at(grid.column_of_all(column)) != of_all);
+                writes += grid.write_requests(tile);
+            }
+            EXPECT_EQ(column, grid.columns);
+            EXPECT_EQ(grid.total_writes(), writes);
+        }
+    }
+}
+
 // Else the tiles of an array behind a file's header go through the page cache.
 TEST(BlockGrid, NaturalTilesLieAsFarPastABlockInMemoryAsInTheFile) {
     const BlockGrid grid{2, 70, 1000, 4, 1000, 16, true};
