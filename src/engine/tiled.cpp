@@ -476,7 +476,7 @@ Result<std::unique_ptr<LocalFft>> plan_tiled(const Engine& engine, const LocalSp
         }
         for (size_t i = 0; !phase.planes && i < order.steps.size(); ++i) {
             SPANFFT_ASSIGN(Stage stage, make_stage(engine, spec, order.steps[i], order.steps.size() == 1,
-                                                         phase.share_outer, members));
+                                                   phase.share_outer, members));
             phase.stages.push_back(std::move(stage));
         }
         const auto tiles = std::find_if(phase.stages.rbegin(), phase.stages.rend(),

@@ -267,8 +267,8 @@ TEST(MultiprocessorRuns, AreTheLastResortOfThePlanner) {
     const Planner planner{Machine()};
     const auto plan = planner.plan(Problem::parse("c2c 65536 memory=256KiB ranks=4 threads=1").value());
     ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_EQ(plan.value()->solver, "two_pass");
     for (const Method& method : kMethods) {
+        EXPECT_NE(plan.value()->solver, method.name);
         const auto forced =
             planner.plan(Problem::parse(cat("c2c 65536 memory=256KiB ranks=4 threads=1 method=", method.name)).value());
         ASSERT_TRUE(forced.ok()) << forced.status().message();
