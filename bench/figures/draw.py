@@ -480,39 +480,40 @@ def draw_bands() -> None:
 
 
 def draw_ranks() -> None:
-    """Loads and ranks: the panels of both sweeps of two_pass, shared out among the ranks."""
+    """Loads and ranks: what each rank reads, keeps and writes in both sweeps of two_pass."""
     one, two = (step["description"] for step in real(ON_RANKS)["steps"])
     _, n1, n2 = numbers(r"of (\d+) = (\d+)\*(\d+)", one)
+    rounds, run_bytes = numbers(r"(\d+) panels in runs of (\d+) B of all ranks together", one)
+    (panels,) = numbers(r"(\d+) panels", two)
     colours = (BLUE, SAND, GREEN, PURPLE)
-    ranks = len(colours)
-    (panels,), (panels2,) = numbers(r"(\d+) panels", one), numbers(r"(\d+) panels", two)
-    figure, sides = pyplot.subplots(1, 3, figsize=(10, 4.1), layout="constrained")
-    for axes, title in zip(
-        sides,
+    ranks, width = len(colours), run_bytes // 8
+    figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(10, 4.1), layout="constrained")
+    for axes, title in (
         (
-            f"input, {n1} x {n2}: sweep 1, in which each\nrank reads {panels} panels of columns, one after another",
-            "scratch: the ranks exchange tiles, so that\neach keeps rows of all columns on its own disk",
-            f"output, {n2} x {n1}: sweep 2, in which each\nrank transforms its rows and writes {panels2} panels",
+            left,
+            f"input, {n1} x {n2}: {rounds} loads of {width} columns;\neach rank reads its rows of a load,\n"
+            f"an exchange gives it {width // ranks} whole columns",
         ),
-        strict=True,
+        (middle, "scratch: a second exchange\nafter each tile of columns;\neach rank keeps its rows on its own disk"),
+        (
+            right,
+            f"output, {n2} x {n1}: each rank transforms its rows\nand writes them in {panels} loads, without a message",
+        ),
     ):
         blank(axes, 1, 1)
         axes.set_title(title, fontsize=8)
-        axes.add_patch(Rectangle((0, 0), 1, 1, fc="#f6f6f6", ec="#444444", lw=0.8))
-
-    def share(axes: Any, count: int) -> None:
-        for rank, colour in enumerate(colours):
-            for panel in range(count):
-                x, width = rank / ranks + panel / ranks / count, 1 / ranks / count
-                axes.add_patch(Rectangle((x, 0), width, 1, fc=colour, ec="white", lw=0.8, alpha=0.75))
-                axes.text(x + width / 2, 0.5, str(panel), ha="center", fontsize=7)
-
-    share(sides[0], panels)
-    share(sides[2], panels2)
     for rank, colour in enumerate(colours):
-        sides[1].add_patch(Rectangle((0, rank / ranks), 1, 1 / ranks, fc=colour, ec="white", lw=0.8, alpha=0.75))
-        sides[1].text(0.5, (rank + 0.5) / ranks, f"rank {rank}", ha="center", va="center", fontsize=9)
-    sides[0].text(0, 1.08, "numbers: the loads of a rank, in their order", fontsize=8)
+        style = {"fc": colour, "ec": "white", "lw": 0.8, "alpha": 0.75}
+        for load in range(rounds):
+            left.add_patch(Rectangle((load / rounds, rank / ranks), 1 / rounds, 1 / ranks, **style))
+            left.text((load + 0.5) / rounds, (rank + 0.5) / ranks, str(load), ha="center", va="center", fontsize=7)
+        middle.add_patch(Rectangle((0, rank / ranks), 1, 1 / ranks, **style))
+        middle.text(0.5, (rank + 0.5) / ranks, f"rank {rank}", ha="center", va="center", fontsize=9)
+        for load in range(panels):
+            x, wide = (rank + load / panels) / ranks, 1 / ranks / panels
+            right.add_patch(Rectangle((x, 0), wide, 1, **style))
+            right.text(x + wide / 2, 0.5, str(load), ha="center", fontsize=7)
+    left.text(0, 1.08, "numbers: loads, one after another; colours: ranks, at the same time", fontsize=8)
     figure.suptitle(ON_RANKS, fontsize=9, family="monospace")
     save(figure, "ooc-ranks")
 
