@@ -281,6 +281,13 @@ constexpr double kWholeMargin = 0.95;      // other data may show a little more 
 constexpr index_t kFewestOutputs = 256;    // below, the rule speaks of the mean of several draws (docs/accuracy.md)
 // Over a few impulses less averages out than over noise: one draw shows anything between half and twice the mean.
 constexpr index_t kFewNumbers = 6, kImpulseDraws = 8, kShortestImpulses = 4097, kLongestImpulses = 1 << 15;
+// The constant of radix 3 is rounded by 0.45 units, which is the same error on every level and does not average out.
+constexpr index_t kShortestThrees = 81, kLongestThrees = 19683;  // 3^4, 3^9
+
+bool is_power_of_three(index_t n) {
+    while (n % 3 == 0) n /= 3;
+    return n == 1;
+}
 
 // What part of the rule the mean error may reach, so that a single draw keeps the rule: the root mean square of m
 // Gaussian numbers strays by 1 / sqrt(2m) of itself, and three times that is rare.
@@ -381,8 +388,12 @@ std::string distrust_whole(const Engine& engine, Kernel kernel, Precision precis
     };
     const auto error = error_of(true, 0);
     const std::string reason = judge(error.status(), error.ok() ? error.value() : 0);
+    if (!reason.empty() || strided || !is_c2c(kernel)) return reason;
+    // More levels of radix 3 err no less than nine do.
+    if (is_power_of_three(n) && n > kLongestThrees)
+        return distrust_whole(engine, kernel, precision, kLongestThrees, threads, strided);
     // Shorter lines have more draws of noise, and few numbers besides the impulses.
-    if (!reason.empty() || strided || !is_c2c(kernel) || n < kShortestImpulses || n > kLongestImpulses) return reason;
+    if (n < (is_power_of_three(n) ? kShortestThrees : kShortestImpulses) || n > kLongestImpulses) return reason;
     double most = 0;
     for (index_t draw = 0; draw < kImpulseDraws; ++draw) {
         const auto impulses = error_of(false, draw);
@@ -518,7 +529,8 @@ index_t trust_checks_made() {
 std::string distrust(const Engine& engine, const LocalSpec& spec, index_t longest) {
     KnownTrust& known = known_trust();
     for (size_t axis = 0; axis < spec.transform.size(); ++axis) {
-        const index_t n = spec.transform[axis].n;
+        const index_t length = spec.transform[axis].n,
+                      n = length > kLongestSmooth && is_power_of_three(length) ? kLongestThrees : length;
         const bool last = axis + 1 == spec.transform.size();
         const Kernel kernel = last || is_c2c(spec.kernel)  ? spec.kernel
                               : spec.kernel == Kernel::c2r ? Kernel::c2c_backward

@@ -88,7 +88,7 @@ std::optional<BitMatrix> BitMatrix::inverse() const {
 
 int BitMatrix::rank(int row_begin, int row_end, int column_begin, int column_end) const {
     assert(0 <= row_begin && row_begin <= row_end && row_end <= n_);
-    Span columns;
+    BitSpan columns;
     for (int j = column_begin; j < column_end; ++j)
         columns.add(columns_[static_cast<size_t>(j)] >> row_begin & low_bits(row_end - row_begin));
     return columns.size();

@@ -39,7 +39,7 @@ SweepMap::SweepMap(const Factor& factor, const PdmShape& shape)
     for (int i = 0; i < b; ++i) rows_[static_cast<size_t>(i)] = i;
     // Rows from b on, each that is independent of those before on the first m columns.
     const BitMatrix rows = outer_.matrix.transpose();
-    Span independent;
+    BitSpan independent;
     for (int row = b, found = b; row < shape.n && found < m; ++row) {
         if (independent.add(rows.column(row) & low_bits(m))) rows_[static_cast<size_t>(found++)] = row;
     }

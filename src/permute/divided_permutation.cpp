@@ -24,7 +24,7 @@ DividedPermutation::DividedPermutation(const BitMatrix& map, int first, int p, i
     // Rows of A that are independent, below them rows of the identity: what is packed, as a matrix.
     const int q = own_bits_ - lg_messages_;
     BitMatrix packing(own_bits_);
-    Span rows;
+    BitSpan rows;
     int row = q;
     for (int i = 0; i < p; ++i) {
         Word of_receiver = 0;

@@ -53,7 +53,7 @@ class DividedPermutation {
 
     BitMatrix map_;
     int first_ = 0, p_ = 0, own_bits_ = 0, lg_messages_ = 0;
-    Span solver_;                     // columns of A, then of S with the sender beside
+    BitSpan solver_;                  // columns of A, then of S with the sender beside
     std::vector<Word> images_;        // a basis of A's image
     std::vector<int> message_bits_;   // of a receiver's number
     std::vector<int> free_bits_;      // of a sender's number

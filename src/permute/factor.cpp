@@ -18,7 +18,7 @@ struct Reduced {
 };
 
 Reduced reduce(const BitMatrix& matrix, const PdmShape& shape) {
-    Span images;
+    BitSpan images;
     Reduced result;
     for (int j = 0; j < shape.n; ++j) {
         Word vector = Word{1} << j;
@@ -51,7 +51,7 @@ BitMatrix dispersal(const BitMatrix& matrix, const PdmShape& shape) {
         send(parts.inside_others[static_cast<size_t>(i)], bit(m - q + i) | bit(m + i));
     }
     // The other directions outside of memory: unit vectors that complete the basis.
-    Span outside;
+    BitSpan outside;
     for (int i = 0; i < q; ++i) outside.add(parts.outside_kernel[static_cast<size_t>(i)] >> m);
     for (int j = m, to = m + q; j < n; ++j) {
         if (outside.add(bit(j) >> m)) send(bit(j), bit(to++));

@@ -19,7 +19,7 @@ MemoryPermutation::MemoryPermutation(const BitMatrix& p, index_t record_bytes) :
     int line = 0;
     while (line < m && (record_bytes << (line + 1)) <= kLineBytes) ++line;
     const BitMatrix inverse = *p.inverse();
-    Span span;
+    BitSpan span;
     std::vector<Word> basis;
     const auto add = [&](Word vector) {
         if (span.add(vector)) basis.push_back(vector);

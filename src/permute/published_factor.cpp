@@ -13,7 +13,7 @@ constexpr Word bit(int i) { return Word{1} << i; }
 
 BitMatrix trailer(const BitMatrix& matrix, const PdmShape& shape) {
     BitMatrix result = BitMatrix::identity(shape.n);
-    Span span;
+    BitSpan span;
     std::vector<int> dependent;
     for (int j = shape.m; j < shape.n; ++j) {
         Word columns = bit(j);
@@ -32,7 +32,7 @@ BitMatrix trailer(const BitMatrix& matrix, const PdmShape& shape) {
 
 BitMatrix reducer(const BitMatrix& matrix, const PdmShape& shape) {
     BitMatrix result = BitMatrix::identity(shape.n);
-    Span span;
+    BitSpan span;
     for (int j = 0; j < shape.m; ++j) {
         Word columns = bit(j);
         if (!span.add(matrix.column(j) >> shape.m, columns)) result.set_column(j, columns);
@@ -55,7 +55,7 @@ BitMatrix swapper(const BitMatrix& matrix, const PdmShape& shape) {
 
 BitMatrix eraser(const BitMatrix& matrix, const PdmShape& shape) {
     BitMatrix result = BitMatrix::identity(shape.n);
-    Span span;
+    BitSpan span;
     for (int j = shape.m; j < shape.n; ++j) {
         Word columns = bit(j);
         const bool independent = span.add(matrix.column(j) >> shape.m, columns);

@@ -1,4 +1,4 @@
-// Span: vectors over GF(2) that were found independent, and what they span.
+// BitSpan: vectors over GF(2) that were found independent, and what they span.
 //
 // Method: no two of the kept vectors have the same highest bit, so whatever is in the span is taken to zero by taking
 // off, from its highest bit on, the kept vector that has this bit. Beside each vector lies a word of the caller's, such
@@ -10,7 +10,7 @@
 
 namespace spanfft {
 
-class Span {
+class BitSpan {
   public:
     // What is left of `vector` without what is in the span; `beside` follows.
     Word reduce(Word vector, Word& beside) const {

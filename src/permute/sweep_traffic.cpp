@@ -8,7 +8,7 @@ SweepTraffic::SweepTraffic(const Factor& factor, const PdmShape& shape, index_t 
     const BitMatrix& map = factor.map.matrix;
     // As columns of rows: load, sender and receiver of each bit of a place. A word has them all:
     // n-m+2p < n+p <= 50+12 rows (MultiprocessorModel::check).
-    Span triples, moved;  // moved: senders + receivers, with the sender beside
+    BitSpan triples, moved;  // moved: senders + receivers, with the sender beside
     for (int j = 0; j < n_; ++j) {
         const Word x = Word{1} << j, z = map.column(j), load = (factor.kind == SweepKind::collect ? z : x) >> shape.m;
         const Word from = shape.processor_of(x), to = shape.processor_of(z);

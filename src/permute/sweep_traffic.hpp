@@ -34,8 +34,8 @@ class SweepTraffic {
     int triples_ = 0;  // rank of (sender, receiver, load)
     int moved_ = 0;    // rank of sender + receiver
     bool some_stay_ = true;
-    Word stays_ = 0;  // a sender that sends to itself
-    Span stayers_;    // what it differs by from the others
+    Word stays_ = 0;   // a sender that sends to itself
+    BitSpan stayers_;  // what it differs by from the others
 };
 
 }  // namespace spanfft
