@@ -74,7 +74,7 @@ TEST_P(RanksFaults, EveryOperationOfEveryRankThatFailsIsOneErrorOnAll) {
         const index_t operations = whole.ranks[static_cast<size_t>(rank)].operations;
         ASSERT_GT(operations, 10);
         for (const bool persistent : {false, true}) {
-            for (index_t n = 1; n <= operations; n += kFaultStep) {
+            for (index_t n = 1; n <= operations; n += kPointStep) {
                 SCOPED_TRACE(cat("operation ", n, " of rank ", rank, persistent ? " and all that follow" : ""));
                 RanksSetting setting;
                 setting.fault_rank = rank;
@@ -127,7 +127,7 @@ TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
     for (const CommCall call : {CommCall::split, CommCall::make_transfer, CommCall::start, CommCall::finish}) {
         int hits = 0;
         for (int rank = 0; rank < ranks; ++rank) {
-            for (int nth = 1;; ++nth) {
+            for (int nth = 1;; nth += kFaultStep) {
                 SCOPED_TRACE(cat(call_name(call), " number ", nth, " of rank ", rank));
                 ThreadWorld world(ranks);
                 world.fail(rank, call, nth);
