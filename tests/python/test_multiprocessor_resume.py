@@ -39,11 +39,7 @@ def test_flipped_bits_of_scratch_are_found(rng, tmp_path):
     np.save(tmp_path / "in.npy", rng.standard_normal(1 << 19) + 0j)
     job = Ranks(tmp_path, 2, method="memoryload_major_nocomm")
     job.run(dies=0, share=0.5)
-    scratch = max((tmp_path / "scratch1").iterdir(), key=lambda path: path.stat().st_size)
-    kept = bytearray(scratch.read_bytes())
-    for at in range(2000, len(kept) - (64 << 10), 4 << 10):
-        kept[at] ^= 8
-    scratch.write_bytes(kept)
+    job.flip_kept(1)
     said = job.run()
     assert {each["error"] for each in said} == {"CorruptData"}
     for word in ("rank 1", "checksum", "byte"):

@@ -71,6 +71,15 @@ class Ranks:
     def digest(self) -> str:
         return hashlib.sha256((self.folder / "out.npy").read_bytes()).hexdigest()
 
+    def flip_kept(self, rank: int) -> None:
+        """Bits of what a rank kept in its scratch, which are found whichever part the rank reads first."""
+        scratch = max((self.folder / f"scratch{rank}").iterdir(), key=lambda path: path.stat().st_size)
+        kept = bytearray(scratch.read_bytes())
+        # Everywhere but for the mark at the end, as the rank may have read a part already.
+        for at in range(2000, len(kept) - (64 << 10), 4 << 10):
+            kept[at] ^= 8
+        scratch.write_bytes(kept)
+
     def left(self) -> list[str]:
         """What is in the folders besides the arrays."""
         arrays = {"in.npy", "out.npy"}
@@ -161,12 +170,7 @@ def test_flipped_bits_of_scratch_are_found_by_the_rank_that_reads_them(series, t
     whole = job.digest()
     os.unlink(tmp_path / "out.npy")
     job.run(dies=0, share=0.52)
-    scratch = max((tmp_path / "scratch1").iterdir(), key=lambda path: path.stat().st_size)
-    kept = bytearray(scratch.read_bytes())
-    # Everywhere but for the mark at the end, as rank 1 may have read a part already.
-    for at in range(2000, len(kept) - (64 << 10), 4 << 10):
-        kept[at] ^= 8
-    scratch.write_bytes(kept)
+    job.flip_kept(1)
     said = job.run()
     assert {each["error"] for each in said} == {"CorruptData"}
     for word in ("rank 1", "checksum", "byte"):
