@@ -111,3 +111,13 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 def folder(tmp_path: Path) -> Path:
     """One folder for all ranks."""
     return Path(WORLD.bcast(str(tmp_path)))
+
+
+@pytest.fixture
+def scratch(comm: MPI.Comm, folder: Path) -> str:
+    """The name of a folder for each rank, all of which exist."""
+    if comm.rank == 0:
+        for rank in range(comm.size):
+            (folder / f"s{rank}").mkdir()
+    comm.barrier()
+    return str(folder / "s{rank}")

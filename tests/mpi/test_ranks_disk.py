@@ -26,16 +26,6 @@ def save(comm: MPI.Comm, path: Path, x: np.ndarray) -> None:
     comm.barrier()
 
 
-@pytest.fixture
-def scratch(comm: MPI.Comm, folder: Path) -> str:
-    """The name of a folder for each rank, all of which exist."""
-    if comm.rank == 0:
-        for rank in range(comm.size):
-            (folder / f"s{rank}").mkdir()
-    comm.barrier()
-    return str(folder / "s{rank}")
-
-
 def assert_nothing_else(comm: MPI.Comm, folder: Path, files: list[str]) -> None:
     """In the folder; nor anything in what each rank had for itself."""
     comm.barrier()

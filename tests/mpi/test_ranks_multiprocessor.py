@@ -6,12 +6,10 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 import spanfft
-from mpi4py import MPI
 from ranks_support import agrees, assert_rule, numbers, oracle
 from spanfft._analyse import METHODS, Instance, analyse
 
@@ -20,16 +18,6 @@ COUNTED = (
     "memory_bytes", "parallel_ios",
 )  # fmt: skip
 OF_TWO = "the methods take a power of two of ranks"
-
-
-@pytest.fixture
-def scratch(comm: MPI.Comm, folder: Path) -> str:
-    """The name of a folder for each rank, all of which exist."""
-    if comm.rank == 0:
-        for rank in range(comm.size):
-            (folder / f"s{rank}").mkdir()
-    comm.barrier()
-    return str(folder / "s{rank}")
 
 
 def instance_of(note: str) -> Instance:
