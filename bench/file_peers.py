@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from cases import Case
+from cases import P1_METHODS, Case
 from peers import Absent, presto
 
 Place = tuple[int, ...]  # an index of the spectrum
@@ -53,6 +53,7 @@ class FilePeer:
     memory_factor: int = 1  # it gets so many times the case's memory,
     least_bytes: int = 0  # but at least this much
     processes: int = 1  # that have its memory together
+    threads: int = 0  # of each; 0: as many as there are processors
     notes: tuple[str, ...] = ()
 
     def require(self) -> None:
@@ -92,11 +93,17 @@ def _spanfft(files: Files) -> list[str]:
     return [*command, "--memory", f"{files.memory_bytes >> 20}MiB", "--json"]
 
 
-def _spanfft_ranks(files: Files) -> list[str]:
+def _spanfft_ranks(files: Files, *more: str) -> list[str]:
     """Two ranks with half of the memory each, and scratch beside the output."""
     mpiexec = os.environ.get("SPANFFT_MPIEXEC") or shutil.which("mpiexec") or "mpiexec"
     command = [mpiexec, "-n", "2", *_spanfft(replace(files, memory_bytes=files.memory_bytes // 2))]
-    return [*command, "--threads", "1"]
+    return [*command, "--threads", "1", *more]
+
+
+def _ranks_by_method(method: str) -> FilePeer:
+    note = f"two ranks with half of the memory each, by P1's {method}"
+    return FilePeer(lambda files: _spanfft_ranks(files, "--method", method), packages=("mpi4py",), processes=2, threads=1,
+                    notes=(note,))  # fmt: skip
 
 
 def _hdf5(source: Path, folder: Path) -> Path:
@@ -141,19 +148,20 @@ def _dat_values(target: Path, places: Sequence[Place]) -> Values:
 
 FILE_PEERS: dict[str, FilePeer] = {
     "spanfft": FilePeer(_spanfft, packages=()),
-    "spanfft-ranks": FilePeer(_spanfft_ranks, packages=("mpi4py",), processes=2,
+    "spanfft-ranks": FilePeer(_spanfft_ranks, packages=("mpi4py",), processes=2, threads=1,
                               notes=("two ranks with half of the memory each",)),
+    **{f"spanfft-ranks-{method}": _ranks_by_method(method.replace("-", "_")) for method in P1_METHODS},
     "memmap-four-step": FilePeer(_script("panels", "memmap")),
     "memmap-panels": FilePeer(_script("panels", "memmap")),
     "pread-panels": FilePeer(_script("panels", "pread")),
     "memmap-whole": FilePeer(_script("memmap_whole")),
     "out-of-core-fft": FilePeer(_script("ooc_fft"), _hdf5, _hdf5_values, "out.h5",
-                                ("numpy", "h5py", "h5py_cache", "out_of_core_fft"), memory_factor=8,
+                                ("numpy", "h5py", "h5py_cache", "out_of_core_fft"), memory_factor=8, threads=1,
                                 notes=("has eight times the memory that it is told: with four it is killed",)),
     "dask": FilePeer(_script("dask_zarr"), values=_zarr_values, target="out.zarr", memory_factor=6,
                      packages=("numpy", "dask", "zarr"), notes=("chunks of 1/32 of the array, uncompressed",)),
     "presto": _Presto(lambda files: presto.command(files.source), _dat, _dat_values,
-                      "in.fft", used_up=True, to_its_end=True, least_bytes=1 << 30,
+                      "in.fft", used_up=True, to_its_end=True, least_bytes=1 << 30, threads=1,
                       notes=("overwrites its input: a fresh copy before each run, not timed",
                              "has a fixed buffer of 512 MiB, so it gets 1 GiB at least",
                              "has the wisdom that its own makewisdom wrote on this machine")),

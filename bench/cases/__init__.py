@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass, replace
 
 MIN_REPEATS = 5
+# P1's four methods for several processors; spanfft has underscores in their names.
+P1_METHODS = ("stripe-major-comm", "memoryload-major-comm", "processor-major-nocomm", "memoryload-major-nocomm")
 # heFFTe's four modes of exchange: a statement against heFFTe is one against the best of them.
 HEFFTE = ("heffte-mkl-alltoall", "heffte-mkl-alltoallv", "heffte-mkl-p2p", "heffte-mkl-p2p-plined")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from . import Case, Target
+from . import P1_METHODS, Case, Target
 
 GIB = 2**30
 
@@ -52,6 +52,13 @@ def _ranks(kind: str, lg: int, part: int) -> Case:
                                 "spanfft-ranks", "spanfft", 1.05),))  # fmt: skip
 
 
+# The planner's own choice on two ranks, which sweeps the disk twice, against each of P1's four methods.
+_P1_METHODS = tuple(f"spanfft-ranks-{method}" for method in P1_METHODS)
+_METHODS = Case("disk-ranks-methods", "c2c", (2**27,), 1, ("spanfft", "spanfft-ranks", *_P1_METHODS), (2**22,),
+                repeats=5, precision="float", memory_bytes=2**28,
+                targets=(Target("two sweeps on 2 ranks, 2.5 times as fast as the best of P1's four methods",
+                                "spanfft-ranks", _P1_METHODS, 1 / 2.5),))  # fmt: skip
+
 _SQUARE = Case("disk-c2c-16384x16384", "c2c", (16384, 16384), 1, ("spanfft", "pread-panels", "memmap-panels"),
                (2048, 2048), repeats=5, precision="float", memory_bytes=GIB // 2,
                targets=(*_least(1.15), _faster(10.0, "memmap-panels"), _faster(1.7, "pread-panels")))  # fmt: skip
@@ -66,6 +73,7 @@ CASES = [
     *(Case(f"disk-r2c-{lg}-float", "r2c", (2**lg,), 1, ("spanfft", "presto"), (2**22,), repeats=5, precision="float",
            memory_bytes=2**lg, targets=(*_least(1.15), _faster(4.0, "presto"))) for lg in (27, 29)),
     *(_ranks(kind, lg, part) for kind, lg in (("c2c", 27), ("r2c", 29)) for part in (4, 16)),
+    _METHODS,
     _SQUARE,
     replace(_SQUARE, name="disk-c2c-16384x16384-1gib", memory_bytes=GIB, targets=(_faster(2.0, "dask"),),
             peers=("spanfft", "dask")),

@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
-from cases import HEFFTE, Case
+from cases import HEFFTE, P1_METHODS, Case
 
 Array = npt.NDArray[Any]
 
@@ -165,6 +165,8 @@ PEERS: dict[str, Peer] = {
     **{f"{name}-calls": Peer("many_calls", "local", {"library": name}, f"{name}.fft.fft, thousands of calls a turn")
        for name in ("spanfft", "numpy", "scipy")},
     "spanfft-ranks": Peer("spanfft_plan", "disk", {}, "spanfft on two MPI ranks, scratch for each beside the output"),
+    **{f"spanfft-ranks-{method}": Peer("spanfft_plan", "disk", {}, f"the same by P1's {method.replace('-', '_')}")
+       for method in P1_METHODS},
     "memmap-four-step": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, four-step, two passes"),
     "memmap-panels": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, slabs and panels of columns"),
     "pread-panels": Peer("panels", "disk", {}, "pread, pwrite and scipy.fft, two passes in panels"),

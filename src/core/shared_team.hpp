@@ -10,6 +10,7 @@
 
 #include <memory>
 
+#include "core/extents.hpp"
 #include "core/threads.hpp"
 
 namespace spanfft {
@@ -18,6 +19,11 @@ class SharedTeam {
   public:
     // nullptr for a single thread; placed as TeamPlace::now() says.
     static std::unique_ptr<SharedTeam> of(int threads);
+    // The same for work on so many bytes of memory; nullptr too where that is too little to wake threads for.
+    static std::unique_ptr<SharedTeam> of(int threads, index_t bytes) {
+        constexpr index_t kLeastBytes = index_t{1} << 20;  // waking threads costs what a sweep over some 100 KiB does
+        return of(bytes < kLeastBytes ? 1 : threads);
+    }
     ~SharedTeam();
     SharedTeam(const SharedTeam&) = delete;
     SharedTeam& operator=(const SharedTeam&) = delete;

@@ -292,9 +292,10 @@ class Lowering {
                     make_demodulate_step({op.window, op.from, op.to, scale, slots.source, slots.target}, machine_));
                 return {};
             case Type::chirp:
-                add_step(make_chirp_step({op.chirping, op.kernel, problem().shape[0], problem().batch, op.from, op.to,
-                                          scale, slots.source, slots.target, problem().engine, machine_.engine_rates},
-                                         machine_));
+                add_step(make_chirp_step(
+                    {op.chirping, op.kernel, problem().shape[0], problem().batch, op.from, op.to, scale, slots.source,
+                     slots.target, problem().engine, machine_.engine_rates, problem().threads},
+                    machine_));
                 return {};
             case Type::transform:
             case Type::copy:

@@ -163,6 +163,11 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
             return;
         }
         auto plan = std::move(answer).value();
+        if (most_bytes_ > 0 && plan->most_memory_bytes() > most_bytes_) {
+            declined.push_back(
+                cat(solver.name, " needs ", bytes_string(static_cast<double>(plan->most_memory_bytes()))));
+            return;
+        }
         if (plan->alternatives.empty()) plan->alternatives.push_back(alternative_of(*plan, machine_));
         for (const Alternative& each : plan->alternatives) alternatives.push_back(each);
         const double seconds = plan->predicted_seconds();

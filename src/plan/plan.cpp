@@ -27,6 +27,12 @@ index_t Plan::peak_memory_bytes(int rank) const {
     return bytes;
 }
 
+index_t Plan::most_memory_bytes() const {
+    index_t most = 0;
+    for (int rank = 0; rank < problem.ranks; ++rank) most = std::max(most, peak_memory_bytes(rank));
+    return most;
+}
+
 double Plan::predicted_seconds() const {
     // Block division gives rank 0 the largest part along every axis; with given boxes any rank may be the slowest.
     double most = predict(0).seconds;

@@ -56,8 +56,9 @@ struct Plan {
     Counts predict(int rank) const;  // sum over steps
     index_t all_scratch_bytes() const { return scratch_bytes + staged_input_bytes + staged_output_bytes; }
     index_t peak_memory_bytes(
-        int rank) const;               // slots the executor owns + the steps' own + (in memory) the user's arrays
-    double predicted_seconds() const;  // of the slowest rank
+        int rank) const;                // slots the executor owns + the steps' own + (in memory) the user's arrays
+    index_t most_memory_bytes() const;  // of the rank that needs the most: who divides which axis changes on the way
+    double predicted_seconds() const;   // of the slowest rank
 };
 
 }  // namespace spanfft

@@ -44,6 +44,13 @@ class Planner {
     // and one that can answers with any plan, the first that it finds.
     bool searches() const { return searches_; }
 
+    // The same planner, that chooses from plans that hold no more than so many bytes on any rank.
+    Planner within(index_t bytes) const {
+        Planner planner = *this;
+        planner.most_bytes_ = bytes;
+        return planner;
+    }
+
     // What a solver compared for a problem (by its text), for whoever asks next: a planner serves one planning.
     std::map<std::string, std::vector<Alternative>>& remembered() const { return remembered_; }
 
@@ -54,6 +61,7 @@ class Planner {
 
     Machine machine_;
     bool searches_ = false;
+    index_t most_bytes_ = 0;  // 0: no limit
     mutable std::map<std::string, std::vector<Alternative>> remembered_;
 };
 

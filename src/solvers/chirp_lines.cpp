@@ -1,5 +1,5 @@
-// Solvers `chirp_lines` and `shared_chirp_lines`: one axis of any length and kind over ranks, as a convolution with a
-// chirp (L. Bluestein, 1970) of a good length, which the ranks share out as lines.cpp does.
+// Solvers `chirp_line`, `chirp_lines` and `shared_chirp_lines`: one axis of any length and kind as a convolution with a
+// chirp (L. Bluestein, 1970) of a good length, in one process or over ranks, which share it out as lines.cpp does.
 //
 // Method (steps/chirp.hpp): n inputs and k outputs are a cyclic convolution of m = m1 m2 >= n + k - 1 points. The
 // order of its spectrum does not matter: it is left as rows k1 of X[k1 + m1 k2], where the filter's spectrum lies too,
@@ -7,6 +7,9 @@
 // Route of `chirp_lines`: the first rows of m1 x m2 hold the inputs, times their chirp; move, so that the ranks share
 // columns; lengthen these to m1; transform, twiddle, move to rows, transform; times the filter's spectrum; the same
 // undone; cut the columns; move to rows; times the outputs' chirp. Four exchanges, two of n points and two of m.
+// Route of `chirp_line`, in one process: the m points are transformed there and back as one line, which engines do with
+// all threads, in two sweeps where it is long (engine/long_line.hpp). Engines' own convolutions have one thread, and
+// are as fast where they stay in the cache: so this is for lines that do not.
 // Route of `shared_chirp_lines`, where all ranks see the array: two sweeps there and two back. A rank's rows of the
 // spectrum are its own, so they are multiplied where they are.
 // For lengths with a prime factor above 13, as two transforms miss the accuracy rule for the others. Backward is the
@@ -124,19 +127,38 @@ Result<Route> shared_chirp_route(const Problem& problem, const Extents& grid) {
     return route;
 }
 
+Result<Route> line_route(const Problem& problem) {
+    const Convolution c = convolution_of(problem);
+    const auto line = [&](const Extents& shape) { return with_batch(problem, Layout(shape, {})); };
+    const Extents m{1, c.m1 * c.m2};
+    Route route, there;
+    ArrayState state{line(problem.shape), real_elem(problem)};
+    chirp(route, state, Chirping::in, c.kernel, {line(m), {problem.precision, true}});
+    there.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {batch_axes(problem) + 1}});
+    route.insert(route.end(), there.begin(), there.end());
+    multiply_and_undo(route, state, c, there);
+    chirp(route, state, Chirping::out, c.kernel,
+          {line(problem.spectrum_shape()), {problem.precision, problem.spectrum_is_complex()}});
+    return route;
+}
+
 Result<std::vector<Extents>> one_grid(const Problem& problem) { return std::vector<Extents>{{problem.ranks}}; }
 
-Status applies(const Problem& problem, const char* solver) {
-    SPANFFT_TRY(is_line_on_ranks(problem, solver));
+Status wants_convolution(const Problem& problem, const char* solver) {
     const AxisKind kind = problem.kinds[0];
     if (is_r2r(kind) && problem.norm == Norm::ortho)
         return error(Code::unsupported, solver, " does not know norm=ortho of ", axis_kind_name(kind));
-    if (leaves_cyclic(problem)) return error(Code::unsupported, solver, " leaves natural order only");
     const index_t logical = problem.logical_length(0);
     if (largest_prime_factor(logical) <= kLargestSmoothPrime)
         return error(Code::unsupported, solver, " is for large prime factors, and ", logical, " has none above ",
                      kLargestSmoothPrime, ": the convolution would miss the accuracy rule");
     return Status();
+}
+
+Status applies(const Problem& problem, const char* solver) {
+    SPANFFT_TRY(is_line_on_ranks(problem, solver));
+    if (leaves_cyclic(problem)) return error(Code::unsupported, solver, " leaves natural order only");
+    return wants_convolution(problem, solver);
 }
 
 void note(Plan& plan) {
@@ -146,6 +168,22 @@ void note(Plan& plan) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<Plan>> solve_chirp_line(const Problem& problem, const Planner& planner) {
+    const char* const solver = "chirp_line";
+    if (problem.ranks != 1) return error(Code::unsupported, solver, " is for one process");
+    if (problem.memory_bytes > 0) return error(Code::unsupported, solver, " works on arrays in memory, not on files");
+    if (problem.ndim() != 1) return error(Code::unsupported, solver, " is for arrays of one axis");
+    SPANFFT_TRY(wants_convolution(problem, solver));
+    const index_t bytes = problem.shape[0] * static_cast<index_t>(ElemType{problem.precision, true}.bytes());
+    const index_t cache = planner.machine().caches.l2_bytes;
+    if (bytes < cache && problem.method.empty())
+        return error(Code::unsupported, solver, " is for lines beyond the second-level cache");
+    SPANFFT_ASSIGN(Route route, line_route(problem));
+    SPANFFT_ASSIGN(auto plan, lower(problem, directed(problem, std::move(route)), "", planner, solver));
+    note(*plan);
+    return plan;
+}
 
 Result<std::unique_ptr<Plan>> solve_chirp_lines(const Problem& problem, const Planner& planner) {
     static const RouteFamily family{"chirp_lines", one_grid, chirp_route};

@@ -54,11 +54,13 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     child_problem.store.reset();
     child_problem.load.reset();
     SPANFFT_ASSIGN(auto plan, planner.plan(child_problem));
+    const index_t needed = plan->most_memory_bytes() + engine_bytes;
+    if (needed > problem.memory_bytes) {  // the fastest does not fit, but another may
+        if (auto other = planner.within(problem.memory_bytes - engine_bytes).plan(child_problem); other.ok())
+            plan = std::move(other).value();
+    }
     const double child_seconds = plan->predicted_seconds();
-    index_t needed = 0;  // of the rank that needs the most: who divides which axis changes from step to step
-    for (int rank = 0; rank < problem.ranks; ++rank) needed = std::max(needed, plan->peak_memory_bytes(rank));
-    needed += engine_bytes;
-    if (needed > problem.memory_bytes) {
+    if (plan->most_memory_bytes() + engine_bytes > problem.memory_bytes) {
         return error(Code::unsupported, "file_in_memory needs ", bytes_string(static_cast<double>(needed)),
                      " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),
                      problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");

@@ -28,6 +28,7 @@ bool memoryload_major_nocomm(const Problem& p) { return from_file_on_ranks(p, "m
 const std::vector<Solver>& solver_table() {
     static const std::vector<Solver> table = {
         {"local", "spanfft", solve_local, Division::block, in_memory_alone},
+        {"chirp_line", "L. Bluestein 1970", solve_chirp_line, Division::block, in_memory_alone},
         {"pencil", "P4", solve_pencil, Division::block, in_memory_on_ranks},
         {"pencil_lines", "P4, with P2's lines", solve_pencil_lines, Division::block, in_memory_on_ranks},
         {"shared", "spanfft", solve_shared, Division::block, in_memory_on_ranks},

@@ -14,6 +14,7 @@ Result<std::unique_ptr<Plan>> solve_lines(const Problem& problem, const Planner&
 Result<std::unique_ptr<Plan>> solve_shared_lines(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_ffte(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_soi(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_chirp_line(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_chirp_lines(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_shared_chirp_lines(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner);

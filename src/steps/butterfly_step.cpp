@@ -14,7 +14,6 @@ namespace spanfft {
 
 namespace {
 
-constexpr index_t kTeamBytes = 1 << 20;  // waking threads costs what a sweep over some 100 KiB does
 constexpr int kMost = static_cast<int>(ButterflySpec::kLongest);
 
 // The local array as outer x p x (k x inner), and which k there are.
@@ -295,7 +294,7 @@ class ButterflyTask final : public Task {
             if (shape_.elems()) fill_factors(shape_, backward(), spec_.scale, factors_.as<Pair<T>>());
         });
         const index_t bytes = shape_.elems() * static_cast<index_t>(spec_.state.elem.bytes());
-        if (bytes >= kTeamBytes) team_ = SharedTeam::of(spec_.threads);
+        team_ = SharedTeam::of(spec_.threads, bytes);
     }
     Status run(RunContext& context) override {
         counts_ = Counts();

@@ -5,8 +5,10 @@
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <type_traits>
 
 #include "core/buffer.hpp"
+#include "core/shared_team.hpp"
 #include "steps/chirp.hpp"
 #include "steps/pass_kernels.hpp"
 
@@ -14,7 +16,7 @@ namespace spanfft {
 
 namespace {
 
-constexpr index_t kSide = 16;
+constexpr index_t kSide = 32;
 constexpr index_t kChunk = kSide * kSide;             // points at a time, in the first-level cache
 constexpr index_t kColumnBytes = index_t{256} << 10;  // of the filter's columns that are transformed together
 
@@ -176,47 +178,91 @@ Result<Buffer> make_filter(const ChirpSpec& spec, Binding& binding) {
 
 // --- the factors ---------------------------------------------------------------------------------------------------
 
-// Of a run of points. With E(i) = q i^2 + s i + t, which chirp.hpp has for the exponent of point i, and r = 16 a + b,
-//     E(i + r) = [E(i) + 16 (2 q i + s) a] + [(2 q i + s) b] + [q r^2],
-// so 256 factors are products of 16 and 16 roots that are made for them and of 256 that are always the same, each
+// The factor of point i + r, r = 32 a + b, of points from i on; see ChirpRun.
+template <class T>
+struct FactorParts {
+    std::array<Pair<T>, kSide> high, low;  // by a, by b
+    const std::array<Pair<T>, kChunk>* squares = nullptr;
+    Pair<T> factor(index_t a, index_t b) const {
+        const Pair<T>& square = (*squares)[static_cast<size_t>(kSide * a + b)];
+        return multiply(high[static_cast<size_t>(a)], multiply(low[static_cast<size_t>(b)], square));
+    }
+};
+
+// to[r] = from[r] times its factor, of `count` points up to a chunk; from real numbers too.
+template <class T, class From>
+inline void multiply_chunk(const FactorParts<T>& parts, const From* __restrict from, index_t count,
+                           Pair<T>* __restrict to) {
+    for (index_t a = 0; a * kSide < count; ++a) {
+        const index_t width = std::min(kSide, count - a * kSide);
+        for (index_t b = 0; b < width; ++b) {
+            const Pair<T> factor = parts.factor(a, b);
+            if constexpr (std::is_same_v<From, T>)
+                to[a * kSide + b] = {from[a * kSide + b] * factor.re, from[a * kSide + b] * factor.im};
+            else
+                to[a * kSide + b] = multiply(from[a * kSide + b], factor);
+        }
+    }
+}
+#define SPANFFT_MULTIPLY_CHUNK(T, From)                                                                     \
+    SPANFFT_CLONES __attribute__((flatten)) void chirp_chunk(const FactorParts<T>& parts, const From* from, \
+                                                             index_t count, Pair<T>* to) {                  \
+        multiply_chunk<T, From>(parts, from, count, to);                                                    \
+    }
+SPANFFT_MULTIPLY_CHUNK(float, float)
+SPANFFT_MULTIPLY_CHUNK(float, Pair<float>)
+SPANFFT_MULTIPLY_CHUNK(double, double)
+SPANFFT_MULTIPLY_CHUNK(double, Pair<double>)
+#undef SPANFFT_MULTIPLY_CHUNK
+template <class From>
+void chirp_chunk(const FactorParts<long double>& parts, const From* from, index_t count, Pair<long double>* to) {
+    multiply_chunk<long double, From>(parts, from, count, to);
+}
+
+// Of a run of points. With E(i) = q i^2 + s i + t, which chirp.hpp has for the exponent of point i, and r = 32 a + b,
+//     E(i + r) = [E(i) + 32 (2 q i + s) a] + [(2 q i + s) b] + [q r^2],
+// so 1024 factors are products of 32 and 32 roots that are made for them and of 1024 that are always the same, each
 // rounded once. A root from the table takes ten times as long as such a product.
 template <class T>
 class ChirpRun {
   public:
-    ChirpRun(const Chirp& chirp, const RootTable& roots, bool in)
+    // Of so many points of the line's input, or of its output, whose factors carry the scale.
+    ChirpRun(const Chirp& chirp, const RootTable& roots, bool in, index_t points, long double scale)
         : roots_(roots),
           order_(chirp.order()),
           square_(chirp.square),
           slope_(in ? chirp.a : chirp.b),
           constant_(in ? 0 : chirp.c),
-          sign_(chirp.backward ? 1 : -1) {
-        for (index_t r = 0; r < kChunk; ++r) squares_[static_cast<size_t>(r)] = rounded(square_ * r * r % order_);
+          sign_(chirp.backward ? 1 : -1),
+          scale_(scale) {
+        for (index_t r = 0; r < std::min(kChunk, points); ++r)
+            squares_[static_cast<size_t>(r)] = rounded(square_ * r * r % order_);
     }
 
     // Of points first, first + 1, ..., first + kChunk - 1.
-    void fill(index_t first, std::array<Pair<T>, kChunk>& factors) const {
+    FactorParts<T> parts_from(index_t first) const {
         const index_t i = first % order_, slope = (product_mod(2 * square_, i, order_) + slope_) % order_;
         const index_t ii = product_mod(square_, product_mod(i, i, order_), order_);
         const index_t start = (ii + product_mod(slope_, i, order_) + constant_) % order_;
-        std::array<Pair<T>, kSide> low;
-        for (index_t b = 0; b < kSide; ++b) low[static_cast<size_t>(b)] = rounded(product_mod(slope, b, order_));
-        for (index_t a = 0; a < kSide; ++a) {
-            const Pair<T> high = rounded((start + product_mod(slope, kSide * a, order_)) % order_);
-            const Pair<T>* squares = squares_.data() + a * kSide;
-            Pair<T>* to = factors.data() + a * kSide;
-            for (size_t b = 0; b < kSide; ++b) to[b] = multiply(high, multiply(low[b], squares[b]));
+        FactorParts<T> parts;
+        parts.squares = &squares_;
+        for (index_t j = 0; j < kSide; ++j) {
+            parts.low[static_cast<size_t>(j)] = rounded(product_mod(slope, j, order_));
+            parts.high[static_cast<size_t>(j)] =
+                rounded((start + product_mod(slope, kSide * j, order_)) % order_, scale_);
         }
+        return parts;
     }
 
   private:
-    Pair<T> rounded(index_t exponent) const {
+    Pair<T> rounded(index_t exponent, long double scale = 1) const {
         const Pair<long double> root = roots_.at(exponent);
-        return {static_cast<T>(root.re), static_cast<T>(sign_ * root.im)};
+        return {static_cast<T>(scale * root.re), static_cast<T>(scale * sign_ * root.im)};
     }
 
     const RootTable& roots_;
     const index_t order_, square_, slope_, constant_;
-    const long double sign_;
+    const long double sign_, scale_;
     std::array<Pair<T>, kChunk> squares_;
 };
 
@@ -229,11 +275,14 @@ class ChirpTask final : public Task {
           points_(points_of(spec_, rank)),
           chirp_(make_chirp(spec_.kernel, spec_.n)),
           roots_(std::move(roots)),
-          filter_(std::move(filter)) {}
+          filter_(std::move(filter)) {
+        team_ = SharedTeam::of(spec_.threads, points_.to * complex_bytes(spec_));
+        members_.resize(static_cast<size_t>(team_ ? team_->size() : 1));
+    }
 
     Status run(RunContext& context) override {
         const TraceScope scope(context.trace, "chirp", TraceCategory::compute);
-        counts_ = Counts();
+        std::fill(members_.begin(), members_.end(), Counts());
         switch (spec_.from.elem.precision) {
             case Precision::single:
                 run_arrays<float>(context);
@@ -245,6 +294,8 @@ class ChirpTask final : public Task {
                 run_arrays<long double>(context);
                 break;
         }
+        counts_ = Counts();
+        for (const Counts& counts : members_) counts_ += counts;
         return Status();
     }
     Counts counted() const override { return counts_; }
@@ -266,51 +317,57 @@ class ChirpTask final : public Task {
     template <class T>
     void run_array(const char* source, char* target) {
         auto* to = reinterpret_cast<Pair<T>*>(target);
+        const auto* from = reinterpret_cast<const Pair<T>*>(source);
         switch (spec_.chirping) {
             case Chirping::in: {
-                const ChirpRun<T> run(chirp_, roots_, true);
-                for (index_t i = 0; i < points_.to; i += kChunk) chirp_in(run, source, to, i);
-                return;
+                const ChirpRun<T> run(chirp_, roots_, true, points_.to, 1);
+                return share_chunks([&](index_t i, index_t, Counts& done) { chirp_in(run, source, to, i, done); });
             }
             case Chirping::pad:
-                return pad(reinterpret_cast<const Pair<T>*>(source), to);
+                return pad(from, to);
             case Chirping::filter:
-                counts_.memory_bytes += multiply_rows(to, filter_.as<Pair<T>>(), points_.to, to);
-                counts_.flops += 6 * static_cast<double>(points_.to);
-                return;
+                return share_chunks([&](index_t i, index_t count, Counts& done) {
+                    done.memory_bytes += multiply_rows(to + i, filter_.as<Pair<T>>() + i, count, to + i);
+                    done.flops += 6 * static_cast<double>(count);
+                });
             case Chirping::out: {
-                const ChirpRun<T> run(chirp_, roots_, false);
-                for (index_t i = 0; i < points_.to; i += kChunk)
-                    chirp_out(run, reinterpret_cast<const Pair<T>*>(source), target, i);
+                const ChirpRun<T> run(chirp_, roots_, false, points_.to, spec_.scale);
+                return share_chunks([&](index_t i, index_t, Counts& done) { chirp_out(run, from, target, i, done); });
             }
         }
     }
 
+    // The points of the target in chunks, by the threads: chunk(first point, how many, the thread's counts).
+    template <class Chunk>
+    void share_chunks(const Chunk& chunk) {
+        const index_t chunks = ceil_div(points_.to, kChunk), members = static_cast<index_t>(members_.size());
+        const auto share = [&](index_t member) {
+            for (index_t c = chunks * member / members; c < chunks * (member + 1) / members; ++c)
+                chunk(c * kChunk, std::min(kChunk, points_.to - c * kChunk), members_[static_cast<size_t>(member)]);
+        };
+        team_ ? team_->run([&](int member) { share(member); }) : share(0);
+    }
+
     // Points i and on of an array, as many as a chunk has.
     template <class T>
-    void chirp_in(const ChirpRun<T>& run, const char* source, Pair<T>* to, index_t i) {
+    void chirp_in(const ChirpRun<T>& run, const char* source, Pair<T>* to, index_t i, Counts& done) const {
         const index_t count = std::min(kChunk, points_.to - i), given = std::clamp<index_t>(points_.from - i, 0, count);
-        std::array<Pair<T>, kChunk> factors;
-        if (given > 0) run.fill(points_.first + i, factors);
-        const auto* complexes = reinterpret_cast<const Pair<T>*>(source) + i;
-        const T* reals = reinterpret_cast<const T*>(source) + i;
-        const auto times = [&](index_t r) {
-            const Pair<T>& factor = factors[static_cast<size_t>(r)];
-            if (spec_.from.elem.complex) return multiply(complexes[r], factor);
-            return Pair<T>{reals[r] * factor.re, reals[r] * factor.im};
-        };
-        if (chirp_.first_weight == 1 && chirp_.weight == 1 && chirp_.last_weight == 1) {
-            for (index_t r = 0; r < given; ++r) to[i + r] = times(r);
-        } else {
-            for (index_t r = 0; r < given; ++r) {
-                const auto weight = static_cast<T>(chirp_.weight_of(points_.first + i + r));
-                const Pair<T> x = times(r);
-                to[i + r] = {weight * x.re, weight * x.im};
+        if (given > 0) {
+            const FactorParts<T> parts = run.parts_from(points_.first + i);
+            if (spec_.from.elem.complex)
+                chirp_chunk(parts, reinterpret_cast<const Pair<T>*>(source) + i, given, to + i);
+            else
+                chirp_chunk(parts, reinterpret_cast<const T*>(source) + i, given, to + i);
+            if (chirp_.first_weight != 1 || chirp_.weight != 1 || chirp_.last_weight != 1) {
+                for (index_t r = 0; r < given; ++r) {
+                    const auto weight = static_cast<T>(chirp_.weight_of(points_.first + i + r));
+                    to[i + r] = {weight * to[i + r].re, weight * to[i + r].im};
+                }
             }
         }
         std::fill(to + i + given, to + i + count, Pair<T>{0, 0});
-        counts_.flops += 6 * static_cast<double>(given);
-        counts_.memory_bytes +=
+        done.flops += 6 * static_cast<double>(given);
+        done.memory_bytes +=
             given * static_cast<index_t>(spec_.from.elem.bytes()) + count * static_cast<index_t>(sizeof(Pair<T>));
     }
 
@@ -319,34 +376,33 @@ class ChirpTask final : public Task {
         const index_t kept = std::min(points_.from, points_.to);
         std::copy_n(from, kept, to);
         std::fill(to + kept, to + points_.to, Pair<T>{0, 0});
-        counts_.memory_bytes += (kept + points_.to) * static_cast<index_t>(sizeof(Pair<T>));
+        members_[0].memory_bytes += (kept + points_.to) * static_cast<index_t>(sizeof(Pair<T>));
     }
 
     template <class T>
-    void chirp_out(const ChirpRun<T>& run, const Pair<T>* from, char* target, index_t i) {
+    void chirp_out(const ChirpRun<T>& run, const Pair<T>* from, char* target, index_t i, Counts& done) const {
         const index_t count = std::min(kChunk, points_.to - i);
-        std::array<Pair<T>, kChunk> factors;
-        run.fill(points_.first + i, factors);
-        const auto scale = static_cast<T>(spec_.scale);
-        auto* complexes = reinterpret_cast<Pair<T>*>(target) + i;
-        auto* reals = reinterpret_cast<T*>(target) + i;
-        for (index_t r = 0; r < count; ++r) {
-            const Pair<T> x = multiply(from[i + r], factors[static_cast<size_t>(r)]);
-            if (spec_.to.elem.complex)
-                complexes[r] = {scale * x.re, scale * x.im};
-            else
-                reals[r] = scale * x.re;
+        const FactorParts<T> parts = run.parts_from(points_.first + i);
+        std::array<Pair<T>, kChunk> products;
+        auto* const complexes = reinterpret_cast<Pair<T>*>(target) + i;
+        Pair<T>* const to = spec_.to.elem.complex ? complexes : products.data();
+        chirp_chunk(parts, from + i, count, to);
+        if (!spec_.to.elem.complex) {
+            auto* const reals = reinterpret_cast<T*>(target) + i;
+            for (index_t r = 0; r < count; ++r) reals[r] = to[r].re;
         }
-        counts_.flops += 6 * static_cast<double>(count);
-        counts_.memory_bytes +=
+        done.flops += 6 * static_cast<double>(count);
+        done.memory_bytes +=
             count * static_cast<index_t>(sizeof(Pair<T>)) + count * static_cast<index_t>(spec_.to.elem.bytes());
     }
 
     ChirpSpec spec_;
     Points points_;
     Chirp chirp_;
-    RootTable roots_;  // of in and out
-    Buffer filter_;    // of filter: its spectrum
+    RootTable roots_;                   // of in and out
+    Buffer filter_;                     // of filter: its spectrum
+    std::unique_ptr<SharedTeam> team_;  // nullptr: this thread alone
+    std::vector<Counts> members_;       // of each thread
     Counts counts_;
 };
 

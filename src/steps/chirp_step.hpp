@@ -34,6 +34,7 @@ struct ChirpSpec {
     Slot source = Slot::input, target = Slot::work0;
     std::string engine;  // of the filter's transforms; "": the fastest
     RateTable rates;     // of the machine that is planned for, by which the engine is chosen
+    int threads = 1;     // that share an array's points out
 };
 
 std::unique_ptr<Step> make_chirp_step(ChirpSpec spec, const Machine& machine);

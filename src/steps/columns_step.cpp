@@ -17,8 +17,6 @@ namespace spanfft {
 
 namespace {
 
-constexpr index_t kTeamBytes = 1 << 20;  // waking threads costs what a sweep over some 100 KiB does
-
 // A rank's columns, and the tile for some of them.
 struct Form {
     index_t batch = 1, points = 1, columns = 0, first_column = 0;
@@ -116,7 +114,7 @@ class BoundColumns final : public BoundRowWork {
         if (form_.elems() == 0) return {};
         const Precision precision = spec_.from.elem.precision;
         SPANFFT_ASSIGN(twiddles_, Twiddles::make(form_.n, precision, !forward()));
-        if (form_.bytes() >= kTeamBytes) team_ = SharedTeam::of(spec_.threads);
+        team_ = SharedTeam::of(spec_.threads, form_.bytes());
         members_.resize(static_cast<size_t>(team_ ? team_->size() : 1));
         for (Member& member : members_) {
             SPANFFT_ASSIGN(member.memory, Buffer::allocate(static_cast<size_t>(form_.tile.bytes())));

@@ -16,8 +16,6 @@ namespace spanfft {
 
 namespace {
 
-constexpr index_t kThreadWorthBytes = index_t{1} << 20;
-
 index_t floor_div(index_t a, index_t b) { return a >= 0 ? a / b : -ceil_div(-a, b); }
 index_t ceil_of(index_t a, index_t b) { return -floor_div(-a, b); }
 
@@ -168,7 +166,7 @@ class ConvolveTask final : public Task {
           work_(stencil_, share_),
           source_(spec.source),
           target_(spec.target) {
-        if (share_.source_rows * share_.row_bytes() >= kThreadWorthBytes) team_ = SharedTeam::of(spec.threads);
+        team_ = SharedTeam::of(spec.threads, share_.source_rows * share_.row_bytes());
     }
 
     Status prepare(const SegmentWindow& window) {

@@ -16,7 +16,6 @@ namespace spanfft {
 namespace {
 
 constexpr index_t kBlockRows = 64, kBlockColumns = 16;
-constexpr index_t kThreadWorthBytes = index_t{1} << 20;
 
 struct Matrices {
     index_t outer = 1, rows = 1, columns = 1, elem_bytes = 1;
@@ -90,7 +89,7 @@ class TransposeTask final : public Task {
           source_(spec.source),
           target_(spec.target),
           stream_worth_bytes_(stream_worth_bytes) {
-        if (matrices_.bytes() >= kThreadWorthBytes) team_ = SharedTeam::of(spec.threads);
+        team_ = SharedTeam::of(spec.threads, matrices_.bytes());
     }
 
     Status run(RunContext& context) override {

@@ -82,7 +82,7 @@ TEST_F(JournalledFiles, GoOnWithAnInputThatHasOtherTimesButItsBytes) {
         if (is_chunked(route)) continue;  // its identity is the caller's
         const std::string whole = expected(route);
         int gone_on = 0;
-        for (const double share : {0.15, 0.3, 0.45, 0.6, 0.9}) {
+        for (const double share : kSanitized ? std::vector{0.3, 0.6} : std::vector{0.15, 0.3, 0.45, 0.6, 0.9}) {
             for (const bool checksums : {true, false}) {
                 TemporaryFolder folder;
                 make_input(route, folder.path());
@@ -130,7 +130,9 @@ TEST_F(JournalledFiles, KilledInEveryPassGoOnToTheSameBits) {
         // The last call is among them however few are sampled: by then sweeps have ended, their lines are on the disk.
         std::vector<int> points{std::max(1, calls - 1)};
         for (int n = 1; n < calls - 1; n += kFaultStep * std::max(1, calls / 4)) points.push_back(n);
+        const bool stripes = !kSanitized || (&route - journal_routes().data()) % 3 == 0;
         for (const bool striped : {false, true}) {
+            if (striped && !stripes) continue;
             for (const int n : points) {
                 TemporaryFolder folder;
                 make_input(route, folder.path());

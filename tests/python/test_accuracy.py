@@ -125,7 +125,7 @@ def test_long_double(n, rng):
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize(
-    "n", [3**5, 3**7, 3**9, 3**11, 5**6, 7**5, 9000, 65536, 65537, 2**17 * 5, 74273 * 2, 960960, 2**20, 2**22]
+    "n", [3**5, 3**7, 3**9, 3**11, 5**6, 7**5, 9000, 65536, 65537, 2**17 * 5, 74273 * 2, 960960, 1000003, 2**20, 2**22]
 )
 def test_impulses_and_tones_in_every_bin(n, dtype, rng):
     """No transform is asked: roots of unity with exponents reduced in integers."""

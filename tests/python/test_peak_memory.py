@@ -271,6 +271,7 @@ MEMORY_PLANS = [
     ("local", {"shape": (1024, 2048), "dtype": "float64", "kind": "r2c"}, 0),
     ("local", {"shape": (1024, 2048), "dtype": "float64", "kind": "dct2"}, 0),
     ("local", {"shape": (1 << 21,), "dtype": "float64", "kind": "r2c"}, 32),
+    ("chirp_line", {"shape": (1048573,), "dtype": "complex128", "method": "chirp_line"}, 32),
 ]
 CUBE = {"shape": (128, 128, 128), "dtype": "complex128"}  # 16 MiB a rank
 HALVED = {"shape": (256, 128, 128), "dtype": "float64", "kind": "r2c"}

@@ -176,6 +176,7 @@ TEST(BmmcOnRanks, ThoseOfTheMethods) {
     for (int p = 0; p <= 3; ++p) {
         for (int n = p + 4; n <= 9; n += kSanitized ? 4 : 2) {
             for (const IoMode mode : {IoMode::synchronous, IoMode::asynchronous}) {
+                if (kSanitized && (mode == IoMode::synchronous) == (p % 2 == 0)) continue;
                 for (const Factoring factoring : {Factoring::published, Factoring::shorter}) {
                     const int m = static_cast<int>(random.between(p + 2, n - 1)),
                               b = static_cast<int>(random.between(0, 1));
@@ -196,7 +197,7 @@ TEST(BmmcOnRanks, ThoseOfTheMethods) {
             }
         }
     }
-    EXPECT_GT(permutations, kSanitized ? 50 : 100);
+    EXPECT_GT(permutations, kSanitized ? 25 : 100);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// Solvers `chirp_lines` and `shared_chirp_lines` on simulated ranks, against the transforms' definitions: one axis of a
-// length with a large prime factor, as a convolution. check_plan compares each element at the place that the layout
-// gives it, to the accuracy rule, the counts with the predictions, and holds that the input is kept.
+// Solvers `chirp_line`, in one process, and `chirp_lines` and `shared_chirp_lines` on simulated ranks, against the
+// transforms' definitions: one axis of a length with a large prime factor, as a convolution. check_plan compares each
+// element at the place that the layout gives it, to the accuracy rule, the counts with the predictions, and holds that
+// the input is kept.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,6 +67,48 @@ TEST(ChirpLinesPlan, InPlaceInAnArrayOfItsOwnInBatchesAndInBoxesOfTheCallers) {
     check("r2c 101 ranks=2 spectrum_boxes=0:50;50:51");
 }
 
+void check_alone(const std::string& text) {
+    for (const std::string direction : {"forward", "backward"})
+        check_plan(cat(text, " ", direction, " method=chirp_line"));
+}
+
+TEST(ChirpLinePlan, EveryKindOfLineInOneProcess) {
+    for (const index_t n : kLengths) {
+        check_alone(cat("c2c ", n));
+        check_alone(cat("r2c ", n));
+    }
+    for (const std::string precision : {"float", "double", "longdouble"}) {
+        for (const std::string kind : {"dct2", "dct3", "dct4", "dst2", "dst3", "dst4"})
+            check_alone(cat(kind, " 101 ", precision));
+        for (const std::string norm : {"backward", "ortho", "forward"}) {
+            check_alone(cat("c2c 211 ", precision, " norm=", norm));
+            check_alone(cat("r2c 211 ", precision, " norm=", norm));
+        }
+    }
+    check_alone("dct1 54");
+    check_alone("dst1 52");
+}
+
+TEST(ChirpLinePlan, InPlaceInAnArrayOfItsOwnAndInBatches) {
+    for (const index_t n : {97, 202}) {
+        for (const std::string where : {"in_place", "own_output", "own_input", "batch=3", "batch=3 in_place"})
+            check_alone(cat("c2c ", n, " ", where));
+        check_alone(cat("r2c ", n, " batch=3 own_output"));
+    }
+}
+
+// Threads share the points of a line out (of 40009, 1.2 MiB where it is padded), the last chunk among them.
+TEST(ChirpLinePlan, ThreadsShareItsPointsOut) {
+    check_alone("c2c 40009 threads=3");
+}
+
+// What engines do with such a line has one thread; here the two of its good length have all.
+TEST(ChirpLinePlan, IsTakenForALongPrimeAndForNoShortOne) {
+    EXPECT_EQ(plan("c2c 1000003 threads=2").value()->solver, "chirp_line");
+    EXPECT_EQ(plan("c2c 10007 threads=2").value()->solver, "local");
+    EXPECT_EQ(plan("c2c 4194304 threads=2").value()->solver, "local");
+}
+
 // Of n points twice and of m points twice; the others move what blocks and rows differ by, at most two rows a rank.
 TEST(ChirpLinesPlan, FourExchangesOfAllData) {
     const index_t n = 10007;  // 20013 points at least
@@ -127,6 +170,12 @@ TEST(ChirpLinesPlan, RefusalsSayWhy) {
         EXPECT_NE(status.message().find(why), std::string::npos) << status.message();
     }
     EXPECT_FALSE(plan("c2c 101 ranks=2 method=shared_chirp_lines exchange=alltoallv").ok());
+    for (const auto& [text, why] :
+         {std::pair{"c2c 1024", "has none above 13"}, std::pair{"dct2 101 norm=ortho", "norm=ortho"},
+          std::pair{"c2c 101x2", "one axis"}}) {
+        const Status status = plan(cat(text, " method=chirp_line")).status();
+        EXPECT_NE(status.message().find(why), std::string::npos) << text << ": " << status.message();
+    }
 }
 
 // A long prime is shared out, whichever way ranks exchange.
