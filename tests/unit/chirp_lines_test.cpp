@@ -98,9 +98,7 @@ TEST(ChirpLinePlan, InPlaceInAnArrayOfItsOwnAndInBatches) {
 }
 
 // Threads share the points of a line out (of 40009, 1.2 MiB where it is padded), the last chunk among them.
-TEST(ChirpLinePlan, ThreadsShareItsPointsOut) {
-    check_alone("c2c 40009 threads=3");
-}
+TEST(ChirpLinePlan, ThreadsShareItsPointsOut) { check_alone("c2c 40009 threads=3"); }
 
 // What engines do with such a line has one thread; here the two of its good length have all.
 TEST(ChirpLinePlan, IsTakenForALongPrimeAndForNoShortOne) {
