@@ -102,8 +102,10 @@ def _spanfft_ranks(files: Files, *more: str) -> list[str]:
 
 def _ranks_by_method(method: str) -> FilePeer:
     note = f"two ranks with half of the memory each, by P1's {method}"
-    return FilePeer(lambda files: _spanfft_ranks(files, "--method", method), packages=("mpi4py",), processes=2, threads=1,
-                    notes=(note,))  # fmt: skip
+    return FilePeer(
+        lambda files: _spanfft_ranks(files, "--method", method),
+        packages=("mpi4py",), processes=2, threads=1, notes=(note,),
+    )  # fmt: skip
 
 
 def _hdf5(source: Path, folder: Path) -> Path:
