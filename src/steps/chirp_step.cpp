@@ -8,7 +8,7 @@
 
 #include "core/buffer.hpp"
 #include "steps/chirp.hpp"
-#include "steps/pass_kernels.hpp"
+#include "steps/tile_kernels.hpp"
 
 namespace spanfft {
 
