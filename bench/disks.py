@@ -1,4 +1,4 @@
-"""How a two-pass transform gains from more disks: scratch striped over 1 to 4 limited loop devices.
+"""How a transform in two sweeps gains from more disks: scratch striped over 1 to 4 limited loop devices.
 
 Every disk is held to the same rate by a control group, far below what the machine can do, so that scratch decides how
 long a run takes; input and output lie elsewhere, without limits. Rows go to DISKS.json: seconds in turns, what the

@@ -1,4 +1,4 @@
-"""What demand paging costs: three FFTs on a mapped file, beside two_pass and superlevels in the same memory.
+"""What demand paging costs: three FFTs on a mapped file, beside two_sweeps and superlevels in the same memory.
 
     ./spanfft-dev run python bench/thrashing.py [--memory 64MiB] [--lg 20 ...] [--method NAME ...] [--cap 60]
     ./spanfft-dev run python bench/thrashing.py --plot       anew from the committed rows
@@ -40,7 +40,8 @@ SOURCE = HERE / "paging" / "paged_fft.c"
 STATE = HERE.parent / ".spanfft" / "bench"
 METHODS = ("cooley-tukey", "stockham", "swarztrauber")
 ADVICES = ("normal", "random")
-OURS = ("two_pass", "superlevels")
+OURS = ("two_sweeps", "superlevels")
+RENAMED = {"two_pass": "two_sweeps"}  # rows keep the name that the method had when they were taken
 ROOM_BYTES = 2 << 20
 Row = dict[str, Any]
 
@@ -164,10 +165,14 @@ class Series:
         return row
 
 
+def method_of(row: Row) -> str:
+    return str(RENAMED.get(row["method"], row["method"]))
+
+
 def best_paged(rows: list[Row], lg: int, memory_bytes: int) -> Row | None:
     """The fastest demand-paged run of that length; a stopped one counts with the time it had run."""
     mine = [row for row in rows if (row["lg_n"], row["memory_bytes"]) == (lg, memory_bytes) and not row["absent"]]
-    return min((row for row in mine if row["method"] in METHODS), key=lambda row: row["median"], default=None)
+    return min((row for row in mine if method_of(row) in METHODS), key=lambda row: row["median"], default=None)
 
 
 def table(rows: list[Row]) -> str:
@@ -180,16 +185,16 @@ def table(rows: list[Row]) -> str:
         "seconds",
         "us a butterfly",
         "major faults",
-        "of two_pass",
+        "of two_sweeps",
     ]
     lines = [f"| {' | '.join(heads)} |", "|---:|---:|---|---|---:|---:|---:|---:|---:|"]
     for row in rows:
-        start = f"| 2^{row['lg_n']} | {row['bytes'] / row['memory_bytes']:.3g} | {row['method']} | {row['advice']} |"
+        start = f"| 2^{row['lg_n']} | {row['bytes'] / row['memory_bytes']:.3g} | {method_of(row)} | {row['advice']} |"
         if row["absent"]:
             lines.append(f"{start} | {row['absent'].replace('|', '/')} | | | |")
             continue
-        ours = [r for r in rows if (r["method"], r["lg_n"], r["memory_bytes"])
-                == ("two_pass", row["lg_n"], row["memory_bytes"]) and not r["absent"]]  # fmt: skip
+        ours = [r for r in rows if (method_of(r), r["lg_n"], r["memory_bytes"])
+                == ("two_sweeps", row["lg_n"], row["memory_bytes"]) and not r["absent"]]  # fmt: skip
         at_least = "over " if row["stopped"] else ""
         times = f"{at_least}{row['median'] / ours[0]['median']:.3g}" if ours else ""
         lines.append(f"{start} {len(row['seconds'])} | {at_least}{row['median']:.3g} | "
@@ -210,7 +215,7 @@ def plot(rows: list[Row], path: Path) -> None:
     colours = dict(zip((*METHODS, *OURS), ("#c2452d", "#d99a2b", "#7a5195", "#1f6f8b", "#5aa469"), strict=True))
     for name, colour in colours.items():
         for advice, line in (("normal", "--"), ("random", ":"), ("", "-")):
-            mine = [row for row in rows if (row["method"], row["advice"]) == (name, advice) and not row["absent"]]
+            mine = [row for row in rows if (method_of(row), row["advice"]) == (name, advice) and not row["absent"]]
             mine.sort(key=lambda row: row["lg_n"])
             if not mine:
                 continue
@@ -270,10 +275,10 @@ def main() -> None:
             with tempfile.TemporaryDirectory(dir=STATE) as name:
                 series = Series(Path(name), options.memory << 20, options.cap)
                 made = [{**row, **common} for row in series.rows(lg, options.repeats, methods, advices)]
-            fresh = {(row["method"], row["lg_n"], row["memory_bytes"]) for row in made}
-            rows = [r for r in rows if (r["method"], r["lg_n"], r["memory_bytes"]) not in fresh] + made
+            fresh = {(method_of(row), row["lg_n"], row["memory_bytes"]) for row in made}
+            rows = [r for r in rows if (method_of(r), r["lg_n"], r["memory_bytes"]) not in fresh] + made
             names = (*OURS, *METHODS)
-            rows.sort(key=lambda row: (row["memory_bytes"], row["lg_n"], names.index(row["method"]), row["advice"]))
+            rows.sort(key=lambda row: (row["memory_bytes"], row["lg_n"], names.index(method_of(row)), row["advice"]))
             folder.mkdir(parents=True, exist_ok=True)
             path.write_text("[\n" + ",\n".join(json.dumps(row, sort_keys=True) for row in rows) + "\n]\n")
     if not rows:

@@ -33,7 +33,7 @@ ROOT = HERE.parents[1]
 IMAGES = ROOT / "docs" / "images"
 BLUE, SAND, RED, GREY, GREEN, PURPLE = "#1f6f8b", "#d99a2b", "#c2452d", "#b9c4c9", "#5aa469", "#7a5195"
 # The plans that are drawn.
-TWO_PASS = "c2c 65536 float memory=512KiB method=two_pass"
+TWO_SWEEPS = "c2c 65536 float memory=512KiB method=two_sweeps"
 PDM = "c2c 4096 float memory=32KiB method=superlevels:block=256,disks=4"
 SUPERLEVELS = "c2c 16777216 float memory=64MiB method=superlevels:block=64KiB"
 BMMC = ("12", "6", "3", "0", "bit-reversal", "rotation:5")  # n m b d, kinds
@@ -41,8 +41,8 @@ LENGTH = "c2c 1073741824 float"
 LINE = "c2c 64 ranks=4 exchange=alltoallv"
 # Of P1's four methods: 2^lg records, bytes of memory a processor and of a block, processors, disks.
 BANDS = (8, 1024, 64, 4, 4)
-ON_RANKS = "c2c 65536 float memory=128KiB ranks=4 method=two_pass"
-SOLVERS = {"two_pass": BLUE, "many_passes": SAND, "superlevels": GREEN}
+ON_RANKS = "c2c 65536 float memory=128KiB ranks=4 method=two_sweeps"
+SOLVERS = {"two_sweeps": BLUE, "many_sweeps": SAND, "superlevels": GREEN}
 MEMORIES_MIB = [2**k for k in range(1, 15)]
 
 
@@ -90,9 +90,9 @@ def save(figure: Any, name: str) -> None:
     print(f"{path.name}  {path.stat().st_size >> 10} KiB")
 
 
-def draw_two_pass() -> None:
+def draw_two_sweeps() -> None:
     """Where panels lie in the input, in scratch and in the output."""
-    one, two = (step["description"] for step in real(TWO_PASS)["steps"])
+    one, two = (step["description"] for step in real(TWO_SWEEPS)["steps"])
     _, n1, n2 = numbers(r"of (\d+) = (\d+)\*(\d+)", one)
     (panels,), (run_bytes,) = numbers(r"(\d+) panels", one), numbers(r"runs of (\d+) B", one)
     columns, rows = numbers(r"blocks of (\d+)x(\d+)", one)
@@ -130,8 +130,8 @@ def draw_two_pass() -> None:
     left.text(0, n1 * 1.06, "columns j2: transforms over j1", fontsize=8)
     middle.text(0, n1 * 1.06, "blue: panel 1 of sweep 1; sand: of sweep 2", fontsize=8)
     right.text(0, n2 * 1.06, "columns k1: row k1 of sweep 2 becomes a column", fontsize=8)
-    figure.suptitle(TWO_PASS, fontsize=9, family="monospace")
-    save(figure, "ooc-two-pass")
+    figure.suptitle(TWO_SWEEPS, fontsize=9, family="monospace")
+    save(figure, "ooc-two-sweeps")
 
 
 def pdm_of(problem: str) -> dict[str, int]:
@@ -480,7 +480,7 @@ def draw_bands() -> None:
 
 
 def draw_ranks() -> None:
-    """Loads and ranks: what each rank reads, keeps and writes in both sweeps of two_pass."""
+    """Loads and ranks: what each rank reads, keeps and writes in both sweeps of two_sweeps."""
     one, two = (step["description"] for step in real(ON_RANKS)["steps"])
     _, n1, n2 = numbers(r"of (\d+) = (\d+)\*(\d+)", one)
     rounds, run_bytes = numbers(r"(\d+) panels in runs of (\d+) B of all ranks together", one)
@@ -528,7 +528,7 @@ def draw_figure8() -> None:
 
 
 def main() -> None:
-    for draw in (draw_flow, draw_line, draw_two_pass, draw_ranks, draw_pdm, draw_bmmc, draw_superlevels, draw_choice,
+    for draw in (draw_flow, draw_line, draw_two_sweeps, draw_ranks, draw_pdm, draw_bmmc, draw_superlevels, draw_choice,
                  draw_bands, draw_figure8):  # fmt: skip
         draw()
 

@@ -167,9 +167,9 @@ PEERS: dict[str, Peer] = {
     "spanfft-ranks": Peer("spanfft_plan", "disk", {}, "spanfft on two MPI ranks, scratch for each beside the output"),
     **{f"spanfft-ranks-{method}": Peer("spanfft_plan", "disk", {}, f"the same by P1's {method.replace('-', '_')}")
        for method in P1_METHODS},
-    "memmap-four-step": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, four-step, two passes"),
+    "memmap-four-step": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, four-step, two sweeps"),
     "memmap-panels": Peer("panels", "disk", {}, "numpy.memmap and scipy.fft, slabs and panels of columns"),
-    "pread-panels": Peer("panels", "disk", {}, "pread, pwrite and scipy.fft, two passes in panels"),
+    "pread-panels": Peer("panels", "disk", {}, "pread, pwrite and scipy.fft, two sweeps in panels"),
     "out-of-core-fft": Peer("ooc_fft", "disk", {}, "the package out_of_core_fft, HDF5 to HDF5"),
     "dask": Peer("dask_zarr", "disk", {}, "dask, rechunked into Zarr, in 6 times the memory"),
     "presto": Peer("presto", "disk", {}, "PRESTO realfft -disk, in place"),

@@ -1,4 +1,4 @@
-"""PRESTO's realfft on disk: one axis of floats, in place in two passes, with a scratch file.
+"""PRESTO's realfft on disk: one axis of floats, in place in two sweeps, with a scratch file.
 
 PRESTO is no package. `build` compiles realfft from a pinned commit, cloned from GitHub or, where SPANFFT_PRESTO names
 one, from a clone at hand, into the git-ignored .spanfft/peers. It needs FFTW and the headers of GSL and ERFA:

@@ -119,7 +119,7 @@ typedef struct spanfft_problem {
     int32_t layout;                  /* SPANFFT_LAYOUT_*; cyclic: one all-to-all, c2c, p*p divides a divided axis */
     double measure_seconds;          /* the cap of _MEASURE and _TUNE; 0: 5 seconds */
     const char* io;                  /* "uring", "threads": who reads and writes files; NULL: SPANFFT_IO, else chosen */
-    const char* method;              /* "two_pass", "superlevels:sync", ...; NULL: the planner chooses */
+    const char* method;              /* "two_sweeps", "superlevels:sync", ...; NULL: the planner chooses */
     int32_t disks;                   /* that scratch will be striped over (spanfft_plan_set_scratch); 0: 1 */
     int64_t input_chunk[SPANFFT_MAX_NDIM];  /* with memory_bytes: the input is behind spanfft_store.transfer, */
     int64_t output_chunk[SPANFFT_MAX_NDIM]; /* the output; chunks of so many elements an axis. First entry 0: a file */
@@ -161,7 +161,7 @@ typedef struct spanfft_problem_key {
 typedef struct spanfft_step {
     size_t size;   /* sizeof(spanfft_step), set by the caller */
     int32_t depth; /* 0: a step of the plan; more: inside one */
-    /* "Transform", "Copy", "Twiddle", "Butterfly", "Exchange", "TransformExchange", "SharedTransform", "Pass",
+    /* "Transform", "Copy", "Twiddle", "Butterfly", "Exchange", "TransformExchange", "SharedTransform", "Sweep",
      * "Permute", "Stage", "ReadBox", "WriteBox"; more may come. */
     const char* type;
     const char* description; /* one line */

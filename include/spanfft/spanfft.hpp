@@ -140,7 +140,7 @@ class Problem {
         engine_ = std::move(name);
         return *this;
     }
-    Problem& method(std::string name) {  // "two_pass", "superlevels:sync", ...
+    Problem& method(std::string name) {  // "two_sweeps", "superlevels:sync", ...
         method_ = std::move(name);
         return *this;
     }

@@ -27,7 +27,7 @@ COUNT_END, SIZE_END = 1 << 31, 1 << 62  # what the library's integers hold
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """ "; did you mean 'two_pass'?" for a word that is nearly a known one, else ""."""
+    """ "; did you mean 'two_sweeps'?" for a word that is nearly a known one, else ""."""
     from difflib import get_close_matches
 
     names = {name.lower(): name for name in known}

@@ -89,7 +89,7 @@ def add_parser(commands: Any, epilog: str) -> None:
         "--exchange",
         help="between ranks: shared, alltoallv, overlap:4, ...; default: chosen",
     )
-    t.add_argument("--method", help="two_pass, superlevels:sync, ... (docs/out-of-core.md); default: chosen")
+    t.add_argument("--method", help="two_sweeps, superlevels:sync, ... (docs/out-of-core.md); default: chosen")
     t.add_argument("--grid", type=sizes, metavar="PxQ", help="blocks of each axis on ranks; default: chosen")
     t.add_argument("--explain", action="store_true", help="print the plan afterwards, predicted beside counted")
     t.add_argument("--dry-run", action="store_true", help="print the plan alone: nothing is written")

@@ -117,7 +117,7 @@ def transform(
     io
         Who reads and writes: "uring", "threads" or "auto". Default: the environment's SPANFFT_IO, else "auto".
     method
-        Forces a solver, such as "two_pass" or "superlevels"; see docs/out-of-core.md.
+        Forces a solver, such as "two_sweeps" or "superlevels"; see docs/out-of-core.md.
     order
         "natural", or "exchanged": a long c2c may leave its spectrum transposed, as its last sweep computes it, which
         saves requests and memory; a note of the report then gives the order.

@@ -1,6 +1,6 @@
 // Method: the least number of letters inserted, left out, changed or swapped with their neighbour (Damerau's optimal
 // string alignment), by rows of the table of all pairs of beginnings. A word is near when a third of its letters
-// suffice, and one in any case: "han" is one from "hann", "two_pas" one from "two_pass", "uing" one from "uring".
+// suffice, and one in any case: "han" is one from "hann", "two_sweep" one from "two_sweeps", "uing" one from "uring".
 #include "core/nearest.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 
 namespace spanfft {
 
-// "; did you mean 'two_pass'?" for "two_pas" and "local, pencil, two_pass"; "" where nothing known is near. What
+// "; did you mean 'two_sweeps'?" for "two_sweep" and "local, pencil, two_sweeps"; "" where nothing known is near. What
 // follows a colon in either ("kaiser:BETA", "overlap:4") is left out.
 std::string did_you_mean(const std::string& word, const std::string& known);
 

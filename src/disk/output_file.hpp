@@ -93,8 +93,8 @@ struct OutputRequest {
     const char* what = "the output";  // for messages
 };
 
-// How much of a striped scratch lies together on one disk: a block of a two-pass transform rarely has more, and a disk
-// is at its full rate from an eighth of it on.
+// How much of a striped scratch lies together on one disk: a block of a transform in two sweeps rarely has more, and a
+// disk is at its full rate from an eighth of it on.
 constexpr index_t kStripeBlockBytes = index_t{256} << 10;
 
 class OutputFile {

@@ -3,8 +3,8 @@
 // ColumnPanels: a file holds `outer` matrices of rows x row_elems; a panel is `panel` neighbouring columns of one of
 //   them, all rows. Each row of a panel is one run (split evenly when longer than 1 MiB).
 //   Worked: 4 x 6 elements, panels of 4 columns: panel 0 is runs 0-3, 6-9, 12-15, 18-21; panel 1 is 4-5, 10-11, ...
-// BlockGrid: scratch between the two passes of a long 1-D transform: a columns x rows matrix in blocks of
-//   tile_columns x tile_rows, column tiles one after the other, so that the first pass writes a column tile in one
+// BlockGrid: scratch between the two sweeps of a long 1-D transform: a columns x rows matrix in blocks of
+//   tile_columns x tile_rows, column tiles one after the other, so that the first sweep writes a column tile in one
 //   go and the second reads a row tile in runs of a whole block. Element (c, r) is element c*rows + r of a matrix
 //   that is cut as [column tile][row tile][c in tile][r in tile], packed but for kDirectBytes between column tiles.
 //   `natural`: one row tile and no padding, so the file simply holds the columns one after the other; tiles may be cut

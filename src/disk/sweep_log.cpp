@@ -67,7 +67,7 @@ void SweepLog::begin(const LoggedSweep& sweep) {
 
 // The text is made here, by the thread that adds to the sums.
 void SweepLog::ask(std::unique_lock<std::mutex>& /*lock*/) {
-    line_ = cat("panels ", sweep_.pass, " ", written_, " ", sweep_.read ? hex_of(sweep_.read->sum()) : "-", " ",
+    line_ = cat("panels ", sweep_.number, " ", written_, " ", sweep_.read ? hex_of(sweep_.read->sum()) : "-", " ",
                 sweep_.sums ? sweep_.sums->snapshot(asked_, written_) : std::string("0 0 "));
     asked_ = written_;
     asked_at_ = std::chrono::steady_clock::now();

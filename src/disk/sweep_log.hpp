@@ -3,7 +3,7 @@
 // Method: a thread of its own flushes the sweep's target now and then (a sixteenth of the sweep, a GiB or a few
 // seconds) and then adds a line to the journal: so many panels are done, and the sums of what they wrote. The sweep
 // waits for it only where a panel would overwrite what a lost panel needs (displaced_store.hpp), and at its end.
-//     panels PASS DONE READ FIRST END HEX   READ: the sum of what they read of the input, or "-" (read_sum.hpp); HEX:
+//     panels SWEEP DONE READ FIRST END HEX   READ: the sum of what they read of the input, or "-" (read_sum.hpp); HEX:
 //                                           sums of the groups [FIRST, END) that changed since the line before
 // Invariant: a line is given to the journal only when all writes of its panels ended before the flush began; lines are
 // durable one after the other. After a failure nothing more is written, and the sweep is told at its next call.
@@ -34,7 +34,7 @@ class LineSink {
 };
 
 struct LoggedSweep {
-    int pass = 0;
+    int number = 0;
     Store* target = nullptr;
     PanelSums* sums = nullptr;      // of what is written; nullptr: nobody reads it again
     const ReadSum* read = nullptr;  // of what was read; nullptr: no input of the run's, or no checksums

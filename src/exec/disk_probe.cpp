@@ -8,7 +8,7 @@
 #include "core/buffer.hpp"
 #include "disk/async_io.hpp"
 #include "disk/output_file.hpp"
-#include "sweeps/pass_step.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft {
 
@@ -26,7 +26,7 @@ double since(std::chrono::steady_clock::time_point start) {
 // One direction: its file, its memory, and who does the requests.
 class Way {
   public:
-    Way(IoKind kind, Store& store) : store_(store), io_(kind, kPassIoThreads) {}
+    Way(IoKind kind, Store& store) : store_(store), io_(kind, kSweepIoThreads) {}
     Status open() {
         SPANFFT_TRY(io_.started());
         SPANFFT_ASSIGN(memory_, Buffer::allocate(static_cast<size_t>(kBuffers * kLargeBytes)));

@@ -13,7 +13,7 @@
 #include "disk/output_file.hpp"
 #include "engine/trust.hpp"
 #include "exec/run_stores.hpp"
-#include "sweeps/pass_step.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft {
 
@@ -56,7 +56,7 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
 }
 
 std::string Executor::describe_io() const {
-    return binding_.pass_team ? spanfft::describe_io(*binding_.pass_team) : std::string();
+    return binding_.sweep_team ? spanfft::describe_io(*binding_.sweep_team) : std::string();
 }
 
 std::array<index_t, kSlots> Executor::slot_bytes() const {
@@ -96,8 +96,8 @@ Status Executor::allocate() {
         memory_[slot] = buffers_[slot]->data();
     }
     const auto& work0 = buffers_[static_cast<size_t>(Slot::work0)];
-    const bool passes = !plan_->steps.empty() && dynamic_cast<const PassStep*>(plan_->steps[0].get());
-    if (passes && work0 && work0->bytes() > 0) use_small_pages(*work0);
+    const bool sweeps = !plan_->steps.empty() && dynamic_cast<const SweepStep*>(plan_->steps[0].get());
+    if (sweeps && work0 && work0->bytes() > 0) use_small_pages(*work0);
     return Status();
 }
 
@@ -190,7 +190,7 @@ index_t moved_bytes(const Counts& counts) {
 
 // Where steps are not agreed on, a rank whose step failed goes on to the end: the others are in the steps that are left
 // and would wait for it.
-Status Executor::run_steps(RunContext& context, bool agree_each, const PassRun* passes) {
+Status Executor::run_steps(RunContext& context, bool agree_each, const SweepRun* sweeps) {
     Status first;
     if (counted_) spare_counts_ = std::move(*counted_);  // its memory is used again: nothing is allocated here
     counted_.reset();
@@ -202,7 +202,7 @@ Status Executor::run_steps(RunContext& context, bool agree_each, const PassRun* 
         if (context.trace) context.trace->enter_step(static_cast<int>(i));
         TraceScope scope(context.trace, plan_->steps[i]->type(), TraceCategory::step);
         const auto start = std::chrono::steady_clock::now();
-        context.sweep = passes ? passes->sweep(i) : nullptr;
+        context.sweep = sweeps ? sweeps->sweep(i) : nullptr;
         Status status = task->run(context);
         if (agree_each) status = agree_traced(context, status);
         keep_first(first, std::move(status));
@@ -294,7 +294,7 @@ Result<std::unique_ptr<BlockWork>> Executor::make_work(const FileRequest& reques
     if (request.callbacks.on_input && plan_->reads_twice && plan_->staged_input_bytes == 0) {
         return error(Code::unsupported, plan_->solver,
                      " reads some elements of half a spectrum twice, so no callback can have each once; plan with "
-                     "reads_once, give more memory, or use method=two_pass");
+                     "reads_once, give more memory, or use method=two_sweeps");
     }
     SPANFFT_ASSIGN(auto work, BlockWork::make(plan_->problem, request.callbacks));
     SPANFFT_ASSIGN(const IoBackend io, choose_io_backend(plan_->problem.io));
@@ -316,7 +316,7 @@ namespace {
 // Of the output, that this rank stores: what its panels have of it, where ranks sweep it together.
 index_t elems_stored(const Plan& plan, int rank) {
     const Step& last = *plan.steps.back();
-    if (plan.problem.ranks == 1 || !dynamic_cast<const PassStep*>(&last)) return plan.output.layout.local_elems(rank);
+    if (plan.problem.ranks == 1 || !dynamic_cast<const SweepStep*>(&last)) return plan.output.layout.local_elems(rank);
     return last.predict(rank).disk_written_bytes / static_cast<index_t>(plan.problem.stored_elem().bytes());
 }
 
@@ -326,8 +326,8 @@ index_t more_bytes_loaded(const Plan& plan, int rank) {
     if (!p.loads_other()) return 0;
     index_t bytes = 0;
     for (const auto& step : plan.steps) {
-        const auto* pass = dynamic_cast<const PassStep*>(step.get());
-        if (pass ? pass->spec().loads_other() : step == plan.steps.front())
+        const auto* swept = dynamic_cast<const SweepStep*>(step.get());
+        if (swept ? swept->spec().loads_other() : step == plan.steps.front())
             bytes += step->predict(rank).disk_read_bytes;
     }
     return bytes / p.loaded_bytes() * (static_cast<index_t>(p.input_elem().bytes()) - p.loaded_bytes());
@@ -386,7 +386,7 @@ Status Executor::run_on_stores(const FileRequest& request, BlockWork& work, RunC
     if (opened_input.ok()) opened_input = stores.open_input(context);
     SPANFFT_TRY(agree(*comm_, opened_input));
 
-    const PassLayout layout = examine_passes(*plan_);
+    const PlannedSweeps layout = examine_sweeps(*plan_);
     resumed_bytes_ = 0;
     run_notes_.clear();
     Status passed_over;
@@ -431,9 +431,9 @@ Status Executor::run_with_file(const FileRequest& request, BlockWork& work, RunC
     SPANFFT_TRY(open_shared_output(output ? output->partial_path() : "", shared, context));
     stores.dress(context, work);
     opening.reset();
-    std::optional<PassRun> passes;
-    if (!examine_passes(*plan_).sweeps.empty()) passes.emplace(*plan_, context, request.checksums, nullptr, rank());
-    SPANFFT_TRY(run_steps(context, true, passes ? &*passes : nullptr));
+    std::optional<SweepRun> sweeps;
+    if (!examine_sweeps(*plan_).sweeps.empty()) sweeps.emplace(*plan_, context, request.checksums, nullptr, rank());
+    SPANFFT_TRY(run_steps(context, true, sweeps ? &*sweeps : nullptr));
     SPANFFT_TRY(agree(*comm_, stores.check_input_unchanged()));
     const TraceScope publishing(context.trace, "publish", TraceCategory::disk);
     SPANFFT_TRY(agree(*comm_, shared ? shared->sync() : Status()));
@@ -452,7 +452,7 @@ std::string Executor::why_no_journal(const FileRequest& request) const {
     if (request.callbacks.any() && request.callbacks.name.empty())
         return "its callbacks have no name, so nobody knows whether another run has the same ones; give them one "
                "(callback_name)";
-    return examine_passes(*plan_).why_not;
+    return examine_sweeps(*plan_).why_not;
 }
 
 JournalledRun::Request Executor::journal_request(const FileRequest& request) const {
@@ -497,7 +497,7 @@ std::pair<char*, index_t> Executor::largest_slot() const {
 // The input is open. In place: one process.
 Status Executor::run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores) {
     const bool panels = why_no_journal(request).empty();
-    const PassLayout layout = examine_passes(*plan_, request.in_place && panels);
+    const PlannedSweeps layout = examine_sweeps(*plan_, request.in_place && panels);
     JournalledRun::Request journalled = journal_request(request);
     note_moved_away(request);
     journalled.output = request.in_place ? stores.in_place_request(layout)
@@ -535,13 +535,13 @@ Status Executor::publish(JournalledRun& run, RunStores& stores, RunContext& cont
 }
 
 // The input may have changed since the unfinished run read from it.
-Status Executor::check_what_was_read(RunContext& context, JournalledRun& run, PassRun* passes) {
-    if (!passes) return run.doubt();
+Status Executor::check_what_was_read(RunContext& context, JournalledRun& run, SweepRun* sweeps) {
+    if (!sweeps) return run.doubt();
     const TraceScope scope(context.trace, "check input", TraceCategory::disk);
     const auto [memory, bytes] = largest_slot();
     const index_t input_bytes =
         product(plan_->problem.input_shape()) * static_cast<index_t>(plan_->problem.input_elem().bytes());
-    SPANFFT_ASSIGN(const bool same, passes->input_is_as_read(context, input_bytes, memory, bytes));
+    SPANFFT_ASSIGN(const bool same, sweeps->input_is_as_read(context, input_bytes, memory, bytes));
     if (!same) return run.doubt();
     run_notes_.push_back(
         "the input has other times or is another file than when the run began; what had been read of "
@@ -574,7 +574,7 @@ Status Executor::run_in_journal(BlockWork& work, RunContext& context, RunStores&
         const Status opened = open_shared_output(run.output()->partial_path(), shared, context);
         if (!opened.ok()) return run.abandon(opened);
     }
-    if (run.input() && examine_passes(*plan_, panels).overwrites_input) {
+    if (run.input() && examine_sweeps(*plan_, panels).overwrites_input) {
         context.finished_store = run.input();
         context.finished_offset_bytes = context.input_offset_bytes;
     }
@@ -584,27 +584,27 @@ Status Executor::run_in_journal(BlockWork& work, RunContext& context, RunStores&
         resumed_bytes_ = context.done_bytes = plan_->predict(0).disk_read_bytes + plan_->predict(0).disk_written_bytes;
         return {};
     }
-    std::optional<PassRun> passes;
+    std::optional<SweepRun> sweeps;
     Status status;
-    if (!examine_passes(*plan_).sweeps.empty()) {
-        passes.emplace(*plan_, context, checksums, panels ? &run : nullptr, rank());
-        if (panels) status = passes->resume(run.progress());  // first: what is done is known whatever fails then
-        if (status.ok()) status = passes->started();
+    if (!examine_sweeps(*plan_).sweeps.empty()) {
+        sweeps.emplace(*plan_, context, checksums, panels ? &run : nullptr, rank());
+        if (panels) status = sweeps->resume(run.progress());  // first: what is done is known whatever fails then
+        if (status.ok()) status = sweeps->started();
         if (status.ok() && !run.doubt().ok()) {
-            const Status same = check_what_was_read(context, run, panels ? &*passes : nullptr);
+            const Status same = check_what_was_read(context, run, panels ? &*sweeps : nullptr);
             if (!same.ok() && comm_->size() == 1) return run.leave(same);
             status = same;
         }
         const Status ready = agree(*comm_, status);
         if (comm_->size() > 1 && !ready.ok()) return run.abandon(ready);
-        if (ready.ok() && panels) status = passes->align(*comm_);
-        if (status.ok() && panels) resumed_bytes_ = context.done_bytes = passes->skipped_bytes(*plan_);
+        if (ready.ok() && panels) status = sweeps->align(*comm_);
+        if (status.ok() && panels) resumed_bytes_ = context.done_bytes = sweeps->skipped_bytes(*plan_);
     }
-    if (status.ok()) status = run_steps(context, true, passes ? &*passes : nullptr);
+    if (status.ok()) status = run_steps(context, true, sweeps ? &*sweeps : nullptr);
     if (status.ok() && !run.input()) status = agree(*comm_, stores.check_input_unchanged());
     if (status.ok()) return status;
     // Where any rank has something to go on from, all keep what they have.
-    index_t durable = panels ? passes->durable_panels() : 0;
+    index_t durable = panels ? sweeps->durable_panels() : 0;
     std::vector<index_t> all(static_cast<size_t>(comm_->size()));
     SPANFFT_TRY(comm_->allgather(&durable, sizeof durable, all.data()));
     for (size_t i = 0; comm_->size() > 1 && i < all.size(); ++i) durable = std::max(durable, all[i]);

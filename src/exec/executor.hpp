@@ -98,7 +98,7 @@ class Executor {
     Status check_pointers(const void* in, void* out) const;
     RunContext make_context();
     Status agree_traced(RunContext& context, const Status& mine);
-    Status run_steps(RunContext& context, bool agree_each, const PassRun* passes);
+    Status run_steps(RunContext& context, bool agree_each, const SweepRun* sweeps);
     Status name_scratch(FileRequest& request) const;
     Result<std::unique_ptr<BlockWork>> make_work(const FileRequest& request) const;
     Status run_on_stores(const FileRequest& request, BlockWork& work, RunContext& context);
@@ -107,7 +107,7 @@ class Executor {
     JournalledRun::Request journal_request(const FileRequest& request) const;
     Status run_with_file(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores);
     Status run_journalled(const FileRequest& request, BlockWork& work, RunContext& context, RunStores& stores);
-    Status check_what_was_read(RunContext& context, JournalledRun& run, PassRun* passes);
+    Status check_what_was_read(RunContext& context, JournalledRun& run, SweepRun* sweeps);
     Status publish(JournalledRun& run, RunStores& stores, RunContext& context);
     Status open_shared_output(std::string partial, std::unique_ptr<FileStore>& shared, RunContext& context) const;
     Status run_in_journal(BlockWork& work, RunContext& context, RunStores& stores, JournalledRun& run, bool checksums,

@@ -19,7 +19,7 @@ InPlaceState in_place_state(const std::vector<std::string>& lines) {
     return std::any_of(lines.begin(), lines.end(), is_last) ? InPlaceState::overwriting : InPlaceState::untouched;
 }
 
-std::string overwrites_line(int pass, index_t panels) { return cat("overwrites-after ", pass, " ", panels); }
+std::string overwrites_line(int sweep, index_t panels) { return cat("overwrites-after ", sweep, " ", panels); }
 
 Status check_in_place(const Plan& plan, bool journal) {
     const Problem& p = plan.problem;

@@ -27,7 +27,7 @@ enum class InPlaceState {
 };
 InPlaceState in_place_state(const std::vector<std::string>& lines);
 // Of a plan whose last sweep overwrites: its line, which says from which panels on.
-std::string overwrites_line(int pass, index_t panels);
+std::string overwrites_line(int sweep, index_t panels);
 
 // Whether the plan's output can take the place of its input: with a journal, in one process, of the same shape and
 // type.

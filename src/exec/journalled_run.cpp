@@ -12,6 +12,7 @@
 
 #include "disk/checksum.hpp"
 #include "disk/own_file.hpp"
+#include "plan/renamed_methods.hpp"
 #include "plan/user_files.hpp"
 
 namespace spanfft {
@@ -67,6 +68,12 @@ std::vector<std::string> values_of(const std::vector<std::string>& lines, const 
     return values;
 }
 
+// Of a journal that may be from before methods were renamed.
+void rename_method(std::vector<std::string>& lines) {
+    for (std::string& line : lines)
+        if (line.compare(0, 8, "problem ") == 0) line = with_name_now(line);
+}
+
 uint64_t new_run() {
     std::random_device source;
     const uint64_t run = (uint64_t{source()} << 32) ^ source() ^ static_cast<uint64_t>(getpid());
@@ -80,7 +87,7 @@ std::string in_its_folder(const std::string& path) {
     return cat(whole_path(folder_of(path)), "/", path.substr(path.rfind('/') + 1));
 }
 
-Result<std::vector<std::string>> first_lines(const Plan& plan, const PassLayout& layout,
+Result<std::vector<std::string>> first_lines(const Plan& plan, const PlannedSweeps& layout,
                                              const JournalledRun::Request& request) {
     SPANFFT_ASSIGN(const std::string input, identity_of(request));
     const std::string& header = request.output.header;
@@ -206,18 +213,18 @@ Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t inp
     const bool is_there = file_exists(kept.output) || file_exists(behind.output);
     if (!has_begun(lines, state, file_exists(kept.output) ? kept : behind)) return run;
     if (state != InPlaceState::finished && !is_there) return run;
-    run.problem = journal_value(lines, "problem");
+    run.problem = with_name_now(journal_value(lines, "problem"));
     run.journal = journal;
     return run;
 }
 
-JournalledRun::JournalledRun(const Request& request, const PassLayout& layout)
+JournalledRun::JournalledRun(const Request& request, const PlannedSweeps& layout)
     : request_(request), overwrites_(layout.overwrites_input) {
-    for (const SweepShape& sweep : layout.sweeps) targets_.push_back(sweep.target);
+    for (const SweepOutline& sweep : layout.sweeps) targets_.push_back(sweep.target);
     last_sweep_ = targets_.empty() ? 0 : targets_.size() - 1;
 }
 
-Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, const PassLayout& layout,
+Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, const PlannedSweeps& layout,
                                                            const Request& request) {
     std::unique_ptr<JournalledRun> run(new JournalledRun(request, layout));
     OutputRequest& output = run->request_.output;
@@ -262,7 +269,8 @@ Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, con
 
 // Whether what the journal says is a run to go on with; an error where it is another's.
 Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
-    const std::vector<std::string>& found = journal_->lines();
+    std::vector<std::string> found = journal_->lines();
+    rename_method(found);
     const bool restart = request_.mode == JournalMode::restart;
     if (request_.in_place) {
         SPANFFT_TRY(check_whose_overwriting(request_.input_path, found));

@@ -22,7 +22,7 @@
 #include "disk/journal.hpp"
 #include "disk/output_file.hpp"
 #include "exec/in_place.hpp"
-#include "sweeps/pass_run.hpp"
+#include "sweeps/sweep_run.hpp"
 
 namespace spanfft {
 
@@ -69,7 +69,7 @@ class JournalledRun : public LineSink {
         };
         std::optional<Behind> behind = {};
     };
-    static Result<std::unique_ptr<JournalledRun>> open(const Plan& plan, const PassLayout& layout,
+    static Result<std::unique_ptr<JournalledRun>> open(const Plan& plan, const PlannedSweeps& layout,
                                                        const Request& request);
 
     // Lines of progress, in step with the marks of what is kept.
@@ -81,7 +81,7 @@ class JournalledRun : public LineSink {
     FileStore* input() { return input_.get(); }
     InPlaceState in_place_state() const { return state_; }
     // Not ok: the input's times or inode are not those of when the unfinished run began, though its size and samples
-    // are. If what had been read of it is there (PassRun::input_is_as_read), that is no matter; else `leave`.
+    // are. If what had been read of it is there (SweepRun::input_is_as_read), that is no matter; else `leave`.
     const Status& doubt() const { return doubt_; }
     // Ends, and leaves all as it is; returns `why`.
     Status leave(const Status& why);
@@ -97,7 +97,7 @@ class JournalledRun : public LineSink {
     Status give_up(const Status& why, index_t durable_panels);
 
   private:
-    JournalledRun(const Request& request, const PassLayout& layout);
+    JournalledRun(const Request& request, const PlannedSweeps& layout);
     Result<bool> goes_on(const std::vector<std::string>& lines);
     Status reopen();
     Status check_marks() const;

@@ -9,8 +9,8 @@
 #include "disk/output_file.hpp"
 #include "exec/in_place.hpp"
 #include "plan/problem.hpp"
-#include "solvers/disk_passes.hpp"
-#include "sweeps/pass_step.hpp"
+#include "solvers/disk_sweeps.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft {
 
@@ -152,7 +152,7 @@ Result<PdmCounts> permute_file(const PermutePlan& plan, const PermuteFiles& file
     SPANFFT_ASSIGN(const auto output, OutputFile::create(wanted));
     SPANFFT_ASSIGN(const Scratch scratch, make_scratch(plan, files));
     SPANFFT_ASSIGN(const Buffer memory, Buffer::allocate(static_cast<size_t>(plan.memory_bytes())));
-    SPANFFT_ASSIGN(const auto team, make_pass_team(plan.threads, ""));
+    SPANFFT_ASSIGN(const auto team, make_sweep_team(plan.threads, ""));
     SPANFFT_TRY(team->pipeline.started());
 
     const size_t sweeps = plan.bmmc.factors.size();

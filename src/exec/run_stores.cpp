@@ -137,7 +137,7 @@ Status RunStores::check_input_unchanged() const {
                  "transform it again when nobody writes to it");
 }
 
-OutputRequest RunStores::in_place_request(const PassLayout& layout) const {
+OutputRequest RunStores::in_place_request(const PlannedSweeps& layout) const {
     OutputRequest copy = output_request();
     const std::string file = whole_path(request_.input_path);
     copy.path = scratch_folders(request_).front() + file.substr(file.rfind('/'));

@@ -52,7 +52,7 @@ class RunStores {
     // Of another rank: scratch of its own, and no output.
     OutputRequest scratch_request() const;
     // In place: what the last sweep, or a copy, overwrites the input from.
-    OutputRequest in_place_request(const PassLayout& layout) const;
+    OutputRequest in_place_request(const PlannedSweeps& layout) const;
     // The file that it asked for, with its scratch; on rank 0.
     void attach(OutputFile& output, RunContext& context);
     // After context has the output (in place: finished_store too): arrays behind functions, and work on blocks.

@@ -9,8 +9,9 @@
 #include "engine/engine.hpp"
 #include "engine/trust.hpp"
 #include "exchange/exchange.hpp"
-#include "sweeps/pass_run.hpp"
+#include "plan/renamed_methods.hpp"
 #include "sweeps/staging.hpp"
+#include "sweeps/sweep_run.hpp"
 
 namespace spanfft {
 
@@ -29,6 +30,9 @@ Status check_method(const std::string& method) {
         }
         known += (known.empty() ? "" : ", ") + std::string(solver.name);
     }
+    if (const std::string now = name_now(name); !now.empty()) {
+        return error(Code::invalid_argument, "method '", name, "' is called ", now, " now; write method=", now);
+    }
     return error(Code::invalid_argument, "method '", method, "' is not known; use one of ", known,
                  did_you_mean(name, known));
 }
@@ -36,7 +40,7 @@ Status check_method(const std::string& method) {
 // Sums come out of what solvers leave as a reserve (disk_reserve_bytes), or are done without: panels so small that
 // their sums don't fit are those of the very smallest budgets.
 void note_journal(Plan& plan) {
-    const PassLayout layout = examine_passes(plan);
+    const PlannedSweeps layout = examine_sweeps(plan);
     const index_t room = plan.problem.memory_bytes - callback_bytes(plan.problem) - plan.peak_memory_bytes(0);
     if (layout.memory_bytes == 0 && layout.sweeps.size() > 1 && plan.problem.ranks > 1) {
         plan.notes.push_back("no checksums between sweeps: ranks read what others have written");

@@ -285,7 +285,7 @@ constexpr ProblemKey kKeys[] = {
                              "for each exchange of the forward transform",
                              "the planner chooses", "forces an exchange strategy"),
     word<&Problem::io>("io", "auto, uring, threads", "auto", "with memory: who reads and writes"),
-    word<&Problem::method>("method", "NAME or NAME:PARAMETERS: two_pass, superlevels:sync, soi:digits=10, ...",
+    word<&Problem::method>("method", "NAME or NAME:PARAMETERS: two_sweeps, superlevels:sync, soi:digits=10, ...",
                            "the planner chooses", "forces a solver; soi and ffte are never chosen otherwise"),
     choice<&Problem::effort, kEfforts>(
         "effort", "estimate, measure, tune",

@@ -41,8 +41,8 @@ struct GroupComm {
     std::shared_ptr<Counts> counts;
 };
 
-class PassTeam;    // sweeps/pass_step.cpp
-struct PassSweep;  // sweeps/pass_run.hpp
+class SweepTeam;      // sweeps/sweep_step.cpp
+struct RunningSweep;  // sweeps/sweep_run.hpp
 
 // What bind() may use; it outlives the tasks. Collective where it makes communicators.
 class Binding {
@@ -60,8 +60,8 @@ class Binding {
     std::array<std::unique_ptr<SharedWindow>, kSlots> windows;
     // What transfers of the groups record into; the executor sets it for each run.
     const std::shared_ptr<TraceSwitch> trace = std::make_shared<TraceSwitch>();
-    // Compute threads and I/O of disk passes; the first pass that is bound makes it, as `io` (Problem::io) says.
-    std::shared_ptr<PassTeam> pass_team;
+    // Compute threads and I/O of sweeps; the first one that is bound makes it, as `io` (Problem::io) says.
+    std::shared_ptr<SweepTeam> sweep_team;
     std::string io;
 
   private:
@@ -89,8 +89,8 @@ struct RunContext {
     Store* staged_input_store = nullptr;
     Store* staged_output_store = nullptr;
     Store* scratch_store = nullptr;  // as large as Plan::scratch_bytes asks, or nullptr when it asks for none
-    // Of the step that runs, where the passes of a plan run together (sweeps/pass_run.hpp); else nullptr.
-    const PassSweep* sweep = nullptr;
+    // Of the step that runs, where the sweeps of a plan run together (sweeps/sweep_run.hpp); else nullptr.
+    const RunningSweep* sweep = nullptr;
     Progress progress;                        // may be empty
     Trace* trace = nullptr;                   // nullptr: nothing is recorded
     index_t done_bytes = 0, total_bytes = 0;  // of the disk work so far; the executor sets both before the first step
@@ -118,7 +118,7 @@ class Task {
 class Step {
   public:
     virtual ~Step() = default;
-    virtual const char* type() const = 0;  // "Transform", "Exchange", "Pass", ...
+    virtual const char* type() const = 0;  // "Transform", "Exchange", "Sweep", ...
     virtual std::string describe() const = 0;
     virtual Counts predict(int rank) const = 0;  // seconds too, by the Machine it was planned for
     virtual index_t own_memory_bytes(int /*rank*/) const { return 0; }  // beyond the slots: packing buffers, panels

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "solvers/disk_passes.hpp"
+#include "solvers/disk_sweeps.hpp"
 #include "solvers/pdm_routes.hpp"
 #include "solvers/table.hpp"
 

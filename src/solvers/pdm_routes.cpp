@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "solvers/disk_passes.hpp"
+#include "solvers/disk_sweeps.hpp"
 
 namespace spanfft {
 
@@ -75,13 +75,13 @@ Result<PdmJob> examine_pdm(const Problem& problem, const Planner& planner, const
     if (problem.axes.size() != 1 || problem.shape[static_cast<size_t>(problem.axes[0])] != points)
         return declined("transforms one array of one axis, not ", shape_string(problem.shape), "; leave method= out");
     if (problem.kinds[0] != AxisKind::c2c)
-        return declined("knows c2c, not ", axis_kind_name(problem.kinds[0]), "; use two_pass");
+        return declined("knows c2c, not ", axis_kind_name(problem.kinds[0]), "; use two_sweeps");
     if (!power_of_two(points))
-        return declined("takes powers of two, and ", points, " is none; use two_pass, or a length of ",
+        return declined("takes powers of two, and ", points, " is none; use two_sweeps, or a length of ",
                         index_t{1} << (log2_of(points) + 1));
     if (problem.loads_other())
         return declined("reads the file's blocks as they lie, and load=", problem.load->print(),
-                        " converts them; use two_pass, or leave method= out");
+                        " converts them; use two_sweeps, or leave method= out");
     if (points < 4) return declined("needs at least 4 points: a memoryload of 2 and more than one of them");
     PdmJob job;
     job.problem = problem;

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "solvers/disk_passes.hpp"
+#include "solvers/disk_sweeps.hpp"
 #include "solvers/pdm_routes.hpp"
 #include "solvers/table.hpp"
 

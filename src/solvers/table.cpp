@@ -41,8 +41,8 @@ const std::vector<Solver>& solver_table() {
         {"shared_chirp_lines", "L. Bluestein 1970, on shared_lines", solve_shared_chirp_lines, Division::block,
          in_memory_on_ranks},
         {"file_in_memory", "spanfft", solve_file_in_memory, Division::block, from_file},
-        {"axis_passes", "spanfft", solve_axis_passes, Division::block, from_file},
-        {"two_pass", "spanfft, after P1", solve_two_pass, Division::block, from_file},
+        {"axis_sweeps", "spanfft", solve_axis_sweeps, Division::block, from_file},
+        {"two_sweeps", "spanfft, after P1", solve_two_sweeps, Division::block, from_file},
         {"superlevels", "P1", solve_superlevels, Division::block, from_file, true},
         {"stripe_major_comm", "P1", solve_stripe_major_comm, Division::block, stripe_major_comm, true, true},
         {"memoryload_major_comm", "P1", solve_memoryload_major_comm, Division::block, memoryload_major_comm, true,
@@ -51,8 +51,8 @@ const std::vector<Solver>& solver_table() {
          true},
         {"memoryload_major_nocomm", "P1", solve_memoryload_major_nocomm, Division::block, memoryload_major_nocomm, true,
          true},
-        {"many_passes", "spanfft, after P1 and Stockham", solve_many_passes, Division::block, from_file},
-        {"chirp_passes", "L. Bluestein 1970, on disk", solve_chirp_passes, Division::block, from_file},
+        {"many_sweeps", "spanfft, after P1 and Stockham", solve_many_sweeps, Division::block, from_file},
+        {"chirp_sweeps", "L. Bluestein 1970, on disk", solve_chirp_sweeps, Division::block, from_file},
         {"cyclic", "Koopman & Bisseling 2023 (FFTU)", solve_cyclic, Division::cyclic},
     };
     return table;

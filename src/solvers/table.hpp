@@ -18,15 +18,15 @@ Result<std::unique_ptr<Plan>> solve_chirp_line(const Problem& problem, const Pla
 Result<std::unique_ptr<Plan>> solve_chirp_lines(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_shared_chirp_lines(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner);
-Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Planner& planner);
-Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_axis_sweeps(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_superlevels(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_stripe_major_comm(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_memoryload_major_comm(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_processor_major_nocomm(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_memoryload_major_nocomm(const Problem& problem, const Planner& planner);
-Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Planner& planner);
-Result<std::unique_ptr<Plan>> solve_chirp_passes(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_many_sweeps(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_chirp_sweeps(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_cyclic(const Problem& problem, const Planner& planner);
 
 }  // namespace spanfft

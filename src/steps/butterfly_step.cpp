@@ -8,7 +8,7 @@
 
 #include "core/buffer.hpp"
 #include "core/shared_team.hpp"
-#include "steps/pass_kernels.hpp"
+#include "steps/tile_kernels.hpp"
 
 namespace spanfft {
 

@@ -10,7 +10,7 @@
 #include "core/buffer.hpp"
 #include "core/shared_team.hpp"
 #include "steps/chirp.hpp"
-#include "steps/pass_kernels.hpp"
+#include "steps/tile_kernels.hpp"
 
 namespace spanfft {
 

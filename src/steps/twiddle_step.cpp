@@ -5,7 +5,7 @@
 #include <cassert>
 
 #include "core/buffer.hpp"
-#include "steps/pass_kernels.hpp"
+#include "steps/tile_kernels.hpp"
 
 namespace spanfft {
 

@@ -7,16 +7,16 @@ namespace spanfft {
 
 namespace {
 
-index_t rounds_of(const PassSpec& spec) { return spec.exchanges() ? spec.in.panels() * spec.tile_steps() : 0; }
-index_t takes_of(const PassSpec& spec) { return spec.reads_together ? spec.in.panels() : 0; }
+index_t rounds_of(const SweepSpec& spec) { return spec.exchanges() ? spec.in.panels() * spec.tile_steps() : 0; }
+index_t takes_of(const SweepSpec& spec) { return spec.reads_together ? spec.in.panels() : 0; }
 
-index_t width_of(const PassSpec& spec, index_t panel, int rank) {
+index_t width_of(const SweepSpec& spec, index_t panel, int rank) {
     ColumnPanels panels = spec.in;
     panels.rank = rank;
     return panels.group(panel, 0).width;
 }
 
-void count_takes(const PassSpec& spec, Counts& counts) {
+void count_takes(const SweepSpec& spec, Counts& counts) {
     if (!spec.reads_together) return;
     counts.calls += takes_of(spec);
     const index_t panels = spec.in.panels_per_matrix(), rows = spec.rows_of(spec.in.rank);
@@ -32,16 +32,16 @@ void count_takes(const PassSpec& spec, Counts& counts) {
 }
 
 // Sections are sent column by column of the next sweep's panels, then those that mirror them.
-index_t calls_a_round(const PassSpec& spec) { return spec.exchanges_sections() && spec.keepers.reflected ? 2 : 1; }
+index_t calls_a_round(const SweepSpec& spec) { return spec.exchanges_sections() && spec.keepers.reflected ? 2 : 1; }
 
-bool in_last_panel(const PassSpec& spec, index_t step) {
+bool in_last_panel(const SweepSpec& spec, index_t step) {
     const index_t panels = spec.in.panels_per_matrix();
     return step / spec.tile_steps() % panels == panels - 1;
 }
 
 }  // namespace
 
-RoundTile round_tile(const PassSpec& spec, index_t step, int rank) {
+RoundTile round_tile(const SweepSpec& spec, index_t step, int rank) {
     ColumnPanels panels = spec.in;
     panels.rank = rank;
     const index_t panel = step / spec.tile_steps(), begin = panels.first_column(panel);
@@ -57,7 +57,7 @@ RoundTile round_tile(const PassSpec& spec, index_t step, int rank) {
     return {panel / panels.panels_per_matrix(), columns > 0 ? spec.blocks.tile_at(first) : 0, columns};
 }
 
-KeptPart part_kept(const PassSpec& spec, const RoundTile& tile, int rank) {
+KeptPart part_kept(const SweepSpec& spec, const RoundTile& tile, int rank) {
     if (spec.exchanges_sections()) {
         const ColumnPanels keepers = spec.keepers_of(rank);
         const index_t messages = tile.columns == 0 ? 0 : (keepers.own_group(0).width > 0) + (keepers.own_images() > 0);
@@ -79,7 +79,7 @@ KeptPart part_kept(const PassSpec& spec, const RoundTile& tile, int rank) {
             kept.tile_at(before + first - kept.skipped), 1};
 }
 
-Counts count_rounds(const PassSpec& spec) {
+Counts count_rounds(const SweepSpec& spec) {
     Counts counts;
     counts.calls = rounds_of(spec) * calls_a_round(spec);
     count_takes(spec, counts);
@@ -103,7 +103,7 @@ Counts count_rounds(const PassSpec& spec) {
     return counts;
 }
 
-Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const PassSpec& spec, Binding& binding) {
+Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec, Binding& binding) {
     std::unique_ptr<BlockExchange> made(new BlockExchange(spec));
     std::vector<int> everyone;
     for (int rank = 0; rank < spec.in.ranks; ++rank) everyone.push_back(rank);

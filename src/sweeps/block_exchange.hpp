@@ -8,8 +8,9 @@
 //
 // - Of columns that the next sweep reads as slabs a rank keeps rows; what it receives of a round is then put side by
 //   side, so that its runs are as many panels wide as there are ranks.
-// - Of sections (many_passes) a rank keeps columns: of each its panels of the next sweep, and those that mirror them.
-// - Where ranks read a panel together (PassSpec::reads_together), a take comes before the rounds of each panel: rows of
+// - Of sections (many_sweeps) a rank keeps columns: of each its panels of the next sweep, and those that mirror them.
+// - Where ranks read a panel together (SweepSpec::reads_together), a take comes before the rounds of each panel: rows
+// of
 //   the panels of all for all rows of one's own, straight from where they were read.
 //
 // Before each of these the ranks agree that nobody has failed: a rank that fails says so in the round that it would
@@ -23,7 +24,7 @@
 #include <vector>
 
 #include "plan/step.hpp"
-#include "sweeps/pass_step.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft {
 
@@ -32,7 +33,7 @@ struct RoundTile {
     index_t matrix = 0, tile = 0;
     index_t columns = 0;  // 0: it has none
 };
-RoundTile round_tile(const PassSpec& spec, index_t step, int rank);
+RoundTile round_tile(const SweepSpec& spec, index_t step, int rank);
 
 // What a rank keeps of another's tile: bytes of the tile, and where in the keeper's scratch they are (of blocks).
 struct KeptPart {
@@ -40,17 +41,17 @@ struct KeptPart {
     index_t tile = 0;      // of the keeper's blocks
     index_t messages = 0;  // in which it is sent
 };
-KeptPart part_kept(const PassSpec& spec, const RoundTile& tile, int rank);
+KeptPart part_kept(const SweepSpec& spec, const RoundTile& tile, int rank);
 
 // Of one rank in all rounds: messages, bytes in them, and calls.
-Counts count_rounds(const PassSpec& spec);
+Counts count_rounds(const SweepSpec& spec);
 
 class BlockExchange {
   public:
-    // Collective over all ranks. `spec`: this rank's (PassSpec::of_rank).
-    static Result<std::unique_ptr<BlockExchange>> make(const PassSpec& spec, Binding& binding);
+    // Collective over all ranks. `spec`: this rank's (SweepSpec::of_rank).
+    static Result<std::unique_ptr<BlockExchange>> make(const SweepSpec& spec, Binding& binding);
 
-    void begin(char* memory, index_t first_step);                 // a run; `memory`: PassSpec::exchange_bytes() of it
+    void begin(char* memory, index_t first_step);                 // a run; `memory`: SweepSpec::exchange_bytes() of it
     char* taken() const { return memory_; }                       // the panel of the last take, row after row
     char* tile() const { return memory_ + spec_.taken_bytes(); }  // into which the tile of a round is put
     char* received() const {                                      // of columns: what came, rank after rank
@@ -67,13 +68,13 @@ class BlockExchange {
     Counts counted() const;  // of the last run
 
   private:
-    explicit BlockExchange(const PassSpec& spec) : spec_(spec) {}
+    explicit BlockExchange(const SweepSpec& spec) : spec_(spec) {}
     Status meet();  // all ranks, none of which has failed
     Result<std::unique_ptr<Transfer>> make_take(Comm& comm, index_t panel) const;
     Result<std::unique_ptr<Transfer>> make_transfer(Comm& comm, index_t step, int call) const;
     index_t first_transfer(index_t step) const;
 
-    const PassSpec spec_;
+    const SweepSpec spec_;
     GroupComm group_;
     char* memory_ = nullptr;
     // Of each tile step of a panel that is whole on all ranks, then of the last panel of a matrix.

@@ -1,5 +1,5 @@
 // The two steps of P1's out-of-core FFTs, on one process (`superlevels`) and on ranks: a BMMC permutation from disk to
-// disk (Permute), and a superlevel of mini-butterflies (Pass).
+// disk (Permute), and a superlevel of mini-butterflies (Sweep).
 //
 // Method: arrays are seen as D disks in blocks of B records (disk/parallel_disks.hpp), whether they are ordinary files
 // or scratch. A permutation is a few sweeps (permute/bmmc.hpp). A superlevel reads memoryloads of M records; each holds
@@ -10,14 +10,14 @@
 // natural order where P1's stages want bit-reversed order; that reversal is part of the permutation before
 // (solvers/superlevels.cpp) and costs nothing, or is done in memory (Superlevel::reversed).
 // A sweep reads one area of scratch and writes another, in place or not, so that what it was made of is there until it
-// is done: a journal (pass_run.hpp) needs no more.
+// is done: a journal (sweep_run.hpp) needs no more.
 // On ranks each has its share of the disks, in scratch of its own, and of every memoryload (superlevel_step.cpp).
 // Invariant: predicted == counted: bytes, requests, messages, parallel I/Os.
 // Source: P1, sections 4 to 6.
 #pragma once
 
 #include "permute/bmmc.hpp"
-#include "sweeps/pass_step.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft {
 

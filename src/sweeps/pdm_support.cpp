@@ -35,25 +35,25 @@ ParallelDisks pdm_disks(const PdmSpec& spec, const PdmPlace& place, const RunCon
                          spec.block_bytes(), own ? ParallelDisks::Share{} : ParallelDisks::Share{rank, spec.ranks()});
 }
 
-SweepShape pdm_shape(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, bool exchanges,
-                     std::function<index_t(index_t block)> reads, std::function<index_t(index_t block)> writes) {
+SweepOutline pdm_outline(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, bool exchanges,
+                         std::function<index_t(index_t block)> reads, std::function<index_t(index_t block)> writes) {
     const index_t loads = spec.shape.memoryloads();
-    SweepShape shape;
-    shape.source = source.place;
-    shape.target = target.place;
-    shape.source_scratch_bytes = source.area * spec.array_bytes();
-    shape.target_scratch_bytes = target.area * spec.array_bytes();
-    shape.panels = loads;
-    shape.read = Partition::of_loads(loads, spec.block_bytes(), std::move(reads));
-    shape.written = Partition::of_loads(loads, spec.block_bytes(), std::move(writes));
-    shape.threads = spec.threads;
-    shape.exchanges = exchanges;
-    shape.keeps_own = target.place == Place::scratch;
-    return shape;
+    SweepOutline outline;
+    outline.source = source.place;
+    outline.target = target.place;
+    outline.source_scratch_bytes = source.area * spec.array_bytes();
+    outline.target_scratch_bytes = target.area * spec.array_bytes();
+    outline.panels = loads;
+    outline.read = Partition::of_loads(loads, spec.block_bytes(), std::move(reads));
+    outline.written = Partition::of_loads(loads, spec.block_bytes(), std::move(writes));
+    outline.threads = spec.threads;
+    outline.exchanges = exchanges;
+    outline.keeps_own = target.place == Place::scratch;
+    return outline;
 }
 
-index_t first_load(const PassSweep* sweep) { return sweep ? sweep->begins_at : 0; }
-index_t first_written(const PassSweep* sweep) { return sweep ? sweep->logged.first_panel : 0; }
+index_t first_load(const RunningSweep* sweep) { return sweep ? sweep->begins_at : 0; }
+index_t first_written(const RunningSweep* sweep) { return sweep ? sweep->logged.first_panel : 0; }
 
 double pdm_wire_seconds(const PdmSpec& spec, const Counts& sent, const Machine& machine) {
     const ExchangeFigures figures = machine.exchange("overlap");
@@ -61,7 +61,7 @@ double pdm_wire_seconds(const PdmSpec& spec, const Counts& sent, const Machine& 
         .seconds(static_cast<double>(sent.messages), static_cast<double>(sent.sent_bytes));
 }
 
-std::function<void(PipelineSpec&)> pdm_dress(const PassSweep* sweep, ThreadTeam& team) {
+std::function<void(PipelineSpec&)> pdm_dress(const RunningSweep* sweep, ThreadTeam& team) {
     if (!sweep) return {};
     return [sweep, &team](PipelineSpec& pipeline) {
         sum_up(pipeline, *sweep, 1, team);

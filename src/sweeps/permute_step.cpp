@@ -23,8 +23,8 @@ struct LoadExchange {
 
 class PermuteTask : public Task {
   public:
-    PermuteTask(const PdmSpec& spec, const BmmcPlan& plan, std::vector<PdmPlace> places, std::shared_ptr<PassTeam> team,
-                int rank)
+    PermuteTask(const PdmSpec& spec, const BmmcPlan& plan, std::vector<PdmPlace> places,
+                std::shared_ptr<SweepTeam> team, int rank)
         : spec_(spec), places_(std::move(places)), team_(std::move(team)), rank_(rank) {
         sweeps_.reserve(plan.factors.size());
         for (const Factor& each : plan.factors) sweeps_.emplace_back(each, spec.shape, spec.record_bytes(), rank);
@@ -59,7 +59,7 @@ class PermuteTask : public Task {
         counts_ = Counts();
         for (size_t i = 0; i < sweeps_.size(); ++i) {
             SPANFFT_TRY(check_pdm_context(context, places_[i], places_[i + 1]));
-            const PassSweep* const with = context.sweep ? context.sweep + i : nullptr;
+            const RunningSweep* const with = context.sweep ? context.sweep + i : nullptr;
             if (rounds_) rounds_->begin();
             Status status = with && with->done() ? Status() : sweep(i, context, with);
             if (rounds_) status = rounds_->end(status);
@@ -70,7 +70,7 @@ class PermuteTask : public Task {
     Counts counted() const override { return counts_; }
 
   private:
-    Status sweep(size_t i, RunContext& context, const PassSweep* with) {
+    Status sweep(size_t i, RunContext& context, const RunningSweep* with) {
         ParallelDisks source = pdm_disks(spec_, places_[i], context, rank_),
                       target = pdm_disks(spec_, places_[i + 1], context, rank_);
         BmmcSweep::Means means;
@@ -110,7 +110,7 @@ class PermuteTask : public Task {
     const PdmSpec spec_;
     const std::vector<PdmPlace> places_;
     std::vector<BmmcSweep> sweeps_;
-    std::shared_ptr<PassTeam> team_;
+    std::shared_ptr<SweepTeam> team_;
     const int rank_;
     std::unique_ptr<Rounds> rounds_;  // nullptr: one process
     std::vector<LoadExchange> exchanges_;
@@ -142,28 +142,28 @@ class PermuteStep : public Step, public SweptStep {
     std::vector<int> group(int /*rank*/) const override {
         return spec_.ranks() > 1 ? Rounds::everyone(spec_.ranks()) : std::vector<int>();
     }
-    std::vector<SweepShape> sweep_shapes(int rank) const override {
-        std::vector<SweepShape> shapes;
+    std::vector<SweepOutline> sweep_outlines(int rank) const override {
+        std::vector<SweepOutline> outlines;
         const PdmShape shape = spec_.shape;
         for (size_t i = 0; i < plan_.factors.size(); ++i) {
             const auto map = std::make_shared<const SweepMap>(plan_.factors[i], shape);
-            shapes.push_back(pdm_shape(
+            outlines.push_back(pdm_outline(
                 spec_, places_[i], places_[i + 1], traffic(i).total().messages > 0,
                 [map, shape, rank](index_t own) { return map->load_that_reads(shape.block_of(rank, own)); },
                 [map, shape, rank](index_t own) { return map->load_that_writes(shape.block_of(rank, own)); }));
         }
-        return shapes;
+        return outlines;
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         Status made;
-        if (!binding.pass_team) {
-            auto team = make_pass_team(spec_.threads, binding.io);
+        if (!binding.sweep_team) {
+            auto team = make_sweep_team(spec_.threads, binding.io);
             made = team.status();
-            if (made.ok()) binding.pass_team = std::move(team).value();
+            if (made.ok()) binding.sweep_team = std::move(team).value();
         }
-        if (made.ok()) made = binding.pass_team->pipeline.started();
+        if (made.ok()) made = binding.sweep_team->pipeline.started();
         // Whatever failed here: the other ranks are in what is collective.
-        auto task = std::make_unique<PermuteTask>(spec_, plan_, places_, binding.pass_team, binding.comm.rank());
+        auto task = std::make_unique<PermuteTask>(spec_, plan_, places_, binding.sweep_team, binding.comm.rank());
         keep_first(made, task->prepare(binding));
         SPANFFT_TRY(made);
         return std::unique_ptr<Task>(std::move(task));

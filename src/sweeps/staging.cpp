@@ -67,7 +67,7 @@ struct FlatBox {
 
 class StageTask final : public Task {
   public:
-    StageTask(const StageSpec& spec, std::shared_ptr<PassTeam> team) : spec_(spec), team_(std::move(team)) {}
+    StageTask(const StageSpec& spec, std::shared_ptr<SweepTeam> team) : spec_(spec), team_(std::move(team)) {}
     Counts counted() const override { return counts_; }
 
     Status run(RunContext& context) override {
@@ -120,7 +120,7 @@ class StageTask final : public Task {
 
   private:
     const StageSpec spec_;
-    std::shared_ptr<PassTeam> team_;
+    std::shared_ptr<SweepTeam> team_;
     Counts counts_;
 };
 
@@ -147,22 +147,22 @@ class StageStep final : public Step, public SweptStep {
                          static_cast<double>(flat) * machine_.disk_request_seconds / machine_.disk_queue_depth;
         return counts;
     }
-    std::vector<SweepShape> sweep_shapes(int /*rank*/) const override {
-        SweepShape shape;
+    std::vector<SweepOutline> sweep_outlines(int /*rank*/) const override {
+        SweepOutline outline;
         const bool in = spec_.way == Way::in;
-        shape.source = in ? Place::array : Place::output;
-        shape.target = in ? Place::input : Place::array;
-        shape.panels = spec_.boxes.count();
-        shape.written = shape.read = Partition::of_boxes(spec_.boxes);
-        shape.threads = spec_.threads;
-        return {shape};
+        outline.source = in ? Place::array : Place::output;
+        outline.target = in ? Place::input : Place::array;
+        outline.panels = spec_.boxes.count();
+        outline.written = outline.read = Partition::of_boxes(spec_.boxes);
+        outline.threads = spec_.threads;
+        return {outline};
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
-        if (!binding.pass_team) {
-            SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
+        if (!binding.sweep_team) {
+            SPANFFT_ASSIGN(binding.sweep_team, make_sweep_team(spec_.threads, binding.io));
         }
-        SPANFFT_TRY(binding.pass_team->pipeline.started());
-        return std::unique_ptr<Task>(std::make_unique<StageTask>(spec_, binding.pass_team));
+        SPANFFT_TRY(binding.sweep_team->pipeline.started());
+        return std::unique_ptr<Task>(std::make_unique<StageTask>(spec_, binding.sweep_team));
     }
 
   private:
@@ -184,7 +184,7 @@ index_t callback_bytes(const Problem& problem) {
 std::string chunks_too_large(const Problem& problem) {
     return cat(
         "a chunk has ", bytes_string(static_cast<double>(callback_bytes(problem)) / 2),
-        ", of which four must fit the budget beside the passes: two that are copied and two for whoever encodes ",
+        ", of which four must fit the budget beside the sweeps: two that are copied and two for whoever encodes ",
         "and decodes them; give more memory=, or make the chunks smaller");
 }
 

@@ -1,11 +1,11 @@
 // Staging: the sweeps that bring a chunked array (Problem::input_chunk, output_chunk) into a file and a file into one.
 //
 // Method: panels of strided columns would decode a chunk once for each panel that touches it. So an array that memory
-// does not hold is first copied into a file beside scratch, in boxes of whole chunks; the passes work on that file at
+// does not hold is first copied into a file beside scratch, in boxes of whole chunks; the sweeps work on that file at
 // its full speed; and what they leave in another one is copied out in boxes of whole chunks. A box takes a third of the
-// memory that the panels of the passes have (a half, if a chunk is larger than a third): one is read while another is
+// memory that the panels of the sweeps have (a half, if a chunk is larger than a third): one is read while another is
 // written. What memory holds at once needs no file: it is read in planes of whole chunks to where it is transformed.
-// A sweep into a file is journalled as those of passes are: it goes on with the first box that is not on the disk. One
+// A sweep into a file is journalled as others are: it goes on with the first box that is not on the disk. One
 // out of a file is not: the array that a killed run leaves half written is another library's, made anew by the next
 // run, so that all boxes are written again; what they are made of is kept until whoever has the array says that it is
 // whole.

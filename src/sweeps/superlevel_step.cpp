@@ -10,7 +10,7 @@
 #include <atomic>
 
 #include "engine/engine.hpp"
-#include "steps/pass_kernels.hpp"
+#include "steps/tile_kernels.hpp"
 #include "sweeps/pdm_step.hpp"
 #include "sweeps/pdm_support.hpp"
 #include "sweeps/rounds.hpp"
@@ -91,7 +91,7 @@ BitMatrix reversal(const PdmSpec& spec, const Superlevel& level) {
 template <class T>
 class SuperlevelTask : public Task {
   public:
-    SuperlevelTask(const PdmSpec& spec, const Superlevel& level, std::shared_ptr<PassTeam> team, int rank)
+    SuperlevelTask(const PdmSpec& spec, const Superlevel& level, std::shared_ptr<SweepTeam> team, int rank)
         : spec_(spec), level_(level), stages_(spec, level), team_(std::move(team)), rank_(rank) {}
 
     // Collective over all ranks, if there are several.
@@ -129,7 +129,7 @@ class SuperlevelTask : public Task {
     Status run(RunContext& context) override {
         counts_ = Counts();
         SPANFFT_TRY(check_pdm_context(context, level_.from, level_.to));
-        const PassSweep* const with = context.sweep;
+        const RunningSweep* const with = context.sweep;
         if (rounds_) rounds_->begin();
         const Status status = with && with->done() ? Status() : sweep(context, with);
         return rounds_ ? rounds_->end(status) : status;
@@ -139,7 +139,7 @@ class SuperlevelTask : public Task {
   private:
     using C = Pair<T>;
 
-    Status sweep(RunContext& context, const PassSweep* with) {
+    Status sweep(RunContext& context, const RunningSweep* with) {
         ParallelDisks source = pdm_disks(spec_, level_.from, context, rank_),
                       target = pdm_disks(spec_, level_.to, context, rank_);
         DiskSweep sweep;
@@ -284,7 +284,7 @@ class SuperlevelTask : public Task {
     const PdmSpec spec_;
     const Superlevel level_;
     const Stages stages_;
-    std::shared_ptr<PassTeam> team_;
+    std::shared_ptr<SweepTeam> team_;
     const int rank_;
     std::unique_ptr<CountedFft> fft_, high_fft_;
     std::unique_ptr<MemoryPermutation> reversal_;
@@ -299,10 +299,10 @@ class SuperlevelTask : public Task {
 template <class T>
 Result<std::unique_ptr<Task>> make_task(const PdmSpec& spec, const Superlevel& level, const RateTable& rates,
                                         Binding& binding) {
-    auto task = std::make_unique<SuperlevelTask<T>>(spec, level, binding.pass_team, binding.comm.rank());
+    auto task = std::make_unique<SuperlevelTask<T>>(spec, level, binding.sweep_team, binding.comm.rank());
     SPANFFT_TRY(task->join(binding));  // first: what is collective is done whatever fails here
-    if (!binding.pass_team) return error(Code::internal, "a superlevel is bound without its threads");
-    SPANFFT_TRY(binding.pass_team->pipeline.started());
+    if (!binding.sweep_team) return error(Code::internal, "a superlevel is bound without its threads");
+    SPANFFT_TRY(binding.sweep_team->pipeline.started());
     SPANFFT_TRY(task->prepare(binding, rates));
     return std::unique_ptr<Task>(std::move(task));
 }
@@ -311,7 +311,7 @@ class SuperlevelStep : public Step, public SweptStep {
   public:
     SuperlevelStep(const PdmSpec& spec, Superlevel level, Machine machine)
         : spec_(spec), level_(std::move(level)), machine_(std::move(machine)) {}
-    const char* type() const override { return "Pass"; }
+    const char* type() const override { return "Sweep"; }
     std::string describe() const override {
         const Stages stages(spec_, level_);
         const index_t butterflies = index_t{1} << (spec_.shape.n - level_.depth);
@@ -344,17 +344,17 @@ class SuperlevelStep : public Step, public SweptStep {
     std::vector<int> group(int /*rank*/) const override {
         return spec_.ranks() > 1 ? Rounds::everyone(spec_.ranks()) : std::vector<int>();
     }
-    std::vector<SweepShape> sweep_shapes(int /*rank*/) const override {
+    std::vector<SweepOutline> sweep_outlines(int /*rank*/) const override {
         const PdmShape own = spec_.share();
         const auto load_of = [shift = own.m - own.b](index_t block) { return block >> shift; };
-        return {pdm_shape(spec_, level_.from, level_.to, Stages(spec_, level_).ranks > 0, load_of, load_of)};
+        return {pdm_outline(spec_, level_.from, level_.to, Stages(spec_, level_).ranks > 0, load_of, load_of)};
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         Status made;
-        if (!binding.pass_team) {
-            auto team = make_pass_team(spec_.threads, binding.io);
+        if (!binding.sweep_team) {
+            auto team = make_sweep_team(spec_.threads, binding.io);
             made = team.status();
-            if (made.ok()) binding.pass_team = std::move(team).value();
+            if (made.ok()) binding.sweep_team = std::move(team).value();
         }
         auto task = with_real(spec_.precision, [&](auto real) {
             return make_task<decltype(real)>(spec_, level_, machine_.engine_rates, binding);

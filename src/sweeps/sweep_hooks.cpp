@@ -18,7 +18,8 @@ void each_run(ThreadTeam& team, index_t count, const Visit& visit) {
 }
 
 // Of the panel that ends with this group of reads.
-Status check_panel(const PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles, index_t group, index_t slot) {
+Status check_panel(const PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, index_t group,
+                   index_t slot) {
     const index_t groups = tiles / pipeline.steps_per_read;
     if ((group + 1) % groups != 0) return {};
     return sweep.read_sums->check(group / groups, *pipeline.source, [&](const PanelSums::EachRun& found) {
@@ -29,7 +30,7 @@ Status check_panel(const PipelineSpec& pipeline, const PassSweep& sweep, index_t
 
 }  // namespace
 
-void sum_up(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles, ThreadTeam& team) {
+void sum_up(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, ThreadTeam& team) {
     if (!sweep.read_sums && !sweep.written_sums && !sweep.input_sum) return;
     pipeline.compute = [&, tiles, compute = pipeline.compute](index_t step, index_t read, index_t write) -> Status {
         if ((sweep.read_sums || sweep.input_sum) && step % pipeline.steps_per_read == 0) {
@@ -54,7 +55,7 @@ void sum_up(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles, Threa
     };
 }
 
-void log_panels(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles) {
+void log_panels(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles) {
     const index_t groups = tiles / pipeline.steps_per_write;  // of writes, a panel
     pipeline.written = [&sweep, groups](index_t group) -> Status {
         if ((group + 1) % groups != 0 || sweep.done_before(group / groups)) return {};
@@ -68,7 +69,7 @@ void log_panels(PipelineSpec& pipeline, const PassSweep& sweep, index_t tiles) {
     pipeline.before_write = [&sweep, groups](index_t group) { return sweep.log->before_write(group / groups); };
 }
 
-Status run_logged(const PassSweep* sweep, const std::function<Status()>& run) {
+Status run_logged(const RunningSweep* sweep, const std::function<Status()>& run) {
     if (!sweep || !sweep->log) return run();
     sweep->log->begin(sweep->logged);
     Status status = run();

@@ -31,24 +31,24 @@ struct Route {
     SolverFunction solve;
 };
 const Route kRoutes[] = {
-    {"c2c 1024 forward double memory=44KiB threads=1", solve_two_pass},    // blocks in a scratch file
-    {"c2c 1048576 forward double memory=5MiB threads=1", solve_two_pass},  // in place in the output
-    {"r2c 1024 forward double memory=48KiB threads=1", solve_two_pass},
-    {"c2r 64x96 backward double memory=48KiB threads=1", solve_axis_passes},
+    {"c2c 1024 forward double memory=44KiB threads=1", solve_two_sweeps},    // blocks in a scratch file
+    {"c2c 1048576 forward double memory=5MiB threads=1", solve_two_sweeps},  // in place in the output
+    {"r2c 1024 forward double memory=48KiB threads=1", solve_two_sweeps},
+    {"c2r 64x96 backward double memory=48KiB threads=1", solve_axis_sweeps},
 };
 
 // Each solver in little geometry, so that each of its operations can fail.
 const Route kSmallRoutes[] = {
-    {"c2c 256 forward double memory=36KiB threads=1", solve_two_pass},
-    {"r2c 512 forward double memory=40KiB threads=1", solve_two_pass},
-    {"c2c 32x24 forward double memory=24KiB threads=1", solve_axis_passes},
-    {"c2r 24x32 backward double memory=18KiB threads=1", solve_axis_passes},           // by way of scratch
-    {"r2c 16x96 forward double axes=1,0 memory=26KiB threads=1", solve_axis_passes},   // halved in columns, first
-    {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1", solve_axis_passes},  // and last, from scratch
-    {"c2c 512 forward double memory=44KiB threads=1", solve_many_passes},
-    {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_two_pass},
-    {"r2c 64x5 forward double axes=0 memory=40KiB threads=1", solve_two_pass},
-    {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_passes},
+    {"c2c 256 forward double memory=36KiB threads=1", solve_two_sweeps},
+    {"r2c 512 forward double memory=40KiB threads=1", solve_two_sweeps},
+    {"c2c 32x24 forward double memory=24KiB threads=1", solve_axis_sweeps},
+    {"c2r 24x32 backward double memory=18KiB threads=1", solve_axis_sweeps},           // by way of scratch
+    {"r2c 16x96 forward double axes=1,0 memory=26KiB threads=1", solve_axis_sweeps},   // halved in columns, first
+    {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1", solve_axis_sweeps},  // and last, from scratch
+    {"c2c 512 forward double memory=44KiB threads=1", solve_many_sweeps},
+    {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_two_sweeps},
+    {"r2c 64x5 forward double axes=0 memory=40KiB threads=1", solve_two_sweeps},
+    {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_sweeps},
     {"c2c 256 forward double memory=10KiB threads=1 method=superlevels:sync,block=512", solve_superlevels},
     {"c2c 16x12 forward double memory=1MiB threads=1", solve_file_in_memory},
 };
@@ -302,7 +302,7 @@ TEST_F(FileRuns, FullDiskIsNoticedBeforeTheFirstByte) {
 // Programs are no buffers: the engine's library, some 30 MiB of MKL, is loaded before the child begins.
 TEST_F(FileRuns, StayWithinTheMemoryBudget) {
     if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
-    const Route route{"c2c 4194304 forward double memory=16MiB", solve_two_pass};
+    const Route route{"c2c 4194304 forward double memory=16MiB", solve_two_sweeps};
     TemporaryFolder folder;
     write_file(folder.file("in"), std::string(size_t{64} << 20, '\1'));
     ASSERT_TRUE(Executor::make(plan_of(route), make_self_comm()).ok());

@@ -80,7 +80,7 @@ class InPlaceFiles : public JournalledFiles {
     // Of all solvers; the last three are copied over the input.
     static std::vector<JournalRoute> routes() {
         std::vector<JournalRoute> all = overwriting_routes();
-        all.push_back({"c2c 64x96 forward double axes=1 memory=48KiB threads=1", solve_axis_passes, "one sweep"});
+        all.push_back({"c2c 64x96 forward double axes=1 memory=48KiB threads=1", solve_axis_sweeps, "one sweep"});
         all.push_back({"c2c 65536 forward double memory=256KiB method=superlevels", solve_superlevels, "superlevels"});
         all.push_back({"c2c 96x96 forward double memory=1MiB threads=1", solve_file_in_memory, "in memory"});
         return all;
@@ -126,9 +126,9 @@ class InPlaceFiles : public JournalledFiles {
     }
 };
 
-// Killed by its own hand in every pass. Half overwritten, the file is refused to others, to a run that begins anew and
+// Killed by its own hand in every sweep. Half overwritten, the file is refused to others, to a run that begins anew and
 // to one of another problem; the run that goes on makes it whole.
-TEST_F(InPlaceFiles, KilledInEveryPassGoOnToTheSameBits) {
+TEST_F(InPlaceFiles, KilledInEverySweepGoOnToTheSameBits) {
     int half = 0;
     for (const JournalRoute& route : routes()) {
         const std::string whole = expected_array(route), input = input_of(route);
@@ -307,7 +307,7 @@ TEST_F(InPlaceFiles, LeaveTheRestOfTheFileAlone) {
 }
 
 TEST_F(InPlaceFiles, RefuseWhatCantBeAndTouchNothing) {
-    const JournalRoute halves = {"r2c 1024 forward double memory=48KiB threads=1", solve_two_pass, ""};
+    const JournalRoute halves = {"r2c 1024 forward double memory=48KiB threads=1", solve_two_sweeps, ""};
     TemporaryFolder folder;
     make_input(halves, folder.path());
     const std::string input = read_file(folder.file("in"));

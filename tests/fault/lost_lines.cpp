@@ -48,7 +48,7 @@ class LostLines : public JournalledFiles {
         for (const size_t i : {0, 2, 8, 9, 12, 16, 18, 20}) picked.push_back(journal_routes()[i]);
         // Of the issue that found them: two thirds of these came out wrong.
         picked.push_back(
-            {"c2c 128x1200 forward float memory=160KiB threads=1", solve_axis_passes, "in place, all truncations"});
+            {"c2c 128x1200 forward float memory=160KiB threads=1", solve_axis_sweeps, "in place, all truncations"});
         return picked;
     }
 };

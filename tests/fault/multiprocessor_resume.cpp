@@ -80,7 +80,7 @@ class MultiprocessorResume : public testing::TestWithParam<Route> {
 };
 
 TEST_P(MultiprocessorResume, GoesOnFromWhereverARankHasStopped) {
-    ASSERT_TRUE(examine_passes(*plan_).why_not.empty()) << examine_passes(*plan_).why_not;
+    ASSERT_TRUE(examine_sweeps(*plan_).why_not.empty()) << examine_sweeps(*plan_).why_not;
     ASSERT_TRUE(transform().ok());
     const std::string whole = read_file(folder_.file("out"));
     const Values result = from_bytes(whole.substr(4096), plan_->problem.output_elem());

@@ -45,74 +45,72 @@ struct CutRun {
 [[maybe_unused]] void PrintTo(const CutRun& run, std::ostream* out) { *out << run.route.problem; }
 
 std::vector<CutRun> runs() {
-    const JournalRoute blocks = {"c2c 256 forward double memory=36KiB threads=1 io=threads", solve_two_pass, ""},
-                       blocks_by_ring = {"c2c 256 forward double memory=36KiB threads=1 io=uring", solve_two_pass, ""},
-                       columns_by_ring = {"c2c 32x24 forward double memory=24KiB threads=1 io=uring", solve_axis_passes,
-                                          ""},
-                       columns = {"c2c 32x24 forward double memory=24KiB threads=1 io=threads", solve_axis_passes, ""},
-                       thrice = {"c2c 8x9x10 forward double memory=22KiB threads=1 io=threads", solve_axis_passes, ""},
-                       by_scratch = {"c2r 24x32 backward double memory=18KiB threads=1 io=threads", solve_axis_passes,
-                                     ""},
-                       halves = {"r2c 512 forward double memory=40KiB threads=1 io=threads", solve_two_pass, "", true},
-                       stockham = {"c2c 512 forward double memory=44KiB threads=1 io=threads", solve_many_passes, ""},
-                       rows = {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 io=threads", solve_two_pass,
-                               ""},
-                       chirp = {"c2c 134 forward double memory=46KiB threads=1 io=threads", solve_chirp_passes, ""},
-                       loads =
-                           {"c2c 256 forward double memory=10KiB threads=1 io=threads "
-                            "method=superlevels:sync,block=512",
-                            solve_superlevels, ""},
-                       whole = {"c2c 16x12 forward double memory=1MiB threads=1", solve_file_in_memory, ""},
-                       chunked = {
-                           "c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5 "
-                           "io=threads",
-                           by_planner, ""};
+    const JournalRoute
+        blocks = {"c2c 256 forward double memory=36KiB threads=1 io=threads", solve_two_sweeps, ""},
+        blocks_by_ring = {"c2c 256 forward double memory=36KiB threads=1 io=uring", solve_two_sweeps, ""},
+        columns_by_ring = {"c2c 32x24 forward double memory=24KiB threads=1 io=uring", solve_axis_sweeps, ""},
+        columns = {"c2c 32x24 forward double memory=24KiB threads=1 io=threads", solve_axis_sweeps, ""},
+        thrice = {"c2c 8x9x10 forward double memory=22KiB threads=1 io=threads", solve_axis_sweeps, ""},
+        by_scratch = {"c2r 24x32 backward double memory=18KiB threads=1 io=threads", solve_axis_sweeps, ""},
+        halves = {"r2c 512 forward double memory=40KiB threads=1 io=threads", solve_two_sweeps, "", true},
+        stockham = {"c2c 512 forward double memory=44KiB threads=1 io=threads", solve_many_sweeps, ""},
+        rows = {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 io=threads", solve_two_sweeps, ""},
+        chirp = {"c2c 134 forward double memory=46KiB threads=1 io=threads", solve_chirp_sweeps, ""},
+        loads =
+            {"c2c 256 forward double memory=10KiB threads=1 io=threads "
+             "method=superlevels:sync,block=512",
+             solve_superlevels, ""},
+        whole = {"c2c 16x12 forward double memory=1MiB threads=1", solve_file_in_memory, ""},
+        chunked = {
+            "c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5 "
+            "io=threads",
+            by_planner, ""};
     const JournalRoute from_halved = {"r2c 16x64 forward double axes=1,0 memory=26KiB threads=1 io=threads",
-                                      solve_axis_passes, ""},
+                                      solve_axis_sweeps, ""},
                        to_halved = {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1 io=threads",
-                                    solve_axis_passes, ""};
+                                    solve_axis_sweeps, ""};
     std::vector<CutRun> all;
     const auto add = [&](const char* name, const JournalRoute& route) -> CutRun& {
         return all.emplace_back(CutRun{name, route});
     };
-    add("TwoPass", blocks);
-    add("TwoPassOverAnOldOutput", blocks).old_output = true;
-    add("TwoPassInPlace", blocks).in_place = true;
-    add("TwoPassWithoutChecksums", blocks).checksums = false;
-    add("TwoPassWithoutAJournal", blocks).mode = JournalMode::off;
-    add("TwoPassOnTwoScratchFolders", blocks).scratch_folders = 2;
-    add("TwoPassOfAPackedSpectrum", halves);
-    add("TwoPassThatGoesOn", blocks).stopped_at = 0.7;
-    CutRun& anew = add("TwoPassBegunAnew", blocks);
+    add("TwoSweeps", blocks);
+    add("TwoSweepsOverAnOldOutput", blocks).old_output = true;
+    add("TwoSweepsInPlace", blocks).in_place = true;
+    add("TwoSweepsWithoutChecksums", blocks).checksums = false;
+    add("TwoSweepsWithoutAJournal", blocks).mode = JournalMode::off;
+    add("TwoSweepsOnTwoScratchFolders", blocks).scratch_folders = 2;
+    add("TwoSweepsOfAPackedSpectrum", halves);
+    add("TwoSweepsThatGoesOn", blocks).stopped_at = 0.7;
+    CutRun& anew = add("TwoSweepsBegunAnew", blocks);
     anew.stopped_at = 0.7;
     anew.mode = JournalMode::restart;
-    CutRun& in_place_anew = add("ManyPassesInPlaceBegunAnew", stockham);
+    CutRun& in_place_anew = add("ManySweepsInPlaceBegunAnew", stockham);
     in_place_anew.in_place = true;
     in_place_anew.stopped_at = 0.2;
     in_place_anew.mode = JournalMode::restart;
-    add("AxisPasses", columns);
-    add("AxisPassesWithoutChecksums", columns).checksums = false;
-    add("AxisPassesInPlace", columns).in_place = true;
-    add("AxisPassesOfThreeAxes", thrice);
-    add("AxisPassesByScratch", by_scratch);
-    add("AxisPassesFromHalvedColumns", from_halved);
-    add("AxisPassesToHalvedColumns", to_halved);
-    add("ManyPasses", stockham);
-    add("ManyPassesInPlace", stockham).in_place = true;
+    add("AxisSweeps", columns);
+    add("AxisSweepsWithoutChecksums", columns).checksums = false;
+    add("AxisSweepsInPlace", columns).in_place = true;
+    add("AxisSweepsOfThreeAxes", thrice);
+    add("AxisSweepsByScratch", by_scratch);
+    add("AxisSweepsFromHalvedColumns", from_halved);
+    add("AxisSweepsToHalvedColumns", to_halved);
+    add("ManySweeps", stockham);
+    add("ManySweepsInPlace", stockham).in_place = true;
     add("Rows", rows);
     add("RowsInPlace", rows).in_place = true;
-    add("ChirpPasses", chirp);
-    add("ChirpPassesInPlace", chirp).in_place = true;
+    add("ChirpSweeps", chirp);
+    add("ChirpSweepsInPlace", chirp).in_place = true;
     add("Superlevels", loads);
     add("SuperlevelsInPlace", loads).in_place = true;
-    add("TwoPassByARing", blocks_by_ring);
-    add("TwoPassInPlaceByARing", blocks_by_ring).in_place = true;
-    add("TwoPassOnTwoScratchFoldersByARing", blocks_by_ring).scratch_folders = 2;
-    add("AxisPassesByARing", columns_by_ring);
+    add("TwoSweepsByARing", blocks_by_ring);
+    add("TwoSweepsInPlaceByARing", blocks_by_ring).in_place = true;
+    add("TwoSweepsOnTwoScratchFoldersByARing", blocks_by_ring).scratch_folders = 2;
+    add("AxisSweepsByARing", columns_by_ring);
     add("FileInMemory", whole);
     add("FileInMemoryInPlace", whole).in_place = true;
     add("ChunkedArrays", chunked);
-    CutRun& both = add("AxisPassesInPlaceWithoutChecksumsAndScratchElsewhere", columns);
+    CutRun& both = add("AxisSweepsInPlaceWithoutChecksumsAndScratchElsewhere", columns);
     both.in_place = true;
     both.checksums = false;
     both.scratch_folders = 1;

@@ -21,11 +21,11 @@ struct Route {
 
 // In little geometry, so that each operation can fail. Several panels for each rank of the first two.
 const Route kRoutes[] = {
-    {"c2c 256 forward double memory=37KiB threads=1 ranks=3", solve_two_pass, true},
-    {"c2r 128 backward double memory=40KiB threads=1 ranks=2", solve_two_pass, true},
-    {"c2r 32x48 backward double memory=30KiB threads=1 ranks=2", solve_axis_passes, true},
-    {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 ranks=2", solve_two_pass, false},
-    {"c2c 32x24 forward double memory=24KiB threads=1 ranks=3", solve_axis_passes, false},
+    {"c2c 256 forward double memory=37KiB threads=1 ranks=3", solve_two_sweeps, true},
+    {"c2r 128 backward double memory=40KiB threads=1 ranks=2", solve_two_sweeps, true},
+    {"c2r 32x48 backward double memory=30KiB threads=1 ranks=2", solve_axis_sweeps, true},
+    {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 ranks=2", solve_two_sweeps, false},
+    {"c2c 32x24 forward double memory=24KiB threads=1 ranks=3", solve_axis_sweeps, false},
     {"c2c 128 forward double memory=32KiB threads=1 ranks=2 method=memoryload_major_comm:sync,block=128",
      solve_memoryload_major_comm, true},
     {"c2c 128 backward double memory=48KiB threads=1 ranks=4 method=stripe_major_comm:block=128",
@@ -34,10 +34,10 @@ const Route kRoutes[] = {
      solve_processor_major_nocomm, true},
     {"c2c 128 backward double memory=32KiB threads=1 ranks=4 method=memoryload_major_nocomm:sync,block=128",
      solve_memoryload_major_nocomm, true},
-    {"c2c 16384 forward float output=exchanged memory=96KiB threads=1 ranks=2", solve_two_pass, false},
-    {"c2c 343 forward double memory=64KiB threads=1 ranks=3", solve_many_passes, true},
-    {"r2c 343 forward double memory=68KiB threads=1 ranks=3", solve_many_passes, true},
-    {"c2r 343 backward double memory=76KiB threads=1 ranks=2", solve_many_passes, true},
+    {"c2c 16384 forward float output=exchanged memory=96KiB threads=1 ranks=2", solve_two_sweeps, false},
+    {"c2c 343 forward double memory=64KiB threads=1 ranks=3", solve_many_sweeps, true},
+    {"r2c 343 forward double memory=68KiB threads=1 ranks=3", solve_many_sweeps, true},
+    {"c2r 343 backward double memory=76KiB threads=1 ranks=2", solve_many_sweeps, true},
 };
 
 // One error on all ranks, with the words in it.
@@ -157,7 +157,7 @@ class RanksFiles : public testing::Test {
         Machine machine;
         machine.cores = 2;
         const auto problem = Problem::parse("c2c 4096 forward double memory=52KiB threads=1 ranks=3");
-        plan_ = solve_two_pass(problem.value(), Planner(machine)).value();
+        plan_ = solve_two_sweeps(problem.value(), Planner(machine)).value();
         ASSERT_GT(plan_->scratch_of_each_rank_bytes, 0);
         input_ = random_input(plan_->problem, 3);
         write_file(folder_.file("in"), to_bytes(input_, plan_->problem.input_elem()));

@@ -1,4 +1,4 @@
-// Passes on disks that crash: power cuts at every operation, faults that pass, flipped bits.
+// Sweeps on disks that crash: power cuts at every operation, faults that pass, flipped bits.
 //
 // The reference is always the same run undisturbed, to the bit; that one is held against the definition
 // (support/journal_routes.cpp).
@@ -74,15 +74,15 @@ TEST(Resume, AfterSampledFaultsOfTheStoreIsBitIdentical) {
 // same bits.
 TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
     const JournalRoute routes[] = {
-        {"c2c 256 forward double memory=36KiB threads=1", solve_two_pass, "blocks in scratch"},
-        {"c2c 32x24 forward double memory=24KiB threads=1", solve_axis_passes, "columns in place"},
-        {"c2c 2x16x24 forward double axes=1,2 memory=22KiB threads=1", solve_axis_passes, "matrices in place"},
-        {"r2c 16x96 forward double axes=1,0 memory=26KiB threads=1", solve_axis_passes,
+        {"c2c 256 forward double memory=36KiB threads=1", solve_two_sweeps, "blocks in scratch"},
+        {"c2c 32x24 forward double memory=24KiB threads=1", solve_axis_sweeps, "columns in place"},
+        {"c2c 2x16x24 forward double axes=1,2 memory=22KiB threads=1", solve_axis_sweeps, "matrices in place"},
+        {"r2c 16x96 forward double axes=1,0 memory=26KiB threads=1", solve_axis_sweeps,
          "halved columns, slabs in place"},
-        {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1", solve_axis_passes, "halved columns from scratch"},
-        {"c2c 512 forward double memory=44KiB threads=1", solve_many_passes, "three factors"},
-        {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_two_pass, "rows in pieces"},
-        {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_passes, "a chirp"},
+        {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1", solve_axis_sweeps, "halved columns from scratch"},
+        {"c2c 512 forward double memory=44KiB threads=1", solve_many_sweeps, "three factors"},
+        {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_two_sweeps, "rows in pieces"},
+        {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_sweeps, "a chirp"},
         {"c2c 256 forward double memory=10KiB threads=1 method=superlevels:sync,block=512", solve_superlevels,
          "memoryloads"},
         {"c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5", by_planner,
@@ -144,9 +144,9 @@ TEST(Checksums, FindEachFlippedBitInEveryRegionOfScratch) {
         int flips = 0, found = 0;
         CrashWorld probe(route, 1);
         ASSERT_TRUE(probe.status().ok());
-        const PassLayout layout = examine_passes(*probe.plan);
+        const PlannedSweeps layout = examine_sweeps(*probe.plan);
         for (size_t step = 0; step + 1 < probe.plan->steps.size(); ++step) {
-            const SweepShape& last = layout.sweeps[layout.first_sweep[step + 1] - 1];
+            const SweepOutline& last = layout.sweeps[layout.first_sweep[step + 1] - 1];
             const size_t store = probe.index_of(last.target);
             constexpr int kPlaces = 12;
             for (int place = 0; place < kPlaces; place += kFaultStep) {
@@ -154,14 +154,14 @@ TEST(Checksums, FindEachFlippedBitInEveryRegionOfScratch) {
                 RunContext context;
                 world.fill(context);
                 // Without a journal, so that the store holds nothing but the array.
-                PassRun passes(*world.plan, context, true, nullptr);
-                ASSERT_TRUE(world.run(step, &passes).ok());
+                SweepRun sweeps(*world.plan, context, true, nullptr);
+                ASSERT_TRUE(world.run(step, &sweeps).ok());
                 world.disk.forget_writes();
-                ASSERT_TRUE(world.run(step + 1, &passes, step).ok());
+                ASSERT_TRUE(world.run(step + 1, &sweeps, step).ok());
                 auto bytes = static_cast<index_t>(world.disk.content(store).size());
                 index_t byte = bytes / kPlaces * place;
                 // What sweeps before the step's last one wrote is not read again.
-                if (!last.pass && last.target == Place::scratch) {
+                if (!last.spec && last.target == Place::scratch) {
                     bytes = last.target_scratch_bytes + world.plan->output_file_bytes;
                     byte = last.target_scratch_bytes + world.plan->output_file_bytes / kPlaces * place;
                 }
@@ -173,8 +173,8 @@ TEST(Checksums, FindEachFlippedBitInEveryRegionOfScratch) {
                 world.fill(rest);
                 auto comm = make_self_comm();
                 Binding binding(*comm);
-                binding.pass_team = world.team();
-                rest.sweep = passes.sweep(step + 1);
+                binding.sweep_team = world.team();
+                rest.sweep = sweeps.sweep(step + 1);
                 auto task = world.plan->steps[step + 1]->bind(binding);
                 ASSERT_TRUE(task.ok());
                 const Status status = task.value()->run(rest);
@@ -189,7 +189,7 @@ TEST(Checksums, FindEachFlippedBitInEveryRegionOfScratch) {
     }
 }
 
-// The displacement of every pass that works in place: a panel overwrites only panels that must be on the disk before.
+// The displacement of every sweep that works in place: a panel overwrites only panels that must be on the disk before.
 TEST(Displacement, OverwritesOnlyPanelsThatAreOnTheDisk) {
     int displaced = 0;
     for (const JournalRoute& route : journal_routes()) {
@@ -197,22 +197,22 @@ TEST(Displacement, OverwritesOnlyPanelsThatAreOnTheDisk) {
         ASSERT_TRUE(world.status().ok());
         RunContext context;
         world.fill(context);
-        const PassRun passes(*world.plan, context, true, &world.disk);
-        const PassLayout layout = examine_passes(*world.plan);
+        const SweepRun sweeps(*world.plan, context, true, &world.disk);
+        const PlannedSweeps layout = examine_sweeps(*world.plan);
         for (size_t i = 0; i < layout.sweeps.size(); ++i) {
             if (!layout.displaced[i]) continue;
             ++displaced;
-            const PassSpec& pass = *layout.sweeps[i].pass;
-            const PassSweep& sweep = *passes.sweep(i);
+            const SweepSpec& spec = *layout.sweeps[i].spec;
+            const RunningSweep& sweep = *sweeps.sweep(i);
             const index_t offset =
-                pass.target == Place::output ? context.output_offset_bytes : pass.target_scratch_bytes;
+                spec.target == Place::output ? context.output_offset_bytes : spec.target_scratch_bytes;
             // Whose source lies at each byte of the store below; -1: nobody's.
             std::vector<index_t> owner(static_cast<size_t>(sweep.target->size_bytes()), -1);
             Displacement displacement = *layout.displaced[i];
             displacement.begin_bytes = offset;
-            for (index_t panel = 0; panel < pass.in.panels(); ++panel) {
-                for (index_t r = 0; r < pass.in.requests(panel); ++r) {
-                    const spanfft::Run run = pass.in.run(panel, r, offset, nullptr);
+            for (index_t panel = 0; panel < spec.in.panels(); ++panel) {
+                for (index_t r = 0; r < spec.in.requests(panel); ++r) {
+                    const spanfft::Run run = spec.in.run(panel, r, offset, nullptr);
                     for (index_t byte = run.offset_bytes; byte < run.offset_bytes + run.bytes; ++byte) {
                         const index_t below = displacement.find(byte).byte;
                         ASSERT_LT(below, sweep.target->size_bytes());
@@ -222,11 +222,11 @@ TEST(Displacement, OverwritesOnlyPanelsThatAreOnTheDisk) {
                     }
                 }
             }
-            for (index_t panel = 0; panel < pass.out.panels(); ++panel) {
+            for (index_t panel = 0; panel < spec.out.panels(); ++panel) {
                 const index_t done = sweep.logged.needs(panel);
                 ASSERT_LE(done, panel) << route.problem << ": a panel that waits for itself";
-                for (index_t r = 0; r < pass.out.requests(panel); ++r) {
-                    const spanfft::Run run = pass.out.run(panel, r, offset, nullptr);
+                for (index_t r = 0; r < spec.out.requests(panel); ++r) {
+                    const spanfft::Run run = spec.out.run(panel, r, offset, nullptr);
                     for (index_t byte = run.offset_bytes; byte < run.offset_bytes + run.bytes; ++byte) {
                         ASSERT_LT(owner[static_cast<size_t>(byte)], done)
                             << route.problem << " (" << route.what << "): panel " << panel << " overwrites "

@@ -1,7 +1,7 @@
 // Runs of files that go on where others ended: kill -9, stops, changed inputs, two runs at once.
 //
 // The reference is always the same run undisturbed, to the bit; that one is held against the definition elsewhere
-// (tests/unit/disk_passes_test.cpp).
+// (tests/unit/disk_sweeps_test.cpp).
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 namespace spanfft::test {
 namespace {
 
-// kill -9 after random times, one after the other until a run ends: 100 and more moments in all, on all ways of passes.
+// kill -9 after random times, one after the other until a run ends: 100 and more moments in all, on all ways of sweeps.
 TEST_F(JournalledFiles, KilledAtRandomMomentsGoOnToTheSameBits) {
     std::mt19937 random(20261122);
     int kills = 0, resumptions = 0;
@@ -113,9 +113,9 @@ TEST_F(JournalledFiles, GoOnWithAnInputThatHasOtherTimesButItsBytes) {
     }
 }
 
-// Killed by its own hand after the n-th piece of progress: every pass is reached, whatever the machine's speed. Scratch
-// on one folder and striped over three.
-TEST_F(JournalledFiles, KilledInEveryPassGoOnToTheSameBits) {
+// Killed by its own hand after the n-th piece of progress: every sweep is reached, whatever the machine's speed.
+// Scratch on one folder and striped over three.
+TEST_F(JournalledFiles, KilledInEverySweepGoOnToTheSameBits) {
     for (const JournalRoute& route : journal_routes()) {
         const std::string whole = expected(route);
         int calls = 0, gone_on = 0;
@@ -253,30 +253,30 @@ TEST_F(JournalledFiles, KeepWhatIsDoneWhereThereAreNoThreads) {
     EXPECT_TRUE(read_file(folder.file("out")) == whole);
 }
 
-// Runs with work on their blocks, and those of memoryloads: killed in every pass, they go on to the same bits.
+// Runs with work on their blocks, and those of memoryloads: killed in every sweep, they go on to the same bits.
 const JournalRoute kMoreRoutes[] = {
-    {"c2c 1024 forward double memory=44KiB threads=1 window=hann power", solve_two_pass, "a window and power"},
-    {"c2c 4096 forward double memory=100KiB threads=1 store=complex64", solve_two_pass, "a smaller type"},
-    {"c2c 70x96 forward double memory=60KiB threads=1 window=hamming scale=0.5", solve_axis_passes,
+    {"c2c 1024 forward double memory=44KiB threads=1 window=hann power", solve_two_sweeps, "a window and power"},
+    {"c2c 4096 forward double memory=100KiB threads=1 store=complex64", solve_two_sweeps, "a smaller type"},
+    {"c2c 70x96 forward double memory=60KiB threads=1 window=hamming scale=0.5", solve_axis_sweeps,
      "a window, in place"},
-    {"r2c 6000 forward double memory=64KiB threads=1 power store=float32", solve_many_passes, "power of halves"},
-    {"dct2 1000 forward double memory=80KiB threads=1 power", solve_two_pass, "power in the type of the output"},
+    {"r2c 6000 forward double memory=64KiB threads=1 power store=float32", solve_many_sweeps, "power of halves"},
+    {"dct2 1000 forward double memory=80KiB threads=1 power", solve_two_sweeps, "power in the type of the output"},
     {"c2c 4096 forward double memory=24KiB threads=1", solve_superlevels, "memoryloads"},
     {"c2c 4096 backward float memory=24KiB threads=2 method=superlevels:sync", solve_superlevels, "one at a time"},
     {"c2c 4096 forward double memory=24KiB threads=1 window=hann power", solve_superlevels, "memoryloads with work"},
-    {"r2c 6000 forward float memory=64KiB threads=1", solve_many_passes, "a packed output", true},
-    {"r2c 2048 forward float memory=48KiB threads=1", solve_two_pass, "a packed output, conjugates", true},
-    {"c2c 1024 forward double memory=44KiB threads=1", solve_two_pass, "callbacks", false, "shift 1"},
-    {"c2c 70x96 forward double memory=60KiB threads=1", solve_axis_passes, "callbacks, in place", false, "shift 1"},
-    {"c2c 4096 forward float memory=40KiB threads=1 method=two_pass input_chunk=100 output_chunk=77 window=hann",
+    {"r2c 6000 forward float memory=64KiB threads=1", solve_many_sweeps, "a packed output", true},
+    {"r2c 2048 forward float memory=48KiB threads=1", solve_two_sweeps, "a packed output, conjugates", true},
+    {"c2c 1024 forward double memory=44KiB threads=1", solve_two_sweeps, "callbacks", false, "shift 1"},
+    {"c2c 70x96 forward double memory=60KiB threads=1", solve_axis_sweeps, "callbacks, in place", false, "shift 1"},
+    {"c2c 4096 forward float memory=40KiB threads=1 method=two_sweeps input_chunk=100 output_chunk=77 window=hann",
      by_planner, "a window on a chunked input"},
-    {"c2r 6000 backward double memory=64KiB threads=1 method=many_passes input_chunk=90", by_planner,
+    {"c2r 6000 backward double memory=64KiB threads=1 method=many_sweeps input_chunk=90", by_planner,
      "callbacks on a chunked input, some of which is read twice", false, "shift 1"},
 };
 
 TEST_F(JournalledFiles, FusedAndPermutedRunsGoOnToTheSameBits) {
     for (const JournalRoute& route : kMoreRoutes) {
-        ASSERT_EQ(examine_passes(*plan_of(route)).why_not, "") << route.problem;
+        ASSERT_EQ(examine_sweeps(*plan_of(route)).why_not, "") << route.problem;
         const std::string whole = expected(route);
         int gone_on = 0;
         for (const double share : {0.15, 0.35, 0.55, 0.75, 0.95}) {
@@ -324,6 +324,37 @@ TEST_F(JournalledFiles, StoppedRunsSayHowToGoOnAndDo) {
     }
 }
 
+// A journal from before methods were renamed names the one of now.
+TEST_F(JournalledFiles, StoppedRunsGoOnUnderTheFormerNameOfTheirMethod) {
+    const JournalRoute route{"c2c 1024 forward double memory=44KiB threads=1 method=two_sweeps", solve_two_sweeps, ""};
+    const std::string whole = expected(route);
+    TemporaryFolder folder;
+    make_input(route, folder.path());
+    ASSERT_EQ(transform(route, folder.path(), JournalMode::automatic, nullptr,
+                        [](index_t done, index_t total) { return done < total * 8 / 10; })
+                  .code(),
+              Code::interrupted);
+    std::string journal;
+    for (const std::string& name : folder.names())
+        if (name.find("spanfft-journal") != std::string::npos) journal = folder.file(name);
+    std::string text;
+    const std::vector<std::string> lines = Journal::peek(journal).value();
+    for (std::string line : lines) {
+        if (const size_t at = line.find("method=two_sweeps"); at != std::string::npos)
+            line.replace(at, std::string("method=two_sweeps").size(), "method=two_pass");
+        text += journal_line(line);
+    }
+    ASSERT_NE(text.find(" method=two_pass "), std::string::npos);
+    write_file(journal, text);
+    const UnfinishedRun found = find_unfinished(folder.file("in"), 0, folder.file("out"), {}).value();
+    EXPECT_NE(found.problem.find("method=two_sweeps"), std::string::npos) << found.problem;
+    index_t resumed = 0;
+    const Status status = transform(route, folder.path(), JournalMode::resume, &resumed);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_GT(resumed, 0);
+    EXPECT_TRUE(read_file(folder.file("out")) == whole);
+}
+
 class UnfinishedRuns : public JournalledFiles {
   protected:
     void SetUp() override {
@@ -355,7 +386,7 @@ TEST_F(UnfinishedRuns, RefuseAnotherProblemOrBudgetAndNameBoth) {
     for (const char* other : {"c2c 1024 backward double memory=44KiB threads=1",
                               "c2c 1024 forward double memory=46KiB "
                               "threads=1"}) {
-        const Status status = transform({other, solve_two_pass, ""}, folder.path(), JournalMode::automatic);
+        const Status status = transform({other, solve_two_sweeps, ""}, folder.path(), JournalMode::automatic);
         EXPECT_EQ(status.code(), Code::invalid_argument);
         EXPECT_NE(status.message().find("c2c 1024 forward double memory=45056"), std::string::npos) << status.message();
     }

@@ -199,7 +199,7 @@ TEST_F(StoredElsewhere, AFinishedRunWhoseFilesAreStillThereIsNotGoneOnWith) {
 class NamedCallbacks : public StoredElsewhere {
   protected:
     void SetUp() override {
-        route = {"c2c 1024 forward double memory=44KiB threads=1", solve_two_pass, "", false, "shift 1"};
+        route = {"c2c 1024 forward double memory=44KiB threads=1", solve_two_sweeps, "", false, "shift 1"};
         StoredElsewhere::SetUp();
     }
 };
@@ -282,7 +282,7 @@ TEST(PackedSpectra, LoseNothingToAPowerCut) {
 
 // The name can't be given when the last number is cut off already.
 TEST_F(StoredElsewhere, APackedOutputWhoseFolderVanishesIsWholeWhenItIsBack) {
-    route = {"r2c 2048 forward float memory=48KiB threads=1", solve_two_pass, "", true};
+    route = {"r2c 2048 forward float memory=48KiB threads=1", solve_two_sweeps, "", true};
     make_input(route, folder.path());
     const std::string whole = expected(route), target = folder.file("target"), away = folder.file("away");
     ASSERT_EQ(mkdir(target.c_str(), 0777), 0);

@@ -77,7 +77,7 @@ def test_there(name, comm, rng, folder, scratch):
     x = numbers(rng, shape, dtype)
     save(comm, folder / "in.npy", x)
     done = []
-    method = "two_pass" if len(shape) == 1 or axes else "axis_passes"
+    method = "two_sweeps" if len(shape) == 1 or axes else "axis_sweeps"
     result = spanfft.transform(
         folder / "in.npy", folder / "out.npy", kind=kind, axes=axes, memory="1MiB", method=method, comm=comm,
         scratch=scratch, progress=lambda *bytes_: done.append(bytes_),
@@ -112,7 +112,7 @@ def test_there_in_three_sweeps(name, comm, rng, folder, scratch):
     x = numbers(rng, shape, dtype)
     save(comm, folder / "in.npy", x)
     result = spanfft.transform(
-        folder / "in.npy", folder / "out.npy", kind=kind, axes=axes, memory="1MiB", method="many_passes", comm=comm,
+        folder / "in.npy", folder / "out.npy", kind=kind, axes=axes, memory="1MiB", method="many_sweeps", comm=comm,
         scratch=scratch,
     )  # fmt: skip
     assert result.report["ranks"] == comm.size
@@ -129,7 +129,7 @@ def test_an_output_that_stays_exchanged(comm, rng, folder, scratch):
     x = numbers(rng, (1 << 20,), "complex64")
     save(comm, folder / "in.npy", x)
     result = spanfft.transform(
-        folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_pass", order="exchanged", comm=comm,
+        folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_sweeps", order="exchanged", comm=comm,
         scratch=scratch,
     )  # fmt: skip
     assert_counted(comm, result, x, np.load(folder / "out.npy", mmap_mode="r"))
@@ -141,7 +141,7 @@ def test_an_output_that_stays_exchanged(comm, rng, folder, scratch):
     assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
 
 
-@pytest.mark.parametrize("method", ["two_pass", "many_passes"])
+@pytest.mark.parametrize("method", ["two_sweeps", "many_sweeps"])
 @pytest.mark.parametrize("kind", ["c2c", "c2r"])
 def test_back(kind, method, comm, rng, folder, scratch):
     """The way back alone, of a spectrum that no transform of ours has made."""
@@ -155,7 +155,7 @@ def test_back(kind, method, comm, rng, folder, scratch):
         folder / "in.npy", folder / "out.npy", memory="1MiB", method=method, comm=comm, scratch=scratch, **options
     )
     out = np.load(folder / "out.npy", mmap_mode="r")
-    assert_counted(comm, result, spectrum, out, twice=kind == "c2r" and method == "many_passes")
+    assert_counted(comm, result, spectrum, out, twice=kind == "c2r" and method == "many_sweeps")
     forward = "r2c" if kind == "c2r" else "c2c"
     exact = oracle.backward(spectrum, forward, (0,), (n,)) if comm.rank == 0 else None
     assert_exact(comm, folder / "out.npy", exact, oracle.limit(forward, (0,), (n,), "complex64"))
@@ -169,7 +169,7 @@ def test_several_axes_back(shape, comm, rng, folder, scratch):
     save(comm, folder / "in.npy", spectrum)
     result = spanfft.transform(
         folder / "in.npy", folder / "out.npy", kind="c2r", real_length=shape[-1], memory="1MiB", comm=comm,
-        method="axis_passes", scratch=scratch,
+        method="axis_sweeps", scratch=scratch,
     )  # fmt: skip
     assert result.report["sweeps"] == 2
     assert result.report["peak_memory_bytes"] <= 1 << 20
@@ -186,7 +186,7 @@ def test_what_is_loaded_otherwise(descr, comm, rng, folder, scratch):
     save(comm, folder / "in.npy", x)
     done = []
     result = spanfft.transform(
-        folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_pass", precision="double", comm=comm,
+        folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_sweeps", precision="double", comm=comm,
         scratch=scratch, progress=lambda *bytes_: done.append(bytes_),
     )  # fmt: skip
     assert done[-1][0] == done[-1][1], "progress does not come to its end"
@@ -202,7 +202,7 @@ def test_what_is_stored_otherwise(options, comm, rng, folder, scratch):
     save(comm, folder / "in.npy", x)
     done = []
     result = spanfft.transform(
-        folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_pass", comm=comm, scratch=scratch,
+        folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_sweeps", comm=comm, scratch=scratch,
         progress=lambda *bytes_: done.append(bytes_), **options,
     )  # fmt: skip
     for key in COUNTED:
@@ -217,7 +217,7 @@ def test_what_is_stored_otherwise(options, comm, rng, folder, scratch):
 
 def run_in(scratch: object, comm: MPI.Comm, folder: Path, **more: object) -> spanfft.TransformResult:
     """A small run that exchanges, or goes through scratch on one rank."""
-    options = dict(memory="1MiB", method="two_pass") | more
+    options = dict(memory="1MiB", method="two_sweeps") | more
     return spanfft.transform(folder / "in.npy", folder / "out.npy", comm=comm, scratch=scratch, **options)
 
 
@@ -311,7 +311,7 @@ def test_what_ranks_cannot_sweep_is_refused_with_a_remedy(comm, rng, folder, scr
     def run(**options):
         return lambda: run_in(scratch, comm, folder, **options)
 
-    agrees(comm, run(method="chirp_passes", kind="r2c"), spanfft.Unsupported, "one process")
+    agrees(comm, run(method="chirp_sweeps", kind="r2c"), spanfft.Unsupported, "one process")
     h5py = pytest.importorskip("h5py")
     if comm.rank == 0:
         with h5py.File(folder / "in.h5", "w") as file:

@@ -266,7 +266,7 @@ RUNS = {
             "--memory",
             "24KiB",
             "--method",
-            "axis_passes",
+            "axis_sweeps",
             "--threads",
             "1",
             "--quiet",
@@ -306,10 +306,10 @@ RUNS = {
         lambda folder: (folder / "store.txt").read_bytes().startswith(b"spanfft-tuning 1\n"),
     ),
     "spanfft tune --import": Run(stores, import_store, ("home/tuning.txt",), both_are_there),
-    "hdf5 with a journal": array_run("in.h5", "out.h5", None, old=True, memory=24 << 10, method="axis_passes"),
+    "hdf5 with a journal": array_run("in.h5", "out.h5", None, old=True, memory=24 << 10, method="axis_sweeps"),
     "chunked hdf5 with a journal": array_run("in.h5", "out.h5", (8, 7), old=False, memory=26 << 10, chunks=(24, 5)),
     "zarr with a journal": array_run(
-        "in.zarr", "out.zarr", (8, 24), old=False, memory=44 << 10, chunks=(8, 24), method="axis_passes"
+        "in.zarr", "out.zarr", (8, 24), old=False, memory=44 << 10, chunks=(8, 24), method="axis_sweeps"
     ),
 }
 

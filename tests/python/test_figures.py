@@ -29,7 +29,7 @@ def texts_of(path: Path) -> list[str]:
     return sorted(re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text()))
 
 
-@pytest.mark.parametrize("name", ["flow", "two_pass", "ranks", "pdm", "superlevels", "bands", "figure8"])
+@pytest.mark.parametrize("name", ["flow", "two_sweeps", "ranks", "pdm", "superlevels", "bands", "figure8"])
 def test_a_picture_is_drawn_from_its_plan_and_small(draw: Any, name: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(draw, "IMAGES", tmp_path)
     getattr(draw, f"draw_{name}")()
@@ -60,7 +60,7 @@ def test_the_factors_that_are_drawn_multiply_to_the_permutation(draw: Any) -> No
 
 
 def test_the_committed_pictures_are_there_and_small() -> None:
-    for name in ("flow", "ooc-two-pass", "ooc-pdm", "ooc-bmmc", "ooc-superlevels", "ooc-choice"):
+    for name in ("flow", "ooc-two-sweeps", "ooc-pdm", "ooc-bmmc", "ooc-superlevels", "ooc-choice"):
         path = ROOT / "docs" / "images" / f"{name}.svg"
         assert 1000 < path.stat().st_size < 100_000
         assert str(ROOT) not in path.read_text()

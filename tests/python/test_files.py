@@ -87,7 +87,7 @@ def test_any_axis_is_halved_in_little_memory(axes, rng, tmp_path):
     np.save(tmp_path / "in.npy", x)
     memory = x.nbytes // 4
     result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", axes=axes, memory=memory)
-    assert result.report["solver"] == "axis_passes"
+    assert result.report["solver"] == "axis_sweeps"
     assert result.report["peak_memory_bytes"] <= memory
     spectrum = np.load(tmp_path / "out.npy")
     assert spectrum.dtype == np.complex64
@@ -125,7 +125,7 @@ def test_the_first_axis_is_halved_by_the_command_line(rng, tmp_path):
 
 @pytest.mark.parametrize(
     ("shape", "sweeps", "method"),
-    [((4000, 250), 1, None), ((3, 2, 65536), 1, None), ((5, 150000), 2, "two_pass"), ((2, 100003), 3, None)],
+    [((4000, 250), 1, None), ((3, 2, 65536), 1, None), ((5, 150000), 2, "two_sweeps"), ((2, 100003), 3, None)],
 )
 def test_batches_of_series(shape, sweeps, method, rng, tmp_path):
     x = numbers(rng, shape, "complex64")
@@ -144,7 +144,7 @@ def test_a_prime_length_that_memory_does_not_hold(kind, dtype, rng, tmp_path):
     x = numbers(rng, (n,), dtype)
     np.save(tmp_path / "in.npy", x)
     result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", kind=kind, memory="3MiB")
-    assert result.report["solver"] == "chirp_passes"
+    assert result.report["solver"] == "chirp_sweeps"
     assert result.report["peak_memory_bytes"] <= 3 << 20
     name = "fft" if kind == "c2c" else "rfft"
     limit = oracle.rule((n,), np.float32 if dtype == "complex64" else np.float64)
@@ -259,7 +259,7 @@ def test_striped_scratch_gives_the_same_file(io, rng, tmp_path):
     for folder in folders:
         folder.mkdir()
     # The planner counts on scratch at three times the rate, and might take another solver for it.
-    how = {"memory": "1MiB", "io": io, "method": "two_pass"}
+    how = {"memory": "1MiB", "io": io, "method": "two_sweeps"}
     one = spanfft.transform(tmp_path / "in.npy", tmp_path / "one.npy", **how)
     many = spanfft.transform(tmp_path / "in.npy", tmp_path / "many.npy", scratch=folders, **how)
     assert one.report["scratch_bytes"] > 0

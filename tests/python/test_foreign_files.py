@@ -151,24 +151,24 @@ def test_types_are_said_in_many_ways():
 @pytest.mark.parametrize(
     ("method", "shape", "kind", "descr", "memory"),
     [
-        ("two_pass", (1 << 18,), "r2c", "i2", "1MiB"),
-        ("two_pass", (3, 1 << 17), "c2c", ">c8", "1MiB"),
-        ("two_pass", (300000,), "dct2", "u1", "1MiB"),
-        ("many_passes", (1 << 18,), "r2c", ">i4", "1MiB"),
-        ("many_passes", (1 << 17,), "c2c", ">c16", "1MiB"),
-        ("two_pass of rows", (4096, 64), "c2c", ">c8", "1MiB"),
-        ("two_pass of rows", (1 << 16, 30), "r2c", "i2", "1MiB"),
-        ("chirp_passes", (100003,), "r2c", "f2", "2MiB"),
-        ("chirp_passes", (100003,), "c2c", ">c16", "3MiB"),
-        ("axis_passes", (96, 70, 50), "dst3", "i8", "1MiB"),
-        ("axis_passes", (500, 4, 300), "r2c", "u2", "1MiB"),
+        ("two_sweeps", (1 << 18,), "r2c", "i2", "1MiB"),
+        ("two_sweeps", (3, 1 << 17), "c2c", ">c8", "1MiB"),
+        ("two_sweeps", (300000,), "dct2", "u1", "1MiB"),
+        ("many_sweeps", (1 << 18,), "r2c", ">i4", "1MiB"),
+        ("many_sweeps", (1 << 17,), "c2c", ">c16", "1MiB"),
+        ("two_sweeps of rows", (4096, 64), "c2c", ">c8", "1MiB"),
+        ("two_sweeps of rows", (1 << 16, 30), "r2c", "i2", "1MiB"),
+        ("chirp_sweeps", (100003,), "r2c", "f2", "2MiB"),
+        ("chirp_sweeps", (100003,), "c2c", ">c16", "3MiB"),
+        ("axis_sweeps", (96, 70, 50), "dst3", "i8", "1MiB"),
+        ("axis_sweeps", (500, 4, 300), "r2c", "u2", "1MiB"),
         ("file_in_memory", (96, 70), "dct3", ">f4", "1MiB"),
     ],
 )
 def test_every_solver_of_files(method, shape, kind, descr, memory, rng, tmp_path):
     x = numbers(rng, shape, descr)
     np.save(tmp_path / "in.npy", x)
-    axes = {"axis_passes": None, "two_pass of rows": (0,)}.get(method, (-1,))
+    axes = {"axis_sweeps": None, "two_sweeps of rows": (0,)}.get(method, (-1,))
     method = method.removesuffix(" of rows")
     how = dict(kind=kind, axes=axes, memory=memory, method=method)
     result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", **how)
@@ -180,7 +180,7 @@ def test_every_solver_of_files(method, shape, kind, descr, memory, rng, tmp_path
 
 def test_superlevels_declines(rng, tmp_path):
     np.save(tmp_path / "in.npy", numbers(rng, (1 << 17,), ">c8"))
-    with pytest.raises(spanfft.Unsupported, match=r"superlevels .*load=>c8.*two_pass"):
+    with pytest.raises(spanfft.Unsupported, match=r"superlevels .*load=>c8.*two_sweeps"):
         spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory="1MiB", method="superlevels")
     result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory="1MiB")
     assert result.report["solver"] != "superlevels"

@@ -17,16 +17,16 @@ COUNTED = ("disk_read_bytes", "disk_written_bytes", "disk_reads", "disk_writes")
 
 CASES = [
     ("file_in_memory", (30, 21, 9), "r2c", "float64", None, "8MiB"),
-    ("two_pass", (262144,), "c2c", "complex64", (-1,), "1MiB"),
-    ("two_pass", (3, 150_000), "r2c", "float64", (-1,), "2MiB"),
-    ("two_pass", (2, 99_001), "c2r", "complex128", (-1,), "2MiB"),
-    ("two_pass", (300_000,), "dct2", "float64", (-1,), "2MiB"),
-    ("many_passes", (2, 131_072), "r2c", "float64", (-1,), "1MiB"),
-    ("chirp_passes", (2, 100_003), "r2c", "float32", (-1,), "2MiB"),
+    ("two_sweeps", (262144,), "c2c", "complex64", (-1,), "1MiB"),
+    ("two_sweeps", (3, 150_000), "r2c", "float64", (-1,), "2MiB"),
+    ("two_sweeps", (2, 99_001), "c2r", "complex128", (-1,), "2MiB"),
+    ("two_sweeps", (300_000,), "dct2", "float64", (-1,), "2MiB"),
+    ("many_sweeps", (2, 131_072), "r2c", "float64", (-1,), "1MiB"),
+    ("chirp_sweeps", (2, 100_003), "r2c", "float32", (-1,), "2MiB"),
     ("superlevels", (262144,), "c2c", "complex128", (-1,), "1MiB"),
-    ("axis_passes", (61, 62, 63), "c2c", "complex128", None, "1MiB"),
-    ("axis_passes", (40, 50, 101), "r2c", "float32", (0, 2), "1MiB"),
-    ("axis_passes", (101, 50, 80), "r2c", "float64", (2, 1, 0), "1MiB"),
+    ("axis_sweeps", (61, 62, 63), "c2c", "complex128", None, "1MiB"),
+    ("axis_sweeps", (40, 50, 101), "r2c", "float32", (0, 2), "1MiB"),
+    ("axis_sweeps", (101, 50, 80), "r2c", "float64", (2, 1, 0), "1MiB"),
 ]
 IDS = [f"{method}-{kind}-{'x'.join(map(str, shape))}" for method, shape, kind, *_ in CASES]
 
@@ -266,11 +266,11 @@ def test_c2r_in_many_sweeps_takes_no_input_callback(rng, tmp_path):
             kind="c2r",
             axes=(-1,),
             memory="1MiB",
-            method="many_passes",
+            method="many_sweeps",
             **options,
         )
 
-    with pytest.raises(spanfft.Unsupported, match="method=two_pass"):
+    with pytest.raises(spanfft.Unsupported, match="method=two_sweeps"):
         transform(on_input=lambda block, index: None)
     transform(on_output=lambda block, index: None)
 
@@ -278,13 +278,13 @@ def test_c2r_in_many_sweeps_takes_no_input_callback(rng, tmp_path):
 @pytest.mark.parametrize("memory", ["1MiB", "2MiB"])
 def test_reads_once_leaves_out_the_solver_that_reads_half_a_spectrum_twice(memory):
     problem = f"c2r 4194304 memory={memory}"
-    assert core.imagine(problem).solver == "many_passes"
-    assert core.imagine(f"{problem} reads_once").solver == "two_pass"
+    assert core.imagine(problem).solver == "many_sweeps"
+    assert core.imagine(f"{problem} reads_once").solver == "two_sweeps"
     # A chunked array is read once, into a file, and forward nothing is read twice.
-    assert core.imagine(f"{problem} reads_once input_chunk=4096 method=many_passes").solver.endswith("many_passes")
-    assert core.imagine(f"r2c 4194304 memory={memory} reads_once").solver == "many_passes"
+    assert core.imagine(f"{problem} reads_once input_chunk=4096 method=many_sweeps").solver.endswith("many_sweeps")
+    assert core.imagine(f"r2c 4194304 memory={memory} reads_once").solver == "many_sweeps"
     with pytest.raises(spanfft.Unsupported, match="reads_once"):
-        core.imagine(f"{problem} reads_once method=many_passes")
+        core.imagine(f"{problem} reads_once method=many_sweeps")
     with pytest.raises(spanfft.InvalidArgument, match="give memory="):
         core.imagine("c2r 4194304 reads_once")
 
@@ -334,7 +334,7 @@ def test_a_chunked_input_has_its_work_done_once_on_its_way_into_scratch(kind, rn
         calls.append((index, len(block)))
         block += (index + np.arange(len(block))) % 7
 
-    options = {"window": "hann"} if kind == "c2c" else {"method": "many_passes"}  # which reads some of it twice
+    options = {"window": "hann"} if kind == "c2c" else {"method": "many_sweeps"}  # which reads some of it twice
     result = spanfft.transform(
         tmp_path / "in.h5", tmp_path / "out.npy", kind=kind, memory="1MiB", on_input=shift, **options
     )
@@ -354,9 +354,9 @@ def test_a_chunked_input_has_its_work_done_once_on_its_way_into_scratch(kind, rn
 
 CHUNKED = [
     ("hdf5", "file_in_memory", (30, 21, 9), "r2c", None, "8MiB"),
-    ("hdf5", "axis_passes", (61, 62, 63), "c2c", None, "1MiB"),
-    ("hdf5", "two_pass", (262144,), "r2c", None, "1MiB"),
-    ("zarr", "axis_passes", (40, 50, 101), "r2c", (0, 2), "1MiB"),
+    ("hdf5", "axis_sweeps", (61, 62, 63), "c2c", None, "1MiB"),
+    ("hdf5", "two_sweeps", (262144,), "r2c", None, "1MiB"),
+    ("zarr", "axis_sweeps", (40, 50, 101), "r2c", (0, 2), "1MiB"),
     ("zarr", "file_in_memory", (90, 41), "c2c", None, "8MiB"),
 ]
 

@@ -109,14 +109,14 @@ def test_without_checksums_an_input_that_looks_changed_is_refused_and_what_was_d
 @pytest.mark.parametrize(
     ("shape", "kind", "method"),
     [
-        (SHAPE, "c2c", "axis_passes"),
-        ((1 << 19,), "c2c", "two_pass"),
-        ((1 << 20,), "r2c", "two_pass"),
-        ((1 << 20,), "c2r", "two_pass"),
-        ((1 << 19,), "c2c", "many_passes"),
-        ((1 << 20,), "c2r", "many_passes"),
+        (SHAPE, "c2c", "axis_sweeps"),
+        ((1 << 19,), "c2c", "two_sweeps"),
+        ((1 << 20,), "r2c", "two_sweeps"),
+        ((1 << 20,), "c2r", "two_sweeps"),
+        ((1 << 19,), "c2c", "many_sweeps"),
+        ((1 << 20,), "c2r", "many_sweeps"),
         ((1 << 19,), "c2c", "superlevels"),
-        ((1 << 19,), "dct2", "two_pass"),
+        ((1 << 19,), "dct2", "two_sweeps"),
     ],
     ids=str,
 )

@@ -36,7 +36,7 @@ def test_impulses(length, rng, tmp_path):
         x[place] += height
     del x
     result = spanfft.transform(tmp_path / "in.npy", tmp_path / "out.npy", memory=max(1 << 20, n // 2))
-    assert (result.report["solver"] == "chirp_passes") == (length == "prime")
+    assert (result.report["solver"] == "chirp_sweeps") == (length == "prime")
     spectrum = np.load(tmp_path / "out.npy", mmap_mode="r")
     error = norm = 0.0
     for start in range(0, n, max(CHUNK, n // 64 // CHUNK * CHUNK)):  # 64 pieces from everywhere

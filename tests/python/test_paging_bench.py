@@ -156,7 +156,7 @@ def test_the_bit_reversal_faults_once_a_page_when_memory_holds_the_array(limited
 def test_a_best_paged_run_is_the_fastest_that_was_not_absent() -> None:
     rows = [
         {"method": name, "lg_n": 20, "memory_bytes": 1, "absent": absent, "median": seconds}
-        for name, absent, seconds in (("two_pass", None, 1.0), ("stockham", None, 9.0), ("cooley-tukey", None, 30.0))
+        for name, absent, seconds in (("two_sweeps", None, 1.0), ("stockham", None, 9.0), ("cooley-tukey", None, 30.0))
     ]
     best = thrashing.best_paged([*rows, {**rows[1], "absent": "killed", "median": 0.0}], 20, 1)
     assert best is not None

@@ -56,15 +56,15 @@ def solver_of(explain: str) -> str:
 
 SOLVERS = [
     ("file_in_memory", (1 << 20,), "complex64", "32MiB", {}),
-    ("axis_passes", (2048, 1024), "complex64", "8MiB", {"method": "axis_passes"}),
-    ("two_pass", (4096, 512), "complex64", "8MiB", {"method": "two_pass"}),
-    ("two_pass", (1 << 21,), "complex64", "8MiB", {"method": "two_pass"}),
+    ("axis_sweeps", (2048, 1024), "complex64", "8MiB", {"method": "axis_sweeps"}),
+    ("two_sweeps", (4096, 512), "complex64", "8MiB", {"method": "two_sweeps"}),
+    ("two_sweeps", (1 << 21,), "complex64", "8MiB", {"method": "two_sweeps"}),
     ("superlevels", (1 << 21,), "complex64", "8MiB", {"method": "superlevels"}),
     *((name, (1 << 21,), "complex64", "8MiB", {"method": name}) for name in METHODS),
-    ("many_passes", (1 << 21,), "complex64", "4MiB", {"method": "many_passes"}),
-    ("chirp_passes", (1000003,), "complex64", "8MiB", {}),
+    ("many_sweeps", (1 << 21,), "complex64", "4MiB", {"method": "many_sweeps"}),
+    ("chirp_sweeps", (1000003,), "complex64", "8MiB", {}),
     # Two arrays fit, the engine's convolution does not: 220 to 290 MiB once.
-    ("chirp_passes", (2564363,), "complex64", "60MiB", {}),
+    ("chirp_sweeps", (2564363,), "complex64", "60MiB", {}),
 ]
 
 
@@ -117,12 +117,12 @@ print(json.dumps(found))
 # array fits budget and slack together, but for the one that has to. "of rows": an axis with another behind it.
 PAIRS = {
     "file_in_memory": ((1024, 1024), "40MiB", True),
-    "axis_passes": ((1024, 1024), "3MiB", False),
-    "two_pass of rows": ((2048, 512), "3MiB", False),
-    "two_pass": ((1 << 20,), "3MiB", True),
+    "axis_sweeps": ((1024, 1024), "3MiB", False),
+    "two_sweeps of rows": ((2048, 512), "3MiB", False),
+    "two_sweeps": ((1 << 20,), "3MiB", True),
     "superlevels": ((1 << 20,), "3MiB", False),
-    "many_passes": ((1 << 20,), "3MiB", True),
-    "chirp_passes": ((1000003,), "3MiB", False),
+    "many_sweeps": ((1 << 20,), "3MiB", True),
+    "chirp_sweeps": ((1000003,), "3MiB", False),
 }
 FORMATS = {"npy": "in.npy", "raw": "in.raw", "hdf5": "in.h5", "zarr": "in.zarr", "presto": "in.dat"}
 

@@ -54,7 +54,7 @@ def test_each_rank_keeps_its_share_on_its_own_disk_which_some_may_share(ranks, c
                 own.mkdir()
                 (tmp_path / f"scratch{rank}").symlink_to(own)
             command = rank_disks.transform_command(tmp_path, 1, str(tmp_path / "scratch{rank}"))
-            command += ["--method", "two_pass"]
+            command += ["--method", "two_sweeps"]
 
             def run() -> str:
                 done = disks.limited([find_mpiexec(), "-n", str(ranks), *command])
@@ -82,7 +82,7 @@ def test_hosts_use_their_own_disks_which_no_other_host_sees(hosts, series, tmp_p
                 for other in set(disks.folders) - {disks.folders[host]}:
                     cluster.unmount(host, other)
             command = rank_disks.transform_command(tmp_path, 1, str(tmp_path / "disk{node}"))
-            command += ["--method", "two_pass"]  # which has the array in scratch once
+            command += ["--method", "two_sweeps"]  # which has the array in scratch once
             each, said = moved(disks, lambda: cluster.run(1, command).output)
             assert_transform(np.load(tmp_path / "out.npy"), series)
     except Absent as reason:
@@ -93,7 +93,7 @@ def test_hosts_use_their_own_disks_which_no_other_host_sees(hosts, series, tmp_p
 
 
 def test_a_row_is_held_against_the_larger_of_its_own_turns_disk_and_wire():
-    turns = [{"problem": "p", "solver": "two_pass", "disk_bytes": [1], "sent_bytes": [1], "seconds": seconds,
+    turns = [{"problem": "p", "solver": "two_sweeps", "disk_bytes": [1], "sent_bytes": [1], "seconds": seconds,
               "disk_seconds": disk, "wire_seconds": wire}
              for seconds, disk, wire in ((2.0, 1.0, 0.5), (3.0, 1.0, 2.0), (6.0, 2.0, 1.0))]  # fmt: skip
     row = rank_disks.gather(turns, case="hosts", ranks=4)

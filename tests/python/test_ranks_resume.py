@@ -115,10 +115,10 @@ def test_a_killed_run_on_three_ranks_goes_on_to_the_same_bits(series, tmp_path):
 
 # What else ranks keep in scratch: rows of columns, sections, and twice sections, each with its options.
 KEPT = {
-    "c2c in three sweeps": ((1 << 20,), dict(kind="c2c", method="many_passes")),
-    "dct2": ((1 << 20,), dict(kind="dct2", method="two_pass")),
-    "c2r of two axes": ((600, 1155), dict(kind="c2r", real_length=1155, method="axis_passes")),
-    "r2c in three sweeps": ((1 << 20,), dict(kind="r2c", method="many_passes")),
+    "c2c in three sweeps": ((1 << 20,), dict(kind="c2c", method="many_sweeps")),
+    "dct2": ((1 << 20,), dict(kind="dct2", method="two_sweeps")),
+    "c2r of two axes": ((600, 1155), dict(kind="c2r", real_length=1155, method="axis_sweeps")),
+    "r2c in three sweeps": ((1 << 20,), dict(kind="r2c", method="many_sweeps")),
 }
 
 

@@ -203,7 +203,7 @@ def test_without_matplotlib_a_picture_names_what_to_install(by_hand, tmp_path, m
 # --- the command line ------------------------------------------------------------------------------------------------
 
 
-def test_transform_of_a_file_in_passes(tmp_path, rng):
+def test_transform_of_a_file_in_sweeps(tmp_path, rng):
     x = rng.standard_normal(1 << 20).astype("complex64")
     np.save(tmp_path / "in.npy", x)
     done = cli("transform", "in.npy", "out.npy", "--memory", "4MiB", "--trace", "t.json", "--json", cwd=tmp_path)
@@ -216,7 +216,7 @@ def test_transform_of_a_file_in_passes(tmp_path, rng):
         for index, step in enumerate(report["steps"]):
             assert sum(event.bytes for event in moved if event.step == index) == step["counted"][key]
     names = {event.name for event in trace.ranks[0]}
-    assert names >= {"transform_file", "open", "Pass", "start reads", "wait for read", "compute", "wait for write",
+    assert names >= {"transform_file", "open", "Sweep", "start reads", "wait for read", "compute", "wait for write",
                      "publish"}  # fmt: skip
     # Without --trace the result is the same.
     assert cli("transform", "in.npy", "again.npy", "--memory", "4MiB", cwd=tmp_path).returncode == 0

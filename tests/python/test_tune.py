@@ -274,7 +274,7 @@ def test_probe_of_a_disk_is_kept_and_decides_how_files_are_swept(home, tmp_path)
     # Where a request costs much, three sweeps with long runs beat two with short ones; where nothing, two with any.
     figures = spanfft.probe(quick=True, store=False)
     found = next(line for line in figures.splitlines() if line.startswith("disk_request_seconds"))
-    for seconds, solver in (("0.01", "many_passes"), ("0", "two_pass")):
+    for seconds, solver in (("0.01", "many_sweeps"), ("0", "two_sweeps")):
         machine = figures.replace(found, f"disk_request_seconds {seconds}")
         assert core.imagine("r2c 268435456 float memory=64MiB", machine).solver == solver
 

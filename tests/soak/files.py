@@ -18,7 +18,7 @@ from .case import Case, Failed, chance, numbers, one_of, shape_of
 from .memory import REAL_KINDS
 
 MiB = 1 << 20
-METHODS = ("two_pass", "axis_passes", "many_passes", "chirp_passes", "superlevels", "superlevels:sync",
+METHODS = ("two_sweeps", "axis_sweeps", "many_sweeps", "chirp_sweeps", "superlevels", "superlevels:sync",
            "file_in_memory")  # fmt: skip
 
 

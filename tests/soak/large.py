@@ -49,7 +49,7 @@ def against_scipy(folder: str, seed: int, method: str | None) -> tuple[float, fl
 
 
 def oracle_case(case: Case, rng, folder: str) -> None:
-    method = one_of(rng, [None, "two_pass", "superlevels", "many_passes"])
+    method = one_of(rng, [None, "two_sweeps", "superlevels", "many_sweeps"])
     case.text = f"2^{LOG2_ORACLE} random numbers, {method or 'default'}"
     answer = child.call(lambda: against_scipy(folder, case.seed, method), seconds=LIMIT_SECONDS)
     if answer.how != "ok":

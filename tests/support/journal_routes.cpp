@@ -18,24 +18,24 @@ namespace spanfft::test {
 
 const std::vector<JournalRoute>& journal_routes() {
     static const std::vector<JournalRoute> routes = {
-        {"c2c 1024 forward double memory=44KiB threads=1", solve_two_pass, "blocks in scratch"},
-        {"c2c 262144 forward double memory=3MiB threads=1", solve_two_pass, "columns in place in the output"},
-        {"c2c 4096 forward double memory=100KiB threads=1 output=exchanged", solve_two_pass, "slabs in place"},
-        {"r2c 1024 forward double memory=48KiB threads=1", solve_two_pass, "conjugate halves written"},
-        {"c2r 1200 backward float memory=60KiB threads=2", solve_two_pass, "conjugate halves read"},
-        {"dct2 1000 forward double memory=66KiB threads=1", solve_two_pass, "a real kind"},
-        {"c2c 9x200 forward double axes=1 memory=40KiB threads=1", solve_two_pass, "a batch"},
-        {"c2r 64x96 backward double memory=48KiB threads=1", solve_axis_passes, "by way of scratch"},
-        {"c2c 70x96 forward double memory=48KiB threads=1", solve_axis_passes, "columns in place, ragged panels"},
-        {"c2c 20x30x40 forward double memory=28KiB threads=1", solve_axis_passes, "twice in place"},
-        {"c2c 5x70x96 forward double axes=1,2 memory=64KiB threads=1", solve_axis_passes, "a few matrices in place"},
-        {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1", solve_axis_passes, "many matrices in place"},
-        {"c2c 4096 forward double memory=64KiB threads=1", solve_many_passes, "Stockham's order"},
-        {"r2c 6000 forward double memory=64KiB threads=1", solve_many_passes, "halves in two regions"},
-        {"r2c 6000 forward double memory=140KiB threads=1", solve_many_passes, "whole sections and their reflections"},
-        {"c2c 70x96 forward double memory=96KiB threads=1", solve_two_pass, "rows for elements"},
-        {"c2c 2062 forward double memory=96KiB threads=1", solve_chirp_passes, "a filter beside the array"},
-        {"c2c 3x2062 forward double axes=1 memory=128KiB threads=1", solve_chirp_passes,
+        {"c2c 1024 forward double memory=44KiB threads=1", solve_two_sweeps, "blocks in scratch"},
+        {"c2c 262144 forward double memory=3MiB threads=1", solve_two_sweeps, "columns in place in the output"},
+        {"c2c 4096 forward double memory=100KiB threads=1 output=exchanged", solve_two_sweeps, "slabs in place"},
+        {"r2c 1024 forward double memory=48KiB threads=1", solve_two_sweeps, "conjugate halves written"},
+        {"c2r 1200 backward float memory=60KiB threads=2", solve_two_sweeps, "conjugate halves read"},
+        {"dct2 1000 forward double memory=66KiB threads=1", solve_two_sweeps, "a real kind"},
+        {"c2c 9x200 forward double axes=1 memory=40KiB threads=1", solve_two_sweeps, "a batch"},
+        {"c2r 64x96 backward double memory=48KiB threads=1", solve_axis_sweeps, "by way of scratch"},
+        {"c2c 70x96 forward double memory=48KiB threads=1", solve_axis_sweeps, "columns in place, ragged panels"},
+        {"c2c 20x30x40 forward double memory=28KiB threads=1", solve_axis_sweeps, "twice in place"},
+        {"c2c 5x70x96 forward double axes=1,2 memory=64KiB threads=1", solve_axis_sweeps, "a few matrices in place"},
+        {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1", solve_axis_sweeps, "many matrices in place"},
+        {"c2c 4096 forward double memory=64KiB threads=1", solve_many_sweeps, "Stockham's order"},
+        {"r2c 6000 forward double memory=64KiB threads=1", solve_many_sweeps, "halves in two regions"},
+        {"r2c 6000 forward double memory=140KiB threads=1", solve_many_sweeps, "whole sections and their reflections"},
+        {"c2c 70x96 forward double memory=96KiB threads=1", solve_two_sweeps, "rows for elements"},
+        {"c2c 2062 forward double memory=96KiB threads=1", solve_chirp_sweeps, "a filter beside the array"},
+        {"c2c 3x2062 forward double axes=1 memory=128KiB threads=1", solve_chirp_sweeps,
          "a filter that a batch shares"},
         {"c2c 1024 forward double memory=40KiB threads=1 method=superlevels:block=1KiB", solve_superlevels,
          "memoryloads, asynchronous"},
@@ -45,35 +45,35 @@ const std::vector<JournalRoute>& journal_routes() {
          "chunked arrays, columns in place"},
         {"c2c 20x30x40 forward double memory=40KiB threads=2 input_chunk=3x4x5 output_chunk=20x2x3", by_planner,
          "chunked arrays of three axes"},
-        {"c2c 4096 forward float memory=40KiB threads=1 method=two_pass input_chunk=100 output_chunk=77", by_planner,
+        {"c2c 4096 forward float memory=40KiB threads=1 method=two_sweeps input_chunk=100 output_chunk=77", by_planner,
          "chunked arrays, blocks in scratch"},
-        {"r2c 6000 forward double memory=64KiB threads=1 method=many_passes output_chunk=100", by_planner,
+        {"r2c 6000 forward double memory=64KiB threads=1 method=many_sweeps output_chunk=100", by_planner,
          "a chunked output of halves"},
-        {"c2r 6000 backward double memory=64KiB threads=1 method=many_passes input_chunk=90", by_planner,
+        {"c2r 6000 backward double memory=64KiB threads=1 method=many_sweeps input_chunk=90", by_planner,
          "a chunked input, some of which is read twice"},
         {"r2c 150x145 forward float memory=32KiB threads=1 input_chunk=150x1 output_chunk=1x100", by_planner,
          "chunked arrays, one strided"},
-        {"c2r 1200 backward float memory=60KiB threads=2 method=two_pass input_chunk=50 output_chunk=70", by_planner,
+        {"c2r 1200 backward float memory=60KiB threads=2 method=two_sweeps input_chunk=50 output_chunk=70", by_planner,
          "chunked conjugate halves"},
-        {"r2c 2048 forward double memory=56KiB threads=1 method=two_pass input_chunk=128 output_chunk=16", by_planner,
+        {"r2c 2048 forward double memory=56KiB threads=1 method=two_sweeps input_chunk=128 output_chunk=16", by_planner,
          "chunked arrays, conjugate halves written"},
         {"dct2 80x60 backward double memory=30KiB threads=1 input_chunk=80x3 output_chunk=4x60", by_planner,
          "chunked arrays, a real kind"},
         {"c2c 1024 forward double memory=44KiB threads=1 method=superlevels:block=1KiB input_chunk=64 output_chunk=100",
          by_planner, "chunked arrays in memoryloads"},
-        {"c2c 2062 forward double memory=96KiB threads=1 method=chirp_passes input_chunk=300 output_chunk=200",
+        {"c2c 2062 forward double memory=96KiB threads=1 method=chirp_sweeps input_chunk=300 output_chunk=200",
          by_planner, "chunked arrays and a chirp"},
-        {"r2c 70x96 forward double axes=1,0 memory=64KiB threads=1", solve_axis_passes,
+        {"r2c 70x96 forward double axes=1,0 memory=64KiB threads=1", solve_axis_sweeps,
          "halved columns, then slabs in place"},
-        {"r2c 20x30x41 forward double axes=0,2,1 memory=36KiB threads=1", solve_axis_passes,
+        {"r2c 20x30x41 forward double axes=0,2,1 memory=36KiB threads=1", solve_axis_sweeps,
          "halved in the middle, then twice in place"},
-        {"c2r 20x30x41 backward float axes=2,1,0 memory=28KiB threads=1", solve_axis_passes,
+        {"c2r 20x30x41 backward float axes=2,1,0 memory=28KiB threads=1", solve_axis_sweeps,
          "by way of scratch to halved columns"},
         {"r2c 150x145 forward double memory=64KiB threads=1 power store=float32 output_chunk=7x100", by_planner,
          "a chunked output of power in a smaller type"},
-        {"r2c 360x7 forward double axes=0 memory=48KiB threads=1", solve_two_pass, "rows, conjugate halves written"},
-        {"c2r 2x360x7 backward float axes=1 memory=64KiB threads=2", solve_two_pass, "rows, conjugate halves read"},
-        {"r2c 2000x3 forward double axes=0 memory=64KiB threads=1", solve_many_passes, "rows, halves in two regions"},
+        {"r2c 360x7 forward double axes=0 memory=48KiB threads=1", solve_two_sweeps, "rows, conjugate halves written"},
+        {"c2r 2x360x7 backward float axes=1 memory=64KiB threads=2", solve_two_sweeps, "rows, conjugate halves read"},
+        {"r2c 2000x3 forward double axes=0 memory=64KiB threads=1", solve_many_sweeps, "rows, halves in two regions"},
     };
     return routes;
 }
@@ -123,8 +123,8 @@ CrashWorld::CrashWorld(const JournalRoute& route, unsigned seed, bool in_place) 
         return;
     }
     plan = std::move(made).value();
-    plan->checksum_bytes = examine_passes(*plan).memory_bytes;  // which the planner may leave out in such memory
-    const PassLayout layout = examine_passes(*plan, in_place);
+    plan->checksum_bytes = examine_sweeps(*plan).memory_bytes;  // which the planner may leave out in such memory
+    const PlannedSweeps layout = examine_sweeps(*plan, in_place);
     if (!layout.why_not.empty()) status_ = error(Code::internal, layout.why_not);
     std::string bytes = to_bytes(random_input(plan->problem, 5), plan->problem.input_elem());
     if (plan->staged_input_bytes > 0) bytes = boxed(input_boxes(), bytes, false);
@@ -143,10 +143,10 @@ CrashWorld::CrashWorld(const JournalRoute& route, unsigned seed, bool in_place) 
     memory = Buffer::allocate(static_cast<size_t>(plan->slot_bytes[0][static_cast<size_t>(Slot::work0)])).value();
 }
 
-Status CrashWorld::run(size_t steps, PassRun* with, size_t first) {
+Status CrashWorld::run(size_t steps, SweepRun* with, size_t first) {
     RunContext context;
     fill(context);
-    std::optional<PassRun> own;
+    std::optional<SweepRun> own;
     if (!with) {
         own.emplace(*plan, context, true, &disk);
         SPANFFT_TRY(own->started());
@@ -156,7 +156,7 @@ Status CrashWorld::run(size_t steps, PassRun* with, size_t first) {
     }
     auto comm = make_self_comm();
     Binding binding(*comm);
-    binding.pass_team = team();
+    binding.sweep_team = team();
     for (size_t i = first; i < plan->steps.size() && i < steps; ++i) {
         SPANFFT_ASSIGN(const auto task, plan->steps[i]->bind(binding));
         context.sweep = with->sweep(i);
@@ -194,17 +194,17 @@ void CrashWorld::fill(RunContext& context) {
 }
 
 bool CrashWorld::may_overwrite() const {
-    const PassLayout layout = examine_passes(*plan, true);
+    const PlannedSweeps layout = examine_sweeps(*plan, true);
     const size_t before = layout.sweeps.size() - 2;
     std::vector<std::string> lines = disk.lines();
     lines.insert(lines.begin(), overwrites_line(static_cast<int>(before), layout.sweeps[before].panels));
     return in_place_state(lines) != InPlaceState::untouched;
 }
 
-std::shared_ptr<PassTeam> CrashWorld::team() const {
-    static std::array<std::shared_ptr<PassTeam>, 3> teams;
+std::shared_ptr<SweepTeam> CrashWorld::team() const {
+    static std::array<std::shared_ptr<SweepTeam>, 3> teams;
     auto& mine = teams.at(static_cast<size_t>(plan->problem.threads));
-    if (!mine) mine = make_pass_team(plan->problem.threads, "threads").value();
+    if (!mine) mine = make_sweep_team(plan->problem.threads, "threads").value();
     return mine;
 }
 
@@ -236,7 +236,7 @@ Undisturbed run_undisturbed(const JournalRoute& route, bool in_place) {
             << route.problem << " (" << route.what << "), in place";
         return run;
     }
-    if (world.plan->leaves_exchanged) return run;  // tests/unit/disk_passes_test.cpp knows that order
+    if (world.plan->leaves_exchanged) return run;  // tests/unit/disk_sweeps_test.cpp knows that order
     EXPECT_LT(error_in_units(problem, from_bytes(run.result, problem.output_elem()),
                              direct_transform(problem, random_input(problem, 5))),
               allowed_error(problem))
@@ -256,7 +256,7 @@ std::string undisturbed(const JournalRoute& route, index_t& operations, bool in_
 
 std::shared_ptr<const Plan> JournalledFiles::plan_of(const JournalRoute& route) {
     auto plan = route.solve(Problem::parse(route.problem).value(), Planner(CrashWorld::machine())).value();
-    plan->checksum_bytes = examine_passes(*plan).memory_bytes;  // as above
+    plan->checksum_bytes = examine_sweeps(*plan).memory_bytes;  // as above
     return plan;
 }
 

@@ -11,8 +11,8 @@
 #include "exec/executor.hpp"
 #include "support/crash_disk.hpp"
 #include "support/store_run.hpp"
-#include "sweeps/pass_run.hpp"
-#include "sweeps/pass_step.hpp"
+#include "sweeps/sweep_run.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
 
@@ -37,7 +37,7 @@ class CrashWorld {
     CrashWorld(const JournalRoute& route, unsigned seed, bool in_place = false);
     Status status() const { return status_; }
     // From what the journal says to the end, or to a fault; or the steps [first, steps) of `with`.
-    Status run(size_t steps = 99, PassRun* with = nullptr, size_t first = 0);
+    Status run(size_t steps = 99, SweepRun* with = nullptr, size_t first = 0);
     std::string result() const;
     size_t index_of(Place place) const;  // of the store that a sweep's source or target is, but for the arrays
     std::string input_bytes() const { return disk.content(0); }
@@ -45,7 +45,7 @@ class CrashWorld {
     // Whether the journal says that the last sweep may have begun.
     bool may_overwrite() const;
     // One for all worlds with as many threads: making one takes longer than these runs.
-    std::shared_ptr<PassTeam> team() const;
+    std::shared_ptr<SweepTeam> team() const;
     static Machine machine();
 
     static constexpr index_t kHeader = 128;

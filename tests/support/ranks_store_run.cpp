@@ -10,8 +10,8 @@
 #include "core/buffer.hpp"
 #include "support/expect_counted.hpp"
 #include "sweeps/fused_stores.hpp"
-#include "sweeps/pass_run.hpp"
-#include "sweeps/pass_step.hpp"
+#include "sweeps/sweep_run.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
 
@@ -19,15 +19,15 @@ namespace {
 
 // How often the plan's sweeps write a byte of the output.
 index_t sweeps_over_output(const Plan& plan) {
-    const PassLayout layout = examine_passes(plan);
+    const PlannedSweeps layout = examine_sweeps(plan);
     return std::count_if(layout.sweeps.begin(), layout.sweeps.end(),
-                         [](const SweepShape& sweep) { return sweep.target == Place::output; });
+                         [](const SweepOutline& sweep) { return sweep.target == Place::output; });
 }
 
 // How often they write a byte of scratch, at most.
 index_t sweeps_over_scratch(const Plan& plan) {
     std::map<index_t, index_t> sweeps;  // by where in scratch they write
-    for (const SweepShape& sweep : examine_passes(plan).sweeps) {
+    for (const SweepOutline& sweep : examine_sweeps(plan).sweeps) {
         if (sweep.target == Place::scratch) ++sweeps[sweep.target_scratch_bytes];
     }
     index_t most = 0;
@@ -48,7 +48,7 @@ struct SharedStores {
 // Bytes that the last sweep computes beyond those that are stored of them, on one rank; less than 0 where more are.
 index_t unstored_bytes(const Plan& plan, const BlockWork& work, int rank) {
     const Step& last = *plan.steps.back();
-    const index_t stored = dynamic_cast<const PassStep*>(&last)
+    const index_t stored = dynamic_cast<const SweepStep*>(&last)
                                ? last.predict(rank).disk_written_bytes / work.stored_bytes()
                                : plan.output.layout.local_elems(rank);
     return stored * (work.computed_bytes() - work.stored_bytes());
@@ -177,14 +177,14 @@ void expect_one_payload(const RanksRun& run) {
     EXPECT_EQ(sum_of(run, steps - 1).disk_written_bytes, run.plan->output_file_bytes);
     for (size_t i = 0; i + 1 < steps; ++i) {
         EXPECT_EQ(sum_of(run, i).disk_written_bytes, sum_of(run, i + 1).disk_read_bytes) << "between step " << i;
-        const auto* const pass = dynamic_cast<const PassStep*>(run.plan->steps[i].get());
-        if (!pass) continue;
-        PassSpec alone = pass->spec();  // the same sweep by one process
+        const auto* const sweep = dynamic_cast<const SweepStep*>(run.plan->steps[i].get());
+        if (!sweep) continue;
+        SweepSpec alone = sweep->spec();  // the same sweep by one process
         alone.in.ranks = alone.out.ranks = 1;
         alone.kept_a_rank = 0;
         alone.keepers = ColumnPanels();
         alone.reads_together = false;
-        EXPECT_EQ(sum_of(run, i).disk_written_bytes, PassStep(alone, Machine()).predict(0).disk_written_bytes);
+        EXPECT_EQ(sum_of(run, i).disk_written_bytes, SweepStep(alone, Machine()).predict(0).disk_written_bytes);
     }
 }
 

@@ -13,7 +13,7 @@
 #include "steps/transform_step.hpp"
 #include "support/expect_counted.hpp"
 #include "sweeps/fused_stores.hpp"
-#include "sweeps/pass_step.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
 
@@ -208,8 +208,8 @@ namespace {
 int sweeps_over_output(const Plan& plan) {
     int sweeps = 0;
     for (const auto& step : plan.steps) {
-        const auto* pass = dynamic_cast<const PassStep*>(step.get());
-        if (pass && pass->spec().target == Place::output) ++sweeps;
+        const auto* sweep = dynamic_cast<const SweepStep*>(step.get());
+        if (sweep && sweep->spec().target == Place::output) ++sweeps;
     }
     return std::max(sweeps, 1);
 }

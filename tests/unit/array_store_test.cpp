@@ -250,8 +250,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "c2r 40x36x22 memory=64KiB store=float32 input_chunk=3x4x5 output_chunk=5x4x3",
                     "dct2 80x60 memory=30KiB power input_chunk=80x3 output_chunk=4x60",
                     "c2c 16384 memory=64KiB power method=superlevels input_chunk=100 output_chunk=77",
-                    "c2c 16384 memory=128KiB power method=many_passes input_chunk=99 output_chunk=77",
-                    "c2c 2062 memory=160KiB store=complex64 method=chirp_passes input_chunk=64 "
+                    "c2c 16384 memory=128KiB power method=many_sweeps input_chunk=99 output_chunk=77",
+                    "c2c 2062 memory=160KiB store=complex64 method=chirp_sweeps input_chunk=64 "
                     "output_chunk=77"));
 
 // An array on its way out of a file: each element goes through the callback once, and nobody else has its memory.

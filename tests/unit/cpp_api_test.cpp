@@ -331,7 +331,7 @@ TEST(CppApi, WhatProgressThrowsStopsTheRunAndIsThrownOn) {
     const std::string in = testing::TempDir() + "spanfft-progress-in",
                       out = testing::TempDir() + "spanfft-progress-out";
     std::ofstream(in, std::ios::binary) << std::string(size_t{16} << 14, '\0');
-    const auto plan = spanfft::Plan::parse("c2c 16384 memory=200KiB method=two_pass");
+    const auto plan = spanfft::Plan::parse("c2c 16384 memory=200KiB method=two_sweeps");
     try {
         plan.transform_file(in, out, 0, "", "",
                             [](std::int64_t, std::int64_t) -> bool { throw std::runtime_error("enough"); });

@@ -85,7 +85,7 @@ TEST(Panels, TotalsAreTheSumsOverAllPanels) {
         panels.elem_bytes = random.below(2) == 0 ? 8 : index_t{300} << 10;  // runs of several requests
         panels.columns = panels.row_elems;
         const auto kind = random.below(6);
-        if (kind == 1 || kind == 2) {  // half spectra in sections, as many_passes has them
+        if (kind == 1 || kind == 2) {  // half spectra in sections, as many_sweeps has them
             panels.section = pitch / 2 + 1;
             panels.section_pitch = pitch;
             panels.columns = sections * panels.section;

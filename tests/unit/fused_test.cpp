@@ -48,11 +48,11 @@ struct FusedCase {
 void PrintTo(const FusedCase& c, std::ostream* out) { *out << c.solver << ": " << c.problem << " memory=" << c.memory; }
 
 SolverFunction solver_named(const std::string& name) {
-    if (name == "two_pass") return solve_two_pass;
-    if (name == "many_passes") return solve_many_passes;
-    if (name == "chirp_passes") return solve_chirp_passes;
+    if (name == "two_sweeps") return solve_two_sweeps;
+    if (name == "many_sweeps") return solve_many_sweeps;
+    if (name == "chirp_sweeps") return solve_chirp_sweeps;
     if (name == "superlevels") return solve_superlevels;
-    if (name == "axis_passes") return solve_axis_passes;
+    if (name == "axis_sweeps") return solve_axis_sweeps;
     return solve_file_in_memory;
 }
 
@@ -261,42 +261,42 @@ INSTANTIATE_TEST_SUITE_P(
                     FusedCase{"file_in_memory", "r2c 7x15 forward float", "1MiB"},
                     FusedCase{"file_in_memory", "c2r 31 backward longdouble", "1MiB"},
                     FusedCase{"file_in_memory", "dct2,dst1 6x9 forward double axes=0,1", "1MiB", 8},
-                    FusedCase{"two_pass", "c2c 1155 forward double", "88KiB", 128, 4096},
-                    FusedCase{"two_pass", "c2c 1024 backward float norm=ortho", "88KiB", 128},
-                    FusedCase{"two_pass", "c2c 16384 forward double", "400KiB", 128, 4096},
-                    FusedCase{"two_pass", "r2c 1155 forward double", "88KiB", 80},
-                    FusedCase{"two_pass", "r2c 1530 forward float norm=forward", "88KiB", 0, 4096},
-                    FusedCase{"two_pass", "r2c 3x2x105 forward longdouble axes=2", "88KiB", 16},
-                    FusedCase{"two_pass", "c2r 1155 backward double", "88KiB", 80, 4096},
-                    FusedCase{"two_pass", "c2r 2x3x210 backward float axes=2", "88KiB", 8},
-                    FusedCase{"two_pass", "dct1 501 forward double", "88KiB", 8, 4096},
-                    FusedCase{"two_pass", "dct2 525 forward float", "88KiB"},
-                    FusedCase{"two_pass", "dct3 525 forward double", "128KiB"},
-                    FusedCase{"two_pass", "dst4 2x3x64 forward double axes=2", "88KiB"},
-                    FusedCase{"many_passes", "c2c 1155 forward double", "72KiB", 128, 4096},
-                    FusedCase{"many_passes", "c2c 1024 backward double", "88KiB", 0, 128},
-                    FusedCase{"many_passes", "c2c 3x2x480 forward float axes=2", "72KiB"},
-                    FusedCase{"many_passes", "r2c 1155 forward double", "88KiB"},
-                    FusedCase{"many_passes", "r2c 1024 forward float", "88KiB", 128, 4096},
-                    FusedCase{"many_passes", "c2r 1155 backward double", "88KiB"},
-                    FusedCase{"chirp_passes", "c2c 521 forward double", "128KiB", 128, 4096},
-                    FusedCase{"chirp_passes", "r2c 2x523 forward float axes=1", "128KiB"},
-                    FusedCase{"chirp_passes", "c2r 521 backward double", "128KiB"},
-                    FusedCase{"chirp_passes", "dct2 521 forward double", "128KiB", 8},
+                    FusedCase{"two_sweeps", "c2c 1155 forward double", "88KiB", 128, 4096},
+                    FusedCase{"two_sweeps", "c2c 1024 backward float norm=ortho", "88KiB", 128},
+                    FusedCase{"two_sweeps", "c2c 16384 forward double", "400KiB", 128, 4096},
+                    FusedCase{"two_sweeps", "r2c 1155 forward double", "88KiB", 80},
+                    FusedCase{"two_sweeps", "r2c 1530 forward float norm=forward", "88KiB", 0, 4096},
+                    FusedCase{"two_sweeps", "r2c 3x2x105 forward longdouble axes=2", "88KiB", 16},
+                    FusedCase{"two_sweeps", "c2r 1155 backward double", "88KiB", 80, 4096},
+                    FusedCase{"two_sweeps", "c2r 2x3x210 backward float axes=2", "88KiB", 8},
+                    FusedCase{"two_sweeps", "dct1 501 forward double", "88KiB", 8, 4096},
+                    FusedCase{"two_sweeps", "dct2 525 forward float", "88KiB"},
+                    FusedCase{"two_sweeps", "dct3 525 forward double", "128KiB"},
+                    FusedCase{"two_sweeps", "dst4 2x3x64 forward double axes=2", "88KiB"},
+                    FusedCase{"many_sweeps", "c2c 1155 forward double", "72KiB", 128, 4096},
+                    FusedCase{"many_sweeps", "c2c 1024 backward double", "88KiB", 0, 128},
+                    FusedCase{"many_sweeps", "c2c 3x2x480 forward float axes=2", "72KiB"},
+                    FusedCase{"many_sweeps", "r2c 1155 forward double", "88KiB"},
+                    FusedCase{"many_sweeps", "r2c 1024 forward float", "88KiB", 128, 4096},
+                    FusedCase{"many_sweeps", "c2r 1155 backward double", "88KiB"},
+                    FusedCase{"chirp_sweeps", "c2c 521 forward double", "128KiB", 128, 4096},
+                    FusedCase{"chirp_sweeps", "r2c 2x523 forward float axes=1", "128KiB"},
+                    FusedCase{"chirp_sweeps", "c2r 521 backward double", "128KiB"},
+                    FusedCase{"chirp_sweeps", "dct2 521 forward double", "128KiB", 8},
                     FusedCase{"superlevels", "c2c 1024 forward double", "24KiB", 128, 4096},
                     FusedCase{"superlevels", "c2c 1024 backward float", "16KiB"},
-                    FusedCase{"axis_passes", "c2c 17x19x23 forward double", "80KiB", 128, 4096},
-                    FusedCase{"axis_passes", "c2c 64x48 forward float axes=0", "60KiB"},
-                    FusedCase{"axis_passes", "r2c 24x25x26 forward double", "120KiB", 0, 128},
-                    FusedCase{"axis_passes", "c2r 24x25x26 backward float", "120KiB", 64, 4096},
-                    FusedCase{"axis_passes", "r2c 40x48 forward double axes=1,0 threads=1", "28KiB", 128, 4096},
-                    FusedCase{"axis_passes", "c2r 24x25x26 backward float axes=2,0,1", "60KiB", 64, 4096},
-                    FusedCase{"axis_passes", "dct2,c2c 32x33 forward double axes=0,1", "60KiB"},
-                    FusedCase{"axis_passes", "c2c 40x31 forward double axes=1", "60KiB", 8, 0}));
+                    FusedCase{"axis_sweeps", "c2c 17x19x23 forward double", "80KiB", 128, 4096},
+                    FusedCase{"axis_sweeps", "c2c 64x48 forward float axes=0", "60KiB"},
+                    FusedCase{"axis_sweeps", "r2c 24x25x26 forward double", "120KiB", 0, 128},
+                    FusedCase{"axis_sweeps", "c2r 24x25x26 backward float", "120KiB", 64, 4096},
+                    FusedCase{"axis_sweeps", "r2c 40x48 forward double axes=1,0 threads=1", "28KiB", 128, 4096},
+                    FusedCase{"axis_sweeps", "c2r 24x25x26 backward float axes=2,0,1", "60KiB", 64, 4096},
+                    FusedCase{"axis_sweeps", "dct2,c2c 32x33 forward double axes=0,1", "60KiB"},
+                    FusedCase{"axis_sweeps", "c2c 40x31 forward double axes=1", "60KiB", 8, 0}));
 
 // A raw file may hold its array at any byte: pieces of long runs must not cut an element.
 TEST(FusedOffsets, RunsOfManyMegabytesAreCutBetweenElements) {
-    const FusedCase odd{"axis_passes", "c2c 3x300000 forward float axes=0", "64MiB", 4, 0};
+    const FusedCase odd{"axis_sweeps", "c2c 3x300000 forward float axes=0", "64MiB", 4, 0};
     Visits visits(900000);
     const auto adds = [&](Block& block) {
         visits.add(block);
@@ -315,7 +315,7 @@ TEST(FusedThreads, OneThreadMakesAllCallsUnlessTheyAreDeclaredFitForMore) {
         callers.insert(std::this_thread::get_id());
         return Status();
     };
-    const FusedCase c{"two_pass", "c2c 16384 forward double", "400KiB"};
+    const FusedCase c{"two_sweeps", "c2c 16384 forward double", "400KiB"};
     const StoreRun run = run_case(c, "", {notes, notes, false});
     ASSERT_TRUE(run.status.ok()) << run.status.message();
     EXPECT_EQ(callers.size(), 1U);

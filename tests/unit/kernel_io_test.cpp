@@ -215,7 +215,7 @@ TEST_P(KernelCounts, AreTheLibrarysButForSectorsAndBlocksWithDirectIo) {
 // Everything in whole blocks and with direct I/O: what the disk did is what was asked for, and some pages of the file
 // system's own.
 TEST(KernelCountsOfDisks, AreTheLibrarys) {
-    const IoCase c{"c2c 1048576 float memory=2MiB method=two_pass", "two_pass", 4096, 4096};
+    const IoCase c{"c2c 1048576 float memory=2MiB method=two_sweeps", "two_sweeps", 4096, 4096};
     Found found;
     ASSERT_NO_FATAL_FAILURE(run_apart(c, true, found));
     if (!found.kernel.known || !found.direct || found.kernel.device_written_bytes == 0)
@@ -232,45 +232,45 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         IoCase{"c2c 61x50 memory=1MiB method=file_in_memory", "file_in_memory", 128, 4096},
         IoCase{"r2c 61x50 memory=1MiB method=file_in_memory", "file_in_memory"},
-        IoCase{"c2c 17x19x23 memory=80KiB method=axis_passes", "axis_passes", 128, 4096},
-        IoCase{"r2c 24x25x26 memory=120KiB method=axis_passes", "axis_passes", 0, 128},
-        IoCase{"c2r 24x25x26 backward float memory=120KiB method=axis_passes", "axis_passes", 64, 4096},
-        IoCase{"r2c 40x48 axes=1,0 threads=1 memory=28KiB method=axis_passes", "axis_passes", 128, 4096},
-        IoCase{"c2r 20x30x41 backward axes=2,0,1 threads=1 memory=36KiB method=axis_passes", "axis_passes", 64, 128},
-        IoCase{"dct2 80x60 backward memory=30KiB method=axis_passes", "axis_passes", 8},
-        IoCase{"c2c 24x35 memory=72KiB method=two_pass", "two_pass", 128, 4096},
-        IoCase{"c2c 12x8x9 backward axes=2,0 memory=96KiB method=two_pass", "two_pass"},
-        IoCase{"c2c 1155 memory=88KiB method=two_pass", "two_pass", 128, 4096},
-        IoCase{"c2c 16384 memory=400KiB method=two_pass", "two_pass", 128, 4096},
-        IoCase{"c2c 16384 float memory=64KiB output=exchanged method=two_pass", "two_pass"},
-        IoCase{"r2c 1155 memory=88KiB method=two_pass", "two_pass", 80, 128},
-        IoCase{"c2r 1155 backward memory=88KiB method=two_pass", "two_pass", 80, 4096},
-        IoCase{"dct3 525 memory=128KiB method=two_pass", "two_pass"},
-        IoCase{"dst4 2x3x64 axes=2 memory=88KiB method=two_pass", "two_pass"},
-        IoCase{"c2c 1155 memory=72KiB method=many_passes", "many_passes", 128, 4096},
-        IoCase{"r2c 1155 memory=80KiB method=many_passes", "many_passes", 8, 4096},
-        IoCase{"c2r 1155 backward memory=80KiB method=many_passes", "many_passes", 128, 4096},
-        IoCase{"c2c 997 memory=160KiB method=chirp_passes", "chirp_passes", 128, 4096},
-        IoCase{"r2c 1009 memory=160KiB method=chirp_passes", "chirp_passes", 80, 4096},
+        IoCase{"c2c 17x19x23 memory=80KiB method=axis_sweeps", "axis_sweeps", 128, 4096},
+        IoCase{"r2c 24x25x26 memory=120KiB method=axis_sweeps", "axis_sweeps", 0, 128},
+        IoCase{"c2r 24x25x26 backward float memory=120KiB method=axis_sweeps", "axis_sweeps", 64, 4096},
+        IoCase{"r2c 40x48 axes=1,0 threads=1 memory=28KiB method=axis_sweeps", "axis_sweeps", 128, 4096},
+        IoCase{"c2r 20x30x41 backward axes=2,0,1 threads=1 memory=36KiB method=axis_sweeps", "axis_sweeps", 64, 128},
+        IoCase{"dct2 80x60 backward memory=30KiB method=axis_sweeps", "axis_sweeps", 8},
+        IoCase{"c2c 24x35 memory=72KiB method=two_sweeps", "two_sweeps", 128, 4096},
+        IoCase{"c2c 12x8x9 backward axes=2,0 memory=96KiB method=two_sweeps", "two_sweeps"},
+        IoCase{"c2c 1155 memory=88KiB method=two_sweeps", "two_sweeps", 128, 4096},
+        IoCase{"c2c 16384 memory=400KiB method=two_sweeps", "two_sweeps", 128, 4096},
+        IoCase{"c2c 16384 float memory=64KiB output=exchanged method=two_sweeps", "two_sweeps"},
+        IoCase{"r2c 1155 memory=88KiB method=two_sweeps", "two_sweeps", 80, 128},
+        IoCase{"c2r 1155 backward memory=88KiB method=two_sweeps", "two_sweeps", 80, 4096},
+        IoCase{"dct3 525 memory=128KiB method=two_sweeps", "two_sweeps"},
+        IoCase{"dst4 2x3x64 axes=2 memory=88KiB method=two_sweeps", "two_sweeps"},
+        IoCase{"c2c 1155 memory=72KiB method=many_sweeps", "many_sweeps", 128, 4096},
+        IoCase{"r2c 1155 memory=80KiB method=many_sweeps", "many_sweeps", 8, 4096},
+        IoCase{"c2r 1155 backward memory=80KiB method=many_sweeps", "many_sweeps", 128, 4096},
+        IoCase{"c2c 997 memory=160KiB method=chirp_sweeps", "chirp_sweeps", 128, 4096},
+        IoCase{"r2c 1009 memory=160KiB method=chirp_sweeps", "chirp_sweeps", 80, 4096},
         IoCase{"c2c 1024 memory=24KiB method=superlevels", "superlevels", 128, 4096},
         IoCase{"c2c 16384 backward float memory=48KiB method=superlevels:sync,disks=2,block=64", "superlevels"},
-        IoCase{"c2c 1048576 float memory=2MiB method=two_pass", "two_pass", 4096, 4096},
-        IoCase{"r2c 1048576 float memory=1MiB method=many_passes", "many_passes", 128, 128},
+        IoCase{"c2c 1048576 float memory=2MiB method=two_sweeps", "two_sweeps", 4096, 4096},
+        IoCase{"r2c 1048576 float memory=1MiB method=many_sweeps", "many_sweeps", 128, 128},
         // Work on blocks, another type stored, packed spectra, striped scratch, chunked arrays, in place.
-        IoCase{"c2c 1155 memory=88KiB window=hann power method=two_pass", "two_pass", 128, 4096},
-        IoCase{"c2c 17x19x23 store=complex64 memory=80KiB method=axis_passes", "axis_passes"},
+        IoCase{"c2c 1155 memory=88KiB window=hann power method=two_sweeps", "two_sweeps", 128, 4096},
+        IoCase{"c2c 17x19x23 store=complex64 memory=80KiB method=axis_sweeps", "axis_sweeps"},
         IoCase{"c2c 1024 memory=24KiB power method=superlevels", "superlevels"},
-        IoCase{"r2c 8192 memory=96KiB method=two_pass", "two_pass", 0, 0, 1, true},
-        IoCase{"c2r 8192 backward memory=96KiB method=two_pass", "two_pass", 0, 0, 1, true},
+        IoCase{"r2c 8192 memory=96KiB method=two_sweeps", "two_sweeps", 0, 0, 1, true},
+        IoCase{"c2r 8192 backward memory=96KiB method=two_sweeps", "two_sweeps", 0, 0, 1, true},
         IoCase{"r2c 8192 memory=1MiB method=file_in_memory", "file_in_memory", 0, 0, 1, true},
-        IoCase{"c2c 60000 memory=384KiB disks=3 method=many_passes", "many_passes", 0, 0, 3},
+        IoCase{"c2c 60000 memory=384KiB disks=3 method=many_sweeps", "many_sweeps", 0, 0, 3},
         IoCase{"c2c 65536 memory=384KiB disks=2 method=superlevels", "superlevels", 128, 128, 2},
-        IoCase{"c2c 61x50 memory=29KiB input_chunk=7x9 output_chunk=9x7", "axis_passes"},
-        IoCase{"r2c 40x50 axes=1,0 threads=1 memory=28KiB input_chunk=7x9 output_chunk=9x7", "axis_passes"},
-        IoCase{"c2c 16384 float memory=64KiB input_chunk=100 output_chunk=77 method=two_pass", "two_pass"},
-        IoCase{"c2c 61x50 memory=29KiB power output_chunk=9x7", "axis_passes"},
-        IoCase{"c2c 40x41x42 memory=300KiB method=axis_passes", "axis_passes", 128, 0, 1, false, true},
-        IoCase{"c2c 16384 memory=400KiB method=two_pass", "two_pass", 0, 0, 1, false, true}));
+        IoCase{"c2c 61x50 memory=29KiB input_chunk=7x9 output_chunk=9x7", "axis_sweeps"},
+        IoCase{"r2c 40x50 axes=1,0 threads=1 memory=28KiB input_chunk=7x9 output_chunk=9x7", "axis_sweeps"},
+        IoCase{"c2c 16384 float memory=64KiB input_chunk=100 output_chunk=77 method=two_sweeps", "two_sweeps"},
+        IoCase{"c2c 61x50 memory=29KiB power output_chunk=9x7", "axis_sweeps"},
+        IoCase{"c2c 40x41x42 memory=300KiB method=axis_sweeps", "axis_sweeps", 128, 0, 1, false, true},
+        IoCase{"c2c 16384 memory=400KiB method=two_sweeps", "two_sweeps", 0, 0, 1, false, true}));
 
 }  // namespace
 }  // namespace spanfft

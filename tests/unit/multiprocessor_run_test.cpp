@@ -61,7 +61,7 @@ void expect_as_analysed(const RanksRun& run, const Method& method) {
         for (size_t i = 0; i < run.plan->steps.size(); ++i) {
             const Counts& counts = run.ranks[rank].counted[i];
             const Traffic sent{counts.messages, counts.sent_bytes};
-            (std::string(run.plan->steps[i]->type()) == "Pass" ? mine : in_bmmc) += sent;
+            (std::string(run.plan->steps[i]->type()) == "Sweep" ? mine : in_bmmc) += sent;
             parallel_ios += counts.parallel_ios;
         }
         EXPECT_TRUE(mine == analysed.butterflies) << mine.messages << " messages, " << mine.bytes << " bytes";
@@ -153,7 +153,7 @@ TEST_P(MultiprocessorRun, OfManySuperlevels) {
                 const RanksRun run = expect_right(text, {GetParam().name, solve_model, GetParam().method}, {128, 4096});
                 ASSERT_FALSE(HasFailure()) << "seed " << random.seed();
                 index_t levels = 0;
-                for (const auto& step : run.plan->steps) levels += std::string(step->type()) == "Pass";
+                for (const auto& step : run.plan->steps) levels += std::string(step->type()) == "Sweep";
                 deep += levels > 3;
                 high += GetParam().method == MultiprocessorMethod::stripe_major_comm && p > 0 && model.b + d < m;
             }
@@ -188,7 +188,7 @@ TEST_P(MultiprocessorRun, HasTheFiguresOfP1) {
         Traffic butterflies, bmmc;
         for (const auto& step : plan.value()->steps) {
             const Counts counts = step->predict(rank);
-            (std::string(step->type()) == "Pass" ? butterflies : bmmc) += {counts.messages, counts.sent_bytes};
+            (std::string(step->type()) == "Sweep" ? butterflies : bmmc) += {counts.messages, counts.sent_bytes};
         }
         EXPECT_EQ(butterflies.messages, row.messages);
         EXPECT_EQ(butterflies.bytes / 1000000, row.megabytes);

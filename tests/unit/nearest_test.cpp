@@ -6,11 +6,11 @@
 namespace spanfft::test {
 namespace {
 
-constexpr const char* kKnown = "local, two_pass, superlevels, hann, kaiser:BETA; uring";
+constexpr const char* kKnown = "local, two_sweeps, superlevels, hann, kaiser:BETA; uring";
 
 TEST(Nearest, SuggestsAWordThatIsAFewLettersAway) {
-    EXPECT_EQ(did_you_mean("two_pas", kKnown), "; did you mean 'two_pass'?");
-    EXPECT_EQ(did_you_mean("twopass:foo", kKnown), "; did you mean 'two_pass'?");
+    EXPECT_EQ(did_you_mean("two_sweep", kKnown), "; did you mean 'two_sweeps'?");
+    EXPECT_EQ(did_you_mean("twosweeps:foo", kKnown), "; did you mean 'two_sweeps'?");
     EXPECT_EQ(did_you_mean("SUPERLEVEL", kKnown), "; did you mean 'superlevels'?");
     EXPECT_EQ(did_you_mean("han", kKnown), "; did you mean 'hann'?");
     EXPECT_EQ(did_you_mean("ahnn", kKnown), "; did you mean 'hann'?");  // neighbours swapped count once

@@ -33,8 +33,10 @@ TEST(Planner, RefusalsSayWhyAndWhatToDo) {
         {"c2c 8x8 ranks=2 engine=abacus", Code::engine_error, {"'abacus'"}},
         {"c2c 8x8 engine=ducc", Code::engine_error, {"'ducc'", "did you mean 'ducc0'?"}},
         {"c2c 8x8 ranks=2 exchange=overlp:4", Code::invalid_argument, {"did you mean 'overlap'?"}},
-        {"c2c 4096 memory=64KiB method=two_pas", Code::invalid_argument, {"did you mean 'two_pass'?"}},
-        {"c2c 4096 memory=64KiB method=two_pass:4", Code::invalid_argument, {"two_pass:4", "write method=two_pass"}},
+        {"c2c 4096 memory=64KiB method=two_sweep", Code::invalid_argument, {"did you mean 'two_sweeps'?"}},
+        {"c2c 4096 memory=64KiB method=two_sweeps:4",
+         Code::invalid_argument,
+         {"two_sweeps:4", "write method=two_sweeps"}},
         {"c2c 4096 memory=64KiB method=superlevels:what", Code::invalid_argument, {"'what'"}},
         // Four chunks of 253 KiB, which the array of 256 KiB says nothing of, and requests beside them.
         {"c2c 16x1024 memory=1 io=uring input_chunk=16x1011", Code::out_of_memory, {"the smallest memory= that any"}},
@@ -326,7 +328,7 @@ TEST(Planner, CountsWhatEnginesTakeAtLargePrimes) {
     for (const char* text : {"c2c 2564363 float memory=60MiB", "dst4 4000037 longdouble memory=130MiB"}) {
         const auto answer = plan(text);
         ASSERT_TRUE(answer.ok()) << answer.status().message();
-        EXPECT_EQ(answer.value()->solver, "chirp_passes") << text;
+        EXPECT_EQ(answer.value()->solver, "chirp_sweeps") << text;
     }
     EXPECT_GT(plan("dct1 4194304 double memory=40MiB").value()->sweeps, 1);
     EXPECT_TRUE(plan("c2c 2564363 float memory=256MiB method=file_in_memory").ok());

@@ -76,7 +76,7 @@ TEST(Problem, EveryKeyOfTheTableIsReadAndWritten) {
                                                        {"engine", "mkl"},
                                                        {"exchange", "overlap:4"},
                                                        {"io", "threads"},
-                                                       {"method", "two_pass"},
+                                                       {"method", "two_sweeps"},
                                                        {"effort", "tune"},
                                                        {"measure_seconds", "0.25"},
                                                        {"window", "kaiser:8.6"},

@@ -187,7 +187,7 @@ TEST(Superlevels, SynchronousMemoryHoldsTwiceTheMemoryload) {
 
 TEST(Superlevels, SayWhatTheyDoNotDo) {
     const auto refused = [&](const std::string& text) { return planned(text).status().message(); };
-    EXPECT_NE(refused("c2c 1000 forward double memory=1MiB").find("1000 is none; use two_pass, or a length of 1024"),
+    EXPECT_NE(refused("c2c 1000 forward double memory=1MiB").find("1000 is none; use two_sweeps, or a length of 1024"),
               std::string::npos);
     EXPECT_NE(refused("r2c 1024 memory=1MiB").find("not r2c"), std::string::npos);
     EXPECT_NE(refused("c2c 32x32 memory=1MiB").find("not 32x32"), std::string::npos);
@@ -220,9 +220,9 @@ TEST(Method, ForcesASolverByName) {
         return plan.ok() ? plan.value()->solver : plan.status().message();
     };
     const std::string problem = "c2c 16777216 forward double memory=64MiB";
-    EXPECT_EQ(solver(problem), "many_passes");  // by cost: see ManyPasses.IsChosenWhereTwoSweepsHaveShortRuns
+    EXPECT_EQ(solver(problem), "many_sweeps");  // by cost: see ManySweeps.IsChosenWhereTwoSweepsHaveShortRuns
     EXPECT_EQ(solver(problem + " method=superlevels"), "superlevels");
-    EXPECT_EQ(solver(problem + " method=two_pass"), "two_pass");
+    EXPECT_EQ(solver(problem + " method=two_sweeps"), "two_sweeps");
     EXPECT_NE(solver(problem + " method=magic").find("method 'magic' is not known; use one of local, pencil"),
               std::string::npos);
     EXPECT_NE(solver(problem + " method=local").find("another sort"), std::string::npos);

@@ -1,5 +1,5 @@
-// Solver `many_passes`: a transform of one long axis in three sweeps or more, where two would need more memory or short
-// runs. As in two_pass an element is a row of numbers, all that lies behind the axis.
+// Solver `many_sweeps`: a transform of one long axis in three sweeps or more, where two would need more memory or short
+// runs. As in two_sweeps an element is a row of numbers, all that lies behind the axis.
 //
 // Method: n = f0*f1*...; sweep s transforms over its factor and multiplies by twiddles, in Stockham's order: what it
 // reads as [f][rest][done] it writes as [rest][f][done], so that the last sweep ends in natural order. With j = the
@@ -8,7 +8,7 @@
 // columns of 5 x 12 in place. A panel is w neighbours of rest x done, so runs are w elements; memory for w*f of them is
 // needed, twice: n up to (M/B)^S in S sweeps. Where memory allows, panels between the first sweep and the last are
 // whole ones of rest, which are one run as written; else they lie within one. r2c halves the factor of the first sweep
-// (k0 <= f0/2 is kept, as in two_pass) and ends with the conjugates; c2r is the reverse and halves that of the last.
+// (k0 <= f0/2 is kept, as in two_sweeps) and ends with the conjugates; c2r is the reverse and halves that of the last.
 // c2c alternates between scratch and the output file and ends in place; r2c and c2r use two halves of scratch.
 // Ranks take three sweeps. Of [f1][r1][f0], which the first one writes into scratch, each keeps the part of r1 that it
 // transforms over f1. A tile of the first sweep lies in one r1 x f0, so its parts for all ranks lie one after the
@@ -19,7 +19,7 @@
 #include <optional>
 
 #include "engine/trust.hpp"
-#include "solvers/disk_passes.hpp"
+#include "solvers/disk_sweeps.hpp"
 #include "solvers/table.hpp"
 #include "steps/transform_step.hpp"
 
@@ -28,17 +28,17 @@ namespace spanfft {
 namespace {
 
 struct Route {
-    std::vector<PassSpec> passes;
+    std::vector<SweepSpec> sweeps;
     index_t scratch_bytes = 0, scratch_of_each_rank_bytes = 0;
     double seconds = 0;
     index_t own_bytes() const {
         index_t bytes = 0;
-        for (const PassSpec& pass : passes) bytes += pass.own_bytes();
+        for (const SweepSpec& sweep : sweeps) bytes += sweep.own_bytes();
         return bytes;
     }
     index_t panel_bytes() const {
         index_t most = 0;
-        for (const PassSpec& pass : passes) most = std::max(most, pass.panel_bytes());
+        for (const SweepSpec& sweep : sweeps) most = std::max(most, sweep.panel_bytes());
         return most;
     }
 };
@@ -89,66 +89,66 @@ index_t next_rest(const LongAxis& job, const Factors& factors) {
 }
 
 // One sweep without its panels' width and places.
-PassSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors, index_t lanes, index_t tile) {
-    PassSpec pass = blank_pass(job, lanes);
+SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors, index_t lanes, index_t tile) {
+    SweepSpec sweep = blank_sweep(job, lanes);
     const bool real_in = job.halves && job.forward && stage.first, real_out = job.halves && !job.forward && stage.last;
-    pass.source_complex = !real_in;
-    pass.target_complex = !real_out;
-    pass.points = real_out ? stage.kept : stage.f;
-    pass.out_points = real_in ? stage.kept : stage.f;
-    pass.flops_each = column_flops(stage.f, real_in || real_out);
-    if (!stage.last) pass.roots_n = stage.f * stage.whole_rest;
-    if (stage.halved > 0) pass.kept = stage.halved / 2 + 1, pass.whole = stage.halved;
-    pass.in = column_panels(job, job.outer, pass.points, stage.rest * stage.done, !real_in);
+    sweep.source_complex = !real_in;
+    sweep.target_complex = !real_out;
+    sweep.points = real_out ? stage.kept : stage.f;
+    sweep.out_points = real_in ? stage.kept : stage.f;
+    sweep.flops_each = column_flops(stage.f, real_in || real_out);
+    if (!stage.last) sweep.roots_n = stage.f * stage.whole_rest;
+    if (stage.halved > 0) sweep.kept = stage.halved / 2 + 1, sweep.whole = stage.halved;
+    sweep.in = column_panels(job, job.outer, sweep.points, stage.rest * stage.done, !real_in);
     if (stage.first) {
-        pass.shape = PassSpec::Shape::columns_to_blocks;
-        pass.scale = job.problem.scale();
-        if (stage.halved > 0) pass.in = half_spectrum(job, stage.whole_rest, stage.halved, true);
-        pass.blocks.outer = job.outer;
-        pass.blocks.columns = pass.in.columns;
-        pass.blocks.section = pass.in.section;
-        pass.blocks.rows = pass.blocks.tile_rows = pass.out_points;
-        pass.blocks.tile_columns = std::min(tile, pass.in.section_columns());
-        pass.blocks.elem_bytes = job.elem(true);
-        pass.blocks.natural = true;
-        if (job.ranks > 1) pass.blocks.section = pass.blocks.shared_section = next_rest(job, factors);
-        return pass;
+        sweep.shape = SweepSpec::Shape::columns_to_blocks;
+        sweep.scale = job.problem.scale();
+        if (stage.halved > 0) sweep.in = half_spectrum(job, stage.whole_rest, stage.halved, true);
+        sweep.blocks.outer = job.outer;
+        sweep.blocks.columns = sweep.in.columns;
+        sweep.blocks.section = sweep.in.section;
+        sweep.blocks.rows = sweep.blocks.tile_rows = sweep.out_points;
+        sweep.blocks.tile_columns = std::min(tile, sweep.in.section_columns());
+        sweep.blocks.elem_bytes = job.elem(true);
+        sweep.blocks.natural = true;
+        if (job.ranks > 1) sweep.blocks.section = sweep.blocks.shared_section = next_rest(job, factors);
+        return sweep;
     }
-    pass.shape = PassSpec::Shape::columns;
+    sweep.shape = SweepSpec::Shape::columns;
     if (!stage.last) {
-        pass.in.section = pass.in.section_pitch = pass.twiddle_section = stage.done;
-        pass.out = written(column_panels(job, job.outer * stage.rest, stage.f, stage.done, true));
+        sweep.in.section = sweep.in.section_pitch = sweep.twiddle_section = stage.done;
+        sweep.out = written(column_panels(job, job.outer * stage.rest, stage.f, stage.done, true));
     } else if (real_out) {
-        pass.out = written(column_panels(job, job.outer, stage.f, stage.done, false));
+        sweep.out = written(column_panels(job, job.outer, stage.f, stage.done, false));
     } else if (job.halves) {
-        pass.in.section = pass.in.section_pitch = factors[0] / 2 + 1;
-        pass.out = written(half_spectrum(job, job.n / stage.f, factors[0], false));
+        sweep.in.section = sweep.in.section_pitch = factors[0] / 2 + 1;
+        sweep.out = written(half_spectrum(job, job.n / stage.f, factors[0], false));
     } else if (job.ranks > 1) {
-        pass.out = written(pass.in);
+        sweep.out = written(sweep.in);
     } else {
-        pass.in_place = true;
-        pass.in = pass.out = written(of_numbers(pass.in));
+        sweep.in_place = true;
+        sweep.in = sweep.out = written(of_numbers(sweep.in));
     }
-    return pass;
+    return sweep;
 }
 
 // Where each sweep reads and writes: see above.
 void place(const LongAxis& job, Route& route) {
-    const size_t count = route.passes.size();
+    const size_t count = route.sweeps.size();
     // Of scratch; else the output is one of them.
     const bool two_areas = job.halves || job.problem.stores_other() || job.ranks > 1;
-    const BlockGrid& blocks = route.passes[0].blocks;
+    const BlockGrid& blocks = route.sweeps[0].blocks;
     index_t most = job.ranks > 1 ? 0 : blocks.payload_bytes();
-    for (const PassSpec& pass : route.passes)  // rank 0 keeps the most
-        if (pass.exchanges()) most = std::max(most, pass.kept_blocks(0).payload_bytes());
+    for (const SweepSpec& sweep : route.sweeps)  // rank 0 keeps the most
+        if (sweep.exchanges()) most = std::max(most, sweep.kept_blocks(0).payload_bytes());
     const index_t region = round_up(most, kDirectBytes), areas = two_areas ? 2 : 1;
     for (size_t s = 0; s < count; ++s) {
-        PassSpec& pass = route.passes[s];
+        SweepSpec& sweep = route.sweeps[s];
         const bool to_output = s + 1 == count || (!two_areas && (count - 2 - s) % 2 == 0);
-        pass.target = to_output ? Place::output : Place::scratch;
-        if (two_areas) pass.target_scratch_bytes = static_cast<index_t>(s % 2) * region;
-        pass.source = s == 0 ? Place::input : route.passes[s - 1].target;
-        if (s > 0) pass.source_scratch_bytes = route.passes[s - 1].target_scratch_bytes;
+        sweep.target = to_output ? Place::output : Place::scratch;
+        if (two_areas) sweep.target_scratch_bytes = static_cast<index_t>(s % 2) * region;
+        sweep.source = s == 0 ? Place::input : route.sweeps[s - 1].target;
+        if (s > 0) sweep.source_scratch_bytes = route.sweeps[s - 1].target_scratch_bytes;
     }
     route.scratch_bytes = areas * round_up(blocks.payload_bytes(), kDirectBytes);
     if (job.ranks > 1) route.scratch_of_each_rank_bytes = areas * region;
@@ -157,22 +157,22 @@ void place(const LongAxis& job, Route& route) {
 // The same sweep with panels of whole sections, if it has panels that end with theirs. Between the first sweep and the
 // last q sections are read in runs of q done elements and written in one. The last sweep of r2c takes with q sections
 // those that mirror them; then q f0 neighbours of the half spectrum are complete on either side.
-std::optional<PassSpec> by_whole_sections(const LongAxis& job, const Stage& stage, PassSpec pass) {
-    if (pass.shape != PassSpec::Shape::columns || pass.in.section == 0) return std::nullopt;
+std::optional<SweepSpec> by_whole_sections(const LongAxis& job, const Stage& stage, SweepSpec sweep) {
+    if (sweep.shape != SweepSpec::Shape::columns || sweep.in.section == 0) return std::nullopt;
     if (!stage.last) {
-        pass.whole_section = stage.done;
-        pass.out = written(column_panels(job, job.outer, 1, stage.rest * stage.f * stage.done, true));
+        sweep.whole_section = stage.done;
+        sweep.out = written(column_panels(job, job.outer, 1, stage.rest * stage.f * stage.done, true));
     } else {
-        pass.half_section = pass.out.section_pitch;
-        const index_t stored = pass.half_section / 2 + 1, walked = ceil_div(stage.done / stored, 2);
-        pass.out.section = pass.out.section_pitch = 0;
-        pass.out.mirrored = false;
-        pass.in.reflected = pass.out.reflected = true;
-        pass.in.columns = walked * stored;
-        pass.out.columns = walked * pass.half_section;
+        sweep.half_section = sweep.out.section_pitch;
+        const index_t stored = sweep.half_section / 2 + 1, walked = ceil_div(stage.done / stored, 2);
+        sweep.out.section = sweep.out.section_pitch = 0;
+        sweep.out.mirrored = false;
+        sweep.in.reflected = sweep.out.reflected = true;
+        sweep.in.columns = walked * stored;
+        sweep.out.columns = walked * sweep.half_section;
     }
-    pass.in.section = pass.in.section_pitch = 0;
-    return pass;
+    sweep.in.section = sweep.in.section_pitch = 0;
+    return sweep;
 }
 
 // The later sweeps on ranks, of which each has so many sections, one after the other, and keeps them of what the sweep
@@ -180,16 +180,16 @@ std::optional<PassSpec> by_whole_sections(const LongAxis& job, const Stage& stag
 bool share_sections(const LongAxis& job, const Machine& machine, const std::vector<Stage>& stages, Route& route,
                     index_t room) {
     for (size_t s = 2; s > 0; --s) {
-        auto whole = by_whole_sections(job, stages[s], route.passes[s]);
-        PassSpec& pass = route.passes[s];
-        if (whole) pass = std::move(*whole);
-        pass.in.kept = pass.in.in_blocks = pass.out.in_blocks = true;
-        if (s == 1) pass.keepers = route.passes[2].in;
+        auto whole = by_whole_sections(job, stages[s], route.sweeps[s]);
+        SweepSpec& sweep = route.sweeps[s];
+        if (whole) sweep = std::move(*whole);
+        sweep.in.kept = sweep.in.in_blocks = sweep.out.in_blocks = true;
+        if (s == 1) sweep.keepers = route.sweeps[2].in;
         // The last sweep has sections for r2c alone.
-        if (whole ? !widen_by_sections(pass, room) : s == 1 || !widen_columns(pass, room, machine)) return false;
+        if (whole ? !widen_by_sections(sweep, room) : s == 1 || !widen_columns(sweep, room, machine)) return false;
     }
-    const PassSpec& second = route.passes[1];
-    route.passes[0].kept_a_rank = second.in.panels_per_matrix() * second.sections_a_panel();
+    const SweepSpec& second = route.sweeps[1];
+    route.sweeps[0].kept_a_rank = second.in.panels_per_matrix() * second.sections_a_panel();
     return true;
 }
 
@@ -198,21 +198,21 @@ std::optional<Route> fit(const LongAxis& job, const Machine& machine, const Fact
     Route route;
     const std::vector<Stage> stages = stages_of(job, factors);
     for (const Stage& stage : stages) {
-        route.passes.push_back(outline(job, stage, factors, lanes, tile));
-        set_panel_width(route.passes.back(), route.passes.size() == 1 ? route.passes[0].blocks.tile_columns : 1);
+        route.sweeps.push_back(outline(job, stage, factors, lanes, tile));
+        set_panel_width(route.sweeps.back(), route.sweeps.size() == 1 ? route.sweeps[0].blocks.tile_columns : 1);
     }
     const index_t room = job.budget_bytes - route.own_bytes();
     if (route.panel_bytes() > room) return std::nullopt;
     const auto widen = [&](size_t s) {
-        PassSpec& pass = route.passes[s];
-        auto whole = by_whole_sections(job, stages[s], pass);
-        if (!whole || !widen_by_sections(*whole, room)) return widen_columns(pass, room, machine);
-        pass = std::move(*whole);
+        SweepSpec& sweep = route.sweeps[s];
+        auto whole = by_whole_sections(job, stages[s], sweep);
+        if (!whole || !widen_by_sections(*whole, room)) return widen_columns(sweep, room, machine);
+        sweep = std::move(*whole);
         return true;
     };
     if (job.ranks > 1 && !share_sections(job, machine, stages, route, room)) return std::nullopt;
     for (size_t s = 0; s < stages.size(); ++s) {
-        if (!route.passes[s].in.kept && !widen(s)) return std::nullopt;
+        if (!route.sweeps[s].in.kept && !widen(s)) return std::nullopt;
     }
     place(job, route);
     return route;
@@ -306,9 +306,9 @@ std::optional<Route> best_route(const LongAxis& job, const Machine& machine) {
             auto route = fit_tiles(job, machine, factors);
             if (!route) continue;
             if (job.searches) return route;
-            std::vector<const PassSpec*> passes;
-            for (const PassSpec& pass : route->passes) passes.push_back(&pass);
-            route->seconds = seconds_of_choice(passes, machine);
+            std::vector<const SweepSpec*> sweeps;
+            for (const SweepSpec& sweep : route->sweeps) sweeps.push_back(&sweep);
+            route->seconds = seconds_of_choice(sweeps, machine);
             if (!best || route->seconds < best->seconds) best = std::move(route);
         }
         if (best) break;  // one sweep more costs more than shorter runs do
@@ -318,15 +318,15 @@ std::optional<Route> best_route(const LongAxis& job, const Machine& machine) {
 
 void finish(const LongAxis& job, Route& route) {
     const Kernel plain = job.forward ? Kernel::c2c_forward : Kernel::c2c_backward;
-    const size_t last = route.passes.size() - 1;
+    const size_t last = route.sweeps.size() - 1;
     for (size_t s = 0; s <= last; ++s) {
-        PassSpec& pass = route.passes[s];
-        const bool real = !pass.source_complex || !pass.target_complex;
+        SweepSpec& sweep = route.sweeps[s];
+        const bool real = !sweep.source_complex || !sweep.target_complex;
         const Kernel kernel = !real ? plain : job.forward ? Kernel::r2c : Kernel::c2r;
-        const index_t points = std::max(pass.points, pass.out_points);
-        pass.stages = column_stages(pass, kernel, points);
-        pass.title = cat(kernel_name(kernel), " over ", points, s == 0 ? cat(" of ", job.n, " points") : std::string(),
-                         s < last ? ", twiddle" : "");
+        const index_t points = std::max(sweep.points, sweep.out_points);
+        sweep.stages = column_stages(sweep, kernel, points);
+        sweep.title = cat(kernel_name(kernel), " over ", points, s == 0 ? cat(" of ", job.n, " points") : std::string(),
+                          s < last ? ", twiddle" : "");
     }
 }
 
@@ -339,7 +339,7 @@ Status decline(LongAxis job) {
     if (job.searches) return too_little_memory();
     job.searches = true;  // any way will do
     if (prime_factors(job.n).size() < 3) {
-        return error(Code::unsupported, "many_passes needs three factors, and length ", job.n, " has ",
+        return error(Code::unsupported, "many_sweeps needs three factors, and length ", job.n, " has ",
                      prime_factors(job.n).size());
     }
     const index_t needed = smallest_budget(job.problem.memory_bytes, [&](index_t bytes) {
@@ -347,32 +347,32 @@ Status decline(LongAxis job) {
         return best_route(job, Machine()).has_value();
     });
     return error(Code::out_of_memory, "length ", job.n, " can't be done in ", most_sweeps(job), " sweeps in ",
-                 bytes_string(static_cast<double>(job.problem.memory_bytes)), "; many_passes needs at least ",
+                 bytes_string(static_cast<double>(job.problem.memory_bytes)), "; many_sweeps needs at least ",
                  bytes_string(static_cast<double>(needed)), " (", needed, " bytes)");
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> solve_many_passes(const Problem& problem, const Planner& planner) {
-    SPANFFT_TRY(expect_one_axis(problem, "many_passes"));
-    SPANFFT_ASSIGN(LongAxis job, examine_long_axis(problem, planner, "many_passes"));
+Result<std::unique_ptr<Plan>> solve_many_sweeps(const Problem& problem, const Planner& planner) {
+    SPANFFT_TRY(expect_one_axis(problem, "many_sweeps"));
+    SPANFFT_ASSIGN(LongAxis job, examine_long_axis(problem, planner, "many_sweeps"));
     job.budget_bytes -= engine_bytes(job);
     if (is_r2r(problem.kinds[0])) {
-        return error(Code::unsupported, "many_passes knows c2c, r2c and c2r, not ", axis_kind_name(problem.kinds[0]));
+        return error(Code::unsupported, "many_sweeps knows c2c, r2c and c2r, not ", axis_kind_name(problem.kinds[0]));
     }
     // A chunked array is read once, into a file.
     const bool reads_twice = job.halves && !job.forward;
     if (reads_twice && problem.reads_once && problem.input_chunk.empty()) {
         return error(Code::unsupported,
-                     "many_passes reads some elements of half a spectrum twice, so no callback can have each once "
-                     "(reads_once); give more memory, or method=two_pass");
+                     "many_sweeps reads some elements of half a spectrum twice, so no callback can have each once "
+                     "(reads_once); give more memory, or method=two_sweeps");
     }
     auto route = best_route(job, planner.machine());
     if (!route) return decline(job);
-    read_together_if_faster(route->passes[0], job.budget_bytes - route->own_bytes(), planner.machine());
+    read_together_if_faster(route->sweeps[0], job.budget_bytes - route->own_bytes(), planner.machine());
     finish(job, *route);
     const index_t scratch_bytes = route->scratch_bytes, kept_bytes = route->scratch_of_each_rank_bytes;
-    auto plan = plan_of_passes(job, "many_passes", std::move(route->passes), planner.machine());
+    auto plan = plan_of_sweeps(job, "many_sweeps", std::move(route->sweeps), planner.machine());
     plan->scratch_bytes = scratch_bytes;
     plan->scratch_of_each_rank_bytes = kept_bytes;
     plan->reads_twice = reads_twice;

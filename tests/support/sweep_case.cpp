@@ -1,11 +1,11 @@
-// What tests of sweeps over simulated disks have in common; see pass_case.hpp.
-#include "support/pass_case.hpp"
+// What tests of sweeps over simulated disks have in common; see sweep_case.hpp.
+#include "support/sweep_case.hpp"
 
 #include <gtest/gtest.h>
 
 namespace spanfft::test {
 
-void PrintTo(const PassCase& c, std::ostream* out) { *out << c.problem << " memory=" << c.memory; }
+void PrintTo(const SweepCase& c, std::ostream* out) { *out << c.problem << " memory=" << c.memory; }
 
 Values in_natural_order(const Plan& plan, const Values& exchanged) {
     if (!plan.leaves_exchanged) return exchanged;
@@ -20,7 +20,7 @@ Values in_natural_order(const Plan& plan, const Values& exchanged) {
     return natural;
 }
 
-void expect_right(const PassCase& c, SolverFunction solve) {
+void expect_right(const SweepCase& c, SolverFunction solve) {
     const StoreRun run =
         run_on_stores(std::string(c.problem) + " memory=" + c.memory, solve, c.input_offset, c.output_offset);
     ASSERT_TRUE(run.status.ok()) << run.status.message();

@@ -1,9 +1,9 @@
-// PassRun: what the passes of a plan share while they run: where each reads and writes, checksums of what one hands to
+// SweepRun: what the sweeps of a plan share while they run: where each reads and writes, checksums of what one hands to
 // the next, and, with a journal, which panels are done.
 //
-// Method: a pass that works in place would overwrite what a killed run needs; with a journal its source is displaced
+// Method: a sweep that works in place would overwrite what a killed run needs; with a journal its source is displaced
 // (disk/displaced_store.hpp), for which the file is an eighth or so longer meanwhile. Which displacement, and how many
-// panels must be on the disk before another is written, follows from the panels' geometry (examine_passes).
+// panels must be on the disk before another is written, follows from the panels' geometry (examine_sweeps).
 // Of a run in place, whose output is its input, the last sweep alone writes there, from another file: until then the
 // input is as it was, and from then on all that it becomes is in files that a journal knows.
 // Invariant: a run that resumes reads what the killed one wrote, verified by the same sums, and computes every panel
@@ -19,13 +19,13 @@
 #include "disk/panel_sums.hpp"
 #include "disk/sweep_log.hpp"
 #include "plan/plan.hpp"
-#include "sweeps/pass_step.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft {
 
 // One sweep of a plan, as far as sums and the journal need to know it.
-struct SweepShape {
-    const PassSpec* pass = nullptr;  // nullptr: of a step on parallel disks, or of one that copies a chunked array
+struct SweepOutline {
+    const SweepSpec* spec = nullptr;  // nullptr: of a step on parallel disks, or of one that copies a chunked array
     Place source = Place::input, target = Place::output;
     index_t source_scratch_bytes = 0, target_scratch_bytes = 0;  // where in scratch the array begins
     index_t panels = 1;
@@ -35,15 +35,15 @@ struct SweepShape {
     bool exchanges = false, keeps_own = false;
 };
 
-// A step that has other sweeps than a Pass.
+// A step that has other sweeps than a Sweep.
 class SweptStep {
   public:
     virtual ~SweptStep() = default;
-    virtual std::vector<SweepShape> sweep_shapes(int rank) const = 0;
+    virtual std::vector<SweepOutline> sweep_outlines(int rank) const = 0;
 };
 
-// For one pass; the stores and what is behind the pointers are the PassRun's.
-struct PassSweep {
+// For one sweep; the stores and what is behind the pointers are the SweepRun's.
+struct RunningSweep {
     Store* source = nullptr;
     Store* target = nullptr;
     PanelSums* read_sums = nullptr;     // nullptr: the run's input, or no checksums
@@ -57,9 +57,9 @@ struct PassSweep {
     bool done_before(index_t panel) const { return panel < logged.first_panel; }
 };
 
-// How the passes of a plan can be journalled.
-struct PassLayout {
-    std::vector<SweepShape> sweeps;                      // empty: the plan has other steps
+// How the sweeps of a plan can be journalled.
+struct PlannedSweeps {
+    std::vector<SweepOutline> sweeps;                    // empty: the plan has other steps
     std::vector<size_t> first_sweep;                     // of each step, and the end
     std::string why_not;                                 // not empty: it can't
     std::vector<std::optional<Displacement>> displaced;  // the source of each sweep, from the array's first byte on
@@ -69,13 +69,13 @@ struct PassLayout {
     index_t memory_bytes = 0;       // of the sums, journal or not
 };
 // On several ranks, of one of them.
-PassLayout examine_passes(const Plan& plan, bool in_place = false, int rank = 0);
+PlannedSweeps examine_sweeps(const Plan& plan, bool in_place = false, int rank = 0);
 
-class PassRun {
+class SweepRun {
   public:
-    // Of a plan whose passes were examined; `context` has its stores, as large as the layout asks where there is a
+    // Of a plan whose sweeps were examined; `context` has its stores, as large as these ask where there is a
     // sink. On several ranks, of one of them.
-    PassRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink, int rank = 0);
+    SweepRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink, int rank = 0);
     Status started() const { return log_ ? log_->started() : Status(); }
     // Goes on where these lines of a journal end.
     Status resume(const std::vector<std::string>& lines);
@@ -85,9 +85,9 @@ class PassRun {
     // tells. Reads all of the input, through `memory`.
     Result<bool> input_is_as_read(RunContext& context, index_t input_bytes, char* memory, index_t memory_bytes);
     // The first one of a step, which the others follow; nullptr: it has none.
-    const PassSweep* sweep(size_t step) const {
-        const size_t first = layout_.first_sweep[step];
-        return first < layout_.first_sweep[step + 1] ? &sweeps_[first] : nullptr;
+    const RunningSweep* sweep(size_t step) const {
+        const size_t first = planned_.first_sweep[step];
+        return first < planned_.first_sweep[step + 1] ? &sweeps_[first] : nullptr;
     }
     // Of payload that the steps would move and need not.
     index_t skipped_bytes(const Plan& plan) const;
@@ -97,12 +97,12 @@ class PassRun {
     index_t bytes_per_panel(const Plan& plan, size_t step) const;  // read and written, of any of its sweeps
 
     int rank_ = 0;
-    PassLayout layout_;
+    PlannedSweeps planned_;
     std::vector<std::unique_ptr<Store>> views_;
-    std::vector<std::unique_ptr<PanelSums>> sums_;  // of what pass i hands to pass i+1
+    std::vector<std::unique_ptr<PanelSums>> sums_;  // of what sweep i hands to sweep i+1
     std::unique_ptr<ReadSum> input_sum_;            // of what the first one reads
     std::unique_ptr<SweepLog> log_;
-    std::vector<PassSweep> sweeps_;
+    std::vector<RunningSweep> sweeps_;
     index_t resumed_panels_ = 0;
 };
 

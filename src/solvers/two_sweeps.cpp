@@ -1,33 +1,32 @@
-// Solver `two_pass`: an axis whose lines no memory holds, or too few of them, in two sweeps: two reads and two writes a
-// byte.
+// Solver `two_sweeps`: an axis whose lines no memory holds, or too few of them, in two sweeps: two reads and two writes
+// a byte.
 //
 // Method: n = n1*n2, after P1's superlevels but for any factors and straight into natural order. With j = j1*n2 + j2
-// and k = k1 + n1*k2, W^(jk) = W1^(j1 k1) * W^(j2 k1) * W2^(j2 k2): pass 1 transforms the n2 columns of length n1 and
-// multiplies by the twiddles W^(j2 k1); pass 2 transforms the n1 rows k1 over j2 and writes row k1 as column k1 of
+// and k = k1 + n1*k2, W^(jk) = W1^(j1 k1) * W^(j2 k1) * W2^(j2 k2): sweep 1 transforms the n2 columns of length n1 and
+// multiplies by the twiddles W^(j2 k1); sweep 2 transforms the n1 rows k1 over j2 and writes row k1 as column k1 of
 // the n2 x n1 matrix that the natural order is. r2c keeps k1 <= n1/2 in between and gets the rest of X[0..n/2]
 // from X[n-k] = conj X[k]; c2r is r2c backwards: columns k1 <= n1/2 over k2, twiddle, then c2r over k1.
-// Between the passes scratch holds blocks of c columns x d rows, so both sweeps move long runs: w elements are read at
+// Between the sweeps scratch holds blocks of c columns x d rows, so both sweeps move long runs: w elements are read at
 // a time, c*n1 written, c*d read, h written, with w*n1 and h*n2 elements of memory twice (P1's bound n <= (M/B)^2).
-// c2c needs no scratch: pass 1 writes its columns one after the other as rows of the output file, pass 2 transforms the
-// columns of that in place. It reads h elements at a time instead of c*d, but half the disk space is needed, nothing
-// has to be freed and no fresh blocks of a file are written in small runs; where rows are whole blocks it is chosen.
-// DCT and DST are a Fourier transform of N = 2n (2n-2, 2n+2) points of the input padded with zeros, with factors on
-// the way in and out (steps/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10 times n
-// reals move where r2c of n moves 4.
-// On several ranks each transforms columns of its own and keeps rows of its own, in scratch that is its own: between
-// the two all ranks exchange, tile by tile (sweeps/block_exchange.hpp). By way of the output, which all ranks see,
-// there is nothing to exchange. Each rank has so much memory. The axes before the one that is split are an outer loop.
-// All that lies behind it are rows, which take the place of elements: the runs are of whole rows, and each number of a
-// row has a column of its own. Of c2c other axes behind it may be transformed too, row by row, where the first sweep
-// has read them. Worked: 16384 x 16384 complex floats in 512 MiB: axis_passes has columns of 16384 points, so runs of 8
-// KiB; here 128 rows of 128 KiB are 16 MiB.
+// c2c needs no scratch: sweep 1 writes its columns one after the other as rows of the output file, sweep 2 transforms
+// the columns of that in place. It reads h elements at a time instead of c*d, but half the disk space is needed,
+// nothing has to be freed and no fresh blocks of a file are written in small runs; where rows are whole blocks it is
+// chosen. DCT and DST are a Fourier transform of N = 2n (2n-2, 2n+2) points of the input padded with zeros, with
+// factors on the way in and out (steps/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10
+// times n reals move where r2c of n moves 4. On several ranks each transforms columns of its own and keeps rows of its
+// own, in scratch that is its own: between the two all ranks exchange, tile by tile (sweeps/block_exchange.hpp). By way
+// of the output, which all ranks see, there is nothing to exchange. Each rank has so much memory. The axes before the
+// one that is split are an outer loop. All that lies behind it are rows, which take the place of elements: the runs are
+// of whole rows, and each number of a row has a column of its own. Of c2c other axes behind it may be transformed too,
+// row by row, where the first sweep has read them. Worked: 16384 x 16384 complex floats in 512 MiB: axis_sweeps has
+// columns of 16384 points, so runs of 8 KiB; here 128 rows of 128 KiB are 16 MiB.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
 
 #include "engine/trust.hpp"
-#include "solvers/disk_passes.hpp"
+#include "solvers/disk_sweeps.hpp"
 #include "solvers/table.hpp"
 #include "steps/transform_step.hpp"
 
@@ -38,7 +37,7 @@ namespace {
 // n is the length that is split: for DCT and DST the logical one, N, with the stored points in the chirp.
 struct Job : LongAxis {
     Chirp chirp;
-    std::vector<PassStage> row_stages;  // of the axes behind the one that is split
+    std::vector<SweepStage> row_stages;  // of the axes behind the one that is split
     double row_flops = 0;
     std::string row_title;
     index_t engine_bytes = 0;  // at large prime factors: tables for all threads, scratch for each
@@ -48,18 +47,18 @@ struct Job : LongAxis {
 };
 
 struct Split {
-    PassSpec first, second;
+    SweepSpec first, second;
     double seconds = 0;  // of requests
 };
 
-// The two passes for n1*n2, without panels yet.
+// The two sweeps for n1*n2, without panels yet.
 Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t tile_columns, index_t tile_rows) {
     Split split;
     const bool real_in = job.halves && job.forward, real_out = job.halves && !job.forward;
-    split.first = split.second = blank_pass(job, lanes);
+    split.first = split.second = blank_sweep(job, lanes);
     split.first.chirp = split.second.chirp = job.chirp;
-    PassSpec& first = split.first;
-    first.shape = PassSpec::Shape::columns_to_blocks;
+    SweepSpec& first = split.first;
+    first.shape = SweepSpec::Shape::columns_to_blocks;
     first.source = Place::input;
     first.target = Place::scratch;
     first.scale = job.problem.scale();
@@ -81,8 +80,8 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     first.out_points = real_in ? n1 / 2 + 1 : first.points;
     first.flops_each = column_flops(first.points, real_in);
 
-    PassSpec& second = split.second;
-    second.shape = PassSpec::Shape::blocks_to_columns;
+    SweepSpec& second = split.second;
+    second.shape = SweepSpec::Shape::blocks_to_columns;
     second.source = Place::scratch;
     second.target = Place::output;
     second.target_complex = !real_out;
@@ -149,14 +148,14 @@ std::optional<Split> fit(const Job& job, Split split, const Machine& machine) {
     return split;
 }
 
-// c2c by way of the output file alone: blocks become whole columns, the second pass works in place.
+// c2c by way of the output file alone: blocks become whole columns, the second sweep works in place.
 std::optional<Split> fit_in_place(const Job& job, Split split, const Machine& machine) {
-    PassSpec &first = split.first, &second = split.second;
+    SweepSpec &first = split.first, &second = split.second;
     first.target = Place::output;
     first.blocks.natural = true;
     first.blocks.tile_rows = first.blocks.rows;
     second.out.in_blocks = false;
-    second.shape = PassSpec::Shape::columns;
+    second.shape = SweepSpec::Shape::columns;
     second.source = Place::output;
     second.in_place = true;
     second.out = of_numbers(second.out);
@@ -236,11 +235,11 @@ std::optional<Split> best_split(const Job& job, const Machine& machine) {
 // share both out, by way of the output.
 std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, const Machine& machine) {
     Split split = outline(job, n1, job.n / n1, lanes, 1, 1);
-    PassSpec &first = split.first, &second = split.second;
-    first.shape = PassSpec::Shape::columns;
+    SweepSpec &first = split.first, &second = split.second;
+    first.shape = SweepSpec::Shape::columns;
     first.target = job.problem.stores_other() ? Place::scratch : Place::output;
     first.out = written(first.in);
-    second.shape = PassSpec::Shape::slabs;
+    second.shape = SweepSpec::Shape::slabs;
     second.source = first.target;
     second.lanes = 1;
     second.in = first.in;
@@ -270,7 +269,7 @@ std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, co
     // More panels than before may want another slot.
     if (first.panel_bytes() > room) first.in.panel = first.out.panel = even;
     set_slabs(job.ranks == 1 ? slabs : even_width(rows, slabs, job.ranks));
-    split.seconds = PassStep(first, machine).predict(0).seconds + PassStep(second, machine).predict(0).seconds;
+    split.seconds = SweepStep(first, machine).predict(0).seconds + SweepStep(second, machine).predict(0).seconds;
     if (slabs < 2 * job.threads) split.seconds *= 1.2;  // one row at a time, by all threads
     return split;
 }
@@ -324,7 +323,7 @@ void add_rows(Job& job) {
 }
 
 Result<Job> examine(const Problem& problem, const Planner& planner) {
-    SPANFFT_ASSIGN(const LongAxis line, examine_long_axis(problem, planner, "two_pass"));
+    SPANFFT_ASSIGN(const LongAxis line, examine_long_axis(problem, planner, "two_sweeps"));
     Job job;
     static_cast<LongAxis&>(job) = line;
     const auto count_engines = [&] {
@@ -340,11 +339,11 @@ Result<Job> examine(const Problem& problem, const Planner& planner) {
     count_engines();
     const bool complex =
         std::all_of(problem.kinds.begin(), problem.kinds.end(), [](AxisKind kind) { return kind == AxisKind::c2c; });
-    if (!complex) SPANFFT_TRY(expect_one_axis(problem, "two_pass"));
+    if (!complex) SPANFFT_TRY(expect_one_axis(problem, "two_sweeps"));
     add_rows(job);
     if (!is_r2r(problem.kinds[0])) return job;
     if (problem.norm == Norm::ortho) {
-        return error(Code::unsupported, "two_pass does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
+        return error(Code::unsupported, "two_sweeps does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
                      "; use norm=backward and scale, or more memory");
     }
     // As r2c where only the outputs have factors, as c2r where only the inputs have, else as c2c.
@@ -371,7 +370,7 @@ Status decline(Job job, bool exchanges, const Machine& machine) {
     const index_t largest = largest_prime_factor(n);
     if (largest == n) {
         return error(Code::unsupported, "length ", n, n == 1 ? " is 1" : " is prime",
-                     ", and two_pass needs two factors; a budget of about ", bytes_string(whole),
+                     ", and two_sweeps needs two factors; a budget of about ", bytes_string(whole),
                      " holds it whole, and length ", near_length(n + 1), " can be split");
     }
     job.searches = true;  // any split will do
@@ -382,7 +381,7 @@ Status decline(Job job, bool exchanges, const Machine& machine) {
     const bool too_long = largest > 13 && largest > n / largest;  // for one of two factors
     return error(Code::out_of_memory, "length ", n, " can't be split in ", text(job.problem.memory_bytes),
                  too_long ? cat(": its prime factor ", largest, " is too long") : std::string(),
-                 "; two_pass needs at least ", text(needed), " (", needed, " bytes)",
+                 "; two_sweeps needs at least ", text(needed), " (", needed, " bytes)",
                  too_long ? cat("; or take length ", near_length(n)) : std::string());
 }
 
@@ -393,7 +392,7 @@ void finish(const Job& job, Split& split) {
     const bool real_out = job.halves && !job.forward;
     const Kernel first = real_out ? plain : across, second = real_out ? across : plain;
     split.first.stages = column_stages(split.first, first, split.first.points);
-    split.second.stages = split.second.shape == PassSpec::Shape::slabs
+    split.second.stages = split.second.shape == SweepSpec::Shape::slabs
                               ? row_stages(split.second, second)
                               : column_stages(split.second, second, split.second.out_points);
     const index_t other = job.n / split.first.points;
@@ -407,7 +406,7 @@ void finish(const Job& job, Split& split) {
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Planner& planner) {
+Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const Job job, examine(problem, planner));
     const bool exchanges = problem.output == SpectrumOrder::exchanged && job.forward && !job.halves &&
                            !is_r2r(problem.kinds[0]) && job.row == 1 && (job.ranks == 1 || !problem.stores_other());
@@ -420,12 +419,13 @@ Result<std::unique_ptr<Plan>> solve_two_pass(const Problem& problem, const Plann
     read_together_if_faster(split->first, job.budget_bytes - own_bytes, planner.machine());
     finish(job, *split);
 
-    const bool blocks = split->first.shape == PassSpec::Shape::columns_to_blocks;
+    const bool blocks = split->first.shape == SweepSpec::Shape::columns_to_blocks;
     const bool exchanges_blocks = split->first.exchanges();
     const index_t kept_bytes = exchanges_blocks ? split->first.kept_blocks(0).scratch_bytes() : 0;  // the most
     const index_t between_bytes = blocks ? split->first.blocks.scratch_bytes() : split->first.out.payload_bytes();
     const index_t scratch_bytes = split->first.target == Place::scratch ? between_bytes : 0;
-    auto plan = plan_of_passes(job, "two_pass", {std::move(split->first), std::move(split->second)}, planner.machine());
+    auto plan =
+        plan_of_sweeps(job, "two_sweeps", {std::move(split->first), std::move(split->second)}, planner.machine());
     plan->scratch_bytes = scratch_bytes;
     if (exchanges_blocks) plan->scratch_of_each_rank_bytes = kept_bytes;
     plan->leaves_exchanged = exchanged;

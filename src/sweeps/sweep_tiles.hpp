@@ -1,18 +1,18 @@
-// What a thread of a disk pass takes from a panel (or from blocks) into the columns of its tile, and puts back: as it
+// What a thread of a disk sweep takes from a panel (or from blocks) into the columns of its tile, and puts back: as it
 // is, times the factors of a real kind, or from and to the stored half of a conjugate-even spectrum.
 //
 // Method: column j of a tile has points at tile[j * pitch + r]; rows of a panel are where its runs landed (panels.hpp).
 // Each returns the bytes of panel or blocks that it read or wrote; a tile is in a cache and its bytes are not counted.
-// Invariant: const while a pass runs, so any number of threads may use one; each tile has one thread.
+// Invariant: const while a sweep runs, so any number of threads may use one; each tile has one thread.
 // Source: half spectra docs/adr/0017, real kinds steps/chirp.hpp.
 #pragma once
 
 #include "core/root_of_unity.hpp"
-#include "sweeps/pass_step.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft {
 
-struct PassWhere {                            // of a compute step
+struct SweepWhere {                           // of a compute step
     index_t matrix = 0, panel = 0, tile = 0;  // tile: of the matrix, not of the panel
     index_t first = 0, count = 0;             // elements: columns of rows of numbers, or of slabs
     char* read = nullptr;
@@ -20,27 +20,27 @@ struct PassWhere {                            // of a compute step
 };
 
 template <class T>
-class PassTiles {
+class SweepTiles {
   public:
     using C = Pair<T>;
-    explicit PassTiles(const PassSpec& spec) : spec_(spec) {}  // which must outlive it
+    explicit SweepTiles(const SweepSpec& spec) : spec_(spec) {}  // which must outlive it
 
     // Columns of numbers first, first+1, ... (count of them) of the matrix, from panel or blocks into the columns of a
     // tile; E is T or C.
     template <class E>
-    index_t gather(const PassWhere& where, index_t first, index_t count, E* tile) const;
-    index_t gather_half_spectrum(const PassWhere& where, index_t first, index_t count, C* tile) const;
-    index_t gather_inputs(const PassWhere& where, index_t first, index_t count, C* tile) const;
-    index_t gather_padded(const PassWhere& where, index_t first, index_t count, T* tile) const;
+    index_t gather(const SweepWhere& where, index_t first, index_t count, E* tile) const;
+    index_t gather_half_spectrum(const SweepWhere& where, index_t first, index_t count, C* tile) const;
+    index_t gather_inputs(const SweepWhere& where, index_t first, index_t count, C* tile) const;
+    index_t gather_padded(const SweepWhere& where, index_t first, index_t count, T* tile) const;
 
     // The reverse; scatter multiplies by the scale, in the tile.
     template <class E>
-    index_t scatter(const PassWhere& where, index_t first, index_t count, E* tile) const;
-    index_t scatter_half_spectrum(const PassWhere& where, index_t first, index_t count, const C* tile) const;
-    index_t scatter_reflected(const PassWhere& where, index_t first, index_t count, const C* tile) const;
-    index_t scatter_sections(const PassWhere& where, index_t first, index_t count, C* tile) const;
-    index_t scatter_outputs(const PassWhere& where, index_t first, index_t count, C* tile) const;
-    index_t scatter_blocks(const PassWhere& where, index_t first, index_t count, C* tile, C* twiddles) const;
+    index_t scatter(const SweepWhere& where, index_t first, index_t count, E* tile) const;
+    index_t scatter_half_spectrum(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
+    index_t scatter_reflected(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
+    index_t scatter_sections(const SweepWhere& where, index_t first, index_t count, C* tile) const;
+    index_t scatter_outputs(const SweepWhere& where, index_t first, index_t count, C* tile) const;
+    index_t scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile, C* twiddles) const;
 
     RootTable roots, chirp_roots;           // made with the task
     index_t in_offset = 0, out_offset = 0;  // of the arrays in their stores, set before a run
@@ -64,10 +64,10 @@ class PassTiles {
         const index_t numbers = spec_.numbers();
         return {first / numbers, first % numbers, numbers};
     }
-    Lot lot_of(const PassWhere& where, index_t first, index_t from, index_t count) const;
+    Lot lot_of(const SweepWhere& where, index_t first, index_t from, index_t count) const;
     C spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column, index_t& read) const;
 
-    const PassSpec& spec_;
+    const SweepSpec& spec_;
 };
 
 }  // namespace spanfft

@@ -1,5 +1,5 @@
-// What the solvers for one long axis on disk share; see disk_passes.hpp.
-#include "solvers/disk_passes.hpp"
+// What the solvers for one long axis on disk share; see disk_sweeps.hpp.
+#include "solvers/disk_sweeps.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,7 @@ index_t lanes_for(const LongAxis& job, index_t longest_points) {
     return std::clamp(kDiskTileBytes / (longest_points * job.number(true)), fewest, most);
 }
 
-std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_t real_points) {
+std::vector<SweepStage> column_stages(const SweepSpec& spec, Kernel kernel, index_t real_points) {
     StageRequest request;
     request.shape = {real_points};
     request.axes = {0};
@@ -57,7 +57,7 @@ std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_
     return make_stages(request);
 }
 
-std::vector<PassStage> row_stages(const PassSpec& spec, Kernel kernel) {
+std::vector<SweepStage> row_stages(const SweepSpec& spec, Kernel kernel) {
     StageRequest request;
     request.shape = {spec.points};
     request.axes = {0};
@@ -113,90 +113,90 @@ ColumnPanels of_numbers(ColumnPanels panels) {
     return panels;
 }
 
-void set_panel_width(PassSpec& pass, index_t width) {
-    pass.in.panel = width;
-    if (pass.shape == PassSpec::Shape::columns) pass.out.panel = width;
+void set_panel_width(SweepSpec& sweep, index_t width) {
+    sweep.in.panel = width;
+    if (sweep.shape == SweepSpec::Shape::columns) sweep.out.panel = width;
 }
 
 namespace {
 
 // Columns of which a panel has a multiple. Ranks that share sections out have panels of whole ones, so that all rounds
 // are alike.
-index_t unit_of(const PassSpec& pass) {
-    if (pass.shape != PassSpec::Shape::columns_to_blocks) return 1;
-    return std::max(pass.blocks.tile_columns, pass.blocks.shared_section);
+index_t unit_of(const SweepSpec& sweep) {
+    if (sweep.shape != SweepSpec::Shape::columns_to_blocks) return 1;
+    return std::max(sweep.blocks.tile_columns, sweep.blocks.shared_section);
 }
 
-bool widen_in_slots(PassSpec& pass, index_t room_bytes) {
-    const bool blocks = pass.shape == PassSpec::Shape::columns_to_blocks;
-    const index_t columns = pass.in.section_columns(), unit = unit_of(pass);
-    const index_t enough = ceil_div(kLongRunBytes, unit * pass.in.elem_bytes);
+bool widen_in_slots(SweepSpec& sweep, index_t room_bytes) {
+    const bool blocks = sweep.shape == SweepSpec::Shape::columns_to_blocks;
+    const index_t columns = sweep.in.section_columns(), unit = unit_of(sweep);
+    const index_t enough = ceil_div(kLongRunBytes, unit * sweep.in.elem_bytes);
     const index_t fits = largest_that(std::min(ceil_div(columns, unit), enough), [&](index_t units) {
-        set_panel_width(pass, units * unit);
-        return pass.panel_bytes() <= room_bytes;
+        set_panel_width(sweep, units * unit);
+        return sweep.panel_bytes() <= room_bytes;
     });
     if (fits == 0) return false;
-    const index_t even = even_width(columns, fits * unit, pass.in.ranks);
-    const index_t block = blocks ? unit : block_elems(pass.out);
+    const index_t even = even_width(columns, fits * unit, sweep.in.ranks);
+    const index_t block = blocks ? unit : block_elems(sweep.out);
     const index_t whole = round_up(even, block), most = fits * unit;
-    set_panel_width(pass, whole <= most ? whole : most >= block ? most - most % block : even);
+    set_panel_width(sweep, whole <= most ? whole : most >= block ? most - most % block : even);
     // More panels than before may want another slot.
-    if (pass.panel_bytes() > room_bytes)
-        set_panel_width(pass, blocks ? unit * std::max<index_t>(1, even / unit) : even);
+    if (sweep.panel_bytes() > room_bytes)
+        set_panel_width(sweep, blocks ? unit * std::max<index_t>(1, even / unit) : even);
     return true;
 }
 
 }  // namespace
 
-bool widen_columns(PassSpec& pass, index_t room_bytes, const Machine& machine) {
-    const bool three = widen_in_slots(pass, room_bytes);
-    if (!pass.in_place || (three && pass.in.panel * pass.in.elem_bytes >= kShortRunBytes)) return three;
-    PassSpec wide = pass;
+bool widen_columns(SweepSpec& sweep, index_t room_bytes, const Machine& machine) {
+    const bool three = widen_in_slots(sweep, room_bytes);
+    if (!sweep.in_place || (three && sweep.in.panel * sweep.in.elem_bytes >= kShortRunBytes)) return three;
+    SweepSpec wide = sweep;
     wide.in_place_slots = 2;
     if (!widen_in_slots(wide, room_bytes)) return three;
-    if (!three || PassStep(wide, machine).predict(0).seconds < PassStep(pass, machine).predict(0).seconds)
-        pass = std::move(wide);
+    if (!three || SweepStep(wide, machine).predict(0).seconds < SweepStep(sweep, machine).predict(0).seconds)
+        sweep = std::move(wide);
     return true;
 }
 
 namespace {
 
 // Columns of a section, as read.
-index_t section_elems(const PassSpec& pass) {
-    return pass.half_section > 0 ? pass.half_section / 2 + 1 : pass.whole_section;
+index_t section_elems(const SweepSpec& sweep) {
+    return sweep.half_section > 0 ? sweep.half_section / 2 + 1 : sweep.whole_section;
 }
 
 }  // namespace
 
-void set_sections(PassSpec& pass, index_t sections) {
-    pass.in.panel = sections * section_elems(pass);
-    pass.out.panel = sections * (pass.half_section > 0 ? pass.half_section : pass.whole_section * pass.out_points);
+void set_sections(SweepSpec& sweep, index_t sections) {
+    sweep.in.panel = sections * section_elems(sweep);
+    sweep.out.panel = sections * (sweep.half_section > 0 ? sweep.half_section : sweep.whole_section * sweep.out_points);
 }
 
-bool widen_by_sections(PassSpec& pass, index_t room_bytes) {
-    const index_t sections = pass.in.columns / section_elems(pass);
-    const index_t enough = ceil_div(kLongRunBytes, section_elems(pass) * pass.in.elem_bytes);
+bool widen_by_sections(SweepSpec& sweep, index_t room_bytes) {
+    const index_t sections = sweep.in.columns / section_elems(sweep);
+    const index_t enough = ceil_div(kLongRunBytes, section_elems(sweep) * sweep.in.elem_bytes);
     const index_t fits = largest_that(std::min(sections, enough), [&](index_t count) {
-        set_sections(pass, count);
-        return pass.panel_bytes() <= room_bytes;
+        set_sections(sweep, count);
+        return sweep.panel_bytes() <= room_bytes;
     });
     if (fits == 0) return false;
-    set_sections(pass, 1);
-    const index_t one_bytes = pass.out.panel * pass.out.elem_bytes,
+    set_sections(sweep, 1);
+    const index_t one_bytes = sweep.out.panel * sweep.out.elem_bytes,
                   block = kDirectBytes / std::gcd(kDirectBytes, one_bytes);
-    const index_t even = even_width(sections, fits, pass.in.ranks), whole = round_up(even, block);
-    set_sections(pass, whole <= fits ? whole : fits >= block ? fits - fits % block : even);
+    const index_t even = even_width(sections, fits, sweep.in.ranks), whole = round_up(even, block);
+    set_sections(sweep, whole <= fits ? whole : fits >= block ? fits - fits % block : even);
     return true;
 }
 
-void read_together_if_faster(PassSpec& pass, index_t room_bytes, const Machine& machine) {
-    const ColumnPanels& in = pass.in;
+void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine& machine) {
+    const ColumnPanels& in = sweep.in;
     const bool can = in.ranks > 1 && in.outer == 1 && !in.in_blocks && in.section == 0 && !in.mirrored &&
                      in.last_row_elems == in.row_elems;
     if (!can) return;
-    PassSpec together = pass;
+    SweepSpec together = sweep;
     together.reads_together = true;
-    const index_t unit = unit_of(pass);
+    const index_t unit = unit_of(sweep);
     const index_t enough = ceil_div(kLongRunBytes, unit * in.elem_bytes * in.ranks);
     const index_t fits = largest_that(std::min(ceil_div(in.columns, unit), enough), [&](index_t units) {
         set_panel_width(together, units * unit);
@@ -206,41 +206,41 @@ void read_together_if_faster(PassSpec& pass, index_t room_bytes, const Machine& 
     });
     if (fits == 0) return;
     // Columns are written in whole blocks of the file system, where they are that wide.
-    const index_t even = round_up(even_width(in.columns, fits * unit, in.ranks), unit), block = block_elems(pass.out);
-    const bool whole = pass.shape == PassSpec::Shape::columns && fits >= block;
+    const index_t even = round_up(even_width(in.columns, fits * unit, in.ranks), unit), block = block_elems(sweep.out);
+    const bool whole = sweep.shape == SweepSpec::Shape::columns && fits >= block;
     set_panel_width(together, whole ? std::min(round_up(even, block), fits - fits % block) : even);
     if (together.panel_bytes() > room_bytes) return;
-    if (PassStep(together, machine).predict(0).seconds < PassStep(pass, machine).predict(0).seconds)
-        pass = std::move(together);
+    if (SweepStep(together, machine).predict(0).seconds < SweepStep(sweep, machine).predict(0).seconds)
+        sweep = std::move(together);
 }
 
-double seconds_of_choice(const std::vector<const PassSpec*>& passes, const Machine& machine) {
+double seconds_of_choice(const std::vector<const SweepSpec*>& sweeps, const Machine& machine) {
     double seconds = 0;
     index_t panel_bytes = 0;
-    for (const PassSpec* pass : passes) {
-        seconds += PassStep(*pass, machine).predict(0).seconds;
-        panel_bytes = std::max(panel_bytes, pass->panel_bytes());
+    for (const SweepSpec* sweep : sweeps) {
+        seconds += SweepStep(*sweep, machine).predict(0).seconds;
+        panel_bytes = std::max(panel_bytes, sweep->panel_bytes());
     }
     return seconds + static_cast<double>(panel_bytes) / machine.disk_read_bytes_per_second;
 }
 
-PassSpec blank_pass(const LongAxis& job, index_t lanes) {
-    PassSpec pass;
-    pass.precision = job.problem.precision;
-    pass.backward = !job.forward;
-    pass.threads = job.threads;
-    pass.engine = job.problem.engine;
-    pass.scratch_disks = job.problem.disks;
-    if (job.problem.loads_other()) pass.loaded_bytes = job.problem.loaded_bytes();
-    pass.lanes = lanes;
-    return pass;
+SweepSpec blank_sweep(const LongAxis& job, index_t lanes) {
+    SweepSpec sweep;
+    sweep.precision = job.problem.precision;
+    sweep.backward = !job.forward;
+    sweep.threads = job.threads;
+    sweep.engine = job.problem.engine;
+    sweep.scratch_disks = job.problem.disks;
+    if (job.problem.loads_other()) sweep.loaded_bytes = job.problem.loaded_bytes();
+    sweep.lanes = lanes;
+    return sweep;
 }
 
-void note_stored(const Problem& problem, PassSpec& last) {
+void note_stored(const Problem& problem, SweepSpec& last) {
     if (problem.stores_other()) last.stored_bytes = static_cast<index_t>(problem.stored_elem().bytes());
 }
 
-std::unique_ptr<Plan> plan_of_passes(const LongAxis& job, const char* solver, std::vector<PassSpec> passes,
+std::unique_ptr<Plan> plan_of_sweeps(const LongAxis& job, const char* solver, std::vector<SweepSpec> sweeps,
                                      const Machine& machine) {
     auto plan = std::make_unique<Plan>();
     plan->problem = job.problem;
@@ -249,13 +249,13 @@ std::unique_ptr<Plan> plan_of_passes(const LongAxis& job, const char* solver, st
     plan->input = {swept_layout(job.problem.input_shape(), job.ranks), job.problem.input_elem()};
     plan->output = {swept_layout(job.problem.output_shape(), job.ranks), job.problem.output_elem()};
     index_t most = 0;
-    for (const PassSpec& pass : passes) most = std::max(most, pass.panel_bytes());
+    for (const SweepSpec& sweep : sweeps) most = std::max(most, sweep.panel_bytes());
     plan->slot_bytes.fix(Slot::work0, most);
     plan->output_file_bytes =
         product(job.problem.output_shape()) * static_cast<index_t>(job.problem.stored_elem().bytes());
-    plan->sweeps = static_cast<int>(passes.size());
-    note_stored(job.problem, passes.back());
-    for (PassSpec& pass : passes) plan->steps.push_back(std::make_unique<PassStep>(std::move(pass), machine));
+    plan->sweeps = static_cast<int>(sweeps.size());
+    note_stored(job.problem, sweeps.back());
+    for (SweepSpec& sweep : sweeps) plan->steps.push_back(std::make_unique<SweepStep>(std::move(sweep), machine));
     return plan;
 }
 

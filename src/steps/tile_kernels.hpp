@@ -1,5 +1,5 @@
-// The inner loops of disk passes: moving strided columns into cache-sized tiles and back, and the twiddle factors
-// between the two passes of a long 1-D transform.
+// The inner loops of a tile: moving strided columns into cache-sized tiles and back, and the twiddle factors
+// between the two factors of a long 1-D transform.
 //
 // Method: a tile holds a few whole columns, each contiguous, so that the engine sees unit stride. Twiddles
 // W^(column*row), W = exp(-+2 pi i/n), are a product of two factors, one for a chunk of 64 rows and one for the row

@@ -8,7 +8,7 @@
 
 #include "plan/plan.hpp"
 #include "plan/planner.hpp"
-#include "sweeps/pass_step.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft {
 
@@ -53,10 +53,10 @@ index_t disk_reserve_bytes(index_t memory_bytes);
 index_t lanes_for(const LongAxis& job, index_t longest_points);
 
 // One engine call for the columns of a tile. real_points: of the column in real space.
-std::vector<PassStage> column_stages(const PassSpec& spec, Kernel kernel, index_t real_points);
+std::vector<SweepStage> column_stages(const SweepSpec& spec, Kernel kernel, index_t real_points);
 
 // The same for slabs that are one row, from the read side to the written one.
-std::vector<PassStage> row_stages(const PassSpec& spec, Kernel kernel);
+std::vector<SweepStage> row_stages(const SweepSpec& spec, Kernel kernel);
 
 double column_flops(index_t points, bool real);  // 5 n log2 n, or half
 
@@ -87,32 +87,32 @@ inline ColumnPanels written(ColumnPanels panels) {
     return panels;
 }
 
-// Of the sides of a pass that have panels.
-void set_panel_width(PassSpec& pass, index_t columns);
-// Of a pass of whole or half sections: so many a panel.
-void set_sections(PassSpec& pass, index_t sections);
+// Of the sides of a sweep that have panels.
+void set_panel_width(SweepSpec& sweep, index_t columns);
+// Of a sweep of whole or half sections: so many a panel.
+void set_sections(SweepSpec& sweep, index_t sections);
 
 // Panels as wide as fit, all equally wide, of whole blocks of the file system if they are that wide; in place in two
 // slots instead of three where runs would be short and that is predicted to take less. False: none fits.
-bool widen_columns(PassSpec& pass, index_t room_bytes, const Machine& machine);
+bool widen_columns(SweepSpec& sweep, index_t room_bytes, const Machine& machine);
 // The same in sections.
-bool widen_by_sections(PassSpec& pass, index_t room_bytes);
+bool widen_by_sections(SweepSpec& sweep, index_t room_bytes);
 
-// On ranks: the same pass with panels that all read together, where that is possible and predicted to take less.
-void read_together_if_faster(PassSpec& pass, index_t room_bytes, const Machine& machine);
+// On ranks: the same sweep with panels that all read together, where that is possible and predicted to take less.
+void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine& machine);
 
-// Predicted seconds of a job's passes, for a choice among its ways to do it: besides what each predicts, the memory for
+// Predicted seconds of a job's sweeps, for a choice among its ways to do it: besides what each predicts, the memory for
 // panels is touched for the first time, and the first panel is read before anything is computed.
-double seconds_of_choice(const std::vector<const PassSpec*>& passes, const Machine& machine);
+double seconds_of_choice(const std::vector<const SweepSpec*>& sweeps, const Machine& machine);
 
-// A pass with what all passes of a job have in common.
-PassSpec blank_pass(const LongAxis& job, index_t lanes);
+// A sweep with what all sweeps of a job have in common.
+SweepSpec blank_sweep(const LongAxis& job, index_t lanes);
 
-// Tells the pass that writes the output what is stored there, if that is not what it computes.
-void note_stored(const Problem& problem, PassSpec& last);
+// Tells the sweep that writes the output what is stored there, if that is not what it computes.
+void note_stored(const Problem& problem, SweepSpec& last);
 
-// A plan of these passes over one long axis; scratch and output sizes are the caller's.
-std::unique_ptr<Plan> plan_of_passes(const LongAxis& job, const char* solver, std::vector<PassSpec> passes,
+// A plan of these sweeps over one long axis; scratch and output sizes are the caller's.
+std::unique_ptr<Plan> plan_of_sweeps(const LongAxis& job, const char* solver, std::vector<SweepSpec> sweeps,
                                      const Machine& machine);
 
 // The largest of 1..most for which `fits`; 0: none.

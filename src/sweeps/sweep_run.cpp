@@ -1,5 +1,5 @@
-// Partitions, displacements and views of the passes of a plan; see pass_run.hpp.
-#include "sweeps/pass_run.hpp"
+// Partitions, displacements and views of the sweeps of a plan; see sweep_run.hpp.
+#include "sweeps/sweep_run.hpp"
 
 #include <algorithm>
 
@@ -16,38 +16,38 @@ index_t max_cells(const Plan& plan) {
     return std::clamp<index_t>(plan.problem.memory_bytes / 1024, 64, index_t{1} << 15);
 }
 
-Partition written_by(const PassSpec& pass) {
-    if (pass.exchanges_sections()) {  // as far as rounds are concerned, a panel is so many sections
-        ColumnPanels sections = pass.in;
-        sections.row_elems = sections.last_row_elems = sections.columns = pass.keepers.rows;
-        sections.panel = pass.sections_a_panel();
+Partition written_by(const SweepSpec& sweep) {
+    if (sweep.exchanges_sections()) {  // as far as rounds are concerned, a panel is so many sections
+        ColumnPanels sections = sweep.in;
+        sections.row_elems = sections.last_row_elems = sections.columns = sweep.keepers.rows;
+        sections.panel = sweep.sections_a_panel();
         sections.kept = false;
-        return {Kind::column_tiles, sections, pass.kept_blocks(pass.in.rank)};
+        return {Kind::column_tiles, sections, sweep.kept_blocks(sweep.in.rank)};
     }
-    if (pass.exchanges_columns()) return {Kind::columns, pass.kept_columns(pass.in.rank), {}};
-    if (pass.exchanges()) return {Kind::column_tiles, pass.in, pass.kept_blocks(pass.in.rank)};
-    if (pass.writes_blocks()) return {Kind::column_tiles, pass.in, pass.blocks};
-    return {Kind::columns, pass.out, {}};
+    if (sweep.exchanges_columns()) return {Kind::columns, sweep.kept_columns(sweep.in.rank), {}};
+    if (sweep.exchanges()) return {Kind::column_tiles, sweep.in, sweep.kept_blocks(sweep.in.rank)};
+    if (sweep.writes_blocks()) return {Kind::column_tiles, sweep.in, sweep.blocks};
+    return {Kind::columns, sweep.out, {}};
 }
 
-Partition read_by(const PassSpec& pass) {
-    if (pass.reads_blocks()) return {Kind::row_tiles, pass.out, pass.blocks};
-    return {Kind::columns, pass.in, {}};
+Partition read_by(const SweepSpec& sweep) {
+    if (sweep.reads_blocks()) return {Kind::row_tiles, sweep.out, sweep.blocks};
+    return {Kind::columns, sweep.in, {}};
 }
 
-SweepShape shape_of(const PassSpec& of_all, int rank) {
-    const PassSpec pass = of_all.of_rank(rank);
+SweepOutline outline_of(const SweepSpec& of_all, int rank) {
+    const SweepSpec sweep = of_all.of_rank(rank);
     return {&of_all,
-            pass.source,
-            pass.target,
-            pass.source_scratch_bytes,
-            pass.target_scratch_bytes,
-            pass.walked().panels(),
-            written_by(pass),
-            read_by(pass),
-            pass.threads,
-            pass.has_rounds(),
-            pass.exchanges()};
+            sweep.source,
+            sweep.target,
+            sweep.source_scratch_bytes,
+            sweep.target_scratch_bytes,
+            sweep.walked().panels(),
+            written_by(sweep),
+            read_by(sweep),
+            sweep.threads,
+            sweep.has_rounds(),
+            sweep.exchanges()};
 }
 
 Partition placed(Partition partition, index_t offset_bytes) {
@@ -56,22 +56,22 @@ Partition placed(Partition partition, index_t offset_bytes) {
     return partition;
 }
 
-bool overwrites_itself(const SweepShape& sweep) {
+bool overwrites_itself(const SweepOutline& sweep) {
     return sweep.source == sweep.target &&
            (sweep.source != Place::scratch || sweep.source_scratch_bytes == sweep.target_scratch_bytes);
 }
 
 // Whether what is read is one array of equal rows, and what is written the same.
-bool plain_array(const PassSpec& pass) {
-    const ColumnPanels &in = pass.in, &out = pass.out;
-    return !pass.reads_blocks() && !pass.writes_blocks() && in.section == 0 && !in.mirrored && !out.mirrored &&
+bool plain_array(const SweepSpec& sweep) {
+    const ColumnPanels &in = sweep.in, &out = sweep.out;
+    return !sweep.reads_blocks() && !sweep.writes_blocks() && in.section == 0 && !in.mirrored && !out.mirrored &&
            out.twin_elems == 0 && in.last_row_elems == in.row_elems && in.columns == in.row_elems &&
            in.outer == out.outer && in.rows == out.rows && in.row_elems == out.row_elems &&
            in.last_row_elems == out.last_row_elems && in.panel == out.panel && in.elem_bytes == out.elem_bytes;
 }
 
 // Whether what a sweep writes is read again by the rank that wrote it.
-bool reads_its_own(const SweepShape& before, bool alone) { return alone || before.keeps_own; }
+bool reads_its_own(const SweepOutline& before, bool alone) { return alone || before.keeps_own; }
 
 bool whole_matrices(const ColumnPanels& panels) { return panels.outer >= 8; }
 
@@ -124,64 +124,64 @@ index_t panels_needed(const ColumnPanels& in, const Displacement& displacement, 
 
 namespace {
 
-std::string why_no_passes(const Plan& plan) {
+std::string why_no_sweeps(const Plan& plan) {
     if (plan.sweeps == 1) return cat(plan.solver, " reads the array once and writes it once, with no panel in between");
     return cat(plan.solver, " has no journal");
 }
 
 }  // namespace
 
-PassLayout examine_passes(const Plan& plan, bool in_place, int rank) {
-    PassLayout layout;
+PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
+    PlannedSweeps planned;
     const bool alone = plan.problem.ranks == 1;
     for (const auto& step : plan.steps) {
-        layout.first_sweep.push_back(layout.sweeps.size());
-        if (const auto* pass = dynamic_cast<const PassStep*>(step.get())) {
-            layout.sweeps.push_back(shape_of(pass->spec(), rank));
+        planned.first_sweep.push_back(planned.sweeps.size());
+        if (const auto* sweep = dynamic_cast<const SweepStep*>(step.get())) {
+            planned.sweeps.push_back(outline_of(sweep->spec(), rank));
         } else if (const auto* swept = dynamic_cast<const SweptStep*>(step.get())) {
-            for (SweepShape& sweep : swept->sweep_shapes(rank)) layout.sweeps.push_back(std::move(sweep));
+            for (SweepOutline& outline : swept->sweep_outlines(rank)) planned.sweeps.push_back(std::move(outline));
         } else {
-            layout.sweeps.clear();
-            layout.why_not = why_no_passes(plan);
-            return layout;
+            planned.sweeps.clear();
+            planned.why_not = why_no_sweeps(plan);
+            return planned;
         }
     }
-    layout.first_sweep.push_back(layout.sweeps.size());
-    layout.displaced.resize(layout.sweeps.size());
-    if (in_place && layout.sweeps.size() > 1) {
-        layout.overwrites_input = true;
-        layout.needs_output = false;
-        for (size_t i = 1; i < layout.sweeps.size(); ++i)
-            layout.needs_output = layout.needs_output || layout.sweeps[i].source == Place::output;
+    planned.first_sweep.push_back(planned.sweeps.size());
+    planned.displaced.resize(planned.sweeps.size());
+    if (in_place && planned.sweeps.size() > 1) {
+        planned.overwrites_input = true;
+        planned.needs_output = false;
+        for (size_t i = 1; i < planned.sweeps.size(); ++i)
+            planned.needs_output = planned.needs_output || planned.sweeps[i].source == Place::output;
     }
-    for (size_t i = 0; i < layout.sweeps.size(); ++i) {
-        const SweepShape& sweep = layout.sweeps[i];
-        if (i > 0 && reads_its_own(layout.sweeps[i - 1], alone)) {
-            layout.memory_bytes +=
-                PanelSums::bytes(layout.sweeps[i - 1].written, sweep.read, max_cells(plan), sweep.threads);
+    for (size_t i = 0; i < planned.sweeps.size(); ++i) {
+        const SweepOutline& sweep = planned.sweeps[i];
+        if (i > 0 && reads_its_own(planned.sweeps[i - 1], alone)) {
+            planned.memory_bytes +=
+                PanelSums::bytes(planned.sweeps[i - 1].written, sweep.read, max_cells(plan), sweep.threads);
         }
-        const bool last = i + 1 == layout.sweeps.size();
-        if (!overwrites_itself(sweep) || (last && layout.overwrites_input)) continue;
+        const bool last = i + 1 == planned.sweeps.size();
+        if (!overwrites_itself(sweep) || (last && planned.overwrites_input)) continue;
         if (!alone) {
-            layout.why_not = cat("sweep ", i + 1, " overwrites what it reads, which other ranks may have written");
+            planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, which other ranks may have written");
             continue;
         }
-        if (!sweep.pass || !plain_array(*sweep.pass)) {
-            layout.why_not = cat("sweep ", i + 1, " overwrites what it reads, in another shape");
+        if (!sweep.spec || !plain_array(*sweep.spec)) {
+            planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, in another shape");
             continue;
         }
-        const Displacement displacement = displacement_of(sweep.pass->in);
-        layout.displaced[i] = displacement;
-        (sweep.target == Place::output ? layout.output_extra_bytes : layout.scratch_extra_bytes) +=
+        const Displacement displacement = displacement_of(sweep.spec->in);
+        planned.displaced[i] = displacement;
+        (sweep.target == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=
             displacement.extra_bytes();
     }
-    return layout;
+    return planned;
 }
 
-PassRun::PassRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink, int rank)
-    : rank_(rank), layout_(examine_passes(plan, context.finished_offset_bytes.has_value(), rank)) {
+SweepRun::SweepRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink, int rank)
+    : rank_(rank), planned_(examine_sweeps(plan, context.finished_offset_bytes.has_value(), rank)) {
     const bool alone = plan.problem.ranks == 1;
-    const size_t count = layout_.sweeps.size();
+    const size_t count = planned_.sweeps.size();
     const auto store = [&](Place place) {
         return place == Place::input     ? context.input_store
                : place == Place::scratch ? context.scratch_store
@@ -197,35 +197,37 @@ PassRun::PassRun(const Plan& plan, const RunContext& context, bool checksums, Li
     sweeps_.resize(count);
     sums_.resize(count);
     for (size_t i = count; i-- > 0;) {
-        const SweepShape& shape = layout_.sweeps[i];
-        PassSweep& sweep = sweeps_[i];
-        Store* const last = context.finished_store && shape.target == Place::output ? context.finished_store : nullptr;
-        sweep.target = i + 1 < count ? sweeps_[i + 1].source : last ? last : store(shape.target);
-        sweep.source = shape.source == Place::array ? context.staged_input_store : store(shape.source);
-        sweep.log = shape.target == Place::array ? nullptr : log_.get();
-        sweep.logged.pass = static_cast<int>(i);
-        sweep.logged.panels = shape.panels;
-        if (sink && layout_.displaced[i]) {
-            Displacement displacement = *layout_.displaced[i];
-            displacement.begin_bytes = offset(shape.source, shape.source_scratch_bytes);
+        const SweepOutline& outline = planned_.sweeps[i];
+        RunningSweep& sweep = sweeps_[i];
+        Store* const last =
+            context.finished_store && outline.target == Place::output ? context.finished_store : nullptr;
+        sweep.target = i + 1 < count ? sweeps_[i + 1].source : last ? last : store(outline.target);
+        sweep.source = outline.source == Place::array ? context.staged_input_store : store(outline.source);
+        sweep.log = outline.target == Place::array ? nullptr : log_.get();
+        sweep.logged.number = static_cast<int>(i);
+        sweep.logged.panels = outline.panels;
+        if (sink && planned_.displaced[i]) {
+            Displacement displacement = *planned_.displaced[i];
+            displacement.begin_bytes = offset(outline.source, outline.source_scratch_bytes);
             // What is written with work on it is read as it lies.
             Store& below = i + 1 == count && last ? *context.output_store : *sweep.target;
             views_.push_back(std::make_unique<DisplacedStore>(below, displacement));
             sweep.source = views_.back().get();
-            sweep.logged.needs = [in = shape.pass->in, displacement](index_t panel) {
+            sweep.logged.needs = [in = outline.spec->in, displacement](index_t panel) {
                 return panels_needed(in, displacement, panel);
             };
         }
-        if (checksums && plan.checksum_bytes > 0 && i > 0 && reads_its_own(layout_.sweeps[i - 1], alone)) {
-            const SweepShape& before = layout_.sweeps[i - 1];
-            sums_[i - 1] = std::make_unique<PanelSums>(
-                placed(before.written, offset(before.target, before.target_scratch_bytes)),
-                placed(shape.read, offset(shape.source, shape.source_scratch_bytes)), max_cells(plan), shape.threads);
+        if (checksums && plan.checksum_bytes > 0 && i > 0 && reads_its_own(planned_.sweeps[i - 1], alone)) {
+            const SweepOutline& before = planned_.sweeps[i - 1];
+            sums_[i - 1] =
+                std::make_unique<PanelSums>(placed(before.written, offset(before.target, before.target_scratch_bytes)),
+                                            placed(outline.read, offset(outline.source, outline.source_scratch_bytes)),
+                                            max_cells(plan), outline.threads);
             sweep.read_sums = sums_[i - 1].get();
         }
-        if (sink && checksums && alone && i == 0 && shape.source == Place::input &&
+        if (sink && checksums && alone && i == 0 && outline.source == Place::input &&
             ReadSum::can_sum(context.input_offset_bytes, static_cast<index_t>(plan.problem.input_elem().bytes()))) {
-            input_sum_ = std::make_unique<ReadSum>(placed(shape.read, context.input_offset_bytes), shape.threads);
+            input_sum_ = std::make_unique<ReadSum>(placed(outline.read, context.input_offset_bytes), outline.threads);
             sweep.input_sum = input_sum_.get();
             sweep.logged.read = input_sum_.get();
         }
@@ -234,68 +236,68 @@ PassRun::PassRun(const Plan& plan, const RunContext& context, bool checksums, Li
         sweep.logged.sums = sweep.written_sums;
     }
     for (size_t step = 0; step < plan.steps.size(); ++step) {
-        for (size_t i = layout_.first_sweep[step]; i < layout_.first_sweep[step + 1]; ++i)
+        for (size_t i = planned_.first_sweep[step]; i < planned_.first_sweep[step + 1]; ++i)
             sweeps_[i].logged.panel_bytes = bytes_per_panel(plan, step) / 2;
     }
 }
 
-index_t PassRun::bytes_per_panel(const Plan& plan, size_t step) const {
-    const size_t first = layout_.first_sweep[step], end = layout_.first_sweep[step + 1];
+index_t SweepRun::bytes_per_panel(const Plan& plan, size_t step) const {
+    const size_t first = planned_.first_sweep[step], end = planned_.first_sweep[step + 1];
     const Counts counts = plan.steps[step]->predict(rank_);
     return (counts.disk_read_bytes + counts.disk_written_bytes) / static_cast<index_t>(end - first) /
-           std::max<index_t>(1, layout_.sweeps[first].panels);
+           std::max<index_t>(1, planned_.sweeps[first].panels);
 }
 
-Status PassRun::resume(const std::vector<std::string>& lines) {
+Status SweepRun::resume(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) {
         TextReader in(line);
         std::string word, read, sums;
-        size_t pass = 0;
+        size_t sweep = 0;
         index_t done = 0;
         if (!(in >> word) || (word != "panels" && word != "restored")) continue;
-        if (word == "restored" && in >> pass && pass < sweeps_.size()) {  // what this sweep had written is gone
-            resumed_panels_ -= sweeps_[pass].logged.first_panel;
-            sweeps_[pass].logged.first_panel = 0;
+        if (word == "restored" && in >> sweep && sweep < sweeps_.size()) {  // what this sweep had written is gone
+            resumed_panels_ -= sweeps_[sweep].logged.first_panel;
+            sweeps_[sweep].logged.first_panel = 0;
             continue;
         }
-        in >> pass >> done >> read;
-        if (!in || pass >= sweeps_.size() || done < sweeps_[pass].logged.first_panel ||
-            done > sweeps_[pass].logged.panels ||
-            (pass > 0 && sweeps_[pass - 1].logged.first_panel < sweeps_[pass - 1].logged.panels)) {
+        in >> sweep >> done >> read;
+        if (!in || sweep >= sweeps_.size() || done < sweeps_[sweep].logged.first_panel ||
+            done > sweeps_[sweep].logged.panels ||
+            (sweep > 0 && sweeps_[sweep - 1].logged.first_panel < sweeps_[sweep - 1].logged.panels)) {
             return error(Code::corrupt_data, "the journal has a line that does not fit its plan: ", line.substr(0, 60),
                          "; begin anew with restart");
         }
         std::getline(in, sums);
-        if (uint64_t sum = 0; sweeps_[pass].input_sum && parse_hex(read, sum)) {
-            sweeps_[pass].input_sum->restore(sum);
+        if (uint64_t sum = 0; sweeps_[sweep].input_sum && parse_hex(read, sum)) {
+            sweeps_[sweep].input_sum->restore(sum);
         } else if (done > 0) {  // these panels were read without checksums
-            sweeps_[pass].input_sum = nullptr;
-            sweeps_[pass].logged.read = nullptr;
+            sweeps_[sweep].input_sum = nullptr;
+            sweeps_[sweep].logged.read = nullptr;
         }
-        resumed_panels_ += done - sweeps_[pass].logged.first_panel;
-        sweeps_[pass].logged.first_panel = done;
-        if (sums_[pass] && sums.compare(0, 5, " 0 0 ") == 0) {  // these panels were written without checksums
-            sums_[pass].reset();
-            sweeps_[pass].written_sums = sweeps_[pass].logged.sums = sweeps_[pass + 1].read_sums = nullptr;
+        resumed_panels_ += done - sweeps_[sweep].logged.first_panel;
+        sweeps_[sweep].logged.first_panel = done;
+        if (sums_[sweep] && sums.compare(0, 5, " 0 0 ") == 0) {  // these panels were written without checksums
+            sums_[sweep].reset();
+            sweeps_[sweep].written_sums = sweeps_[sweep].logged.sums = sweeps_[sweep + 1].read_sums = nullptr;
         }
-        if (sums_[pass]) SPANFFT_TRY(sums_[pass]->restore(sums));
+        if (sums_[sweep]) SPANFFT_TRY(sums_[sweep]->restore(sums));
     }
-    for (PassSweep& sweep : sweeps_) sweep.begins_at = sweep.logged.first_panel;
+    for (RunningSweep& sweep : sweeps_) sweep.begins_at = sweep.logged.first_panel;
     return {};
 }
 
-Status PassRun::align(Comm& comm) {
+Status SweepRun::align(Comm& comm) {
     std::vector<index_t> all(static_cast<size_t>(comm.size()));
     for (size_t i = 0; i < sweeps_.size(); ++i) {
-        if (!layout_.sweeps[i].exchanges) continue;
+        if (!planned_.sweeps[i].exchanges) continue;
         SPANFFT_TRY(comm.allgather(&sweeps_[i].logged.first_panel, sizeof(index_t), all.data()));
         sweeps_[i].begins_at = *std::min_element(all.begin(), all.end());
     }
     return {};
 }
 
-Result<bool> PassRun::input_is_as_read(RunContext& context, index_t input_bytes, char* memory, index_t memory_bytes) {
-    const PassSweep& first = sweeps_.front();
+Result<bool> SweepRun::input_is_as_read(RunContext& context, index_t input_bytes, char* memory, index_t memory_bytes) {
+    const RunningSweep& first = sweeps_.front();
     if (first.logged.first_panel == 0) return true;  // nothing that is kept is made of it
     if (!first.input_sum) return false;
     SPANFFT_ASSIGN(const uint64_t now, first.input_sum->sum_again(*first.source, context.input_offset_bytes,
@@ -304,10 +306,10 @@ Result<bool> PassRun::input_is_as_read(RunContext& context, index_t input_bytes,
     return now == first.input_sum->sum();
 }
 
-index_t PassRun::skipped_bytes(const Plan& plan) const {
+index_t SweepRun::skipped_bytes(const Plan& plan) const {
     index_t bytes = 0;
     for (size_t step = 0; step < plan.steps.size(); ++step) {
-        for (size_t i = layout_.first_sweep[step]; i < layout_.first_sweep[step + 1]; ++i)
+        for (size_t i = planned_.first_sweep[step]; i < planned_.first_sweep[step + 1]; ++i)
             bytes += bytes_per_panel(plan, step) * sweeps_[i].logged.first_panel;
     }
     return bytes;

@@ -8,17 +8,17 @@
 
 namespace spanfft::test {
 
-struct PassCase {
+struct SweepCase {
     const char* problem;  // without memory=
     const char* memory;
     index_t input_offset = 0, output_offset = 0;
 };
-void PrintTo(const PassCase& c, std::ostream* out);
+void PrintTo(const SweepCase& c, std::ostream* out);
 
 // An output that may be in the order that a note of its plan names.
 Values in_natural_order(const Plan& plan, const Values& output);
 // What the definition says, within the accuracy rule; counted as predicted.
-void expect_right(const PassCase& c, SolverFunction solve);
+void expect_right(const SweepCase& c, SolverFunction solve);
 // The budget in the last parentheses of a refusal.
 index_t named_memory(const std::string& problem, SolverFunction solve);
 // Runs at the budget that is named, and is refused at one byte less.

@@ -1,22 +1,22 @@
-// Predicting and describing a sweep of a disk, and its engine calls; see pass_step.hpp. Running it: pass_task.cpp.
-#include "sweeps/pass_step.hpp"
+// Predicting and describing a sweep of a disk, and its engine calls; see sweep_step.hpp. Running it: sweep_task.cpp.
+#include "sweeps/sweep_step.hpp"
 
 #include <algorithm>
 
 #include "engine/spec.hpp"
 #include "plan/problem.hpp"
-#include "steps/pass_kernels.hpp"
+#include "steps/tile_kernels.hpp"
 #include "sweeps/block_exchange.hpp"
 
 namespace spanfft {
 
-Result<std::shared_ptr<PassTeam>> make_pass_team(int threads, const std::string& io) {
+Result<std::shared_ptr<SweepTeam>> make_sweep_team(int threads, const std::string& io) {
     IoChoice choice;
     SPANFFT_ASSIGN(choice.backend, choose_io_backend(io));
-    return std::make_shared<PassTeam>(threads, choice);
+    return std::make_shared<SweepTeam>(threads, choice);
 }
 
-std::string describe_io(const PassTeam& team) {
+std::string describe_io(const SweepTeam& team) {
     const std::string reads = team.pipeline.describe_reads(), writes = team.pipeline.describe_writes();
     if (reads.empty() || reads == writes) return reads;
     return "reads " + reads + "; writes " + writes;
@@ -25,12 +25,12 @@ std::string describe_io(const PassTeam& team) {
 Result<std::string> describe_machine_io(const std::string& io) {
     IoChoice choice;
     SPANFFT_ASSIGN(choice.backend, choose_io_backend(io));
-    return describe_disk_io(choice, kPassIoThreads);
+    return describe_disk_io(choice, kSweepIoThreads);
 }
 
 namespace {
 
-using Shape = PassSpec::Shape;
+using Shape = SweepSpec::Shape;
 
 // A column's pitch in a tile: whole cache lines, and not a multiple of a page, or columns would fight for cache sets.
 index_t tile_pitch(index_t points, index_t bytes) {
@@ -39,7 +39,7 @@ index_t tile_pitch(index_t points, index_t bytes) {
 }
 
 // Bytes of twiddles and chirps: tables that all threads share, and the factors of a column for each.
-index_t table_bytes(const PassSpec& spec) {
+index_t table_bytes(const SweepSpec& spec) {
     index_t bytes = spec.roots_n > 0 ? RootTable::bytes(spec.roots_n) : 0;
     if (spec.chirp.length > 0) bytes += RootTable::bytes(spec.chirp.order());
     return bytes;
@@ -47,35 +47,35 @@ index_t table_bytes(const PassSpec& spec) {
 
 }  // namespace
 
-index_t PassSpec::twiddle_bytes() const {
+index_t SweepSpec::twiddle_bytes() const {
     return roots_n > 0
                ? round_up(twiddle_elems(out_points) * static_cast<index_t>(ElemType{precision, true}.bytes()), 4096)
                : 0;
 }
 
-index_t PassSpec::tile_steps() const {
+index_t SweepSpec::tile_steps() const {
     if (shape == Shape::columns_to_blocks) return ceil_div(in.panel, blocks.tile_columns);
     if (shape == Shape::blocks_to_columns) return ceil_div(out.panel, blocks.tile_rows);
     return 1;
 }
 
-index_t PassSpec::read_slots() const {
+index_t SweepSpec::read_slots() const {
     const index_t reads = walked().panels() * (reads_blocks() ? tile_steps() : 1);
     return std::min<index_t>(in_place ? in_place_slots : reads_together ? 1 : 2, reads);
 }
 
-index_t PassSpec::write_slots() const {
+index_t SweepSpec::write_slots() const {
     if (in_place) return 0;
     return std::min<index_t>(2, walked().panels() * (writes_blocks() ? tile_steps() : 1));
 }
 
-index_t PassSpec::read_slot_bytes() const {
+index_t SweepSpec::read_slot_bytes() const {
     if (reads_together) return round_up(together(0).slot_bytes(), 4096);  // which reads the most
     return round_up(reads_blocks() ? blocks.read_slot_bytes() : in.slot_bytes(), 4096);
 }
 
-PassSpec PassSpec::of_rank(int rank) const {
-    PassSpec mine = *this;
+SweepSpec SweepSpec::of_rank(int rank) const {
+    SweepSpec mine = *this;
     mine.in.rank = mine.out.rank = rank;
     if (reads_blocks()) mine.blocks = kept_blocks(rank);
     if (exchanges() && !writes_blocks()) mine.out.packed = true;
@@ -84,7 +84,7 @@ PassSpec PassSpec::of_rank(int rank) const {
     return mine;
 }
 
-ColumnPanels PassSpec::together(int rank) const {
+ColumnPanels SweepSpec::together(int rank) const {
     ColumnPanels all = in;
     all.packed = false;
     all.ranks = 1;
@@ -94,7 +94,7 @@ ColumnPanels PassSpec::together(int rank) const {
     return all;
 }
 
-BlockGrid PassSpec::kept_blocks(int rank) const {
+BlockGrid SweepSpec::kept_blocks(int rank) const {
     BlockGrid grid = blocks;
     if (exchanges_sections()) {  // sections take the place of columns, and what is kept of them that of rows
         const ColumnPanels mine = keepers_of(rank);
@@ -118,7 +118,7 @@ BlockGrid PassSpec::kept_blocks(int rank) const {
     return grid;
 }
 
-ColumnPanels PassSpec::kept_columns(int rank) const {
+ColumnPanels SweepSpec::kept_columns(int rank) const {
     ColumnPanels mine = out;
     mine.packed = false;
     mine.ranks = 1;
@@ -128,34 +128,34 @@ ColumnPanels PassSpec::kept_columns(int rank) const {
     return mine;
 }
 
-index_t PassSpec::write_slot_bytes() const {
+index_t SweepSpec::write_slot_bytes() const {
     if (exchanges_columns()) return round_up(kept_columns(in.rank).slot_bytes(), 4096);
     if (exchanges()) return round_up(place_bytes(in.ranks), 4096);
     return round_up(writes_blocks() ? blocks.write_slot_bytes() : out.slot_bytes(), 4096);
 }
 
-index_t PassSpec::place_bytes(int rank) const {
+index_t SweepSpec::place_bytes(int rank) const {
     if (exchanges_sections()) return rank * round_up(kept_blocks(in.rank).column_tile_pitch_bytes(), kDirectBytes);
     if (exchanges_columns()) return rank * kept_by(in.rank) * out.panel * out.elem_bytes;
     if (blocks.shared_section == 0) return rank * kept_blocks(in.rank).column_tile_pitch_bytes();
     return rank * round_up(std::min(blocks.tile_columns, kept_a_rank) * blocks.rows * blocks.elem_bytes, kDirectBytes);
 }
 
-index_t PassSpec::exchange_bytes() const {
+index_t SweepSpec::exchange_bytes() const {
     return taken_bytes() +
            (exchanges() ? round_up(exchanged_tile_bytes(), 4096) + round_up(received_bytes(), 4096) : 0);
 }
 
-index_t PassSpec::panel_bytes() const {
+index_t SweepSpec::panel_bytes() const {
     return read_slots() * read_slot_bytes() + write_slots() * write_slot_bytes() + exchange_bytes();
 }
 
-bool PassSpec::shared_slab() const { return shape == Shape::slabs && in.panel / points < 2 * threads; }
-index_t PassSpec::source_pitch() const { return tile_pitch(points, source_elem_bytes()); }
-index_t PassSpec::target_pitch() const { return tile_pitch(out_points, target_elem_bytes()); }
+bool SweepSpec::shared_slab() const { return shape == Shape::slabs && in.panel / points < 2 * threads; }
+index_t SweepSpec::source_pitch() const { return tile_pitch(points, source_elem_bytes()); }
+index_t SweepSpec::target_pitch() const { return tile_pitch(out_points, target_elem_bytes()); }
 
 // For each thread: a tile on the source side, one on the target side if that is another, and twiddles.
-index_t PassSpec::own_bytes() const {
+index_t SweepSpec::own_bytes() const {
     if (!tiled()) return table_bytes(*this) + threads * twiddle_bytes();
     const index_t source_bytes = lanes * source_pitch() * source_elem_bytes();
     const index_t target_bytes = lanes * target_pitch() * target_elem_bytes();
@@ -164,7 +164,7 @@ index_t PassSpec::own_bytes() const {
     return bytes + table_bytes(*this) + threads * twiddle_bytes();
 }
 
-std::vector<PassStage> make_stages(const StageRequest& request) {
+std::vector<SweepStage> make_stages(const StageRequest& request) {
     const auto strides_of = [&](bool complex_side, bool source_side) {
         // The halved axis is shorter on its complex side.
         Extents shape = request.shape;
@@ -180,16 +180,16 @@ std::vector<PassStage> make_stages(const StageRequest& request) {
     const auto [source_shape, source_strides] = strides_of(request.source_complex, true);
     const auto [target_shape, target_strides] = strides_of(request.target_complex, false);
 
-    std::vector<PassStage> stages;
+    std::vector<SweepStage> stages;
     const auto blank = [&](Kernel kernel) {
-        PassStage stage;
+        SweepStage stage;
         stage.spec.kernel = kernel;
         stage.spec.precision = request.precision;
         stage.spec.threads = request.threads;
         return stage;
     };
     // All complex and halved axes go into one call; every real-to-real axis gets its own.
-    PassStage joint = blank(Kernel::c2c_forward);
+    SweepStage joint = blank(Kernel::c2c_forward);
     std::vector<bool> in_joint(request.shape.size(), false);
     const auto halved = [](Kernel kernel) { return kernel == Kernel::r2c || kernel == Kernel::c2r; };
     for (const bool halved_ones : {false, true}) {  // the engine wants the halved axis last
@@ -202,8 +202,8 @@ std::vector<PassStage> make_stages(const StageRequest& request) {
         }
     }
     const bool halves = request.source_complex != request.target_complex;
-    const auto add_batch = [&](PassStage& stage, const std::vector<bool>& transformed, const Extents& shape) {
-        const bool on_source = stage.on == PassStage::On::source, on_target = stage.on == PassStage::On::target;
+    const auto add_batch = [&](SweepStage& stage, const std::vector<bool>& transformed, const Extents& shape) {
+        const bool on_source = stage.on == SweepStage::On::source, on_target = stage.on == SweepStage::On::target;
         for (size_t axis = 0; axis < shape.size(); ++axis) {
             if (transformed[axis] || shape[axis] == 1) continue;
             stage.spec.batch.push_back({shape[axis], on_target ? target_strides[axis] : source_strides[axis],
@@ -214,25 +214,26 @@ std::vector<PassStage> make_stages(const StageRequest& request) {
                                     {request.lanes, on_target ? request.target_pitch : request.source_pitch,
                                      on_source ? request.source_pitch : request.target_pitch});
         }
-        stage.spec.in_place = stage.on != PassStage::On::across || !request.across;
+        stage.spec.in_place = stage.on != SweepStage::On::across || !request.across;
     };
     const auto add_joint = [&] {
         if (joint.spec.transform.empty()) return;
         const bool first = stages.empty() || halves;
-        joint.on = first && request.across ? PassStage::On::across : PassStage::On::target;
-        if (joint.on == PassStage::On::target) {
+        joint.on = first && request.across ? SweepStage::On::across : SweepStage::On::target;
+        if (joint.on == SweepStage::On::target) {
             for (LoopDim& dim : joint.spec.transform) dim.in_stride = dim.out_stride;
         }
         add_batch(joint, in_joint, request.source_complex ? source_shape : target_shape);
         stages.push_back(joint);
     };
-    const auto add_real = [&](PassStage::On side) {
+    const auto add_real = [&](SweepStage::On side) {
         for (size_t i = 0; i < request.axes.size(); ++i) {
             if (!is_r2r(request.kernels[i])) continue;
             const auto axis = static_cast<size_t>(request.axes[i]);
-            PassStage stage = blank(request.kernels[i]);
-            stage.on = side == PassStage::On::target && stages.empty() && request.across ? PassStage::On::across : side;
-            const bool on_source = side == PassStage::On::source;
+            SweepStage stage = blank(request.kernels[i]);
+            stage.on =
+                side == SweepStage::On::target && stages.empty() && request.across ? SweepStage::On::across : side;
+            const bool on_source = side == SweepStage::On::source;
             const Extents& shape = on_source ? source_shape : target_shape;
             const index_t stride = on_source ? source_strides[axis] : target_strides[axis];
             stage.spec.transform.push_back({shape[axis], stride, stride});
@@ -250,16 +251,16 @@ std::vector<PassStage> make_stages(const StageRequest& request) {
         }
     };
     if (halves && request.source_complex) {
-        add_real(PassStage::On::source);
+        add_real(SweepStage::On::source);
         add_joint();
     } else {
         add_joint();
-        add_real(PassStage::On::target);
+        add_real(SweepStage::On::target);
     }
     return stages;
 }
 
-std::string PassStep::describe() const {
+std::string SweepStep::describe() const {
     const auto place_name = [](Place place) {
         return place == Place::input ? "input" : place == Place::scratch ? "scratch" : "output";
     };
@@ -286,7 +287,7 @@ std::string PassStep::describe() const {
 namespace {
 
 // Columns of numbers (or slabs) that are transformed in a whole sweep.
-index_t total_columns(const PassSpec& spec) {
+index_t total_columns(const SweepSpec& spec) {
     switch (spec.shape) {
         case Shape::columns_to_blocks:
             return spec.in.outer * spec.in.own_columns() * spec.numbers();
@@ -305,7 +306,7 @@ index_t total_columns(const PassSpec& spec) {
 }
 
 // Columns (or slabs) that engines are given: tiles are whole, with unused lanes too.
-index_t transformed_columns(const PassSpec& spec) {
+index_t transformed_columns(const SweepSpec& spec) {
     if (!spec.tiled()) return total_columns(spec);
     const index_t step = spec.writes_blocks()  ? spec.blocks.tile_columns
                          : spec.reads_blocks() ? spec.blocks.tile_rows
@@ -314,12 +315,12 @@ index_t transformed_columns(const PassSpec& spec) {
     return spec.lanes * (spec.shape == Shape::chirp_in ? groups / spec.in.outer * (spec.in.outer + 1) : groups);
 }
 
-index_t row_runs(const PassSpec& spec) {
+index_t row_runs(const SweepSpec& spec) {
     return spec.row_stages.empty() ? 0 : spec.in.outer * spec.in.rows * spec.in.own_columns();
 }
 
 // What tiles take from panels or blocks, and put into them.
-index_t gathered_bytes(const PassSpec& spec, index_t columns) {
+index_t gathered_bytes(const SweepSpec& spec, index_t columns) {
     if (spec.reads_blocks()) return columns * spec.points * spec.source_elem_bytes();
     if (!spec.in.mirrored) return columns * spec.in.rows * spec.in.number_bytes();
     // DCT-III as c2r has one input less than the half spectrum has numbers.
@@ -329,7 +330,7 @@ index_t gathered_bytes(const PassSpec& spec, index_t columns) {
     return (columns * spec.points - zeros * spec.numbers()) * spec.in.number_bytes();
 }
 
-index_t scattered_bytes(const PassSpec& spec, index_t columns) {
+index_t scattered_bytes(const SweepSpec& spec, index_t columns) {
     if (spec.writes_blocks() || spec.whole_section > 0) return columns * spec.out_points * spec.target_elem_bytes();
     const bool once = spec.half_section > 0 || spec.out.mirrored;  // each number of a half spectrum
     if (once) return spec.out.payload_bytes();
@@ -337,7 +338,7 @@ index_t scattered_bytes(const PassSpec& spec, index_t columns) {
 }
 
 // Requests for the column tiles of this rank's panels.
-index_t own_block_writes(const PassSpec& spec) {
+index_t own_block_writes(const SweepSpec& spec) {
     if (spec.in.ranks == 1) return spec.blocks.total_writes();
     const index_t panels = spec.in.panels_per_matrix(), tiles = spec.tile_steps();
     const auto of_panel = [&](index_t panel) {
@@ -352,16 +353,16 @@ index_t own_block_writes(const PassSpec& spec) {
 }
 
 // Of a slab that is transformed, and scaled, where it lies.
-index_t slab_bytes(const PassSpec& spec) {
+index_t slab_bytes(const SweepSpec& spec) {
     const index_t in = spec.points * spec.source_elem_bytes(), out = spec.out_points * spec.target_elem_bytes();
     index_t bytes = spec.scale != 1 ? 2 * out : 0;
-    for (const PassStage& stage : spec.stages)
-        bytes += (stage.on == PassStage::On::target ? out : in) + (stage.on == PassStage::On::source ? in : out);
+    for (const SweepStage& stage : spec.stages)
+        bytes += (stage.on == SweepStage::On::target ? out : in) + (stage.on == SweepStage::On::source ? in : out);
     return bytes;
 }
 
 // What a whole sweep reads and writes in memory, reads and writes of the disk and tiles apart.
-index_t swept_bytes(const PassSpec& spec) {
+index_t swept_bytes(const SweepSpec& spec) {
     const index_t columns = total_columns(spec);
     switch (spec.shape) {
         case Shape::slabs:
@@ -380,9 +381,9 @@ index_t swept_bytes(const PassSpec& spec) {
 }
 
 // Seconds that engines take for so many flops in these stages, by the machine's rates for such lengths: one call after
-// the other on each thread, or each call by all threads. While solvers compare, a pass has no stages yet: then one for
+// the other on each thread, or each call by all threads. While solvers compare, a sweep has no stages yet: then one for
 // its columns stands for them.
-double engine_seconds(const PassSpec& spec, const std::vector<PassStage>& stages, double flops,
+double engine_seconds(const SweepSpec& spec, const std::vector<SweepStage>& stages, double flops,
                       const RateTable& rates) {
     if (flops <= 0) return 0;
     const bool together = spec.shared_slab();
@@ -392,7 +393,7 @@ double engine_seconds(const PassSpec& spec, const std::vector<PassStage>& stages
         seconds += outline_local(local, spec.engine, rates);
         stage_flops += spec_flops(local);
     };
-    for (const PassStage& stage : stages) add(stage.spec);
+    for (const SweepStage& stage : stages) add(stage.spec);
     if (stage_flops <= 0) {
         LocalSpec columns;
         columns.precision = spec.precision;
@@ -405,7 +406,7 @@ double engine_seconds(const PassSpec& spec, const std::vector<PassStage>& stages
 
 }  // namespace
 
-std::vector<int> PassStep::group(int /*rank*/) const {
+std::vector<int> SweepStep::group(int /*rank*/) const {
     std::vector<int> everyone;
     for (int rank = 0; spec_.has_rounds() && rank < spec_.in.ranks; ++rank) everyone.push_back(rank);
     return everyone;
@@ -414,7 +415,7 @@ std::vector<int> PassStep::group(int /*rank*/) const {
 namespace {
 
 // Of the disk, whatever is stored of an element.
-void count_disk(const PassSpec& spec, Counts& counts) {
+void count_disk(const SweepSpec& spec, Counts& counts) {
     if (spec.reads_blocks()) {
         counts.disk_read_bytes = spec.blocks.payload_bytes();
         counts.disk_reads = spec.blocks.total_reads();
@@ -446,8 +447,8 @@ void count_disk(const PassSpec& spec, Counts& counts) {
 
 }  // namespace
 
-Counts PassStep::predict(int rank) const {
-    const PassSpec spec = spec_.of_rank(rank);
+Counts SweepStep::predict(int rank) const {
+    const SweepSpec spec = spec_.of_rank(rank);
     Counts counts;
     count_disk(spec, counts);
     counts.memory_bytes = swept_bytes(spec);

@@ -1,5 +1,5 @@
 // Running a sweep of a disk: panels are read, their columns transformed by a team of threads, and written, all at the
-// same time (disk/pipeline.hpp). What is gathered from where: pass_tiles.hpp; what a sweep is: pass_step.hpp.
+// same time (disk/pipeline.hpp). What is gathered from where: sweep_tiles.hpp; what a sweep is: sweep_step.hpp.
 // Invariant: everything is allocated when the task is made; a compute thread touches its own lane's tiles only.
 #include <algorithm>
 #include <atomic>
@@ -7,24 +7,24 @@
 
 #include "core/threads.hpp"
 #include "disk/pipeline.hpp"
-#include "steps/pass_kernels.hpp"
+#include "steps/tile_kernels.hpp"
 #include "sweeps/block_exchange.hpp"
-#include "sweeps/pass_run.hpp"
-#include "sweeps/pass_step.hpp"
-#include "sweeps/pass_tiles.hpp"
 #include "sweeps/sweep_hooks.hpp"
+#include "sweeps/sweep_run.hpp"
+#include "sweeps/sweep_step.hpp"
+#include "sweeps/sweep_tiles.hpp"
 
 namespace spanfft {
 
 namespace {
 
-using Shape = PassSpec::Shape;
+using Shape = SweepSpec::Shape;
 
 template <class T>
-class PassTask : public Task {
+class SweepTask : public Task {
   public:
     // `exchange`: of a sweep in which ranks exchange, else nullptr.
-    PassTask(const PassSpec& spec, std::shared_ptr<PassTeam> team, std::unique_ptr<BlockExchange> exchange)
+    SweepTask(const SweepSpec& spec, std::shared_ptr<SweepTeam> team, std::unique_ptr<BlockExchange> exchange)
         : spec_(spec), team_(std::move(team)), exchange_(std::move(exchange)) {}
     Status prepare(Binding& binding, const RateTable& rates);
     Status run(RunContext& context) override;
@@ -40,9 +40,9 @@ class PassTask : public Task {
         index_t moved_bytes = 0;  // through memory, by its loops, in all runs
     };
 
-    Status plan_stages(const std::vector<PassStage>& stages, std::vector<std::unique_ptr<CountedFft>>& ffts,
+    Status plan_stages(const std::vector<SweepStage>& stages, std::vector<std::unique_ptr<CountedFft>>& ffts,
                        Binding& binding, const RateTable& rates);
-    void execute(const std::vector<PassStage>& stages, const std::vector<std::unique_ptr<CountedFft>>& ffts,
+    void execute(const std::vector<SweepStage>& stages, const std::vector<std::unique_ptr<CountedFft>>& ffts,
                  void* source, void* target) const;
     Counts done() const;  // of flops and memory, in all runs
     char* read_slot(index_t slot) const { return base_ + slot * spec_.read_slot_bytes(); }
@@ -51,34 +51,34 @@ class PassTask : public Task {
         return base_ + spec_.read_slots() * spec_.read_slot_bytes() + slot * spec_.write_slot_bytes();
     }
     void describe_pipeline(PipelineSpec& pipeline, RunContext& context);
-    PassWhere locate(index_t step, index_t read, index_t write) const;
+    SweepWhere locate(index_t step, index_t read, index_t write) const;
     Status compute(index_t step, index_t read, index_t write);
-    void transform(const PassWhere& where);
+    void transform(const SweepWhere& where);
     void describe_kept(PipelineSpec& pipeline);
     void put_side_by_side(index_t step, char* slot);
-    void compute_columns(const PassWhere& where, Lane& lane, index_t first, index_t count);
-    index_t gather(const PassWhere& where, Lane& lane, index_t first, index_t count) const;
-    index_t scatter(const PassWhere& where, Lane& lane, index_t first, index_t count) const;
-    void transform_rows(const PassWhere& where);
-    void compute_slabs(const PassWhere& where);
-    void compute_chirp_in(const PassWhere& where, Lane& lane, index_t first, index_t count);
-    void compute_chirp_rows(const PassWhere& where);
-    void compute_chirp_out(const PassWhere& where, Lane& lane, index_t first, index_t count);
+    void compute_columns(const SweepWhere& where, Lane& lane, index_t first, index_t count);
+    index_t gather(const SweepWhere& where, Lane& lane, index_t first, index_t count) const;
+    index_t scatter(const SweepWhere& where, Lane& lane, index_t first, index_t count) const;
+    void transform_rows(const SweepWhere& where);
+    void compute_slabs(const SweepWhere& where);
+    void compute_chirp_in(const SweepWhere& where, Lane& lane, index_t first, index_t count);
+    void compute_chirp_rows(const SweepWhere& where);
+    void compute_chirp_out(const SweepWhere& where, Lane& lane, index_t first, index_t count);
 
-    const PassSpec spec_;
-    std::shared_ptr<PassTeam> team_;
+    const SweepSpec spec_;
+    std::shared_ptr<SweepTeam> team_;
     std::unique_ptr<BlockExchange> exchange_;
     std::vector<Lane> lanes_;
     Buffer tile_memory_;
-    PassTiles<T> tiles_{spec_};
+    SweepTiles<T> tiles_{spec_};
     char* base_ = nullptr;  // work0, during a run
     Counts counts_;
 };
 
 template <class T>
-Status PassTask<T>::plan_stages(const std::vector<PassStage>& stages, std::vector<std::unique_ptr<CountedFft>>& ffts,
-                                Binding& binding, const RateTable& rates) {
-    for (const PassStage& stage : stages) {
+Status SweepTask<T>::plan_stages(const std::vector<SweepStage>& stages, std::vector<std::unique_ptr<CountedFft>>& ffts,
+                                 Binding& binding, const RateTable& rates) {
+    for (const SweepStage& stage : stages) {
         SPANFFT_ASSIGN(EngineChoice choice, plan_local(stage.spec, spec_.engine, rates));
         binding.engine_ran(choice.engine);
         ffts.push_back(std::move(choice.fft));
@@ -87,7 +87,7 @@ Status PassTask<T>::plan_stages(const std::vector<PassStage>& stages, std::vecto
 }
 
 template <class T>
-Status PassTask<T>::prepare(Binding& binding, const RateTable& rates) {
+Status SweepTask<T>::prepare(Binding& binding, const RateTable& rates) {
     const index_t lanes = spec_.shared_slab() ? 1 : team_->compute.size();
     const index_t source_bytes = round_up(spec_.lanes * spec_.source_pitch() * spec_.source_elem_bytes(), 4096);
     const index_t target_bytes = spec_.source_complex == spec_.target_complex
@@ -119,18 +119,18 @@ Status PassTask<T>::prepare(Binding& binding, const RateTable& rates) {
 }
 
 template <class T>
-void PassTask<T>::execute(const std::vector<PassStage>& stages, const std::vector<std::unique_ptr<CountedFft>>& ffts,
-                          void* source, void* target) const {
+void SweepTask<T>::execute(const std::vector<SweepStage>& stages, const std::vector<std::unique_ptr<CountedFft>>& ffts,
+                           void* source, void* target) const {
     for (size_t i = 0; i < stages.size(); ++i) {
-        const void* from = stages[i].on == PassStage::On::target ? target : source;
-        void* to = stages[i].on == PassStage::On::source ? source : target;
+        const void* from = stages[i].on == SweepStage::On::target ? target : source;
+        void* to = stages[i].on == SweepStage::On::source ? source : target;
         ffts[i]->execute(from, to);
     }
 }
 
 template <class T>
-PassWhere PassTask<T>::locate(index_t step, index_t read, index_t write) const {
-    PassWhere where;
+SweepWhere SweepTask<T>::locate(index_t step, index_t read, index_t write) const {
+    SweepWhere where;
     where.panel = step / spec_.tile_steps();
     where.read = spec_.reads_together ? exchange_->taken() : read_slot(read);
     where.write = write_slot(write);
@@ -151,8 +151,8 @@ PassWhere PassTask<T>::locate(index_t step, index_t read, index_t write) const {
 }
 
 template <class T>
-Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
-    PassWhere where = locate(step, read, write);
+Status SweepTask<T>::compute(index_t step, index_t read, index_t write) {
+    SweepWhere where = locate(step, read, write);
     if (spec_.exchanges()) where.write = exchange_->tile();
     if (where.count > 0) transform(where);  // the last panel of a matrix may have fewer tiles
     if (!spec_.exchanges()) return {};
@@ -165,7 +165,7 @@ Status PassTask<T>::compute(index_t step, index_t read, index_t write) {
 
 // What came of a round: the panels of all ranks, each with the rows that this one keeps.
 template <class T>
-void PassTask<T>::put_side_by_side(index_t step, char* slot) {
+void SweepTask<T>::put_side_by_side(index_t step, char* slot) {
     const ColumnPanels kept = spec_.kept_columns(spec_.in.rank);
     const RowMap rows = kept.map(step, 0, tiles_.out_offset, slot);
     std::atomic<index_t> next{0};
@@ -184,7 +184,7 @@ void PassTask<T>::put_side_by_side(index_t step, char* slot) {
 }
 
 template <class T>
-void PassTask<T>::transform(const PassWhere& where) {
+void SweepTask<T>::transform(const SweepWhere& where) {
     if (spec_.shape == Shape::chirp_rows) return compute_chirp_rows(where);
     if (!spec_.tiled()) return compute_slabs(where);
     if (!spec_.row_stages.empty()) transform_rows(where);
@@ -200,7 +200,7 @@ void PassTask<T>::transform(const PassWhere& where) {
 }
 
 template <class T>
-void PassTask<T>::compute_columns(const PassWhere& where, Lane& lane, index_t first, index_t count) {
+void SweepTask<T>::compute_columns(const SweepWhere& where, Lane& lane, index_t first, index_t count) {
     if (spec_.shape == Shape::chirp_in) return compute_chirp_in(where, lane, first, count);
     if (spec_.shape == Shape::chirp_out) return compute_chirp_out(where, lane, first, count);
     lane.moved_bytes += gather(where, lane, first, count);
@@ -220,7 +220,7 @@ void PassTask<T>::compute_columns(const PassWhere& where, Lane& lane, index_t fi
 // From the panel into the lane's tile, and back, in the way that the sweep is for; the bytes that the panel gave or
 // got.
 template <class T>
-index_t PassTask<T>::gather(const PassWhere& where, Lane& lane, index_t first, index_t count) const {
+index_t SweepTask<T>::gather(const SweepWhere& where, Lane& lane, index_t first, index_t count) const {
     const bool sums = spec_.chirp.length > 0;  // a real kind as a Fourier transform
     if (!spec_.source_complex) {
         T* const tile = static_cast<T*>(lane.source_tile);
@@ -234,7 +234,7 @@ index_t PassTask<T>::gather(const PassWhere& where, Lane& lane, index_t first, i
 }
 
 template <class T>
-index_t PassTask<T>::scatter(const PassWhere& where, Lane& lane, index_t first, index_t count) const {
+index_t SweepTask<T>::scatter(const SweepWhere& where, Lane& lane, index_t first, index_t count) const {
     C* const tile = static_cast<C*>(lane.target_tile);
     if (spec_.writes_blocks()) return tiles_.scatter_blocks(where, first, count, tile, lane.twiddles);
     if (!spec_.target_complex) return tiles_.scatter(where, first, count, static_cast<T*>(lane.target_tile));
@@ -247,7 +247,7 @@ index_t PassTask<T>::scatter(const PassWhere& where, Lane& lane, index_t first, 
 
 // The elements of a compute step, which are rows of numbers, each where it was read.
 template <class T>
-void PassTask<T>::transform_rows(const PassWhere& where) {
+void SweepTask<T>::transform_rows(const SweepWhere& where) {
     const RowMap rows = spec_.in.map(where.panel, 0, tiles_.in_offset, where.read);
     const index_t at = where.first - spec_.in.first_column(where.panel), elements = spec_.in.rows * where.count;
     std::atomic<index_t> next{0};
@@ -261,7 +261,7 @@ void PassTask<T>::transform_rows(const PassWhere& where) {
 }
 
 template <class T>
-void PassTask<T>::compute_slabs(const PassWhere& where) {
+void SweepTask<T>::compute_slabs(const SweepWhere& where) {
     const index_t slabs = where.count / spec_.points, calls = ceil_div(slabs, spec_.lanes);
     const index_t in_bytes = spec_.points * spec_.source_elem_bytes();
     const index_t out_bytes = spec_.out_points * spec_.target_elem_bytes();
@@ -300,7 +300,7 @@ void PassTask<T>::compute_slabs(const PassWhere& where) {
 // Columns of the input times the chirp, padded with zeros, transformed and twiddled; of the first array those of the
 // filter besides. A row of the padded array is in.row_elems elements.
 template <class T>
-void PassTask<T>::compute_chirp_in(const PassWhere& where, Lane& lane, index_t first, index_t count) {
+void SweepTask<T>::compute_chirp_in(const SweepWhere& where, Lane& lane, index_t first, index_t count) {
     C* const tile = static_cast<C*>(lane.source_tile);
     const index_t pitch = spec_.source_pitch(), step = spec_.in.row_elems, m = spec_.roots_n;
     const auto put = [&](int which) {
@@ -326,7 +326,7 @@ void PassTask<T>::compute_chirp_in(const PassWhere& where, Lane& lane, index_t f
 
 // Rows of the array and of the filter: both transformed, multiplied, transformed back and untwiddled.
 template <class T>
-void PassTask<T>::compute_chirp_rows(const PassWhere& where) {
+void SweepTask<T>::compute_chirp_rows(const SweepWhere& where) {
     const index_t points = spec_.points, slabs = where.count / points, row = where.first / points;
     C* const data = reinterpret_cast<C*>(spec_.in.map(where.panel, 0, tiles_.in_offset, where.read).row(0));
     C* const filter = reinterpret_cast<C*>(spec_.in.map(where.panel, 1, tiles_.in_offset, where.read).row(0));
@@ -349,7 +349,7 @@ void PassTask<T>::compute_chirp_rows(const PassWhere& where) {
 
 // Columns of the convolution, transformed back, times the chirp.
 template <class T>
-void PassTask<T>::compute_chirp_out(const PassWhere& where, Lane& lane, index_t first, index_t count) {
+void SweepTask<T>::compute_chirp_out(const SweepWhere& where, Lane& lane, index_t first, index_t count) {
     C* const tile = static_cast<C*>(lane.source_tile);
     lane.moved_bytes += tiles_.gather(where, first, count, tile);
     execute(spec_.stages, lane.stages, tile, tile);
@@ -357,7 +357,7 @@ void PassTask<T>::compute_chirp_out(const PassWhere& where, Lane& lane, index_t 
 }
 
 template <class T>
-void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context) {
+void SweepTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context) {
     const index_t tiles = spec_.tile_steps();
     const ColumnPanels& panels = spec_.walked();
     pipeline.steps = panels.panels() * tiles;
@@ -386,7 +386,7 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
             return locate(step, 0, 0).count > 0 ? spec_.blocks.column_tiles() : 0;
         };
         pipeline.read_run = [this](index_t step, index_t slot, index_t i) {
-            const PassWhere where = locate(step, slot, 0);
+            const SweepWhere where = locate(step, slot, 0);
             return spec_.blocks.read_run(where.matrix, where.tile, i, where.read);
         };
     } else if (spec_.reads_together) {
@@ -410,11 +410,11 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
         describe_kept(pipeline);
     } else if (spec_.writes_blocks()) {
         pipeline.write_count = [this](index_t step) {
-            const PassWhere where = locate(step, 0, 0);
+            const SweepWhere where = locate(step, 0, 0);
             return where.count > 0 ? spec_.blocks.write_requests(where.tile) : 0;
         };
         pipeline.write_run = [this](index_t step, index_t slot, index_t i) {
-            const PassWhere where = locate(step, 0, slot);
+            const SweepWhere where = locate(step, 0, slot);
             return spec_.blocks.write_run(where.matrix, where.tile, i, tiles_.out_offset, where.write);
         };
     } else {
@@ -431,7 +431,7 @@ void PassTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context)
 
 // Of the tiles of all ranks in a round, the rows that this one keeps.
 template <class T>
-void PassTask<T>::describe_kept(PipelineSpec& pipeline) {
+void SweepTask<T>::describe_kept(PipelineSpec& pipeline) {
     if (spec_.exchanges_columns()) {
         const ColumnPanels kept = spec_.kept_columns(spec_.in.rank);
         pipeline.write_count = [kept](index_t panel) { return kept.requests(panel); };
@@ -462,12 +462,12 @@ void PassTask<T>::describe_kept(PipelineSpec& pipeline) {
 }
 
 template <class T>
-Status PassTask<T>::run(RunContext& context) {
+Status SweepTask<T>::run(RunContext& context) {
     counts_ = Counts();
     base_ = static_cast<char*>(context.at(Slot::work0));
     PipelineSpec pipeline;
     describe_pipeline(pipeline, context);
-    const PassSweep* const sweep = context.sweep;
+    const RunningSweep* const sweep = context.sweep;
     if (sweep) {
         if (sweep->done()) return {};
         pipeline.source = sweep->source;
@@ -485,7 +485,7 @@ Status PassTask<T>::run(RunContext& context) {
     pipeline.memory = base_;
     pipeline.memory_bytes = spec_.panel_bytes();
     if (!base_ || !pipeline.source || !pipeline.target) {
-        return error(Code::internal, "a disk pass was run without its stores or its work space");
+        return error(Code::internal, "a disk sweep was run without its stores or its work space");
     }
     if (context.progress) {
         pipeline.progress = [&context](index_t bytes) { return context.advance(bytes); };
@@ -505,7 +505,7 @@ Status PassTask<T>::run(RunContext& context) {
 
 // What engines did in a tile is flops; what they did where a panel lies went through memory too.
 template <class T>
-Counts PassTask<T>::done() const {
+Counts SweepTask<T>::done() const {
     Counts counts;
     const auto add = [&](const std::vector<std::unique_ptr<CountedFft>>& ffts, bool in_tile) {
         for (const auto& fft : ffts) {
@@ -524,23 +524,23 @@ Counts PassTask<T>::done() const {
 }
 
 template <class T>
-Result<std::unique_ptr<Task>> make_task(const PassSpec& spec, const Machine& machine, Binding& binding,
+Result<std::unique_ptr<Task>> make_task(const SweepSpec& spec, const Machine& machine, Binding& binding,
                                         std::unique_ptr<BlockExchange> exchange) {
-    auto task = std::make_unique<PassTask<T>>(spec, binding.pass_team, std::move(exchange));
+    auto task = std::make_unique<SweepTask<T>>(spec, binding.sweep_team, std::move(exchange));
     SPANFFT_TRY(task->prepare(binding, machine.engine_rates));
     return std::unique_ptr<Task>(std::move(task));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> PassStep::bind(Binding& binding) const {
-    const PassSpec spec = spec_.of_rank(binding.comm.rank());
+Result<std::unique_ptr<Task>> SweepStep::bind(Binding& binding) const {
+    const SweepSpec spec = spec_.of_rank(binding.comm.rank());
     std::unique_ptr<BlockExchange> exchange;  // first: what is collective is done whatever fails here
     if (spec.has_rounds()) {
         SPANFFT_ASSIGN(exchange, BlockExchange::make(spec, binding));
     }
-    if (!binding.pass_team) {
-        SPANFFT_ASSIGN(binding.pass_team, make_pass_team(spec_.threads, binding.io));
+    if (!binding.sweep_team) {
+        SPANFFT_ASSIGN(binding.sweep_team, make_sweep_team(spec_.threads, binding.io));
     }
     return with_real(spec.precision, [&](auto real) {
         return make_task<decltype(real)>(spec, machine_, binding, std::move(exchange));

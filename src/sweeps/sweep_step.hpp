@@ -1,17 +1,17 @@
-// Pass: one sweep of a disk. Reads panels, transforms, writes panels, all three at the same time.
+// SweepStep: one sweep of a disk. It reads panels, transforms, and writes panels, all three at the same time.
 //
-// Method: a PassSpec is a value that says which panels are read and written (disk/panels.hpp) and what happens to
+// Method: a SweepSpec is a value that says which panels are read and written (disk/panels.hpp) and what happens to
 // each in between. Four shapes cover all sweeps so far:
-//   columns_to_blocks  first pass of a long 1-D transform: strided columns -> transform, twiddle -> blocks of scratch
-//   blocks_to_columns  its second pass: blocks -> transform -> strided columns, in natural order
+//   columns_to_blocks  first sweep of a long 1-D transform: strided columns -> transform, twiddle -> blocks of scratch
+//   blocks_to_columns  its second sweep: blocks -> transform -> strided columns, in natural order
 //   columns            a group of axes with something faster behind it: strided columns -> transform -> the same, of
-//                      another number of rows where an axis is halved; or one of many passes of a long 1-D transform,
+//                      another number of rows where an axis is halved; or one of many sweeps of a long 1-D transform,
 //                      which writes them in another order
 //   slabs              a group of axes up to the last one: contiguous slabs -> transform -> slabs
 //   chirp_in, chirp_rows, chirp_out  the three of a convolution with a chirp (steps/chirp.hpp,
-//   solvers/chirp_passes.cpp)
+//   solvers/chirp_sweeps.cpp)
 // On several ranks each does panels of its own; between columns and blocks they exchange (block_exchange.hpp).
-// Panels lie in the executor's work0, which all passes of a plan share; tiles, tables and engines are the task's.
+// Panels lie in the executor's work0, which all sweeps of a plan share; tiles, tables and engines are the task's.
 // Invariant: predict() is computed from the geometry alone; counted() comes from the Stores and the loops themselves.
 #pragma once
 
@@ -33,13 +33,13 @@ namespace spanfft {
 enum class Place : int { input, scratch, output, array };  // array: a chunked one (staging.hpp)
 
 // One engine call on a tile or slab: from the source side to the target side, or in place on one of them.
-struct PassStage {
+struct SweepStage {
     enum class On { source, across, target };
     LocalSpec spec;  // batch: what is done in one call; pointers are to the first element of tile or slab
     On on = On::target;
 };
 
-struct PassSpec {
+struct SweepSpec {
     enum class Shape { columns_to_blocks, blocks_to_columns, columns, slabs, chirp_in, chirp_rows, chirp_out };
     Shape shape = Shape::slabs;
     Place source = Place::input, target = Place::output;
@@ -65,7 +65,7 @@ struct PassSpec {
     // with these sections those that mirror them (reflected): what is written is whole again.
     index_t half_section = 0;
     // columns_to_blocks: each element, a row of numbers, is transformed itself first, where it was read.
-    std::vector<PassStage> row_stages;
+    std::vector<SweepStage> row_stages;
 
     // On several ranks, > 0: of the columns (or their blocks) of all ranks each keeps so many rows, or of blocks with a
     // shared_section so many columns of each of these, in scratch of its own (block_exchange.hpp).
@@ -79,7 +79,7 @@ struct PassSpec {
     bool reads_together = false;
 
     index_t stored_bytes = 0;  // of an output element in the file, where it is not stored as computed; else 0
-    index_t loaded_bytes = 0;  // of an input element in the file, likewise; of passes that read the input
+    index_t loaded_bytes = 0;  // of an input element in the file, likewise; of sweeps that read the input
 
     index_t points = 1;      // of a column, or elements of a slab, as read
     index_t out_points = 1;  // as written
@@ -88,10 +88,10 @@ struct PassSpec {
     index_t twiddle_section = 1, kept = 1, whole = 1;
     index_t source_scratch_bytes = 0, target_scratch_bytes = 0;  // where in scratch the array begins
     index_t lanes = 1;                                           // columns of numbers a tile; slabs a call
-    std::vector<PassStage> stages;                               // on `lanes` columns or slabs
-    std::vector<PassStage> last_stages;  // slabs: on one slab, when lanes > 1; chirp_rows: the way back; else empty
-    double flops_each = 0;               // of a column of numbers, or slab
-    double row_flops = 0;                // of a row of row_stages
+    std::vector<SweepStage> stages;                              // on `lanes` columns or slabs
+    std::vector<SweepStage> last_stages;  // slabs: on one slab, when lanes > 1; chirp_rows: the way back; else empty
+    double flops_each = 0;                // of a column of numbers, or slab
+    double row_flops = 0;                 // of a row of row_stages
     Chirp chirp;  // of the chirp_ shapes, and of the first two for DCT and DST, which are sums of N = n1*n2 roots
 
     bool reads_blocks() const { return shape == Shape::blocks_to_columns; }
@@ -112,7 +112,7 @@ struct PassSpec {
         return panels;
     }
     // Several ranks sweep the same array, each its panels of it. A spec is rank 0's until it is asked for another's.
-    PassSpec of_rank(int rank) const;
+    SweepSpec of_rank(int rank) const;
     BlockGrid kept_blocks(int rank) const;  // in that rank's scratch
     ColumnPanels kept_columns(
         int rank) const;  // the same of columns: rows of its own, of as many panels as there are ranks
@@ -134,7 +134,7 @@ struct PassSpec {
     bool loads_other() const { return loaded_bytes > 0 && source == Place::input; }
     bool tiled() const { return shape != Shape::slabs && shape != Shape::chirp_rows; }
     const ColumnPanels& walked() const { return reads_blocks() ? out : in; }  // whose panels are the compute steps
-    // An element of a tiled pass may be a row of numbers, each of which has a column of its own.
+    // An element of a tiled sweep may be a row of numbers, each of which has a column of its own.
     index_t numbers() const { return walked().numbers; }
     index_t source_elem_bytes() const { return static_cast<index_t>(ElemType{precision, source_complex}.bytes()); }
     index_t target_elem_bytes() const { return static_cast<index_t>(ElemType{precision, target_complex}.bytes()); }
@@ -158,21 +158,21 @@ struct PassSpec {
     index_t target_pitch() const;
 };
 
-constexpr int kPassIoThreads = 16;  // for reads, and as many for writes
+constexpr int kSweepIoThreads = 16;  // for reads, and as many for writes
 
-class PassStep : public Step {
+class SweepStep : public Step {
   public:
-    PassStep(PassSpec spec, Machine machine) : spec_(std::move(spec)), machine_(std::move(machine)) {}
-    const char* type() const override { return "Pass"; }
+    SweepStep(SweepSpec spec, Machine machine) : spec_(std::move(spec)), machine_(std::move(machine)) {}
+    const char* type() const override { return "Sweep"; }
     std::string describe() const override;
     Counts predict(int rank) const override;
     index_t own_memory_bytes(int) const override { return spec_.own_bytes(); }
     std::vector<int> group(int rank) const override;
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override;
-    const PassSpec& spec() const { return spec_; }
+    const SweepSpec& spec() const { return spec_; }
 
   private:
-    PassSpec spec_;
+    SweepSpec spec_;
     Machine machine_;
 };
 
@@ -188,18 +188,18 @@ struct StageRequest {
     bool across = true;  // source and target differ
     int threads = 1;
 };
-std::vector<PassStage> make_stages(const StageRequest& request);
+std::vector<SweepStage> make_stages(const StageRequest& request);
 
-// What the tasks of one executor share: compute threads and I/O threads. Made by the first pass that is bound.
-class PassTeam {
+// What the tasks of one executor share: compute threads and I/O threads. Made by the first sweep that is bound.
+class SweepTeam {
   public:
-    PassTeam(int threads, const IoChoice& io) : compute(threads), pipeline(kPassIoThreads, io) {}
+    SweepTeam(int threads, const IoChoice& io) : compute(threads), pipeline(kSweepIoThreads, io) {}
     ThreadTeam compute;
     Pipeline pipeline;
 };
-Result<std::shared_ptr<PassTeam>> make_pass_team(int threads, const std::string& io);
-std::string describe_io(const PassTeam& team);  // who did the reads and writes so far; "" before the first
-// What passes would do on this machine, asked for `io` (Problem::io).
+Result<std::shared_ptr<SweepTeam>> make_sweep_team(int threads, const std::string& io);
+std::string describe_io(const SweepTeam& team);  // who did the reads and writes so far; "" before the first
+// What sweeps would do on this machine, asked for `io` (Problem::io).
 Result<std::string> describe_machine_io(const std::string& io);
 
 }  // namespace spanfft

@@ -1,4 +1,4 @@
-// Solver `chirp_passes`: one long axis of any length and kind as a convolution with a chirp, in three sweeps of
+// Solver `chirp_sweeps`: one long axis of any length and kind as a convolution with a chirp, in three sweeps of
 // scratch.
 //
 // Method: Bluestein's (steps/chirp.hpp): n inputs and k outputs are a cyclic convolution of m >= n + k - 1
@@ -9,13 +9,13 @@
 // its order does not matter. Sweep 3 transforms columns back and multiplies the outputs that are asked for by the
 // chirp.
 // Scratch: m complex an array, and m for the filter, which all arrays share. Bytes of one c2c of n: 7n read, 7n
-// written, where two_pass needs 2n and 2n; so it is for lengths whose prime factors are too long to be factors of
-// two_pass, and for DCT and DST. r2c and c2r need m >= 3n/2 only.
+// written, where two_sweeps needs 2n and 2n; so it is for lengths whose prime factors are too long to be factors of
+// two_sweeps, and for DCT and DST. r2c and c2r need m >= 3n/2 only.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "solvers/disk_passes.hpp"
+#include "solvers/disk_sweeps.hpp"
 #include "solvers/table.hpp"
 #include "steps/transform_step.hpp"
 
@@ -24,7 +24,7 @@ namespace spanfft {
 namespace {
 
 struct Route {
-    PassSpec in, rows, out;
+    SweepSpec in, rows, out;
     index_t m = 0;
     double seconds = 0;
     index_t own_bytes() const { return in.own_bytes() + rows.own_bytes() + out.own_bytes(); }
@@ -49,14 +49,14 @@ void set_widths(Route& route, index_t columns, index_t slabs) {
     route.rows.in.panel = route.rows.out.panel = slabs * route.rows.points;
 }
 
-// The three passes for m1*m2, one column and one row a panel.
+// The three sweeps for m1*m2, one column and one row a panel.
 Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, index_t lanes) {
     Route route;
     route.m = m1 * m2;
     const index_t complex_bytes = job.elem(true), twin = job.outer * route.m;
-    route.in = route.rows = route.out = blank_pass(job, lanes);
-    PassSpec& in = route.in;
-    in.shape = PassSpec::Shape::chirp_in;
+    route.in = route.rows = route.out = blank_sweep(job, lanes);
+    SweepSpec& in = route.in;
+    in.shape = SweepSpec::Shape::chirp_in;
     in.source = Place::input;
     in.target = Place::scratch;
     in.points = in.out_points = m1;
@@ -69,8 +69,8 @@ Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, i
     in.out.twin_once = true;
     in.flops_each = column_flops(m1, false);
 
-    PassSpec& rows = route.rows;
-    rows.shape = PassSpec::Shape::chirp_rows;
+    SweepSpec& rows = route.rows;
+    rows.shape = SweepSpec::Shape::chirp_rows;
     rows.source = rows.target = Place::scratch;
     rows.lanes = 1;
     rows.points = rows.out_points = m2;
@@ -80,8 +80,8 @@ Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, i
     rows.in.twin_elems = twin;
     rows.flops_each = 3 * column_flops(m2, false);
 
-    PassSpec& out = route.out;
-    out.shape = PassSpec::Shape::chirp_out;
+    SweepSpec& out = route.out;
+    out.shape = SweepSpec::Shape::chirp_out;
     out.source = Place::scratch;
     out.target = Place::output;
     out.points = out.out_points = m1;
@@ -113,11 +113,11 @@ std::optional<Route> fit(const LongAxis& job, Route route, const Machine& machin
     const index_t even = ceil_div(m2, ceil_div(m2, width)), whole = round_up(even, unit);
     set_widths(route, whole <= width ? whole : width >= unit ? width - width % unit : even, slabs);
     double unaligned_bytes = 0;
-    for (const PassSpec* pass : {&route.in, &route.rows, &route.out}) {
-        route.seconds += PassStep(*pass, machine).predict(0).seconds;
-        const bool aligned = pass->out.row_elems * pass->out.elem_bytes % kDirectBytes == 0 &&
-                             pass->out.panel * pass->out.elem_bytes % kDirectBytes == 0;
-        if (!aligned) unaligned_bytes += static_cast<double>(pass->out.payload_bytes());
+    for (const SweepSpec* sweep : {&route.in, &route.rows, &route.out}) {
+        route.seconds += SweepStep(*sweep, machine).predict(0).seconds;
+        const bool aligned = sweep->out.row_elems * sweep->out.elem_bytes % kDirectBytes == 0 &&
+                             sweep->out.panel * sweep->out.elem_bytes % kDirectBytes == 0;
+        if (!aligned) unaligned_bytes += static_cast<double>(sweep->out.payload_bytes());
     }
     route.seconds += unaligned_bytes * machine.disk_unaligned_write_seconds_per_byte;
     if (slabs < std::min<index_t>(m1, 2 * job.threads)) route.seconds *= 1.2;  // threads wait for one another
@@ -173,19 +173,19 @@ void finish(Route& route, Kernel kernel) {
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> solve_chirp_passes(const Problem& problem, const Planner& planner) {
-    SPANFFT_TRY(expect_one_axis(problem, "chirp_passes"));
-    SPANFFT_TRY(expect_one_process(problem, "chirp_passes"));
-    SPANFFT_ASSIGN(const LongAxis job, examine_long_axis(problem, planner, "chirp_passes"));
+Result<std::unique_ptr<Plan>> solve_chirp_sweeps(const Problem& problem, const Planner& planner) {
+    SPANFFT_TRY(expect_one_axis(problem, "chirp_sweeps"));
+    SPANFFT_TRY(expect_one_process(problem, "chirp_sweeps"));
+    SPANFFT_ASSIGN(const LongAxis job, examine_long_axis(problem, planner, "chirp_sweeps"));
     if (problem.axes[0] != problem.ndim() - 1)
-        return error(Code::unsupported, "chirp_passes transforms the last axis, not axis ", problem.axes[0], " of ",
+        return error(Code::unsupported, "chirp_sweeps transforms the last axis, not axis ", problem.axes[0], " of ",
                      problem.ndim());
     if (is_r2r(problem.kinds[0]) && problem.norm == Norm::ortho) {
-        return error(Code::unsupported, "chirp_passes does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
+        return error(Code::unsupported, "chirp_sweeps does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
                      "; use norm=backward and scale, or more memory");
     }
     if (const index_t logical = problem.logical_length(0); largest_prime_factor(logical) <= kLargestSmoothPrime) {
-        return error(Code::unsupported, "chirp_passes is for large prime factors, and ", logical, " has none above ",
+        return error(Code::unsupported, "chirp_sweeps is for large prime factors, and ", logical, " has none above ",
                      kLargestSmoothPrime, ": the convolution would miss the accuracy rule");
     }
     const Kernel kernel = kernel_of(problem.kinds[0], problem.direction);
@@ -195,12 +195,12 @@ Result<std::unique_ptr<Plan>> solve_chirp_passes(const Problem& problem, const P
         if (job.searches) return too_little_memory();
         const index_t needed = smallest_memory(job, chirp);
         return error(Code::out_of_memory, "length ", job.n, " can't be convolved with a chirp in ",
-                     bytes_string(static_cast<double>(problem.memory_bytes)), "; chirp_passes needs at least ",
+                     bytes_string(static_cast<double>(problem.memory_bytes)), "; chirp_sweeps needs at least ",
                      bytes_string(static_cast<double>(needed)), " (", needed, " bytes)");
     }
     finish(*route, kernel);
     const index_t scratch_bytes = (job.outer + 1) * route->m * job.elem(true);
-    auto plan = plan_of_passes(job, "chirp_passes", {route->in, route->rows, route->out}, planner.machine());
+    auto plan = plan_of_sweeps(job, "chirp_sweeps", {route->in, route->rows, route->out}, planner.machine());
     plan->scratch_bytes = scratch_bytes;
     return plan;
 }

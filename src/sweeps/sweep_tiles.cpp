@@ -1,14 +1,14 @@
-// Between panels or blocks and tiles; see pass_tiles.hpp.
-#include "sweeps/pass_tiles.hpp"
+// Between panels or blocks and tiles; see sweep_tiles.hpp.
+#include "sweeps/sweep_tiles.hpp"
 
-#include "steps/pass_kernels.hpp"
+#include "steps/tile_kernels.hpp"
 
 namespace spanfft {
 
 // Columns first, first+1, ... (count of them) of the matrix, from panel or blocks into the columns of a tile.
 template <class T>
 template <class E>
-index_t PassTiles<T>::gather(const PassWhere& where, index_t first, index_t count, E* tile) const {
+index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t count, E* tile) const {
     const index_t pitch = spec_.source_pitch();
     index_t read_bytes = 0;
     if (spec_.reads_blocks()) {
@@ -35,8 +35,8 @@ index_t PassTiles<T>::gather(const PassWhere& where, index_t first, index_t coun
 }
 
 template <class T>
-typename PassTiles<T>::Lot PassTiles<T>::lot_of(const PassWhere& where, index_t first, index_t from,
-                                                index_t count) const {
+typename SweepTiles<T>::Lot SweepTiles<T>::lot_of(const SweepWhere& where, index_t first, index_t from,
+                                                  index_t count) const {
     const index_t numbers = spec_.numbers(), left = count - from;
     const index_t at = first + from - spec_.in.first_column(where.panel) * numbers;
     if (!spec_.in.reflected) return {0, at, from, left};
@@ -48,8 +48,8 @@ typename PassTiles<T>::Lot PassTiles<T>::lot_of(const PassWhere& where, index_t 
 // What is stored of a real kind's input as the half spectrum whose c2r is that kind: x e(ak/D); the rest is 0, and not
 // added to what was `read`. Real data in the first place, so weights of 2 are the conjugate halves.
 template <class T>
-Pair<T> PassTiles<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column,
-                                        index_t& read) const {
+Pair<T> SweepTiles<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column,
+                                         index_t& read) const {
     if (k >= spec_.chirp.inputs) return {0, 0};
     ++read;
     const T x = reinterpret_cast<const T*>(rows.row(row))[column];
@@ -60,7 +60,7 @@ Pair<T> PassTiles<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t r
 // Column k1 of X[k1 + n1*k2], k2 = 0..n2-1, from the half that is stored: k = k1 + n1*k2 > n/2 is conj(X[n-k]), and
 // n-k = (n1-k1) + n1*(n2-1-k2), or n1*(n2-k2) in column 0. Worked: n = 12 = 4*3, column 1 is X1, X5, conj(X3).
 template <class T>
-index_t PassTiles<T>::gather_half_spectrum(const PassWhere& where, index_t first, index_t count, C* tile) const {
+index_t SweepTiles<T>::gather_half_spectrum(const SweepWhere& where, index_t first, index_t count, C* tile) const {
     const index_t row_elems = spec_.in.row_elems, n2 = spec_.points, half = spec_.roots_n / 2;
     const bool sums = spec_.chirp.length > 0;
     const RowMap rows = spec_.in.map(where.panel, 0, in_offset, where.read);
@@ -95,7 +95,7 @@ index_t PassTiles<T>::gather_half_spectrum(const PassWhere& where, index_t first
 
 // Columns of the input times its factors, with zeros behind it.
 template <class T>
-index_t PassTiles<T>::gather_inputs(const PassWhere& where, index_t first, index_t count, C* tile) const {
+index_t SweepTiles<T>::gather_inputs(const SweepWhere& where, index_t first, index_t count, C* tile) const {
     const index_t pitch = spec_.source_pitch();
     index_t read_bytes = 0;
     if (spec_.in.number_bytes() == static_cast<index_t>(sizeof(C))) {
@@ -117,7 +117,7 @@ index_t PassTiles<T>::gather_inputs(const PassWhere& where, index_t first, index
 
 // The same where the factors are weights alone and the tile is real.
 template <class T>
-index_t PassTiles<T>::gather_padded(const PassWhere& where, index_t first, index_t count, T* tile) const {
+index_t SweepTiles<T>::gather_padded(const SweepWhere& where, index_t first, index_t count, T* tile) const {
     const index_t read_bytes = gather(where, first, count, tile);
     const Chirp& chirp = spec_.chirp;
     Number n = number_at(first);
@@ -135,7 +135,7 @@ index_t PassTiles<T>::gather_padded(const PassWhere& where, index_t first, index
 
 template <class T>
 template <class E>
-void PassTiles<T>::scale_tile(index_t count, E* tile) const {
+void SweepTiles<T>::scale_tile(index_t count, E* tile) const {
     if (spec_.scale == 1 || spec_.reads_blocks()) return;
     const T scale = static_cast<T>(spec_.scale);
     for (index_t j = 0; j < count; ++j) {
@@ -147,7 +147,7 @@ void PassTiles<T>::scale_tile(index_t count, E* tile) const {
 
 template <class T>
 template <class E>
-index_t PassTiles<T>::scatter(const PassWhere& where, index_t first, index_t count, E* tile) const {
+index_t SweepTiles<T>::scatter(const SweepWhere& where, index_t first, index_t count, E* tile) const {
     const index_t pitch = spec_.target_pitch();
     scale_tile(count, tile);
     // In place the slot keeps the alignment with which it was read.
@@ -161,10 +161,11 @@ index_t PassTiles<T>::scatter(const PassWhere& where, index_t first, index_t cou
     return written_bytes;
 }
 
-// The reverse of gather_half_spectrum: what row k1 of the second pass gives of X[0..n/2], each element once. Columns
+// The reverse of gather_half_spectrum: what row k1 of the second sweep gives of X[0..n/2], each element once. Columns
 // 0 and n1/2 are their own mirror images; their upper part is not needed.
 template <class T>
-index_t PassTiles<T>::scatter_half_spectrum(const PassWhere& where, index_t first, index_t count, const C* tile) const {
+index_t SweepTiles<T>::scatter_half_spectrum(const SweepWhere& where, index_t first, index_t count,
+                                             const C* tile) const {
     const index_t row_elems = spec_.out.row_elems, n2 = spec_.points, half = spec_.out.matrix_elems() - 1;
     const index_t section = spec_.out.section > 0 ? spec_.out.section_pitch : row_elems;
     index_t written = 0;
@@ -199,7 +200,7 @@ index_t PassTiles<T>::scatter_half_spectrum(const PassWhere& where, index_t firs
 // From the columns of whole sections of a half spectrum and of those that mirror them: each column gives of X[0..n/2]
 // what is its own and what is its mirror image's, row_elems - k1, in the other group.
 template <class T>
-index_t PassTiles<T>::scatter_reflected(const PassWhere& where, index_t first, index_t count, const C* tile) const {
+index_t SweepTiles<T>::scatter_reflected(const SweepWhere& where, index_t first, index_t count, const C* tile) const {
     const index_t row_elems = spec_.out.row_elems, n2 = spec_.points, half = spec_.out.matrix_elems() - 1;
     const index_t section = spec_.half_section, stored = section / 2 + 1;
     const RowMap rows[2] = {spec_.out.map(where.panel, 0, out_offset, where.write),
@@ -234,7 +235,7 @@ index_t PassTiles<T>::scatter_reflected(const PassWhere& where, index_t first, i
 // Column d of section s, row r, is element (s * out_points + r) * whole_section + d of the matrix; here d counts
 // numbers.
 template <class T>
-index_t PassTiles<T>::scatter_sections(const PassWhere& where, index_t first, index_t count, C* tile) const {
+index_t SweepTiles<T>::scatter_sections(const SweepWhere& where, index_t first, index_t count, C* tile) const {
     const index_t wide = spec_.whole_section * spec_.numbers(), pitch = spec_.target_pitch();
     scale_tile(count, tile);
     C* const to = reinterpret_cast<C*>(spec_.out.map(where.panel, 0, out_offset, where.write).row(0));
@@ -253,7 +254,7 @@ index_t PassTiles<T>::scatter_sections(const PassWhere& where, index_t first, in
 
 // Columns times the factors of the outputs, as many as there are; of real results the real part.
 template <class T>
-index_t PassTiles<T>::scatter_outputs(const PassWhere& where, index_t first, index_t count, C* tile) const {
+index_t SweepTiles<T>::scatter_outputs(const SweepWhere& where, index_t first, index_t count, C* tile) const {
     const index_t pitch = spec_.target_pitch();
     Number n = number_at(first);
     for (index_t j = 0; j < count; ++j, ++n) {
@@ -276,7 +277,8 @@ index_t PassTiles<T>::scatter_outputs(const PassWhere& where, index_t first, ind
 
 // A column of elements is numbers side by side, all twiddled alike.
 template <class T>
-index_t PassTiles<T>::scatter_blocks(const PassWhere& where, index_t first, index_t count, C* tile, C* twiddles) const {
+index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile,
+                                      C* twiddles) const {
     const BlockGrid& blocks = spec_.blocks;
     const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch();
     C* const tile_data = reinterpret_cast<C*>(blocks.write_data(where.matrix, where.tile, out_offset, where.write));
@@ -303,20 +305,20 @@ index_t PassTiles<T>::scatter_blocks(const PassWhere& where, index_t first, inde
     return written_bytes;
 }
 
-template class PassTiles<float>;
-template index_t PassTiles<float>::gather(const PassWhere&, index_t, index_t, float*) const;
-template index_t PassTiles<float>::scatter(const PassWhere&, index_t, index_t, float*) const;
-template index_t PassTiles<float>::gather(const PassWhere&, index_t, index_t, Pair<float>*) const;
-template index_t PassTiles<float>::scatter(const PassWhere&, index_t, index_t, Pair<float>*) const;
-template class PassTiles<double>;
-template index_t PassTiles<double>::gather(const PassWhere&, index_t, index_t, double*) const;
-template index_t PassTiles<double>::scatter(const PassWhere&, index_t, index_t, double*) const;
-template index_t PassTiles<double>::gather(const PassWhere&, index_t, index_t, Pair<double>*) const;
-template index_t PassTiles<double>::scatter(const PassWhere&, index_t, index_t, Pair<double>*) const;
-template class PassTiles<long double>;
-template index_t PassTiles<long double>::gather(const PassWhere&, index_t, index_t, long double*) const;
-template index_t PassTiles<long double>::scatter(const PassWhere&, index_t, index_t, long double*) const;
-template index_t PassTiles<long double>::gather(const PassWhere&, index_t, index_t, Pair<long double>*) const;
-template index_t PassTiles<long double>::scatter(const PassWhere&, index_t, index_t, Pair<long double>*) const;
+template class SweepTiles<float>;
+template index_t SweepTiles<float>::gather(const SweepWhere&, index_t, index_t, float*) const;
+template index_t SweepTiles<float>::scatter(const SweepWhere&, index_t, index_t, float*) const;
+template index_t SweepTiles<float>::gather(const SweepWhere&, index_t, index_t, Pair<float>*) const;
+template index_t SweepTiles<float>::scatter(const SweepWhere&, index_t, index_t, Pair<float>*) const;
+template class SweepTiles<double>;
+template index_t SweepTiles<double>::gather(const SweepWhere&, index_t, index_t, double*) const;
+template index_t SweepTiles<double>::scatter(const SweepWhere&, index_t, index_t, double*) const;
+template index_t SweepTiles<double>::gather(const SweepWhere&, index_t, index_t, Pair<double>*) const;
+template index_t SweepTiles<double>::scatter(const SweepWhere&, index_t, index_t, Pair<double>*) const;
+template class SweepTiles<long double>;
+template index_t SweepTiles<long double>::gather(const SweepWhere&, index_t, index_t, long double*) const;
+template index_t SweepTiles<long double>::scatter(const SweepWhere&, index_t, index_t, long double*) const;
+template index_t SweepTiles<long double>::gather(const SweepWhere&, index_t, index_t, Pair<long double>*) const;
+template index_t SweepTiles<long double>::scatter(const SweepWhere&, index_t, index_t, Pair<long double>*) const;
 
 }  // namespace spanfft

@@ -1,4 +1,4 @@
-// Solver `axis_passes`: an N-D array on disk, groups of axes a sweep, in as few sweeps as the memory budget allows.
+// Solver `axis_sweeps`: an N-D array on disk, groups of axes a sweep, in as few sweeps as the memory budget allows.
 //
 // Method: the axes are cut into groups of neighbours. The last group is transformed in contiguous slabs that fit
 // memory; any other group in panels of columns: with (outer, length, inner) = the axes before, in and after the
@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "engine/trust.hpp"
-#include "solvers/disk_passes.hpp"
+#include "solvers/disk_sweeps.hpp"
 #include "solvers/table.hpp"
 #include "steps/transform_step.hpp"
 
@@ -63,11 +63,11 @@ Side target_side(const Job& job, Group group) {
 }
 
 struct Route {
-    std::vector<PassSpec> passes;
+    std::vector<SweepSpec> sweeps;
     index_t shortest_run_bytes = 0;
     index_t panel_bytes() const {
         index_t most = 0;
-        for (const PassSpec& pass : passes) most = std::max(most, pass.panel_bytes());
+        for (const SweepSpec& sweep : sweeps) most = std::max(most, sweep.panel_bytes());
         return most;
     }
 };
@@ -104,8 +104,8 @@ Job examine_axes(const Problem& problem, const Planner& planner) {
     return job;
 }
 
-// The request for the engine calls of a group that `pass` makes, but for lanes and threads.
-StageRequest stages_of(const Job& job, Group group, const PassSpec& pass) {
+// The request for the engine calls of a group that `sweep` makes, but for lanes and threads.
+StageRequest stages_of(const Job& job, Group group, const SweepSpec& sweep) {
     StageRequest request;
     request.shape = Extents(job.real_shape.begin() + group.begin, job.real_shape.begin() + group.end);
     for (size_t i = 0; i < job.axes.size(); ++i) {
@@ -113,9 +113,9 @@ StageRequest stages_of(const Job& job, Group group, const PassSpec& pass) {
         request.axes.push_back(job.axes[i] - group.begin);
         request.kernels.push_back(job.kernels[i]);
     }
-    request.precision = pass.precision;
-    request.source_complex = pass.source_complex;
-    request.target_complex = pass.target_complex;
+    request.precision = sweep.precision;
+    request.source_complex = sweep.source_complex;
+    request.target_complex = sweep.target_complex;
     return request;
 }
 
@@ -137,22 +137,22 @@ double group_flops(const Job& job, Group group) {
 
 // What sweeps of slabs and of columns have in common. `first`: it reads the input, whose place in its file may not suit
 // direct writes; a later one works in place, but where it halves.
-PassSpec common(const Job& job, Group group, bool first) {
-    PassSpec pass;
-    pass.precision = job.problem.precision;
-    pass.backward = !job.problem.forward();
-    pass.threads = job.threads;
-    pass.engine = job.problem.engine;
-    pass.scratch_disks = job.problem.disks;
+SweepSpec common(const Job& job, Group group, bool first) {
+    SweepSpec sweep;
+    sweep.precision = job.problem.precision;
+    sweep.backward = !job.problem.forward();
+    sweep.threads = job.threads;
+    sweep.engine = job.problem.engine;
+    sweep.scratch_disks = job.problem.disks;
     const Side source = source_side(job, group), target = target_side(job, group);
-    pass.source_complex = source.is_complex;
-    pass.target_complex = target.is_complex;
-    pass.points = product(source.shape, group.begin, group.end);
-    pass.out_points = product(target.shape, group.begin, group.end);
-    pass.in_place = !first && !group.halves(job);
-    pass.flops_each = group_flops(job, group);
-    if (job.problem.loads_other()) pass.loaded_bytes = job.problem.loaded_bytes();
-    return pass;
+    sweep.source_complex = source.is_complex;
+    sweep.target_complex = target.is_complex;
+    sweep.points = product(source.shape, group.begin, group.end);
+    sweep.out_points = product(target.shape, group.begin, group.end);
+    sweep.in_place = !first && !group.halves(job);
+    sweep.flops_each = group_flops(job, group);
+    if (job.problem.loads_other()) sweep.loaded_bytes = job.problem.loaded_bytes();
+    return sweep;
 }
 
 ColumnPanels one_row(const Job& job, index_t elems, index_t elem_bytes) {
@@ -164,51 +164,51 @@ ColumnPanels one_row(const Job& job, index_t elems, index_t elem_bytes) {
 }
 
 // Slabs of a group with the last axis: as many a panel as useful and as memory allows.
-std::optional<PassSpec> slab_pass(const Job& job, Group group, bool first, index_t room_bytes) {
-    PassSpec pass = common(job, group, first);
-    pass.shape = PassSpec::Shape::slabs;
+std::optional<SweepSpec> slab_sweep(const Job& job, Group group, bool first, index_t room_bytes) {
+    SweepSpec sweep = common(job, group, first);
+    sweep.shape = SweepSpec::Shape::slabs;
     const index_t slabs = product(job.spectrum_shape, 0, group.begin);
-    pass.in = one_row(job, slabs * pass.points, job.elem(pass.source_complex));
-    pass.out = written(one_row(job, slabs * pass.out_points, job.elem(pass.target_complex)));
-    if (pass.in_place) pass.in = pass.out;
+    sweep.in = one_row(job, slabs * sweep.points, job.elem(sweep.source_complex));
+    sweep.out = written(one_row(job, slabs * sweep.out_points, job.elem(sweep.target_complex)));
+    if (sweep.in_place) sweep.in = sweep.out;
     const auto set_slabs = [&](index_t count) {
-        pass.in.panel = count * pass.points;
-        pass.out.panel = count * pass.out_points;
+        sweep.in.panel = count * sweep.points;
+        sweep.out.panel = count * sweep.out_points;
     };
     set_slabs(1);
-    if (pass.panel_bytes() > room_bytes) return std::nullopt;
-    const index_t slab_bytes = std::max(pass.points * pass.in.elem_bytes, pass.out_points * pass.out.elem_bytes);
+    if (sweep.panel_bytes() > room_bytes) return std::nullopt;
+    const index_t slab_bytes = std::max(sweep.points * sweep.in.elem_bytes, sweep.out_points * sweep.out.elem_bytes);
     index_t count = std::clamp<index_t>(std::min(kSlabPanelBytes, room_bytes / 4) / slab_bytes, 1,
                                         ceil_div(slabs, job.problem.ranks));
     // Whole blocks of the file system a panel, if that many slabs fit: every write can be direct.
-    const index_t unit = kDirectBytes / std::__gcd(kDirectBytes, pass.out_points * pass.out.elem_bytes);
+    const index_t unit = kDirectBytes / std::__gcd(kDirectBytes, sweep.out_points * sweep.out.elem_bytes);
     if (count >= unit && count < slabs) count -= count % unit;
-    for (set_slabs(count); pass.panel_bytes() > room_bytes; set_slabs(--count)) {
+    for (set_slabs(count); sweep.panel_bytes() > room_bytes; set_slabs(--count)) {
     }
 
-    StageRequest request = stages_of(job, group, pass);
-    request.source_pitch = pass.points;
-    request.target_pitch = pass.out_points;
-    request.across = !pass.in_place;
-    if (pass.shared_slab()) {
+    StageRequest request = stages_of(job, group, sweep);
+    request.source_pitch = sweep.points;
+    request.target_pitch = sweep.out_points;
+    request.across = !sweep.in_place;
+    if (sweep.shared_slab()) {
         request.threads = job.threads;
     } else {
-        pass.lanes = std::clamp<index_t>(kCallBytes / slab_bytes, 1, count / (2 * job.threads));
-        request.lanes = pass.lanes;
+        sweep.lanes = std::clamp<index_t>(kCallBytes / slab_bytes, 1, count / (2 * job.threads));
+        request.lanes = sweep.lanes;
     }
-    pass.stages = make_stages(request);
-    if (pass.lanes > 1) {
+    sweep.stages = make_stages(request);
+    if (sweep.lanes > 1) {
         request.lanes = 1;
-        pass.last_stages = make_stages(request);
+        sweep.last_stages = make_stages(request);
     }
-    return pass;
+    return sweep;
 }
 
 // Columns of a group; panels of one column for now. A column's points are rows of a panel, of which the two sides of
 // one that halves have different numbers.
-PassSpec column_outline(const Job& job, Group group, bool first) {
-    PassSpec pass = common(job, group, first);
-    pass.shape = PassSpec::Shape::columns;
+SweepSpec column_outline(const Job& job, Group group, bool first) {
+    SweepSpec sweep = common(job, group, first);
+    sweep.shape = SweepSpec::Shape::columns;
     const auto side = [&](index_t rows, bool is_complex) {
         ColumnPanels panels;
         panels.outer = product(job.spectrum_shape, 0, group.begin);
@@ -218,46 +218,46 @@ PassSpec column_outline(const Job& job, Group group, bool first) {
         panels.ranks = job.problem.ranks;
         return panels;
     };
-    pass.in = side(pass.points, pass.source_complex);
-    pass.out = written(side(pass.out_points, pass.target_complex));
-    const index_t elem_bytes = std::max(pass.in.elem_bytes, pass.out.elem_bytes);
-    const index_t column_bytes = std::max(pass.points * pass.in.elem_bytes, pass.out_points * pass.out.elem_bytes);
+    sweep.in = side(sweep.points, sweep.source_complex);
+    sweep.out = written(side(sweep.out_points, sweep.target_complex));
+    const index_t elem_bytes = std::max(sweep.in.elem_bytes, sweep.out.elem_bytes);
+    const index_t column_bytes = std::max(sweep.points * sweep.in.elem_bytes, sweep.out_points * sweep.out.elem_bytes);
     const index_t most_lanes = std::max<index_t>(1, 128 / elem_bytes);
-    pass.lanes = std::clamp(kDiskTileBytes / column_bytes, std::max<index_t>(1, most_lanes / 2), most_lanes);
-    while (pass.lanes > 1 && pass.own_bytes() > job.budget_bytes / 4) pass.lanes /= 2;
-    if (pass.in_place) pass.in = pass.out;
-    return pass;
+    sweep.lanes = std::clamp(kDiskTileBytes / column_bytes, std::max<index_t>(1, most_lanes / 2), most_lanes);
+    while (sweep.lanes > 1 && sweep.own_bytes() > job.budget_bytes / 4) sweep.lanes /= 2;
+    if (sweep.in_place) sweep.in = sweep.out;
+    return sweep;
 }
 
 // rows_a_rank > 0: ranks exchange behind it, and keep so many rows.
-std::optional<PassSpec> column_pass(const Job& job, Group group, bool first, index_t room_bytes,
-                                    index_t rows_a_rank = 0) {
-    PassSpec pass = column_outline(job, group, first);
-    pass.kept_a_rank = rows_a_rank;
+std::optional<SweepSpec> column_sweep(const Job& job, Group group, bool first, index_t room_bytes,
+                                      index_t rows_a_rank = 0) {
+    SweepSpec sweep = column_outline(job, group, first);
+    sweep.kept_a_rank = rows_a_rank;
     const auto fits = [&](index_t width) {
-        set_panel_width(pass, width);
-        return pass.panel_bytes() <= room_bytes;
+        set_panel_width(sweep, width);
+        return sweep.panel_bytes() <= room_bytes;
     };
     if (!fits(1)) return std::nullopt;
-    index_t width = 1, too_wide = pass.in.columns + 1;
+    index_t width = 1, too_wide = sweep.in.columns + 1;
     while (width + 1 < too_wide) {
         const index_t middle = width + (too_wide - width) / 2;
         (fits(middle) ? width : too_wide) = middle;
     }
     // Equal panels whose written runs are whole blocks of the file system, where they are that wide.
-    const index_t unit = std::max<index_t>(1, kDirectBytes / pass.out.elem_bytes);
-    const index_t even = even_width(pass.in.columns, width, job.problem.ranks);
+    const index_t unit = std::max<index_t>(1, kDirectBytes / sweep.out.elem_bytes);
+    const index_t even = even_width(sweep.in.columns, width, job.problem.ranks);
     const index_t whole = round_up(even, unit);
     // More panels than before may want another slot.
     if (!fits(whole <= width ? whole : width >= unit ? width - width % unit : even)) (void)fits(even);
 
-    StageRequest request = stages_of(job, group, pass);
-    request.lanes = pass.lanes;
-    request.source_pitch = pass.source_pitch();
-    request.target_pitch = pass.target_pitch();
-    request.across = pass.source_complex != pass.target_complex;
-    pass.stages = make_stages(request);
-    return pass;
+    StageRequest request = stages_of(job, group, sweep);
+    request.lanes = sweep.lanes;
+    request.source_pitch = sweep.source_pitch();
+    request.target_pitch = sweep.target_pitch();
+    request.across = sweep.source_complex != sweep.target_complex;
+    sweep.stages = make_stages(request);
+    return sweep;
 }
 
 index_t array_bytes(const ColumnPanels& panels) { return panels.outer * panels.matrix_elems() * panels.elem_bytes; }
@@ -304,32 +304,32 @@ bool exchanges_between(const Job& job, const std::vector<Group>& groups) {
 std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
     const std::vector<Group> groups = cut_groups(job, cuts);
     Route route;
-    index_t room = job.budget_bytes;  // for panels, which all passes share
+    index_t room = job.budget_bytes;  // for panels, which all sweeps share
     for (size_t i = 0; i < groups.size(); ++i)
         if (!groups[i].is_slabs(job)) room -= column_outline(job, groups[i], i == 0).own_bytes();
     const bool exchanges = exchanges_between(job, groups);
     index_t rows_a_rank = 0;
     if (exchanges) {  // slabs say how many rows each rank keeps
-        const auto slabs = slab_pass(job, groups[1], false, room);
+        const auto slabs = slab_sweep(job, groups[1], false, room);
         if (!slabs) return std::nullopt;
         rows_a_rank = slabs->in.panels_per_matrix() * (slabs->in.panel / slabs->points);
     }
     for (size_t i = 0; i < groups.size(); ++i) {
         const Group group = groups[i];
-        auto pass = group.is_slabs(job) ? slab_pass(job, group, i == 0, room)
-                                        : column_pass(job, group, i == 0, room, rows_a_rank);
-        if (!pass) return std::nullopt;
-        if (exchanges && i == 1) pass->in.kept = pass->in.in_blocks = pass->out.in_blocks = true;
+        auto sweep = group.is_slabs(job) ? slab_sweep(job, group, i == 0, room)
+                                         : column_sweep(job, group, i == 0, room, rows_a_rank);
+        if (!sweep) return std::nullopt;
+        if (exchanges && i == 1) sweep->in.kept = sweep->in.in_blocks = sweep->out.in_blocks = true;
         const Place between = between_sweeps(job);
-        pass->source = i == 0 ? Place::input : between;
-        pass->target = i + 1 == groups.size() ? Place::output : between;
-        pass->title = group_title(job, group);
-        const index_t run = std::min(pass->in.panel * pass->in.elem_bytes, pass->out.panel * pass->out.elem_bytes);
+        sweep->source = i == 0 ? Place::input : between;
+        sweep->target = i + 1 == groups.size() ? Place::output : between;
+        sweep->title = group_title(job, group);
+        const index_t run = std::min(sweep->in.panel * sweep->in.elem_bytes, sweep->out.panel * sweep->out.elem_bytes);
         route.shortest_run_bytes = i == 0 ? run : std::min(route.shortest_run_bytes, run);
-        route.passes.push_back(std::move(*pass));
+        route.sweeps.push_back(std::move(*sweep));
     }
-    route.passes.back().scale = job.problem.scale();
-    note_stored(job.problem, route.passes.back());
+    route.sweeps.back().scale = job.problem.scale();
+    note_stored(job.problem, route.sweeps.back());
     return route;
 }
 
@@ -339,8 +339,8 @@ std::optional<Route> best_route(const Job& job) {
         auto route = try_cuts(job, cuts);
         if (!route) continue;
         const bool better =
-            !best || route->passes.size() < best->passes.size() ||
-            (route->passes.size() == best->passes.size() && route->shortest_run_bytes > best->shortest_run_bytes);
+            !best || route->sweeps.size() < best->sweeps.size() ||
+            (route->sweeps.size() == best->sweeps.size() && route->shortest_run_bytes > best->shortest_run_bytes);
         if (better) best = std::move(route);
     }
     return best;
@@ -349,7 +349,7 @@ std::optional<Route> best_route(const Job& job) {
 Status decline(Job job) {
     const Problem& problem = job.problem;
     if (problem.ndim() == 1)
-        return error(Code::unsupported, "axis_passes needs a whole axis of ", problem.shape[0], " points in memory");
+        return error(Code::unsupported, "axis_sweeps needs a whole axis of ", problem.shape[0], " points in memory");
     index_t low = problem.memory_bytes, high = std::max(low * 2, index_t{4096});
     const auto fits = [&](index_t bytes) {
         job.budget_bytes = bytes - disk_reserve_bytes(bytes) - job.engine_bytes;
@@ -361,9 +361,9 @@ Status decline(Job job) {
         (fits(middle) ? high : low) = middle;
     }
     const bool one_last_axis = problem.axes.size() == 1 && problem.axes[0] == problem.ndim() - 1;
-    // A single long last axis is two_pass's; its reason counts.
+    // A single long last axis is two_sweeps's; its reason counts.
     return error(one_last_axis ? Code::unsupported : Code::out_of_memory,
-                 "axis_passes needs lines of each axis in memory, and ",
+                 "axis_sweeps needs lines of each axis in memory, and ",
                  bytes_string(static_cast<double>(problem.memory_bytes)), " is too little for shape ",
                  shape_string(problem.shape), "; it needs at least ", bytes_string(static_cast<double>(high)), " (",
                  high, " bytes)");
@@ -371,11 +371,11 @@ Status decline(Job job) {
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Planner& planner) {
-    if (problem.memory_bytes == 0) return error(Code::unsupported, "axis_passes is for files; give memory=");
+Result<std::unique_ptr<Plan>> solve_axis_sweeps(const Problem& problem, const Planner& planner) {
+    if (problem.memory_bytes == 0) return error(Code::unsupported, "axis_sweeps is for files; give memory=");
     for (AxisKind kind : problem.kinds) {
         if (is_r2r(kind) && problem.norm == Norm::ortho) {
-            return error(Code::unsupported, "axis_passes does not know norm=ortho of ", axis_kind_name(kind),
+            return error(Code::unsupported, "axis_sweeps does not know norm=ortho of ", axis_kind_name(kind),
                          "; use norm=backward and scale, or more memory");
         }
     }
@@ -383,9 +383,9 @@ Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Pl
     auto route = best_route(job);
     if (!route && planner.searches()) return too_little_memory();
     if (!route) return decline(job);
-    const PassSpec& first = route->passes.front();
-    if (problem.ranks > 1 && route->passes.size() > 1 && between_sweeps(job) == Place::scratch && !first.exchanges()) {
-        return error(Code::unsupported, "axis_passes has ", route->passes.size(),
+    const SweepSpec& first = route->sweeps.front();
+    if (problem.ranks > 1 && route->sweeps.size() > 1 && between_sweeps(job) == Place::scratch && !first.exchanges()) {
+        return error(Code::unsupported, "axis_sweeps has ", route->sweeps.size(),
                      " sweeps here with the array in scratch between them, which ", problem.ranks,
                      " ranks share only between columns of the first axes and slabs; use one process, or more memory");
     }
@@ -393,19 +393,19 @@ Result<std::unique_ptr<Plan>> solve_axis_passes(const Problem& problem, const Pl
     auto plan = std::make_unique<Plan>();
     plan->problem = problem;
     plan->problem.threads = job.threads;
-    plan->solver = "axis_passes";
+    plan->solver = "axis_sweeps";
     plan->input = {swept_layout(problem.forward() ? job.real_shape : job.spectrum_shape, problem.ranks),
                    problem.input_elem()};
     plan->output = {swept_layout(problem.forward() ? job.spectrum_shape : job.real_shape, problem.ranks),
                     problem.output_elem()};
     plan->slot_bytes.fix(Slot::work0, route->panel_bytes());
     plan->scratch_bytes =
-        route->passes.size() > 1 && between_sweeps(job) == Place::scratch ? array_bytes(route->passes[0].out) : 0;
+        route->sweeps.size() > 1 && between_sweeps(job) == Place::scratch ? array_bytes(route->sweeps[0].out) : 0;
     if (first.exchanges()) plan->scratch_of_each_rank_bytes = first.kept_columns(0).payload_bytes();
     plan->output_file_bytes = product(problem.output_shape()) * static_cast<index_t>(problem.stored_elem().bytes());
-    plan->sweeps = static_cast<int>(route->passes.size());
-    for (PassSpec& pass : route->passes) {
-        plan->steps.push_back(std::make_unique<PassStep>(std::move(pass), planner.machine()));
+    plan->sweeps = static_cast<int>(route->sweeps.size());
+    for (SweepSpec& sweep : route->sweeps) {
+        plan->steps.push_back(std::make_unique<SweepStep>(std::move(sweep), planner.machine()));
     }
     return plan;
 }

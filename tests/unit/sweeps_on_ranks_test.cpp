@@ -1,0 +1,499 @@
+// Sweeps of one array by several ranks: panels and blocks shared out, on simulated disks and ranks that are threads.
+//
+// Each problem is run on 1 to 7 ranks with so much memory each, and held against the definition; what was counted is
+// what was predicted, for each rank and step, and all ranks together move what one process moves.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "solvers/table.hpp"
+#include "support/random.hpp"
+#include "support/ranks_store_run.hpp"
+#include "support/sanitized.hpp"
+#include "support/sweep_case.hpp"
+#include "sweeps/sweep_step.hpp"
+
+namespace spanfft::test {
+namespace {
+
+constexpr int kRanks[] = {1, 2, 3, 4, 5, 7};
+
+std::string problem_on(const SweepCase& c, int ranks) { return cat(c.problem, " memory=", c.memory, " ranks=", ranks); }
+
+const SweepSpec& spec_of(const Plan& plan, size_t step) {
+    return dynamic_cast<const SweepStep&>(*plan.steps[step]).spec();
+}
+
+std::unique_ptr<Plan> plan_of(const std::string& text, SolverFunction solve) {
+    auto plan = solve(Problem::parse(text).value(), Planner(Machine()));
+    EXPECT_TRUE(plan.ok()) << text << ": " << plan.status().message();
+    return plan.ok() ? std::move(plan).value() : nullptr;
+}
+
+// On each number of ranks; whether blocks were exchanged on more than one is `exchanges`.
+void expect_right_on_ranks(const SweepCase& c, SolverFunction solve, bool exchanges) {
+    Values reference;  // the same for all, and what takes longest
+    for (const int ranks : kRanks) {
+        SCOPED_TRACE(problem_on(c, ranks));
+        RanksSetting setting;
+        setting.input_offset = c.input_offset;
+        setting.output_offset = c.output_offset;
+        const RanksRun run = run_on_ranks(problem_on(c, ranks), solve, setting);
+        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+        const Problem& problem = run.plan->problem;
+        ASSERT_EQ(problem.ranks, ranks);
+        EXPECT_EQ(run.exchanges(), exchanges && ranks > 1);
+        if (reference.empty()) reference = direct_transform(problem, run.input);
+        if (problem.power || problem.stores_other()) {
+            expect_stored(problem, run.output, reference);
+        } else {
+            const Values output = in_natural_order(*run.plan, run.output);
+            EXPECT_LT(error_in_units(problem, output, reference), allowed_error(problem));
+        }
+        expect_shared_out(run);
+    }
+}
+
+class SweepsOnRanksThatExchange : public testing::TestWithParam<SweepCase> {};
+class SweepsOnRanksByWayOfTheOutput : public testing::TestWithParam<SweepCase> {};
+class SweepsOnRanksOverAxes : public testing::TestWithParam<SweepCase> {};
+class SweepsOnRanksOverAxesThatExchange : public testing::TestWithParam<SweepCase> {};
+class SweepsOnRanksInThreeSweeps : public testing::TestWithParam<SweepCase> {};
+
+TEST_P(SweepsOnRanksInThreeSweeps, MatchTheDefinition) { expect_right_on_ranks(GetParam(), solve_many_sweeps, true); }
+TEST_P(SweepsOnRanksThatExchange, MatchTheDefinition) { expect_right_on_ranks(GetParam(), solve_two_sweeps, true); }
+TEST_P(SweepsOnRanksByWayOfTheOutput, MatchTheDefinition) {
+    expect_right_on_ranks(GetParam(), solve_two_sweeps, false);
+}
+TEST_P(SweepsOnRanksOverAxes, MatchTheDefinition) { expect_right_on_ranks(GetParam(), solve_axis_sweeps, false); }
+TEST_P(SweepsOnRanksOverAxesThatExchange, MatchTheDefinition) {
+    expect_right_on_ranks(GetParam(), solve_axis_sweeps, true);
+}
+
+// Lengths of few and many panels, odd ones, products of two primes; 4 points are one panel or two, so that most ranks
+// have nothing.
+INSTANTIATE_TEST_SUITE_P(Complex, SweepsOnRanksThatExchange,
+                         testing::Values(SweepCase{"c2c 4 forward double threads=1", "72KiB"},
+                                         SweepCase{"c2c 15 backward double threads=1", "72KiB"},
+                                         SweepCase{"c2c 1155 forward double threads=1", "40KiB", 128, 4096},
+                                         SweepCase{"c2c 1155 backward double", "128KiB", 0, 4096},
+                                         SweepCase{"c2c 1147 forward double threads=1", "96KiB"},  // 31 * 37
+                                         SweepCase{"c2c 1024 backward longdouble norm=ortho threads=1", "96KiB", 64},
+                                         SweepCase{"c2c 1632 forward float norm=forward", "128KiB", 128},
+                                         SweepCase{"c2c 2048 forward double threads=3", "256KiB"},
+                                         SweepCase{"c2c 3x5x480 forward double axes=2 threads=1", "72KiB", 128},
+                                         SweepCase{"c2c 2x1155 backward double axes=1 threads=1", "40KiB"}));
+
+// Little memory for their length: several panels of several tiles for each rank, the last of which are cut.
+INSTANTIATE_TEST_SUITE_P(ManyPanels, SweepsOnRanksThatExchange,
+                         testing::Values(SweepCase{"c2c 16384 forward double threads=1", "100KiB", 128, 4096},
+                                         SweepCase{"c2c 16384 backward double threads=1", "140KiB"},
+                                         SweepCase{"c2c 45045 forward float threads=2", "200KiB"},
+                                         SweepCase{"c2c 45045 forward double threads=1", "200KiB", 0, 4096},
+                                         SweepCase{"r2c 46080 forward double threads=1", "200KiB"},
+                                         SweepCase{"c2r 45045 backward double threads=1", "160KiB", 80}));
+
+INSTANTIATE_TEST_SUITE_P(Real, SweepsOnRanksThatExchange,
+                         testing::Values(SweepCase{"r2c 4 forward double threads=1", "72KiB"},
+                                         SweepCase{"c2r 4 backward double threads=1", "72KiB"},
+                                         SweepCase{"r2c 9 forward double", "128KiB"},
+                                         SweepCase{"c2r 9 backward double", "128KiB"},
+                                         SweepCase{"r2c 10 forward float", "128KiB"},
+                                         SweepCase{"c2r 10 backward float", "128KiB"},
+                                         SweepCase{"r2c 1024 forward double threads=1", "88KiB", 128, 4096},
+                                         SweepCase{"c2r 1024 backward double threads=1", "88KiB", 128, 4096},
+                                         SweepCase{"r2c 1155 forward double threads=1", "88KiB", 80},
+                                         SweepCase{"c2r 1155 backward double threads=1", "88KiB", 80},
+                                         SweepCase{"r2c 1530 forward float norm=forward", "128KiB"},
+                                         SweepCase{"c2r 1530 backward float norm=ortho", "128KiB"},
+                                         SweepCase{"r2c 1001 forward longdouble threads=1", "96KiB"},
+                                         SweepCase{"c2r 1001 backward longdouble threads=1", "96KiB"},
+                                         SweepCase{"r2c 1147 forward double threads=1", "96KiB"},
+                                         SweepCase{"c2r 1147 backward double threads=1", "96KiB"},
+                                         SweepCase{"r2c 3x2x105 forward double axes=2 threads=1", "72KiB"},
+                                         SweepCase{"c2r 2x3x210 backward double axes=2 threads=1", "72KiB", 8}));
+
+// As r2c, as c2r or as c2c of a longer line that is padded with zeros.
+INSTANTIATE_TEST_SUITE_P(RealKinds, SweepsOnRanksThatExchange,
+                         testing::Values(SweepCase{"dct1 513 forward double threads=1", "128KiB", 8, 4096},
+                                         SweepCase{"dct2 512 forward double threads=1", "128KiB", 128, 4096},
+                                         SweepCase{"dct3 512 forward double threads=1", "128KiB", 8, 4096},
+                                         SweepCase{"dct3 105 backward float norm=forward threads=1", "96KiB"},
+                                         SweepCase{"dct4 210 forward double threads=1", "128KiB", 8},
+                                         SweepCase{"dst1 119 forward double threads=1", "128KiB"},
+                                         SweepCase{"dst2 96x2 forward double axes=0 threads=1", "192KiB", 8},
+                                         SweepCase{"dst3 2x81 forward longdouble axes=1 threads=1", "160KiB"},
+                                         SweepCase{"dst4 128 backward float threads=1", "128KiB"}));
+
+// The axis that is split has others behind it, whose rows take the place of elements.
+INSTANTIATE_TEST_SUITE_P(Rows, SweepsOnRanksThatExchange,
+                         testing::Values(SweepCase{"r2c 9x2 forward double axes=0 threads=1", "72KiB", 8},
+                                         SweepCase{"c2r 9x2 backward float axes=0 threads=1", "72KiB"},
+                                         SweepCase{"r2c 1024x3 forward double axes=0 threads=1", "128KiB", 128, 4096},
+                                         SweepCase{"c2r 1155x5 backward longdouble axes=0", "256KiB", 80},
+                                         SweepCase{"r2c 3x210x2x3 forward double axes=1", "128KiB"},
+                                         SweepCase{"c2r 3x210x2x3 backward double axes=1 threads=1", "128KiB", 8}));
+
+INSTANTIATE_TEST_SUITE_P(Stored, SweepsOnRanksThatExchange,
+                         testing::Values(SweepCase{"c2c 1024 forward double power threads=1", "128KiB", 0, 4096},
+                                         SweepCase{"r2c 1155 forward double store=complex64 threads=1", "128KiB", 80}));
+
+// c2c whose rows are whole blocks of the file system, or whose elements are rows, needs no scratch.
+INSTANTIATE_TEST_SUITE_P(Rows, SweepsOnRanksByWayOfTheOutput,
+                         testing::Values(SweepCase{"c2c 4x3 forward double axes=0 threads=1", "72KiB"},
+                                         SweepCase{"c2c 24x35 forward double threads=1", "72KiB", 128, 4096},
+                                         SweepCase{"c2c 27x8x5 backward float norm=ortho", "96KiB", 128},
+                                         SweepCase{"c2c 12x8x9 backward double axes=2,0 threads=1", "96KiB"},
+                                         SweepCase{"c2c 5x49x6x4 forward longdouble axes=1,3 threads=1", "128KiB", 64},
+                                         SweepCase{"c2c 4096x6 forward double axes=0", "256KiB", 128, 4096},
+                                         SweepCase{"c2c 1155x2 backward double axes=0 threads=1", "88KiB", 128, 4096},
+                                         SweepCase{"c2c 2x1024x3 forward float axes=1", "128KiB", 8}));
+
+// In the order in which the second sweep finds it: rows one after the other, which ranks share out.
+INSTANTIATE_TEST_SUITE_P(Exchanged, SweepsOnRanksByWayOfTheOutput,
+                         testing::Values(SweepCase{"c2c 4 forward double output=exchanged", "72KiB"},
+                                         SweepCase{"c2c 1155 forward double output=exchanged", "72KiB", 128, 4096},
+                                         SweepCase{"c2c 4096 forward float output=exchanged norm=ortho", "160KiB", 128,
+                                                   4096},
+                                         SweepCase{"c2c 3x2x480 forward double axes=2 output=exchanged", "72KiB"},
+                                         SweepCase{"c2c 8192 forward double output=exchanged threads=2", "96KiB"}));
+
+TEST(SweepsOnRanks, LeaveTheOutputExchangedInManyPanels) {
+    const RanksRun run =
+        run_on_ranks("c2c 30030 forward float output=exchanged threads=1 memory=96KiB ranks=3", solve_two_sweeps);
+    ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+    expect_shared_out(run);
+    EXPECT_TRUE(run.plan->leaves_exchanged);
+    const Values natural = in_natural_order(*run.plan, run.output);
+    EXPECT_LT(error_in_units(run.plan->problem, natural, direct_transform(run.plan->problem, run.input)), 1);
+    for (size_t step = 0; step < 2; ++step) EXPECT_GE(spec_of(*run.plan, step).in.panels_per_matrix(), 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, SweepsOnRanksByWayOfTheOutput,
+                         testing::Values(SweepCase{"c2c 262144 forward double", "3MiB", 128, 4096},
+                                         SweepCase{"c2c 65536 backward double threads=1", "2MiB", 0, 4096}));
+
+INSTANTIATE_TEST_SUITE_P(Complex, SweepsOnRanksOverAxes,
+                         testing::Values(SweepCase{"c2c 32x24 forward double threads=1", "24KiB", 128, 4096},
+                                         SweepCase{"c2c 15x14x11 backward double", "40KiB", 128, 4096},
+                                         SweepCase{"c2c 9x10x11 forward float norm=ortho threads=1", "24KiB"},
+                                         SweepCase{"c2c 2x31x37 backward longdouble axes=1,2 threads=1", "96KiB", 64},
+                                         SweepCase{"c2c 3x40x70 forward double axes=1", "64KiB"},
+                                         SweepCase{"c2c 7x6x5x4 forward double axes=3,0 threads=1", "24KiB"},
+                                         SweepCase{"c2c 5x300 forward double axes=1", "64KiB"},
+                                         SweepCase{"c2c 2x3 backward double threads=1", "64KiB"}));
+
+// The axis that is halved is in columns or in slabs; of c2r, whose sweeps meet in scratch, one sweep will do.
+INSTANTIATE_TEST_SUITE_P(Real, SweepsOnRanksOverAxes,
+                         testing::Values(SweepCase{"r2c 32x48 forward double threads=1", "24KiB", 128, 4096},
+                                         SweepCase{"r2c 15x14x11 forward float", "40KiB"},
+                                         SweepCase{"r2c 16x96 forward double axes=1,0 threads=1", "26KiB", 8, 4096},
+                                         SweepCase{"r2c 9x70 forward longdouble axes=0 threads=1", "48KiB"},
+                                         SweepCase{"r2c 64x45 forward double axes=1 norm=forward", "48KiB"},
+                                         SweepCase{"c2r 64x45 backward double axes=1 threads=1", "48KiB", 128, 4096},
+                                         SweepCase{"c2r 9x70 backward float axes=0 threads=1", "24KiB"},
+                                         SweepCase{"dct2 24x35 forward double threads=1", "24KiB", 8, 4096},
+                                         SweepCase{"dct2 9x10x11 backward float norm=forward", "24KiB"},
+                                         SweepCase{"dct2 7x6x40 forward longdouble axes=0,2 threads=1", "40KiB"},
+                                         SweepCase{"dct4 5x300 forward double axes=1", "48KiB"}));
+
+// c2r in two sweeps: columns of the first axes, of which each rank keeps rows for its slabs.
+INSTANTIATE_TEST_SUITE_P(Halved, SweepsOnRanksOverAxesThatExchange,
+                         testing::Values(SweepCase{"c2r 64x96 backward double threads=1", "64KiB", 128, 4096},
+                                         SweepCase{"c2r 63x95 backward double threads=1", "64KiB", 8},
+                                         SweepCase{"c2r 15x14x31 backward float norm=forward", "48KiB"},
+                                         SweepCase{"c2r 2x9x370 backward double threads=1", "48KiB", 128},
+                                         SweepCase{"c2r 31x37 backward longdouble threads=2", "36KiB", 16, 4096},
+                                         SweepCase{"c2r 5x600 backward float threads=1", "32KiB"},
+                                         SweepCase{"c2r 40x64 backward double store=float32 threads=1", "48KiB"}));
+
+// Rows of panels that all ranks read together: few and many, more ranks than rows, panels that are lean and that are
+// not, the last of which some ranks have no column of.
+TEST(SweepsOnRanks, ThatReadTogetherMatchTheDefinition) {
+    const std::pair<const char*, SolverFunction> cases[] = {
+        {"c2c 16384 forward double memory=96KiB", solve_two_sweeps},
+        {"c2c 65536 backward float memory=160KiB", solve_two_sweeps},
+        {"r2c 16384 forward double memory=96KiB", solve_two_sweeps},
+        {"c2c 6 forward double memory=64KiB", solve_two_sweeps},
+        {"c2c 5005 forward double memory=96KiB", solve_two_sweeps},
+        {"c2c 64x3x2 backward double axes=0 memory=64KiB", solve_two_sweeps},
+        {"c2c 128x24 forward double axes=0,1 memory=96KiB", solve_two_sweeps},
+        {"c2c 16384 forward float output=exchanged memory=96KiB", solve_two_sweeps},
+        {"c2c 32768 forward float memory=160KiB", solve_many_sweeps},
+        {"r2c 32768 forward double memory=240KiB", solve_many_sweeps}};
+    int together = 0, several = 0, wide = 0;
+    for (const auto& [problem, solve] : cases) {
+        for (const int ranks : {2, 3, 5, 7}) {
+            const std::string text = cat(problem, " threads=1 ranks=", ranks);
+            SCOPED_TRACE(text);
+            const RanksRun run = run_on_ranks(text, solve);
+            if (!run.planned.ok() && ranks > 3) continue;  // small memory holds little for many
+            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+            expect_shared_out(run);
+            const Values output = in_natural_order(*run.plan, run.output);
+            EXPECT_LT(error_in_units(run.plan->problem, output, direct_transform(run.plan->problem, run.input)), 1.5);
+            const SweepSpec& first = spec_of(*run.plan, 0);
+            together += first.reads_together;
+            several += first.reads_together && first.in.panels_per_matrix() > 1;
+            wide += first.reads_together && !first.together(0).lean();
+        }
+    }
+    EXPECT_GE(together, 20);
+    EXPECT_GE(several, 5);
+    EXPECT_GE(wide, 2);
+}
+
+// The first sweep's tiles lie in sections of 2 to 41 columns, of which up to seven ranks keep some; tiles are a section
+// or a part of it, panels one section or several.
+INSTANTIATE_TEST_SUITE_P(Complex, SweepsOnRanksInThreeSweeps,
+                         testing::Values(SweepCase{"c2c 8 forward double threads=1", "72KiB", 128, 4096},
+                                         SweepCase{"c2c 4096 forward double threads=1", "112KiB", 128, 4096},
+                                         SweepCase{"c2c 4913 backward double", "160KiB", 8},
+                                         SweepCase{"c2c 1155 forward float norm=ortho threads=1", "104KiB"},
+                                         SweepCase{"c2c 2310 backward longdouble threads=2", "192KiB", 16, 4096},
+                                         SweepCase{"c2c 6560 forward double threads=1", "400KiB", 128},
+                                         SweepCase{"c2c 3x1001 forward double axes=1 threads=1", "112KiB", 0, 4096},
+                                         SweepCase{"c2c 2x60x7 backward double axes=1 threads=1", "104KiB", 128},
+                                         SweepCase{"c2c 3600 forward double store=complex64 threads=1", "128KiB"},
+                                         SweepCase{"c2c 8192 forward float threads=2", "160KiB", 128, 4096}));
+
+// The last sweep has on each rank sections with those that mirror them.
+INSTANTIATE_TEST_SUITE_P(Real, SweepsOnRanksInThreeSweeps,
+                         testing::Values(SweepCase{"r2c 8 forward double threads=1", "72KiB", 128, 4096},
+                                         SweepCase{"r2c 4096 forward double threads=1", "112KiB", 128, 4096},
+                                         SweepCase{"r2c 4913 forward double", "160KiB", 8},
+                                         SweepCase{"r2c 1155 forward float norm=ortho threads=1", "104KiB"},
+                                         SweepCase{"r2c 2310 forward longdouble threads=2", "192KiB", 16, 4096},
+                                         SweepCase{"r2c 3x1001 forward double axes=1 threads=1", "112KiB", 0, 4096},
+                                         SweepCase{"r2c 2x60x7 forward double axes=1 threads=1", "104KiB", 128},
+                                         SweepCase{"r2c 3600 forward double power threads=1", "112KiB", 128},
+                                         SweepCase{"r2c 8192 forward float threads=2", "144KiB", 128, 4096}));
+
+INSTANTIATE_TEST_SUITE_P(Back, SweepsOnRanksInThreeSweeps,
+                         testing::Values(SweepCase{"c2r 8 backward double threads=1", "80KiB", 128, 4096},
+                                         SweepCase{"c2r 4096 backward double threads=1", "128KiB", 128, 4096},
+                                         SweepCase{"c2r 4913 backward double", "192KiB", 8},
+                                         SweepCase{"c2r 1155 backward float norm=ortho threads=1", "112KiB"},
+                                         SweepCase{"c2r 2310 backward longdouble threads=2", "192KiB", 16, 4096},
+                                         SweepCase{"c2r 3x1001 backward double axes=1 threads=1", "128KiB", 0, 4096},
+                                         SweepCase{"c2r 2x60x7 backward double axes=1 threads=1", "128KiB", 128},
+                                         SweepCase{"c2r 3600 backward double store=float32 threads=1", "128KiB", 128},
+                                         SweepCase{"c2r 8192 backward float threads=2", "160KiB", 128, 4096}));
+
+TEST(SweepsOnRanks, InThreeSweepsOfAnyGeometryMatchTheDefinition) {
+    Random random(11);
+    int parts = 0, idle = 0;
+    for (int i = 0; i < 40; ++i) {
+        const index_t n = random.between(2, 13) * random.between(2, 13) * random.between(2, 13);
+        std::string shape = std::to_string(n), axes;
+        if (random.chance(0.3)) shape = cat(random.between(2, 3), "x", shape), axes = " axes=1";
+        if (random.chance(0.3)) shape = cat(shape, "x", random.between(2, 5)), axes = axes.empty() ? " axes=0" : axes;
+        const std::vector<std::pair<const char*, const char*>> kinds{{"c2c ", " forward double"},
+                                                                     {"c2c ", " backward float"},
+                                                                     {"r2c ", " forward longdouble"},
+                                                                     {"c2r ", " backward double"}};
+        const auto& [kind, precision] = random.pick(kinds);
+        std::string text =
+            cat(kind, shape, precision, axes, " threads=", random.between(1, 2), " ranks=", random.between(2, 7));
+        const index_t least = named_memory(text, solve_many_sweeps);
+        text += cat(" memory=", random.chance(0.5) ? least : least + random.below(least));
+        SCOPED_TRACE(cat(text, ", seed ", random.seed()));
+        const RanksRun run = run_on_ranks(text, solve_many_sweeps);
+        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+        expect_shared_out(run);
+        EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)), 1.5);
+        if (HasFailure()) return;
+        const SweepSpec& first = spec_of(*run.plan, 0);
+        parts += first.blocks.tile_columns < first.blocks.section;
+        idle += first.kept_by(first.in.ranks - 1) == 0;
+    }
+    EXPECT_GE(parts, 4);
+    EXPECT_GE(idle, 4);
+}
+
+// Panels of several sections each, several of them on each rank, and in all sweeps.
+TEST(SweepsOnRanks, InThreeSweepsOfManyPanelsMatchTheDefinition) {
+    for (const char* text : {"c2c 13824 forward double threads=1 memory=180KiB ranks=2",
+                             "r2c 27648 forward double threads=1 memory=180KiB ranks=2",
+                             "c2r 27648 backward double threads=1 memory=220KiB ranks=2"}) {
+        SCOPED_TRACE(text);
+        const RanksRun run = run_on_ranks(text, solve_many_sweeps);
+        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+        expect_shared_out(run);
+        EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)), 1);
+        const SweepSpec &first = spec_of(*run.plan, 0), &second = spec_of(*run.plan, 1);
+        EXPECT_GE(first.in.panels_per_matrix(), 2);
+        EXPECT_GE(first.in.panel / first.blocks.section, first.in.mirrored ? 1 : 2);
+        EXPECT_GE(second.in.panels_per_matrix(), 2);
+        EXPECT_GE(second.sections_a_panel(), 2);
+    }
+}
+
+// Random lengths, budgets and numbers of ranks: what is wrong only where panels, tiles and ranks meet oddly.
+TEST(SweepsOnRanks, AnyGeometryMatchesTheDefinition) {
+    Random random(5);
+    const std::vector<const char*> kinds{"c2c {} forward", "c2c {} backward", "r2c {} forward", "c2r {} backward"};
+    const std::vector<const char*> precisions{"float", "double", "longdouble"};
+    int runs = 0, exchanged = 0, several = 0, idle = 0;
+    for (int i = 0; i < 60; ++i) {
+        const index_t n = random.between(2, 36) * random.between(2, 36);
+        std::string shape = std::to_string(n), axes;
+        if (random.chance(0.3)) shape = cat(random.between(2, 3), "x", shape), axes = " axes=1";
+        if (random.chance(0.3)) shape = cat(shape, "x", random.between(2, 7)), axes = axes.empty() ? " axes=0" : axes;
+        std::string text = random.pick(kinds);
+        text.replace(text.find("{}"), 2, shape);
+        text +=
+            cat(" ", random.pick(precisions), axes, " threads=", random.between(1, 2), " ranks=", random.between(2, 7));
+        const index_t least = named_memory(text, solve_two_sweeps);
+        text += cat(" memory=", random.chance(0.5) ? least : least + random.below(least));
+        SCOPED_TRACE(cat(text, ", seed ", random.seed()));
+        const RanksRun run = run_on_ranks(text, solve_two_sweeps);
+        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+        expect_shared_out(run);
+        EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)), 1.5);
+        if (HasFailure()) return;
+        ++runs;
+        several += spec_of(*run.plan, 0).in.panels_per_matrix() > 1 && run.exchanges();
+        exchanged += run.exchanges();
+        idle += std::any_of(run.ranks.begin(), run.ranks.end(),
+                            [](const RankSeen& seen) { return seen.counted[0].disk_reads == 0; });
+    }
+    EXPECT_GE(exchanged, runs / 3);
+    EXPECT_GE(runs - exchanged, runs / 10);
+    EXPECT_GE(several, runs / 5);
+    EXPECT_GE(idle, 3);
+}
+
+// In the problems with many panels these are so.
+TEST(SweepsOnRanks, HaveSeveralPanelsOfSeveralTilesEachAndALastOneThatIsCut) {
+    const auto plan = plan_of("c2c 45045 forward double threads=1 memory=176KiB ranks=3", solve_two_sweeps);
+    ASSERT_TRUE(plan);
+    const SweepSpec &first = spec_of(*plan, 0), &second = spec_of(*plan, 1);
+    EXPECT_GE(first.in.panels_per_matrix(), 3);
+    EXPECT_GE(first.tile_steps(), 2);
+    EXPECT_NE(first.in.columns % first.blocks.tile_columns, 0);
+    EXPECT_NE(first.in.columns % (first.in.panel * 3), 0);
+    EXPECT_GE(second.out.panels_per_matrix(), 2);
+    EXPECT_NE(second.out.columns % first.kept_a_rank, 0);
+}
+
+TEST(SweepsOnRanks, LeaveRanksForWhichThereIsNoPanelWithNothingToDo) {
+    const RanksRun run = run_on_ranks("c2c 4 forward double threads=1 memory=72KiB ranks=7", solve_two_sweeps);
+    ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+    expect_shared_out(run);
+    const Counts& last = run.ranks.back().counted[0];
+    EXPECT_EQ(last.disk_reads + last.disk_writes + last.messages, 0);
+    EXPECT_GT(last.calls, 0) << "it takes part in the rounds all the same";
+}
+
+// What a rank keeps for itself is a share of what lies between the sweeps, and all of these are there.
+TEST(SweepsOnRanks, NeedScratchForTheirOwnRowsOnly) {
+    for (const int ranks : {2, 3, 5}) {
+        const auto plan =
+            plan_of(cat("c2c 1048576 forward double threads=1 memory=1MiB ranks=", ranks), solve_two_sweeps);
+        ASSERT_TRUE(plan);
+        EXPECT_GE(plan->scratch_of_each_rank_bytes * ranks, 16 << 20);
+        EXPECT_LE(plan->scratch_of_each_rank_bytes, (16 << 20) / ranks * 5 / 4);
+        EXPECT_LE(plan->scratch_of_each_rank_bytes, plan->scratch_bytes);
+    }
+}
+
+// None is left with much more than its share of a large array.
+TEST(SweepsOnRanks, ShareTheWorkOut) {
+    for (const int ranks : {2, 3, 4, 7}) {
+        for (const auto& [text, solve] :
+             {std::pair<const char*, SolverFunction>{"c2c 4194304 forward double", solve_two_sweeps},
+              {"r2c 4194304 forward double", solve_two_sweeps},
+              {"c2c 60x11000 forward double", solve_two_sweeps},
+              {"c2c 128x128x1024 forward double", solve_axis_sweeps}}) {
+            const auto plan = plan_of(cat(text, " threads=1 memory=4MiB ranks=", ranks), solve);
+            ASSERT_TRUE(plan) << text;
+            index_t most = 0, all = 0;
+            for (int rank = 0; rank < ranks; ++rank) {
+                const Counts counts = plan->predict(rank);
+                most = std::max(most, counts.disk_read_bytes + counts.disk_written_bytes);
+                all += counts.disk_read_bytes + counts.disk_written_bytes;
+            }
+            EXPECT_LE(most * ranks, all + all / 4) << text << " on " << ranks << " ranks";
+        }
+    }
+}
+
+TEST(SweepsOnRanks, KeepWithinEveryBudgetInWhichTheyArePlanned) {
+    const std::pair<const char*, SolverFunction> cases[] = {
+        {"c2c 32x1792 forward double", solve_axis_sweeps},
+        {"r2c 64x1024 forward float", solve_axis_sweeps},
+        {"c2c 60x1100 forward double", solve_two_sweeps},
+        {"c2c 65536 forward double", solve_two_sweeps},
+        {"r2c 46080 forward double", solve_two_sweeps},
+        {"c2r 46080 backward float", solve_two_sweeps},
+        {"c2r 64x1024 backward double", solve_axis_sweeps},
+        {"dct2 23040 forward double", solve_two_sweeps},
+        {"c2c 46080 forward double", solve_many_sweeps},
+        {"r2c 46080 forward double", solve_many_sweeps},
+        {"c2r 46080 backward double", solve_many_sweeps},
+        {"c2c 46080 forward double output=exchanged", solve_two_sweeps}};
+    for (const auto& [text, solve] : cases) {
+        int planned = 0;
+        for (double bytes = 64 << 10; bytes < 4e6; bytes *= 1 + 0.05 * kPointStep) {
+            for (const int ranks : {2, 5, 16}) {
+                const auto memory = static_cast<index_t>(bytes);
+                const auto plan =
+                    solve(Problem::parse(cat(text, " memory=", memory, " ranks=", ranks)).value(), Planner(Machine()));
+                if (!plan.ok()) continue;
+                for (int rank = 0; rank < ranks; ++rank)
+                    ASSERT_LE(plan.value()->peak_memory_bytes(rank), memory) << text << " on " << ranks << " ranks";
+                ++planned;
+            }
+        }
+        EXPECT_GT(planned, 60 / kPointStep) << text;
+    }
+}
+
+TEST(SweepsOnRanks, TakeTheSmallestMemoryThatIsNamed) {
+    for (const auto& [problem, solve] :
+         {std::pair<const char*, SolverFunction>{"c2c 16384 forward double", solve_two_sweeps},
+          {"r2c 11520 forward double", solve_two_sweeps},
+          {"c2r 9009 backward float", solve_two_sweeps},
+          {"c2c 64x48 forward double", solve_two_sweeps},
+          {"dct3 9009 forward double", solve_two_sweeps},
+          {"c2c 13824 backward double", solve_many_sweeps},
+          {"r2c 13824 forward double", solve_many_sweeps},
+          {"c2r 13824 backward float", solve_many_sweeps}}) {
+        for (const int ranks : {2, 5}) {
+            const std::string text = cat(problem, " threads=1 ranks=", ranks);
+            SCOPED_TRACE(text);
+            const index_t least = named_memory(text, solve);
+            const RanksRun run = run_on_ranks(cat(text, " memory=", least), solve);
+            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+            expect_shared_out(run);
+            EXPECT_FALSE(run_on_ranks(cat(text, " memory=", least - 1), solve).planned.ok());
+        }
+    }
+}
+
+TEST(SweepsOnRanks, AreDescribedAsSharedOutAndRefusedWithARemedy) {
+    const auto exchanging = plan_of("c2c 1155 forward double memory=40KiB ranks=3 threads=1", solve_two_sweeps);
+    const auto seen = plan_of("c2c 32x24 forward double memory=24KiB ranks=3 threads=1", solve_axis_sweeps);
+    ASSERT_TRUE(exchanging && seen);
+    EXPECT_NE(exchanging->steps[0]->describe().find("exchanged among 3 ranks"), std::string::npos);
+    EXPECT_NE(seen->steps[0]->describe().find("on each of 3 ranks"), std::string::npos);
+    const auto refusal = [](const char* text, SolverFunction solve) {
+        const auto plan = solve(Problem::parse(text).value(), Planner(Machine()));
+        EXPECT_FALSE(plan.ok()) << text;
+        EXPECT_EQ(plan.status().code(), Code::unsupported) << text;
+        return plan.status().message();
+    };
+    const auto chunked = Problem::parse("c2c 64x48 forward double memory=128KiB ranks=2 input_chunk=7x9");
+    ASSERT_FALSE(chunked.ok());
+    EXPECT_NE(chunked.status().message().find("use one rank"), std::string::npos) << chunked.status().message();
+    const std::string shrinking =
+        refusal("c2r 3x64x96 backward double axes=1,2 memory=48KiB threads=1 ranks=2", solve_axis_sweeps);
+    EXPECT_NE(shrinking.find("use one process"), std::string::npos) << shrinking;
+    const std::string alone = refusal("c2c 1009 forward double memory=160KiB ranks=2", solve_chirp_sweeps);
+    EXPECT_NE(alone.find("one process"), std::string::npos) << alone;
+    EXPECT_NE(alone.find("2 ranks"), std::string::npos) << alone;
+}
+
+}  // namespace
+}  // namespace spanfft::test
