@@ -27,6 +27,7 @@ WHAT = {
     "gflops": "rate",
     "wire": "communication",
     "computing": "computing",
+    "efficiency": "efficiency",
 }
 
 
@@ -45,9 +46,13 @@ def _value(quantity: str, forecasts: list[Forecast]) -> float:
 
 
 def predicted(row: dict[str, Any]) -> float:
-    return _value(
-        row["quantity"], [spanfft.predict(problem, row["machine"], row["ranks"])[0] for problem in row["problems"]]
-    )
+    forecasts = [spanfft.predict(problem, row["machine"], row["ranks"])[0] for problem in row["problems"]]
+    if row["quantity"] == "efficiency":  # of one processor's time
+        alone = [" ".join(word for word in problem.split() if not word.startswith(("grid=", "exchange=")))
+                 for problem in row["problems"]]  # fmt: skip
+        one = sum(spanfft.predict(problem, row["machine"], 1)[0].seconds for problem in alone)
+        return one / row["ranks"] / _value("seconds", forecasts)
+    return _value(row["quantity"], forecasts)
 
 
 def deviation(row: dict[str, Any]) -> float:
@@ -58,6 +63,8 @@ def deviation(row: dict[str, Any]) -> float:
 def _number(quantity: str, value: float) -> str:
     if quantity == "gflops":
         return f"{value:.0f} Gflop/s"
+    if quantity == "efficiency":
+        return f"{100 * value:.0f} %"
     return f"{value:.3g} s" if value >= 1 else f"{value * 1e3:.3g} ms"
 
 

@@ -94,9 +94,10 @@ def kernels() -> Any:
         both, ("t3e", "sp2"), (256, 128), ([32, 64, 128, 256], [2, 4, 8, 16, 32, 64]), strict=True
     ):
         for name, exchange, colour in names:
-            keys = f"output=exchanged exchange={exchange}"
-            times = [sum(spanfft.predict(f"c2c {n}x{n}x{n} {way} grid={p} {keys}", machine, p)[0].seconds
-                         for way in ("", "backward")) for p in ranks]  # fmt: skip
+            # Who has one plane sends it as a whole.
+            each = [exchange if p < n else exchange.replace(":1", ":all") for p in ranks]
+            times = [sum(spanfft.predict(f"c2c {n}x{n}x{n} {way} grid={p} output=exchanged exchange={by}", machine, p)[0]
+                         .seconds for way in ("", "backward")) for p, by in zip(ranks, each, strict=True)]  # fmt: skip
             axes.plot(ranks, times, color=colour, label=name)
         keys = "output=exchanged exchange=alltoallv"
         fitted = [[spanfft.predict(f"c2c {n}x{n}x{n} {way} grid={p} {keys}", machine, p)[0] for way in ("", "backward")]
@@ -115,11 +116,13 @@ def duke() -> Any:
     """P5: speed-up over one processor on 100 Mb/s, and slices a message."""
     figure, (speed, slices) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
     ranks = [1, 2, 4, 6, 8, 10, 12, 14, 16]
-    for n, colour in ((64, RED), (128, BLUE)):
+    for n, colour in ((32, GREEN), (64, RED), (128, BLUE)):
         problem = f"c2c {n}x{n}x{n} output=exchanged threads=1"
         times = [spanfft.predict(problem + (f" grid={p} exchange=overlap:1" if p > 1 else ""), "duke-cluster", p,
                                  ranks_per_node=1)[0].seconds for p in ranks]  # fmt: skip
-        speed.plot(ranks, [times[0] / each for each in times], "-o", color=colour, markersize=3, label=f"{n}^3")
+        if n > 32:
+            speed.plot(ranks, [times[0] / each for each in times], "-o", color=colour, markersize=3,
+                       label=f"{n}^3")  # fmt: skip
         planes = [1 << i for i in range((n // 8).bit_length())]
         by_slices = [spanfft.predict(f"{problem} grid=8 exchange=overlap:{k}", "duke-cluster", 8, ranks_per_node=1)[0]
                      for k in planes]  # fmt: skip

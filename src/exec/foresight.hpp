@@ -40,6 +40,7 @@ struct ForeseenExchange {
     std::string strategy;  // with its parameter
     RankGroup group;
     Counts counts;         // of rank 0: messages, sent_bytes, calls, memory_bytes
+    GroupTraffic traffic;  // on average
     double wire_seconds = 0, copy_seconds = 0, barrier_seconds = 0;
     double hidden_seconds = 0;  // behind what is computed before it
     Limit limit = Limit::latency;

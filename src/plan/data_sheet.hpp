@@ -54,7 +54,7 @@ struct DataSheet {
     double barrier_seconds = 0;                    // of all ranks; 0: two latencies a doubling of ranks
     double packet_payload_bytes = 0;               // at most; 0: packets cost nothing
     double packet_overhead_bytes = 0;              // header, trailer, acknowledgement: for each packet
-    // Of the links' peak, what an all-to-all reaches that is not phased, and one that is (exchange/phased.cpp).
+    // Of the peak of links and injection, what an all-to-all reaches that is not phased, and one that is (exchange/phased.cpp).
     double alltoall_share = 1, phased_share = 1;
 
     double disks_per_node = 0;  // 0: none, or not told

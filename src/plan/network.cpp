@@ -121,7 +121,7 @@ NetworkTimes Network::times_of(const GroupTraffic& traffic, double share, bool p
     const double link = sheet_.link_bytes_per_second;
     // Read by the one, written by the other.
     times.memory = 2 * node_bytes * (1 - leaving_node) / sheet_.node_memory_bytes_per_second;
-    times.injection = wire * leaving_node / sheet_.injection();
+    times.injection = wire * leaving_node / sheet_.injection() / share;
     if (sheet_.node_messages_per_second > 0)
         times.rate = traffic.messages * ranks_per_node_ * leaving_node / sheet_.node_messages_per_second;
     if (leaving_node <= 0) return times;

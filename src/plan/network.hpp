@@ -33,10 +33,10 @@ struct RankSpan {
 using RankGroup = std::vector<RankSpan>;
 index_t ranks_of(const RankGroup& group);
 
-// What the busiest rank sends to the others of its group, in one exchange.
+// What the ranks of a group that have anything send to the others, in one exchange.
 struct GroupTraffic {
     RankGroup group;
-    double messages = 0, bytes = 0;
+    double messages = 0, bytes = 0;  // of a rank, on average: nodes and links add up what many send
 };
 
 // Seconds that each part of the network needs for it: what works at once, so that the longest counts.
@@ -63,7 +63,7 @@ class Network {
     // What `bytes` in messages of `message_bytes` are with their packets.
     double bytes_on_wire(double bytes, double message_bytes) const;
 
-    // share: of the links' peak that the way of exchanging reaches (DataSheet::alltoall_share).
+    // share: of the peak of links and injection that the way of exchanging reaches (DataSheet::alltoall_share).
     NetworkTimes times(const GroupTraffic& traffic, double share) const;
     // The same at the links' peak and without packets: no exchange is faster.
     NetworkTimes bounds(const GroupTraffic& traffic) const;
