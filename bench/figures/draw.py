@@ -3,7 +3,8 @@
     ./spanfft-dev run python bench/figures/draw.py
 
 Numbers come from `spanfft plan --json` with the built-in figures (not from this machine's probe) and, for matrices,
-from src/permute by factors.cpp, which is compiled for it. foresight.py has the pictures of docs/foresight.md. Needs matplotlib (requirements/bench.txt) and g++.
+from src/permute by factors.cpp, which is compiled for it. foresight.py has the pictures of docs/foresight.md. Needs
+matplotlib (requirements/bench.txt) and g++.
 """
 
 from __future__ import annotations

@@ -33,8 +33,15 @@ def _torus(nodes: int) -> str:
 
 
 def _published(machine: str, quantity: str, exchange: str = "") -> list[dict[str, Any]]:
-    return [row for row in ROWS
-            if row["machine"] == machine and row["quantity"] == quantity and exchange in row["problems"][0]]  # fmt: skip
+    rows = [row for row in ROWS if row["machine"] == machine and row["quantity"] == quantity]
+    return [row for row in rows if exchange in row["problems"][0]]
+
+
+def _both_ways(machine: str, n: int, ranks: int, exchange: str) -> float:
+    """Seconds of a forward and an inverse transform of a cube in slabs, the spectrum exchanged."""
+    keys = f"grid={ranks} output=exchanged exchange={exchange}"
+    both = [spanfft.predict(f"c2c {n}x{n}x{n} {way} {keys}", machine, ranks)[0] for way in ("forward", "backward")]
+    return sum(each.seconds for each in both)
 
 
 def _logs(axes: Any, ranks: str, what: str) -> None:
@@ -96,14 +103,11 @@ def kernels() -> Any:
         for name, exchange, colour in names:
             # Who has one plane sends it as a whole.
             each = [exchange if p < n else exchange.replace(":1", ":all") for p in ranks]
-            times = [sum(spanfft.predict(f"c2c {n}x{n}x{n} {way} grid={p} output=exchanged exchange={by}", machine, p)[0]
-                         .seconds for way in ("", "backward")) for p, by in zip(ranks, each, strict=True)]  # fmt: skip
+            times = [_both_ways(machine, n, p, by) for p, by in zip(ranks, each, strict=True)]
             axes.plot(ranks, times, color=colour, label=name)
-        keys = "output=exchanged exchange=alltoallv"
-        fitted = [[spanfft.predict(f"c2c {n}x{n}x{n} {way} grid={p} {keys}", machine, p)[0] for way in ("", "backward")]
-                  for p in ranks]  # fmt: skip
+        fitted = [_both_ways(machine, n, p, "alltoallv") for p in ranks]
         label = "P3's fits" if machine == "t3e" else "P3's fit of computing"
-        axes.plot(ranks, [sum(each.seconds for each in pair) for pair in fitted], "--", color=BLUE, label=label)
+        axes.plot(ranks, fitted, "--", color=BLUE, label=label)
         for exchange, colour in (("alltoallv", BLUE), ("overlap:1", RED)):
             for row in _published(machine, "seconds", f"exchange={exchange}"):
                 axes.plot(row["ranks"], row["published"], "o", color=colour)
@@ -126,7 +130,9 @@ def duke() -> Any:
         planes = [1 << i for i in range((n // 8).bit_length())]
         by_slices = [spanfft.predict(f"{problem} grid=8 exchange=overlap:{k}", "duke-cluster", 8, ranks_per_node=1)[0]
                      for k in planes]  # fmt: skip
-        slices.plot(planes, [each.seconds * 1e3 for each in by_slices], "-o", color=colour, markersize=3, label=f"{n}^3")
+        slices.plot(
+            planes, [each.seconds * 1e3 for each in by_slices], "-o", color=colour, markersize=3, label=f"{n}^3"
+        )
     speed.plot(ranks, ranks, ":", color="grey", label="ideal")
     speed.set(xlabel="processors, one a node", ylabel="speed-up, predicted")
     speed.legend(fontsize="x-small")

@@ -567,14 +567,14 @@ typedef struct spanfft_foreseen_plan {
     double injection_bound;
     double memory_bound;
     double flops_bound;
-    double flops;              /* of rank 0, which has most; like the next four */
-    int64_t memory_bytes;      /* read and written by sweeps over the array */
-    int64_t messages;          /* to other ranks */
-    int64_t sent_bytes;        /* in them */
-    int64_t calls;             /* that move data between ranks */
-    double node_memory_bytes;  /* arrays and buffers of the ranks of a node */
-    int32_t fitted;            /* 1: a fit that was published with the machine stands in for the model */
-    int32_t exchanges;         /* for spanfft_foresight_exchange */
+    double flops;             /* of rank 0, which has most; like the next four */
+    int64_t memory_bytes;     /* read and written by sweeps over the array */
+    int64_t messages;         /* to other ranks */
+    int64_t sent_bytes;       /* in them */
+    int64_t calls;            /* that move data between ranks */
+    double node_memory_bytes; /* arrays and buffers of the ranks of a node */
+    int32_t fitted;           /* 1: a fit that was published with the machine stands in for the model */
+    int32_t exchanges;        /* for spanfft_foresight_exchange */
 } spanfft_foreseen_plan;
 
 /* One exchange of such a plan. */

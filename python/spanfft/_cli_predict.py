@@ -46,7 +46,9 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     p.more_help = problem_keys_help
     p.add_argument("problem", nargs="+", metavar="PROBLEM")
-    p.add_argument("--machine", metavar="M", help="the name of a machine that is shipped, or a file (docs/foresight.md)")
+    p.add_argument(
+        "--machine", metavar="M", help="the name of a machine that is shipped, or a file (docs/foresight.md)"
+    )
     p.add_argument("--ranks", type=_rank_counts, metavar="P[,P...]", help="numbers of ranks, such as 128,2^10")
     p.add_argument("--ranks-per-node", type=count, metavar="R", help="default: one for each core")
     p.add_argument("--strong", action="store_true", help="instead: PROBLEM on 1, 2, 4, ... ranks of the machine")
@@ -128,8 +130,10 @@ def _details(forecast: Forecast) -> str:
         )
     lines.append(f"memory: {bytes_string(forecast.node_memory_bytes)} a node")
     for other in forecast.runners_up[:_RUNNERS_UP]:
-        lines.append(f"not chosen: grid {other['grid']} with {other['exchange'] or 'no exchange'}: "
-                     f"{_seconds(other['seconds'])}, {other['seconds'] / forecast.seconds:.2f}x, {other['limit']}")  # fmt: skip
+        lines.append(
+            f"not chosen: grid {other['grid']} with {other['exchange'] or 'no exchange'}: "
+            f"{_seconds(other['seconds'])}, {other['seconds'] / forecast.seconds:.2f}x, {other['limit']}"
+        )
     return "\n".join(lines)
 
 

@@ -168,9 +168,7 @@ class Pricing {
         return found;
     }
 
-    NetworkTimes bounds(const ForeseenExchange& found) const {
-        return network_.bounds(found.traffic);
-    }
+    NetworkTimes bounds(const ForeseenExchange& found) const { return network_.bounds(found.traffic); }
 
   private:
     // Chunks are cut as lower/lower.cpp has them cut: along with what is computed before.
@@ -318,8 +316,8 @@ class PricedRoute {
                 return error(Code::unsupported, "too many ranks, or one a node");
             if (problem_.exchange.empty() && choice.parameter.empty()) {
                 its.clear();
-                for (const std::string& parameter : choice.strategy->candidates(
-                         exchange_spec(route_[i].from, route_[i].to, "", pricing_.machine())))
+                for (const std::string& parameter :
+                     choice.strategy->candidates(exchange_spec(route_[i].from, route_[i].to, "", pricing_.machine())))
                     its.push_back({choice.strategy, parameter});
             }
             auto found = fastest(i, its);
@@ -406,8 +404,9 @@ Status can_foresee(const Problem& problem, const Machine& machine) {
                      "' has no data sheet; give it nodes, cores_per_node, core_fft_gflops, node_memory_gb_per_second, "
                      "network, link_gb_per_second and latency_us");
     if (problem.memory_bytes > 0)
-        return error(Code::unsupported, "arrays on disk are not foreseen yet; leave out memory= (spanfft plan "
-                                        "--machine has their counts)");
+        return error(Code::unsupported,
+                     "arrays on disk are not foreseen yet; leave out memory= (spanfft plan "
+                     "--machine has their counts)");
     if (problem.layout != Division::block || !problem.real_boxes.empty() || !problem.spectrum_boxes.empty())
         return error(Code::unsupported, "only balanced blocks are foreseen; leave out layout= and boxes");
     const std::string solver = problem.method.substr(0, problem.method.find(':'));
@@ -417,8 +416,8 @@ Status can_foresee(const Problem& problem, const Machine& machine) {
     return Status();
 }
 
-// Slabs of a cube whose spectrum stays exchanged, all at once: the kernel whose times P3 fitted (Allplanes). The fits are
-// of a forward and an inverse transform, and go with the points.
+// Slabs of a cube whose spectrum stays exchanged, all at once: the kernel whose times P3 fitted (Allplanes). The fits
+// are of a forward and an inverse transform, and go with the points.
 void take_fits(const Problem& problem, const DataSheet& sheet, ForeseenPlan& plan) {
     const bool cube = problem.ndim() == 3 && problem.shape[0] == problem.shape[1] &&
                       problem.shape[1] == problem.shape[2] && !problem.halves() && problem.batch == 1;

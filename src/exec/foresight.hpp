@@ -1,14 +1,14 @@
 // Foresight: what a transform would take on a machine that is not here, from its data sheet.
 //
-// Method: the routes of the solvers themselves (pencil, lines), each exchange of them by each strategy, priced in closed
-// form. Messages, bytes and flops are those that a plan predicts and a run counts: the same functions are asked, for
-// rank 0, which has the largest part. Seconds come from the data sheet: flops / the cores' rate, but no faster than
+// Method: the routes of the solvers themselves (pencil, lines), each exchange of them by each strategy, priced in
+// closed form. Messages, bytes and flops are those that a plan predicts and a run counts: the same functions are asked,
+// for rank 0, which has the largest part. Seconds come from the data sheet: flops / the cores' rate, but no faster than
 // memory gives the array once an axis; copies / the bandwidth of memory; messages by the network model (plan/network).
 // All grids are priced with alltoallv, the best few with every strategy for each exchange by itself.
 // A blocking pair pays the latency for each message, a collective once a call. Of an exchange whose chunks travel while
 // the next is computed, the sheet's overlap_share of what P2's formula hides is hidden (steps/pipelined_step.hpp).
-// Invariant: the parts of a plan add up to its seconds. Nothing is kept for a rank: a million take as long as a hundred.
-// Source: P2 sections 3 and 4.4; P3 section 5 for machines with published fits.
+// Invariant: the parts of a plan add up to its seconds. Nothing is kept for a rank: a million take as long as a
+// hundred. Source: P2 sections 3 and 4.4; P3 section 5 for machines with published fits.
 #pragma once
 
 #include <array>
@@ -56,8 +56,8 @@ struct ForeseenPlan {
     LimitSeconds limits;  // the same seconds by what is waited for
     // No plan of this grid is faster on this machine: each medium alone, at its peak.
     double bisection_bound = 0, injection_bound = 0, memory_bound = 0, flops_bound = 0;
-    Counts counts;                     // of rank 0
-    double node_memory_bytes = 0;      // arrays and buffers of its ranks
+    Counts counts;                 // of rank 0
+    double node_memory_bytes = 0;  // arrays and buffers of its ranks
     std::vector<ForeseenExchange> exchanges;
 };
 

@@ -47,8 +47,9 @@ constexpr SheetFigure kSheetFigures[] = {
     {"disk_request_ms", &DataSheet::disk_request_seconds, 1e-3, 0, 1e4},
 };
 
-constexpr const char* kNetworks = "'torus 64x32x32', 'fat_tree NODES_OF_A_LEAF TAPER', "
-                                  "'dragonfly NODES_OF_A_GROUP GB_PER_SECOND_OF_A_GROUP' or 'switch'";
+constexpr const char* kNetworks =
+    "'torus 64x32x32', 'fat_tree NODES_OF_A_LEAF TAPER', "
+    "'dragonfly NODES_OF_A_GROUP GB_PER_SECOND_OF_A_GROUP' or 'switch'";
 constexpr const char* kFits = "'communication|computation POINTS_AN_AXIS A0 A1 A2 LEAST_NP MOST_NP', times in ms";
 
 // Of which nothing follows.
@@ -136,10 +137,14 @@ std::string trimmed(const std::string& text) {
 
 std::string network_text(const DataSheet& sheet) {
     switch (sheet.network) {
-        case NetworkKind::torus: return cat("torus ", shape_string(sheet.torus));
-        case NetworkKind::fat_tree: return cat("fat_tree ", sheet.leaf_nodes, " ", sheet.taper);
-        case NetworkKind::dragonfly: return cat("dragonfly ", sheet.group_nodes, " ", sheet.group_bytes_per_second / 1e9);
-        case NetworkKind::one_switch: break;
+        case NetworkKind::torus:
+            return cat("torus ", shape_string(sheet.torus));
+        case NetworkKind::fat_tree:
+            return cat("fat_tree ", sheet.leaf_nodes, " ", sheet.taper);
+        case NetworkKind::dragonfly:
+            return cat("dragonfly ", sheet.group_nodes, " ", sheet.group_bytes_per_second / 1e9);
+        case NetworkKind::one_switch:
+            break;
     }
     return "switch";
 }
@@ -189,7 +194,8 @@ Status read_sheet_line(const std::string& line, DataSheet& sheet) {
 Status check_sheet(const DataSheet& sheet) {
     std::string missing;
     for (const SheetFigure& figure : kSheetFigures) {
-        if (figure.needed && !sheet.sources.count(figure.name)) missing += cat(missing.empty() ? "" : ", ", figure.name);
+        if (figure.needed && !sheet.sources.count(figure.name))
+            missing += cat(missing.empty() ? "" : ", ", figure.name);
     }
     if (!sheet.sources.count("network")) missing += cat(missing.empty() ? "" : ", ", "network");
     if (!missing.empty())

@@ -2,10 +2,10 @@
 //
 // Method: lines of a machine file (machine_file.hpp), `name value  # source`, in the units that a data sheet gives
 // (Gflop/s, GB/s, microseconds); inside they are SI. "# estimate: ..." marks a figure that no source gives.
-// Figures of the planner (Machine) that a file with a data sheet leaves out are derived from it, so that one file serves
-// `spanfft plan` and `spanfft predict`. A file with a data sheet is read strictly: a line that can't be understood would
-// be a figure that is silently missing.
-// Invariant: a sheet that was accepted has all figures that the network model divides by, and they are above 0.
+// Figures of the planner (Machine) that a file with a data sheet leaves out are derived from it, so that one file
+// serves `spanfft plan` and `spanfft predict`. A file with a data sheet is read strictly: a line that can't be
+// understood would be a figure that is silently missing. Invariant: a sheet that was accepted has all figures that the
+// network model divides by, and they are above 0.
 #pragma once
 
 #include <map>
@@ -37,27 +37,28 @@ struct DataSheet {
     double sockets_per_node = 1;
     double cores_per_node = 1;  // that transforms may use; one rank each unless ranks_per_node says otherwise
     double core_fft_flops_per_second = 0;
-    double node_memory_bytes = 0;                 // 0: not told
-    double node_memory_bytes_per_second = 0;      // read and written, all cores together
+    double node_memory_bytes = 0;             // 0: not told
+    double node_memory_bytes_per_second = 0;  // read and written, all cores together
 
     NetworkKind network = NetworkKind::one_switch;
-    Extents torus;                                 // of the whole machine
-    double leaf_nodes = 0, taper = 1;              // fat tree: a leaf's uplinks carry 1/taper of its nodes' links
-    double group_nodes = 0;                        // dragonfly
-    double group_bytes_per_second = 0;             // of all global links of a group, each way
-    double switch_bytes_per_second = 0;            // one switch: its backplane, all ports together; 0: no limit
-    double link_bytes_per_second = 0;              // each way
-    double injection_bytes_per_second = 0;         // of a node, each way; 0: that of its links
-    double latency_seconds = 0;                    // of a message between nodes, software included
-    double message_seconds = 0;                    // that a rank's processor spends on each message, sent and received
-    double node_messages_per_second = 0;           // message rate of a node's adapter; 0: no limit
-    double barrier_seconds = 0;                    // of all ranks; 0: two latencies a doubling of ranks
-    double packet_payload_bytes = 0;               // at most; 0: packets cost nothing
-    double packet_overhead_bytes = 0;              // header, trailer, acknowledgement: for each packet
-    // Of the peak of links and injection, what an all-to-all reaches that is not phased, and one that is (exchange/phased.cpp).
+    Extents torus;                          // of the whole machine
+    double leaf_nodes = 0, taper = 1;       // fat tree: a leaf's uplinks carry 1/taper of its nodes' links
+    double group_nodes = 0;                 // dragonfly
+    double group_bytes_per_second = 0;      // of all global links of a group, each way
+    double switch_bytes_per_second = 0;     // one switch: its backplane, all ports together; 0: no limit
+    double link_bytes_per_second = 0;       // each way
+    double injection_bytes_per_second = 0;  // of a node, each way; 0: that of its links
+    double latency_seconds = 0;             // of a message between nodes, software included
+    double message_seconds = 0;             // that a rank's processor spends on each message, sent and received
+    double node_messages_per_second = 0;    // message rate of a node's adapter; 0: no limit
+    double barrier_seconds = 0;             // of all ranks; 0: two latencies a doubling of ranks
+    double packet_payload_bytes = 0;        // at most; 0: packets cost nothing
+    double packet_overhead_bytes = 0;       // header, trailer, acknowledgement: for each packet
+    // Of the peak of links and injection, what an all-to-all reaches that is not phased, and one that is
+    // (exchange/phased.cpp).
     double alltoall_share = 1, phased_share = 1;
 
-    double disks_per_node = 0;  // 0: none, or not told
+    double disks_per_node = 0;         // 0: none, or not told
     double disk_bytes_per_second = 0;  // of one
     double disk_request_seconds = 0;   // seek and rotation, or a solid one's latency
 

@@ -131,7 +131,8 @@ NetworkTimes Network::times_of(const GroupTraffic& traffic, double share, bool p
             times.links = wire * g / (g - 1) * torus_load(traffic.group) / link;
             break;
         case NetworkKind::fat_tree:
-            times.links = wire * share_leaving(traffic.group, sheet_.leaf_nodes * ranks_per_node_) * sheet_.taper / link;
+            times.links =
+                wire * share_leaving(traffic.group, sheet_.leaf_nodes * ranks_per_node_) * sheet_.taper / link;
             break;
         case NetworkKind::dragonfly: {
             const double group = std::min(nodes_, sheet_.group_nodes);

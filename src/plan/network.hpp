@@ -83,11 +83,11 @@ class Network {
 // equal extents: flops a second of a node 1/c, links of l bytes a second. What the model gives in their limits.
 struct TorusLine {
     double n = 0, b = 16, p = 1, d = 3, l = 0, c = 0;
-    double h = 0;                                     // overhead of a packet, bytes
-    double computing_seconds() const;                 // section 3.1
-    double alltoall_seconds() const;                  // section 3.2.1: nb/(4B), B = 2 l p^((d-1)/d)
-    double flops_without_headers() const;             // equation 3
-    double flops_with_headers() const;                // equation 4: a message is one packet or less
+    double h = 0;                          // overhead of a packet, bytes
+    double computing_seconds() const;      // section 3.1
+    double alltoall_seconds() const;       // section 3.2.1: nb/(4B), B = 2 l p^((d-1)/d)
+    double flops_without_headers() const;  // equation 3
+    double flops_with_headers() const;     // equation 4: a message is one packet or less
 };
 
 }  // namespace spanfft

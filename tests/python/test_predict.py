@@ -145,8 +145,7 @@ def test_the_fits_of_p3_are_its_times():
 def test_blue_gene_collapses_where_messages_are_smaller_than_a_packet():
     # P2, section 5: performance of 2^30 points drops on 64K nodes, that of 2^34 does not.
     rates = {
-        lg: [each.gflops for each in spanfft.predict(f"c2c {2**lg}", "blue-gene-l", [16384, 65536])]
-        for lg in (30, 34)
+        lg: [each.gflops for each in spanfft.predict(f"c2c {2**lg}", "blue-gene-l", [16384, 65536])] for lg in (30, 34)
     }
     assert rates[30][1] < rates[30][0]
     assert rates[34][1] > rates[34][0]

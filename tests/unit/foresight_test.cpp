@@ -66,8 +66,7 @@ TEST(Foresight, PartsAndLimitsAddUp) {
             EXPECT_NEAR(parts, plan.seconds, 1e-9 * plan.seconds) << problem << ", " << plan.exchange;
             EXPECT_NEAR(plan.limits.total(), plan.seconds, 1e-9 * plan.seconds) << problem;
             EXPECT_GE(plan.seconds, plans[0].seconds) << problem;
-            for (double bound :
-                 {plan.bisection_bound, plan.injection_bound, plan.memory_bound, plan.flops_bound})
+            for (double bound : {plan.bisection_bound, plan.injection_bound, plan.memory_bound, plan.flops_bound})
                 EXPECT_LE(bound, plan.seconds * (1 + 1e-9)) << problem << ", " << plan.exchange;
         }
     }
@@ -122,10 +121,10 @@ TEST(Foresight, ABetterMachineIsNeverSlower) {
                                         "message_us 0.5\npacket_payload_bytes 240\npacket_overhead_bytes 30\n"
                                         "message_rate_millions 5\ninjection_gb_per_second 2\nalltoall_share 0.6\n");
     const std::vector<std::pair<double DataSheet::*, double>> better = {
-        {&DataSheet::core_fft_flops_per_second, 2},   {&DataSheet::node_memory_bytes_per_second, 2},
-        {&DataSheet::link_bytes_per_second, 2},       {&DataSheet::injection_bytes_per_second, 2},
-        {&DataSheet::latency_seconds, 0.5},           {&DataSheet::message_seconds, 0.5},
-        {&DataSheet::node_messages_per_second, 2},    {&DataSheet::packet_overhead_bytes, 0.5},
+        {&DataSheet::core_fft_flops_per_second, 2}, {&DataSheet::node_memory_bytes_per_second, 2},
+        {&DataSheet::link_bytes_per_second, 2},     {&DataSheet::injection_bytes_per_second, 2},
+        {&DataSheet::latency_seconds, 0.5},         {&DataSheet::message_seconds, 0.5},
+        {&DataSheet::node_messages_per_second, 2},  {&DataSheet::packet_overhead_bytes, 0.5},
         {&DataSheet::alltoall_share, 1.5}};
     for (const char* problem : {"c2c 128x128x128 ranks=256", "c2c 1048576 ranks=512", "r2c 64x64x64 ranks=2048",
                                 "c2c 96x100x64 ranks=60", "c2c 256x256 ranks=8 output=exchanged"}) {

@@ -77,16 +77,13 @@ double fullest_link(const Extents& torus, const RankGroup& group) {
 
 TEST(Network, LinksOfATorusCarryWhatEveryMessagePutsOnThem) {
     const std::vector<std::pair<Extents, RankGroup>> cases = {
-        {{8}, {{8, 1}}},
-        {{4, 4, 4}, {{64, 1}}},
-        {{8, 4, 4}, {{128, 1}}},
-        {{4, 4, 8}, {{128, 1}}},
-        {{4, 4}, {{4, 1}}},         // rows
-        {{4, 4}, {{4, 4}}},         // columns
-        {{8, 4}, {{8, 1}}},         // two rows: half a dimension, no way round but two links of one ring
-        {{16}, {{4, 4}}},           // every fourth place of a ring
-        {{16}, {{4, 1}}},           // quarters of a ring
-        {{4, 4, 4}, {{16, 4}}},     // planes across
+        {{8}, {{8, 1}}},         {{4, 4, 4}, {{64, 1}}}, {{8, 4, 4}, {{128, 1}}},
+        {{4, 4, 8}, {{128, 1}}}, {{4, 4}, {{4, 1}}},  // rows
+        {{4, 4}, {{4, 4}}},                           // columns
+        {{8, 4}, {{8, 1}}},      // two rows: half a dimension, no way round but two links of one ring
+        {{16}, {{4, 4}}},        // every fourth place of a ring
+        {{16}, {{4, 1}}},        // quarters of a ring
+        {{4, 4, 4}, {{16, 4}}},  // planes across
         {{2, 2, 2}, {{8, 1}}},
     };
     for (const auto& [torus, group] : cases) {
@@ -177,9 +174,9 @@ TEST(Network, BlocksOfRanksAreLeftByAsManyMessagesAsCounted) {
         int block;
         double within;
     };
-    const std::vector<Case> cases = {
-        {64, {{64, 1}}, 8, 1e-12}, {64, {{8, 1}}, 8, 1e-12},   {64, {{8, 8}}, 8, 1e-12},  {64, {{8, 1}}, 16, 1e-12},
-        {64, {{4, 4}}, 8, 1e-12},  {480, {{16, 1}}, 40, 0.06}, {960, {{32, 1}}, 40, 0.06}, {320, {{8, 4}}, 40, 0.12}};
+    const std::vector<Case> cases = {{64, {{64, 1}}, 8, 1e-12},  {64, {{8, 1}}, 8, 1e-12}, {64, {{8, 8}}, 8, 1e-12},
+                                     {64, {{8, 1}}, 16, 1e-12},  {64, {{4, 4}}, 8, 1e-12}, {480, {{16, 1}}, 40, 0.06},
+                                     {960, {{32, 1}}, 40, 0.06}, {320, {{8, 4}}, 40, 0.12}};
     for (const Case& each : cases) {
         const Network network(sheet, each.ranks, each.block);
         EXPECT_NEAR(network.share_leaving(each.group, each.block), counted_share(each.ranks, each.group, each.block),
@@ -229,7 +226,8 @@ const char* const kSheet =
 Result<Machine> with_lines(const std::string& more) { return parse_machine(kSheet + more, Machine()); }
 
 TEST(DataSheets, AreReadInTheirUnits) {
-    const auto machine = with_lines("disks_per_node 2\ndisk_mb_per_second 100\ndisk_request_ms 8\noverlap_share 0.5 # x\n");
+    const auto machine =
+        with_lines("disks_per_node 2\ndisk_mb_per_second 100\ndisk_request_ms 8\noverlap_share 0.5 # x\n");
     ASSERT_TRUE(machine.ok()) << machine.status().message();
     const DataSheet& sheet = machine.value().sheet;
     EXPECT_EQ(sheet.nodes, 64);
@@ -256,7 +254,8 @@ TEST(DataSheets, AreReadInTheirUnits) {
 }
 
 TEST(DataSheets, WhatAFileSaysItselfComesBeforeWhatFollows) {
-    const auto machine = with_lines("memory_bytes_per_second 5e9\nranks_per_node 2\nengine ducc0 double line 1 1024 7\n");
+    const auto machine =
+        with_lines("memory_bytes_per_second 5e9\nranks_per_node 2\nengine ducc0 double line 1 1024 7\n");
     ASSERT_TRUE(machine.ok()) << machine.status().message();
     EXPECT_DOUBLE_EQ(machine.value().memory_bytes_per_second, 5e9);
     EXPECT_EQ(machine.value().topology.ranks_per_node, 2);
@@ -271,7 +270,8 @@ TEST(DataSheets, MistakesAreNamedWithTheirLineAndRemedy) {
         {"message_us nan\n", "'nan'"},
         {"message_us 1e300\n", "'1e300'"},
         {"latency_us 5\n", "latency_us is told twice"},
-        {"mesage_us 1\n", "line 11 of the machine file: 'mesage_us' is no figure of a machine; did you mean 'message_us'?"},
+        {"mesage_us 1\n",
+         "line 11 of the machine file: 'mesage_us' is no figure of a machine; did you mean 'message_us'?"},
         {"injection_gb_per_second 1e9\n", "to 100000"},
         {"packet_overhead_bytes 14\n", "packet_payload_bytes is not; give both"},
         {"disks_per_node 1\n", "disk_mb_per_second is not"},
