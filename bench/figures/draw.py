@@ -3,7 +3,8 @@
     ./spanfft-dev run python bench/figures/draw.py
 
 Numbers come from `spanfft plan --json` with the built-in figures (not from this machine's probe) and, for matrices,
-from src/permute by factors.cpp, which is compiled for it. Needs matplotlib (requirements/bench.txt) and g++.
+from src/permute by factors.cpp, which is compiled for it. foresight.py has the pictures of docs/foresight.md. Needs
+matplotlib (requirements/bench.txt) and g++.
 """
 
 from __future__ import annotations
@@ -527,9 +528,18 @@ def draw_figure8() -> None:
     save(shares_figure(found.shares(), found.instances), "ooc-figure8")
 
 
+def draw_foresight() -> None:
+    """Predictions of machines that are not here, beside what was published of them."""
+    sys.path.insert(0, str(HERE))
+    from foresight import PICTURES
+
+    for name, picture in PICTURES.items():
+        save(picture(), name)
+
+
 def main() -> None:
     for draw in (draw_flow, draw_line, draw_two_sweeps, draw_ranks, draw_pdm, draw_bmmc, draw_superlevels, draw_choice,
-                 draw_bands, draw_figure8):  # fmt: skip
+                 draw_bands, draw_figure8, draw_foresight):  # fmt: skip
         draw()
 
 

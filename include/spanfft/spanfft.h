@@ -539,6 +539,77 @@ typedef struct spanfft_traffic {
  * "memoryload_major_comm", "processor_major_nocomm" or "memoryload_major_nocomm". Runs nothing. */
 SPANFFT_API int spanfft_analyse(const char* method, const spanfft_processors* processors, spanfft_traffic* traffic);
 
+/* An imagined machine, from the text of its file. Strings live until the next call on this thread. */
+typedef struct spanfft_machine_info {
+    size_t size;            /* sizeof(spanfft_machine_info), set by the caller */
+    const char* name;       /* as the file has it */
+    int64_t nodes;          /* 0: the file has no data sheet, and nothing can be foreseen on it */
+    int64_t cores_per_node; /* that transforms may use */
+    const char* sheet;      /* the lines of its data sheet, each with its source behind "#" */
+} spanfft_machine_info;
+
+/* One way to do a transform on such a machine. Times are of one transform, by its slowest rank; strings live as long as
+ * the foresight. */
+typedef struct spanfft_foreseen_plan {
+    size_t size;          /* sizeof(spanfft_foreseen_plan), set by the caller */
+    const char* solver;   /* whose route it is */
+    const char* grid;     /* "16x64" */
+    const char* exchange; /* a strategy, or one for each exchange with "+" between them; "": nothing is exchanged */
+    const char* limit;    /* what most of the time is spent on: "flops", "memory", "bisection", "injection",
+                           * "message rate", "messages", "latency", "barriers" or "disk" */
+    double seconds;
+    double compute_seconds; /* this and the next four add up to seconds */
+    double memory_seconds;
+    double wire_seconds;
+    double disk_seconds;
+    double barrier_seconds;
+    double bisection_bound; /* this and the next three: what each alone needs at its peak */
+    double injection_bound;
+    double memory_bound;
+    double flops_bound;
+    double flops;             /* of rank 0, which has most; like the next four */
+    int64_t memory_bytes;     /* read and written by sweeps over the array */
+    int64_t messages;         /* to other ranks */
+    int64_t sent_bytes;       /* in them */
+    int64_t calls;            /* that move data between ranks */
+    double node_memory_bytes; /* arrays and buffers of the ranks of a node */
+    int32_t fitted;           /* 1: a fit that was published with the machine stands in for the model */
+    int32_t exchanges;        /* for spanfft_foresight_exchange */
+} spanfft_foreseen_plan;
+
+/* One exchange of such a plan. */
+typedef struct spanfft_foreseen_exchange {
+    size_t size;            /* sizeof(spanfft_foreseen_exchange), set by the caller */
+    const char* strategy;   /* with its parameter */
+    const char* limit;      /* of its time on the wire */
+    int64_t group_ranks;    /* that exchange with one another; all such groups do at once */
+    int64_t messages;       /* of rank 0 */
+    int64_t sent_bytes;     /* in them */
+    double wire_seconds;    /* that are waited for */
+    double copy_seconds;    /* packing and unpacking */
+    double barrier_seconds; /* between phases */
+    double hidden_seconds;  /* that go on while something is computed */
+} spanfft_foreseen_exchange;
+
+/* What was foreseen; free it with spanfft_foresight_free. */
+typedef struct spanfft_foresight spanfft_foresight;
+
+/* Reads a machine's text; the error names line, value and what may stand there. */
+SPANFFT_API int spanfft_machine_read(const char* machine, spanfft_machine_info* info);
+/* What a transform in memory would take on the ranks that the string says, of a machine whose text has a data sheet.
+ * ranks_per_node 0: one for each core. Runs nothing, and takes as long for a million ranks as for a hundred. */
+SPANFFT_API int spanfft_foresee(const char* text, const char* machine, int ranks_per_node,
+                                spanfft_foresight** foresight);
+/* The number of plans that were compared; foresight NULL: 0. */
+SPANFFT_API int spanfft_foresight_plans(const spanfft_foresight* foresight);
+/* Plan `index`, the fastest first. */
+SPANFFT_API int spanfft_foresight_plan(const spanfft_foresight* foresight, int index, spanfft_foreseen_plan* plan);
+/* Exchange `index` of a plan, in the order in which they happen. */
+SPANFFT_API int spanfft_foresight_exchange(const spanfft_foresight* foresight, int plan, int index,
+                                           spanfft_foreseen_exchange* exchange);
+/* Frees it. NULL is allowed. */
+SPANFFT_API void spanfft_foresight_free(spanfft_foresight* foresight);
+
 /* The plan in words: the tree, predicted beside counted (after a run). For this rank; not collective.
  * Free with spanfft_free. */
 SPANFFT_API int spanfft_plan_explain(const spanfft_plan* plan, char** text);

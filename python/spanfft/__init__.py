@@ -6,6 +6,7 @@
 - `transform`: transforms an array from file to file within a memory budget. The command line is ``spanfft``.
 - `write_trace`, `read_trace`: write and read which rank did what when, for plans run inside `Plan.trace`.
 - `tune`, `probe`: measure what is fastest here, and remember it.
+- `predict`: what a transform would take on a machine that is not here.
 - `info`: versions, engines, MPI, processor and memory.
 
 Submodules are imported when a name of theirs is first used, so the command line starts without numpy.
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from ._lengths import next_fast_len, prev_fast_len
     from ._permute import PermuteResult, permute
     from ._plan import Plan
+    from ._predict import Forecast, machines, predict
     from ._trace import TraceEvent, TraceFile, read_trace, write_trace
     from ._transform import transform, transform_files
     from ._tune import forget_tuning, probe, read_machine, tune, tuning_records, tuning_store
@@ -76,6 +78,7 @@ __all__ = [
     "CorruptData",
     "EngineError",
     "Error",
+    "Forecast",
     "IOFailure",
     "InternalError",
     "Interrupted",
@@ -121,8 +124,10 @@ __all__ = [
     "irfft",
     "irfft2",
     "irfftn",
+    "machines",
     "next_fast_len",
     "permute",
+    "predict",
     "prev_fast_len",
     "probe",
     "read_machine",
@@ -150,6 +155,7 @@ _MODULES = {
     "_lengths": ("next_fast_len", "prev_fast_len"),
     "_permute": ("PermuteResult", "permute"),
     "_plan": ("Plan",),
+    "_predict": ("Forecast", "machines", "predict"),
     "_trace": ("TraceEvent", "TraceFile", "read_trace", "write_trace"),
     "_file_runs": ("TransformResult",),
     "_transform": ("transform", "transform_files"),

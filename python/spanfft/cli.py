@@ -1,4 +1,5 @@
-"""The command line: spanfft transform, permute, plan, analyse, bench, trace, fit, probe, tune and info.
+"""The command line: spanfft transform, permute, plan, predict, analyse, bench, trace, fit, probe, tune and
+info.
 
 Errors are one sentence on standard error. Exit codes: 0 done; 2 a bad argument; 3 unsupported; 4 out of memory;
 5 a file operation failed; 6 no space on disk; 7 corrupt data; 8 MPI; 9 no engine; 11 a bug in spanfft;
@@ -20,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import _cli_analyse, _cli_measure, _cli_permute, _cli_streams, _cli_transform
+from . import _cli_analyse, _cli_measure, _cli_permute, _cli_predict, _cli_streams, _cli_transform
 from ._arguments import did_you_mean
 from ._cli_arguments import amount, count, problem_keys_help
 from ._cli_streams import print_json
@@ -115,10 +116,13 @@ def _parser() -> _Parser:
     )
     p.add_argument("--memory", type=amount, metavar="M", help="plan for a file, with this budget for each process")
     p.add_argument(
-        "--machine", metavar="FILE", help="plan for the machine that FILE describes, as probe --output writes"
+        "--machine",
+        metavar="FILE",
+        help="plan for the machine that FILE describes, as probe --output writes, or that is shipped (see predict)",
     )
     p.add_argument("--json", action="store_true", help="print it as JSON")
 
+    _cli_predict.add_parser(commands)
     _cli_analyse.add_parser(commands)
     _cli_measure.add_parsers(commands)
     b = commands.add_parser(
@@ -185,7 +189,7 @@ def _plan(options: argparse.Namespace, comm: Comm | None) -> None:
             words = [word for word in words if not word.startswith(f"{name}=")] + [f"{name}={value}"]
     if options.ranks_per_node is not None and options.ranks_per_node < 1:
         raise InvalidArgument(f"--ranks-per-node is {options.ranks_per_node}; it must be at least 1")
-    machine = None if options.machine is None else _read(options.machine)
+    machine = None if options.machine is None else _machine(options.machine)
     plan = core.imagine(" ".join(words), machine, options.ranks_per_node or 0)
     busiest, totals = _over_ranks(plan)
     if options.json:
@@ -225,6 +229,12 @@ def _read(path: str) -> str:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise IOFailure(f"can't read {path}: {error}") from None
+
+
+def _machine(name: str) -> str:
+    from ._predict import machine_text
+
+    return machine_text(name)
 
 
 def _write(path: str, text: str) -> None:
@@ -400,14 +410,15 @@ def _run(arguments: Sequence[str], rank: int) -> int:
             return 0
         if options.command is None:
             raise InvalidArgument(
-                "name a command: transform, permute, plan, analyse, bench, trace, fit, probe, tune or info "
-                "(see spanfft --help)"
+                "name a command: transform, permute, plan, predict, analyse, bench, trace, fit, probe, tune or "
+                "info (see spanfft --help)"
             )
         commands: dict[str, Callable[[argparse.Namespace, Comm | None], None]] = {
             **_cli_transform.COMMANDS,
             "plan": _plan,
             **_cli_measure.COMMANDS,
             **_cli_permute.COMMANDS,
+            **_cli_predict.COMMANDS,
             **_cli_analyse.COMMANDS,
             "probe": _probe,
             "tune": _tune,

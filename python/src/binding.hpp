@@ -54,6 +54,7 @@ spanfft_plan* handle_of(nb::handle plan);  // of a Plan; plan_binding.cpp
 void bind_plans(nb::module_& m);        // plan_binding.cpp
 void bind_permute(nb::module_& m);      // permute_binding.cpp
 void bind_disks(nb::module_& m);        // disks_binding.cpp
+void bind_foresight(nb::module_& m);    // foresight_binding.cpp
 void bind_small_calls(nb::module_& m);  // small_calls_binding.cpp
 
 }  // namespace spanfft::python

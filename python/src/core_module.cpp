@@ -81,6 +81,7 @@ NB_MODULE(_core, m) {
     bind_plans(m);
     bind_permute(m);
     bind_disks(m);
+    bind_foresight(m);
     bind_small_calls(m);
     m.def("tuning_path", [] { return text_of(&spanfft_tuning_path); });
     m.def("tuning_export", [] { return text_of(&spanfft_tuning_export); });

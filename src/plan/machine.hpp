@@ -17,6 +17,7 @@
 #include "core/extents.hpp"
 #include "core/nodes.hpp"
 #include "engine/rate_table.hpp"
+#include "plan/data_sheet.hpp"
 
 namespace spanfft {
 
@@ -69,6 +70,7 @@ struct Machine {
     // ranks on one node, where the core that computes is the one that copies (P3 found as much); 1: P2's formula. No
     // probe measures it; a machine file may give it.
     double overlap_share = 0;
+    DataSheet sheet;         // of an imagined machine: what the network model asks (network.hpp); else none is given
     RateTable engine_rates;  // measured by the probe; what it lacks is filled from the priors of engine/rates
 
     double disk_read_bytes_per_second = 1.8e9;

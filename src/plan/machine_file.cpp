@@ -10,6 +10,7 @@
 
 #include "core/hash.hpp"
 #include "core/limits.hpp"
+#include "core/nearest.hpp"
 #include "plan/problem_keys.hpp"
 #include "plan/user_files.hpp"
 
@@ -168,6 +169,63 @@ bool parse_line(const std::string& line, Machine& machine, std::vector<std::stri
     return true;
 }
 
+std::string first_word(const std::string& line) {
+    TextReader words(line);
+    std::string name;
+    words >> name;
+    return name;
+}
+
+bool says_nothing(const std::string& line) { return first_word(line).empty() || first_word(line).front() == '#'; }
+
+constexpr const char* kOtherLines = "name, library, measured, exchange, engine";
+
+// Of a file with a data sheet: whether the line is known, and who says so.
+Status check_known(const std::string& line, DataSheet& sheet) {
+    const std::string name = first_word(line);
+    std::string known = cat(sheet_line_names(), ", ", kOtherLines);
+    for (const Field& each : fields()) {
+        known += cat(", ", each.name);
+        if (name != each.name) continue;
+        const size_t hash = line.find('#');
+        if (hash == std::string::npos) return Status();
+        TextReader rest(line.substr(hash + 1));
+        sheet.sources[name] = rest_of(rest);
+        return Status();
+    }
+    for (const char* other : {"name", "library", "measured", "exchange", "engine", "torus"}) {
+        if (name == other) return Status();
+    }
+    return error(Code::corrupt_data, "'", name, "' is no figure of a machine", did_you_mean(name, known),
+                 "; a comment begins with '#'");
+}
+
+// The lines of the data sheet, and what follows from them for the planner. Nothing if there are none.
+Status read_sheet(const std::vector<std::string>& lines, Machine& machine) {
+    DataSheet sheet;
+    bool found = false;
+    const auto at = [&](size_t i, const Status& problem) {
+        return problem.ok() ? problem
+                            : error(problem.code(), "line ", i + 1, " of the machine file: ", problem.message());
+    };
+    for (size_t i = 1; i < lines.size(); ++i) {
+        if (!is_sheet_line(first_word(lines[i]))) continue;
+        found = true;
+        SPANFFT_TRY(at(i, read_sheet_line(lines[i], sheet)));
+    }
+    if (!found) return Status();
+    SPANFFT_TRY(check_sheet(sheet));
+    for (size_t i = 1; i < lines.size(); ++i) {
+        if (is_sheet_line(first_word(lines[i])) || says_nothing(lines[i])) continue;
+        SPANFFT_TRY(at(i, check_known(lines[i], sheet)));
+    }
+    derive_figures(sheet, machine);
+    const auto is_engine = [](const std::string& line) { return first_word(line) == "engine"; };
+    if (std::any_of(lines.begin(), lines.end(), is_engine)) machine.engine_rates.clear();
+    machine.sheet = std::move(sheet);
+    return Status();
+}
+
 std::string folder() { return user_folder() + "/machines"; }
 
 }  // namespace
@@ -178,7 +236,13 @@ std::string print_machine(const Machine& machine) {
     out << kHeader << "\nname " << machine.name << '\n';
     if (!machine.library.empty()) out << "library " << machine.library << '\n';
     if (!machine.measured.empty()) out << "measured " << machine.measured << '\n';
-    for (const Field& each : fields()) out << each.name << ' ' << each.get(machine) << '\n';
+    out << print_sheet(machine.sheet);
+    for (const Field& each : fields()) {
+        out << each.name << ' ' << each.get(machine);
+        const auto source = machine.sheet.sources.find(each.name);
+        if (source != machine.sheet.sources.end() && !source->second.empty()) out << "  # " << source->second;
+        out << '\n';
+    }
     if (!machine.torus.empty()) out << "torus " << shape_string(machine.torus) << '\n';
     for (const auto& [strategy, figures] : machine.exchanges) {
         print_wire(out, strategy, "near", figures.near);
@@ -194,16 +258,21 @@ std::string print_machine(const Machine& machine) {
 }
 
 Result<Machine> parse_machine(const std::string& text, const Machine& base) {
-    TextReader lines(text);
-    std::string line;
-    if (!std::getline(lines, line) || line != kHeader)
-        return error(Code::corrupt_data, "a machine file starts with '", kHeader, "', this one with '", line, "'");
+    TextReader reader(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(reader, line);) lines.push_back(line);
+    if (lines.empty() || lines.front() != kHeader) {
+        return error(Code::corrupt_data, "a machine file starts with '", kHeader, "', this one with '",
+                     lines.empty() ? "" : lines.front(), "'");
+    }
     Machine machine = base;
+    machine.sheet = DataSheet();
+    SPANFFT_TRY(read_sheet(lines, machine));
     std::vector<std::string> seen;
-    for (int number = 2; std::getline(lines, line); ++number) {
-        if (!parse_line(line, machine, seen))
+    for (size_t i = 1; i < lines.size(); ++i) {
+        if (!parse_line(lines[i], machine, seen))
             return error(
-                Code::corrupt_data, "line ", number, " of the machine file, '", line,
+                Code::corrupt_data, "line ", i + 1, " of the machine file, '", lines[i],
                 "', can't be read: a figure there is missing, negative, not finite, or 0 where it is divided by");
     }
     return machine;

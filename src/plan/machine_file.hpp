@@ -1,9 +1,10 @@
 // A Machine as text, and the figures that the probe stored for this user.
 //
 // Method: a line a figure, `name value`; curves as `exchange STRATEGY near|far ...`, engines as `engine ...`. What a
-// file leaves out keeps its built-in value; a line of an unknown name is skipped, so that files outlive versions.
-// Stored figures lie in one file for each machine, MPI library, number of ranks and of nodes; a later probe replaces
-// it.
+// file leaves out keeps its built-in value; a line of an unknown name is skipped, so that files outlive versions. A
+// file of an imagined machine has a data sheet (data_sheet.hpp): there no line may be unknown, `#` begins a comment or
+// a figure's source, and what is left out follows from the sheet. Stored figures lie in one file for each machine, MPI
+// library, number of ranks and of nodes; a later probe replaces it.
 #pragma once
 
 #include "core/status.hpp"

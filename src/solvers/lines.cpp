@@ -437,10 +437,14 @@ Status is_line_on_ranks(const Problem& problem, const char* solver) {
     return Status();
 }
 
-Result<std::unique_ptr<Plan>> solve_lines(const Problem& problem, const Planner& planner) {
+const RouteFamily& line_family() {
     static const RouteFamily family{"lines", line_grids, line_route};
+    return family;
+}
+
+Result<std::unique_ptr<Plan>> solve_lines(const Problem& problem, const Planner& planner) {
     SPANFFT_TRY(is_line_on_ranks(problem, "lines"));
-    SPANFFT_ASSIGN(auto plan, solve_by_route(family, problem, planner));
+    SPANFFT_ASSIGN(auto plan, solve_by_route(line_family(), problem, planner));
     const index_t n = problem.shape[0];
     const AxisKind kind = problem.kinds[0];
     const char* why = is_r2r(kind)    ? ", as only c2c and r2c lines are shared out"

@@ -1,7 +1,7 @@
 // Lines: what the solvers of one axis over ranks share; where its points lie, and in which order they leave it.
 #pragma once
 
-#include "lower/route.hpp"
+#include "lower/route_search.hpp"
 
 namespace spanfft {
 
@@ -47,6 +47,9 @@ void columns_to_parts(Route& route, ArrayState& state, int axis, bool dealt);
 // both of them, which leave the spectrum as rows of that.
 void columns_to_rows(Route& route, ArrayState& state, int axis, bool twiddled);
 void two_sweeps(Route& route, ArrayState& state, int axis);
+
+// The routes of `lines`.
+const RouteFamily& line_family();
 
 // Why no solver of lines is for this problem; ok if it may be.
 Status is_line_on_ranks(const Problem& problem, const char* solver);

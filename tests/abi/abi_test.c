@@ -586,6 +586,45 @@ static void analysis(void) {
     CHECK(spanfft_analyse("stripe_major_comm", &p, &traffic) == SPANFFT_INVALID_ARGUMENT && says("use 512"));
 }
 
+static void foresight(void) {
+    const char* machine =
+        "spanfft-machine 1\nname imagined\nnodes 8\ncores_per_node 1\ncore_fft_gflops 1\n"
+        "node_memory_gb_per_second 10\nnetwork switch\nlink_gb_per_second 1  # by hand\nlatency_us 2\n";
+    spanfft_machine_info info;
+    spanfft_foresight* found = NULL;
+    spanfft_foreseen_plan plan;
+    spanfft_foreseen_exchange exchange;
+    memset(&info, 0, sizeof info);
+    memset(&plan, 0, sizeof plan);
+    memset(&exchange, 0, sizeof exchange);
+    CHECK(spanfft_machine_read(machine, &info) == SPANFFT_INVALID_ARGUMENT && says("size field"));
+    info.size = sizeof info;
+    CHECK(spanfft_machine_read(NULL, &info) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_machine_read("nodes 8", &info) == SPANFFT_CORRUPT_DATA && says("spanfft-machine 1"));
+    CHECK(spanfft_machine_read(machine, &info) == SPANFFT_OK && info.nodes == 8 && info.cores_per_node == 1);
+    CHECK(strcmp(info.name, "imagined") == 0 && strstr(info.sheet, "link_gb_per_second 1  # by hand"));
+    CHECK(spanfft_foresee(NULL, machine, 0, &found) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_foresee("c2c 64x64 ranks=4", NULL, 0, &found) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_foresee("c2c 64x64 ranks=4", machine, 0, NULL) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_foresee("c2c 64x64 ranks=4", machine, -1, &found) == SPANFFT_INVALID_ARGUMENT && says("-1"));
+    CHECK(spanfft_foresee("c2c 64x64 ranks=9", machine, 0, &found) == SPANFFT_INVALID_ARGUMENT && says("at most"));
+    CHECK(found == NULL && spanfft_foresight_plans(NULL) == 0);
+    CHECK(spanfft_foresee("c2c 64x64 ranks=4 output=exchanged", machine, 0, &found) == SPANFFT_OK);
+    CHECK(spanfft_foresight_plans(found) > 0);
+    CHECK(spanfft_foresight_plan(found, 0, &plan) == SPANFFT_INVALID_ARGUMENT && says("size field"));
+    plan.size = sizeof plan;
+    exchange.size = sizeof exchange;
+    CHECK(spanfft_foresight_plan(found, -1, &plan) == SPANFFT_INVALID_ARGUMENT && says("no plan -1"));
+    CHECK(spanfft_foresight_plan(NULL, 0, &plan) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_foresight_plan(found, 0, &plan) == SPANFFT_OK && plan.exchanges == 1 && plan.seconds > 0);
+    CHECK(strcmp(plan.solver, "pencil") == 0 && plan.exchange[0] && plan.limit[0]);
+    CHECK(spanfft_foresight_exchange(found, 0, 1, &exchange) == SPANFFT_INVALID_ARGUMENT && says("it has 1"));
+    CHECK(spanfft_foresight_exchange(found, 0, 0, &exchange) == SPANFFT_OK && exchange.group_ranks == 4);
+    CHECK(exchange.messages == plan.messages && exchange.sent_bytes == plan.sent_bytes);
+    spanfft_foresight_free(found);
+    spanfft_foresight_free(NULL);
+}
+
 static void permutations(void) {
     uint64_t columns[12];
     spanfft_permutation p;
@@ -735,6 +774,7 @@ int main(void) {
     block_callbacks();
     engines();
     analysis();
+    foresight();
     permutations();
     stores("1MiB"); /* in memory, and not */
     stores("28KiB");

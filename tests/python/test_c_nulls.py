@@ -35,6 +35,8 @@ ALLOWED = {
     ("spanfft_plan_free", "plan"),
     *(("spanfft_plan_parse_boxes", name) for name in ("real_box", "spectrum_box")),
     *(("spanfft_plan_parse_undoing", name) for name in ("real_box", "spectrum_box", "comm", "undone")),
+    ("spanfft_foresight_free", "foresight"),
+    ("spanfft_foresight_plans", "foresight"),  # none
     ("spanfft_free", "memory"),
     ("spanfft_set_error", "sentence"),
     ("spanfft_problem_init_bytes", "problem"),
@@ -84,11 +86,21 @@ def plan_for(function):
     assert library.spanfft_plan_parse(text, None, ctypes.byref(plan)) == 0
     return plan
 
+MACHINE = (b"spanfft-machine 1\nnodes 8\ncores_per_node 1\ncore_fft_gflops 1\nnode_memory_gb_per_second 10\n"
+           b"network switch\nlink_gb_per_second 1\nlatency_us 2\n")
+
+def foresight_for():
+    foresight = ctypes.c_void_p()
+    assert library.spanfft_foresee(b"c2c 64x64 ranks=4", MACHINE, 0, ctypes.byref(foresight)) == 0
+    return foresight
+
 def good(function, kind, name):
     if kind in ("spanfft_comm*", "spanfft_progress"):
         return None
     if kind.endswith("spanfft_plan*"):
         return plan_for(function)
+    if kind.endswith("spanfft_foresight*"):
+        return foresight_for()
     if kind == "const char* const*":
         return (ctypes.c_char_p * 1)(folder)
     if kind.endswith("**"):

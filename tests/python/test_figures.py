@@ -41,6 +41,18 @@ def test_a_picture_is_drawn_from_its_plan_and_small(draw: Any, name: str, tmp_pa
         assert texts_of(committed) == texts_of(made), "draw it anew: ./spanfft-dev run python bench/figures/draw.py"
 
 
+def test_pictures_of_predictions_are_as_committed(draw: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(draw, "IMAGES", tmp_path)
+    draw.draw_foresight()
+    made = sorted(tmp_path.glob("*.svg"))
+    assert len(made) == 5
+    for each in made:
+        assert each.stat().st_size < 100_000
+        committed = ROOT / "docs" / "images" / each.name
+        # Of data sheets alone: everybody draws the same.
+        assert texts_of(committed) == texts_of(each), "draw it anew: ./spanfft-dev run python bench/figures/draw.py"
+
+
 def test_the_factors_that_are_drawn_multiply_to_the_permutation(draw: Any) -> None:
     n, m, *_ = map(int, draw.BMMC[:4])
     found = draw.factorings()

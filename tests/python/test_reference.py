@@ -95,11 +95,17 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
     tune = printed("tune", "c2c 8x8", "--cap", "0.1", "--list")
     info = printed("info")
     analyse = printed("analyse", "2^25", "--memory", "16MiB")
+    predict = printed("predict", "c2c 64x64x64", "--machine", "sp2", "--ranks", "8")
+    prediction = predict["predictions"][0]
     report = transform["ranks"][0]
     found = {
         "transform": transform, "transform-into": into,
         "report": report, "step": report["steps"][0], "counts": report["predicted"],
         "plan": printed("plan", "c2c 8x8"),
+        "predict": predict, "prediction": prediction, "prediction-parts": prediction["parts"],
+        "prediction-bounds": prediction["bounds"], "prediction-counts": prediction["counts"],
+        "prediction-exchange": prediction["exchanges"][0], "prediction-runner-up": prediction["runners_up"][0],
+        "largest-useful": predict["largest_useful"],
         "analyse": analyse, "analyse-method": analyse["methods"][0],
         "permute": printed("permute", "in.npy", "out.npy", "--kind", "bit-reversal"),
         "bench": trace[0][0], "trace": trace[1], "trace-rank": trace[1]["ranks"][0], "fit": printed("fit", "rows.csv"),

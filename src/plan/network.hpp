@@ -1,0 +1,93 @@
+// Network: how long the network of an imagined machine takes for an all-to-all of some ranks, in closed form.
+//
+// Method: an exchange goes on in many groups at once, and all of them load the links. A group is described by where its
+// ranks lie among all ranks (spans of count and stride), so that nothing is asked of single ranks: a million of them
+// take microseconds. Ranks fill nodes in the order of their numbers, and nodes the network, a torus with the last
+// dimension fastest; on fewer nodes than the torus has, the most cubic box of it that holds them.
+//   torus      in a dimension a group lies on c coordinates, k apart. Around the whole ring a message goes k c/4 hops
+//              (c even; (c^2 - 1)/(4c) k if odd), and a node's V bytes load each of its two links there with half of V
+//              times that. On a part of the ring it can't go around, and the middle link carries k c V/4. The slowest
+//              dimension counts. A whole torus of extents up to p_m: V p_m/8 (P2, section 3.2.1: nb/(8 l p/p_m)).
+//   fat tree   what leaves a leaf shares its uplinks, 1/taper of its nodes' links
+//   dragonfly  what leaves a group of nodes shares the group's global links
+//   switch     all that is sent shares the backplane
+// Beside the links: a node's injection, its adapter's message rate, and copies inside a node through its memory. Each
+// message is cut into packets, of which each adds its overhead (P2, section 3.2.2).
+// Source: P2, section 3. Invariant: no figure of a machine that gets better makes a time longer.
+#pragma once
+
+#include <vector>
+
+#include "core/extents.hpp"
+#include "plan/data_sheet.hpp"
+
+namespace spanfft {
+
+// Ranks base, base + stride, ..., count of them.
+struct RankSpan {
+    index_t count = 1, stride = 1;
+    bool operator==(const RankSpan&) const = default;
+};
+
+// A group is the sum of its spans; all ranks of the plan are in such groups, side by side. Strides rise.
+using RankGroup = std::vector<RankSpan>;
+index_t ranks_of(const RankGroup& group);
+
+// What the ranks of a group that have anything send to the others, in one exchange.
+struct GroupTraffic {
+    RankGroup group;
+    double messages = 0, bytes = 0;  // of a rank, on average: nodes and links add up what many send
+};
+
+// Seconds that each part of the network needs for it: what works at once, so that the longest counts.
+struct NetworkTimes {
+    double links = 0;      // of the torus, the uplinks, the global links or the backplane
+    double injection = 0;  // of a node
+    double rate = 0;       // of a node's messages
+    double memory = 0;     // between ranks of a node
+    double longest() const;
+};
+
+class Network {
+  public:
+    // Of so many ranks, so many on each node; nodes are filled one after the other.
+    Network(const DataSheet& sheet, int ranks, int ranks_per_node);
+
+    double nodes() const { return nodes_; }
+    const std::vector<double>& torus() const { return torus_; }  // the box of it that the nodes fill; else empty
+
+    // The share of a rank's messages that goes to other blocks of so many ranks in a row; on average, where the blocks
+    // cut groups apart.
+    double share_leaving(const RankGroup& group, double block_ranks) const;
+
+    // What `bytes` in messages of `message_bytes` are with their packets.
+    double bytes_on_wire(double bytes, double message_bytes) const;
+
+    // share: of the peak of links and injection that the way of exchanging reaches (DataSheet::alltoall_share).
+    NetworkTimes times(const GroupTraffic& traffic, double share) const;
+    // The same at the links' peak and without packets: no exchange is faster.
+    NetworkTimes bounds(const GroupTraffic& traffic) const;
+
+    double barrier_seconds() const;
+
+  private:
+    NetworkTimes times_of(const GroupTraffic& traffic, double share, bool packets) const;
+    double torus_load(const RankGroup& group) const;  // on the fullest link, a byte that each node sends
+
+    const DataSheet& sheet_;
+    double ranks_, ranks_per_node_, nodes_;
+    std::vector<double> torus_;
+};
+
+// P2's equations in their own terms, for a transform of n points of b bytes on p nodes of a d-dimensional torus with
+// equal extents: flops a second of a node 1/c, links of l bytes a second. What the model gives in their limits.
+struct TorusLine {
+    double n = 0, b = 16, p = 1, d = 3, l = 0, c = 0;
+    double h = 0;                          // overhead of a packet, bytes
+    double computing_seconds() const;      // section 3.1
+    double alltoall_seconds() const;       // section 3.2.1: nb/(4B), B = 2 l p^((d-1)/d)
+    double flops_without_headers() const;  // equation 3
+    double flops_with_headers() const;     // equation 4: a message is one packet or less
+};
+
+}  // namespace spanfft

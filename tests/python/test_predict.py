@@ -1,0 +1,182 @@
+"""spanfft predict: imagined machines, what a transform would take on them, and what was published of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spanfft
+from conftest import cli
+from spanfft._native import core
+from spanfft._predict import largest_useful, machine_text, machines, ranks_up_to, strong, weak_problem
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = {"blue-gene-l", "t3e", "sp2", "fleet", "duke-cluster", "jean-zay", "hector-xt4"}
+PEAK = """
+import resource, spanfft
+spanfft.predict({problem!r}, {machine!r}, 1000000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.fixture(scope="module")
+def published() -> Any:
+    spec = importlib.util.spec_from_file_location("published", ROOT / "bench" / "published.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_machines_of_the_papers_are_shipped_and_every_figure_has_its_source():
+    assert set(machines()) == SHIPPED
+    for name in machines():
+        info = core.machine_read(machine_text(name))
+        assert info["nodes"] >= 1
+        lines = info["sheet"].splitlines()
+        assert len(lines) >= 8
+        for line in lines:
+            figure, _, source = line.partition("#")
+            assert source.strip(), f"{name}: {figure}has no source"
+
+
+def test_a_shipped_machine_can_be_planned_for_too():
+    done = cli("plan", "c2c 64x64x64", "--ranks", "16", "--machine", "jean-zay", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ranks"] == 16
+
+
+def test_json_is_what_the_page_promises():
+    done = cli("predict", "c2c 256x256x256", "--machine", "jean-zay", "--ranks", "40,2^8", "--json")
+    assert done.returncode == 0, done.stderr
+    predictions = json.loads(done.stdout)["predictions"]
+    assert [each["ranks"] for each in predictions] == [40, 256]
+    for each in predictions:
+        assert math.isclose(sum(each["parts"].values()), each["seconds"], rel_tol=1e-9)
+        assert set(each["parts"]) == {"compute", "memory", "wire", "disk", "barriers"}
+        assert set(each["bounds"]) == {"bisection", "injection", "memory", "flops"}
+        assert max(each["bounds"].values()) <= each["seconds"]
+        assert math.prod(map(int, each["grid"].split("x"))) == each["ranks"]
+        assert each["exchange"]
+        assert each["limit"]
+    found = spanfft.predict("c2c 256x256x256", "jean-zay", [40, 256])
+    assert [each.seconds for each in found] == [each["seconds"] for each in predictions]
+
+
+def test_the_table_says_what_limits_and_how_many_ranks_are_useful(tmp_path):
+    done = cli("predict", "c2c 64x64x64", "--machine", "duke-cluster", "--ranks", "8", "--ranks-per-node", "1")
+    assert done.returncode == 0, done.stderr
+    assert "at least: " in done.stdout
+    assert "exchange 1: " in done.stdout
+    assert "not chosen: grid " in done.stdout
+    assert "largest useful number of ranks: " in done.stdout
+
+
+def test_scaling_is_printed_and_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    for way in ("--strong", "--weak"):
+        picture = tmp_path / f"{way}.svg"
+        done = cli("predict", "c2c 32x32x32", "--machine", "duke-cluster", way, "--plot", str(picture))
+        assert done.returncode == 0, done.stderr
+        assert [line.split()[0] for line in done.stdout.splitlines()[2:8]] == ["1", "2", "4", "8", "16", "32"]
+        assert picture.stat().st_size > 1000
+
+
+def test_counts_on_imagined_ranks_are_those_of_the_plans():
+    for problem in ("c2c 64x48x80 grid=4x4 exchange=alltoallv", "c2c 65536 exchange=alltoallv"):
+        (found,) = spanfft.predict(problem, "jean-zay", 16)
+        plan = core.imagine(f"{problem} ranks=16", machine_text("jean-zay"), 40)
+        counts = plan.predicted(-1, 0)
+        for name in ("messages", "sent_bytes", "calls"):
+            assert found.counts[name] == counts[name], (problem, name)
+
+
+@pytest.mark.parametrize("problem", ["c2c 4096x4096x4096", "c2c 1099511627776"])
+def test_a_million_ranks_take_two_seconds_and_little_memory(problem, tmp_path):
+    machine = tmp_path / "large.txt"
+    text = machine_text("blue-gene-l").replace("nodes 65536", "nodes 1000000").replace("64x32x32", "100x100x100")
+    machine.write_text(text)
+    code = PEAK.format(problem=problem, machine=str(machine))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2
+    assert int(done.stdout) < 200 * 1024  # KiB
+
+
+def test_mistakes_are_told_with_their_line_and_remedy(tmp_path):
+    machine = tmp_path / "mine.txt"
+    machine.write_text(machine_text("sp2").replace("latency_us 24", "latency_us -24"))
+    done = cli("predict", "c2c 64x64", "--machine", str(machine), "--ranks", "4")
+    assert done.returncode == 7, done.stderr
+    assert "latency_us is '-24'; give one number from" in done.stderr
+    for arguments, told in (
+        (["--machine", "blue-gene", "--ranks", "4"], "did you mean 'blue-gene-l'?"),
+        (["--ranks", "4"], "--machine is not given"),
+        (["--machine", "sp2"], "give --ranks"),
+        (["--machine", "sp2", "--ranks", "4", "--strong"], "one of them"),
+        (["--machine", "sp2", "--ranks", "128"], "ask for 64 ranks at most"),
+        (["--machine", "sp2", "--ranks", "0"], "'0' is no number of ranks"),
+        (["--machine", "sp2", "--ranks", "4", "--ranks-per-node", "0"], "at least 1"),
+    ):
+        done = cli("predict", "c2c 64x64x64", *arguments)
+        assert done.returncode == 2, (arguments, done.stderr)
+        assert told in done.stderr
+
+
+def test_the_fits_of_p3_are_its_times():
+    forward, inverse = (
+        spanfft.predict(f"c2c 256x256x256 {way} output=exchanged grid=64 exchange=alltoallv", "t3e", 64)[0]
+        for way in ("", "backward")
+    )
+    assert forward.fitted
+    assert math.isclose(forward.parts["wire"] + inverse.parts["wire"], 1e-3 * (-26.527 + 13210.143 / (47.447 + 64)))
+    assert math.isclose(forward.parts["compute"] + inverse.parts["compute"], 1e-3 * (-1.278 + 25779.423 / 64))
+
+
+def test_blue_gene_collapses_where_messages_are_smaller_than_a_packet():
+    # P2, section 5: performance of 2^30 points drops on 64K nodes, that of 2^34 does not.
+    rates = {
+        lg: [each.gflops for each in spanfft.predict(f"c2c {2**lg}", "blue-gene-l", [16384, 65536])] for lg in (30, 34)
+    }
+    assert rates[30][1] < rates[30][0]
+    assert rates[34][1] > rates[34][0]
+
+
+def test_the_largest_useful_number_of_ranks_is_where_doubling_stops_paying():
+    forecasts = strong("c2c 1073741824", "blue-gene-l")
+    useful = largest_useful(forecasts)
+    times = {each.ranks: each.seconds for each in forecasts}
+    assert times[useful.ranks] == useful.seconds
+    assert useful.next_seconds > 0.9 * useful.seconds
+    assert "times as long" in useful.why
+    assert ranks_up_to("hector-xt4")[-1] == 4 * 5664
+
+
+def test_weak_problems_have_as_many_points_a_rank():
+    assert weak_problem("c2c 32x32x32", 1) == "c2c 32x32x32"
+    assert weak_problem("c2c 32x32x32 float", 4) == "c2c 64x64x32 float"
+    assert weak_problem("c2c 1024", 64) == "c2c 65536"
+
+
+def test_the_page_has_the_comparison_that_is_computed(published):
+    page = (ROOT / "docs" / "foresight.md").read_text()
+    shown = page.split(published.BEGIN)[1].split(published.END)[0].strip()
+    assert shown == published.table(), "write it anew: ./spanfft-dev run python bench/published.py --write"
+
+
+def test_published_rows_name_their_source_and_a_miss_is_marked(published):
+    data = json.loads(published.ROWS.read_text())
+    for row in data["rows"]:
+        assert row["source"] in data["sources"]
+        assert row["machine"] in SHIPPED
+    missed = sum(abs(published.deviation(row)) > row["allowed"] for row in data["rows"])
+    assert published.table().count(", missed") == missed

@@ -1,0 +1,184 @@
+// Foresight: what transforms would take on imagined machines.
+//
+// Oracle: counts of the planner's own plans for as many ranks; P2's equations; a machine that is better somewhere.
+#include "exec/foresight.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "plan/machine_file.hpp"
+#include "plan/planner.hpp"
+
+namespace spanfft::test {
+namespace {
+
+Machine sheet_machine(const std::string& network, int nodes, int cores, const std::string& more = "") {
+    auto machine = parse_machine(cat("spanfft-machine 1\nname imagined\nnodes ", nodes, "\ncores_per_node ", cores,
+                                     "\ncore_fft_gflops 1\nnode_memory_gb_per_second 20\nnetwork ", network,
+                                     "\nlink_gb_per_second 1\nlatency_us 3\n", more),
+                                 Machine());
+    EXPECT_TRUE(machine.ok()) << machine.status().message();
+    return std::move(machine).value();
+}
+
+std::vector<ForeseenPlan> foreseen(const std::string& problem, const Machine& machine, int ranks_per_node = 0) {
+    auto plans = foresee(Problem::parse(problem).value(), machine, ranks_per_node);
+    EXPECT_TRUE(plans.ok()) << problem << ": " << plans.status().message();
+    return plans.ok() ? std::move(plans).value() : std::vector<ForeseenPlan>();
+}
+
+TEST(Foresight, CountsAreThoseOfThePlannersPlans) {
+    const Machine machine = sheet_machine("fat_tree 4 2", 4096, 4);
+    for (const char* problem :
+         {"c2c 64x48x80 ranks=16 grid=4x4 exchange=alltoallv", "c2c 64x48x80 ranks=16 grid=16 exchange=oneplane:2",
+          "r2c 33x20x28 ranks=12 grid=3x4 exchange=alltoallv", "c2c 64x64x64 ranks=8 grid=8 exchange=overlap:4",
+          "c2c 64x64x64 backward ranks=8 grid=2x4 exchange=hierarchical", "c2c 4096 ranks=16 exchange=alltoallv",
+          "c2c 4096 ranks=16 exchange=blockvector:4", "c2c 10000 float ranks=6 exchange=phased",
+          "c2c 1048576 ranks=64 output=exchanged exchange=alltoallv", "dct2 30x40 ranks=7 grid=7 exchange=standard",
+          "c2c 8x8x8 ranks=32 grid=32 exchange=alltoallv", "c2c 64x64x64 ranks=1024 grid=32x32 exchange=replace:all"}) {
+        const Problem asked = Problem::parse(problem).value();
+        const auto plans = foreseen(problem, machine);
+        ASSERT_EQ(plans.size(), 1u) << problem;
+        const auto plan = Planner(machine).plan(asked);
+        ASSERT_TRUE(plan.ok()) << problem << ": " << plan.status().message();
+        Counts counted;
+        for (const auto& step : plan.value()->steps) counted += step->predict(0);
+        EXPECT_EQ(plans.front().solver, plan.value()->solver) << problem;
+        EXPECT_EQ(plans.front().counts.messages, counted.messages) << problem;
+        EXPECT_EQ(plans.front().counts.sent_bytes, counted.sent_bytes) << problem;
+        EXPECT_EQ(plans.front().counts.calls, counted.calls) << problem;
+        EXPECT_NEAR(plans.front().counts.flops, counted.flops, 1e-9 * counted.flops) << problem;
+    }
+}
+
+TEST(Foresight, PartsAndLimitsAddUp) {
+    const Machine machine = sheet_machine("torus 8x8x8", 512, 2, "message_us 0.5\noverlap_share 0.7\n");
+    for (const char* problem : {"c2c 128x128x128 ranks=64", "c2c 16777216 ranks=256", "r2c 64x64x64 ranks=1024",
+                                "c2c 64x64x64 ranks=1", "c2c 512x512 ranks=32 output=exchanged"}) {
+        const auto plans = foreseen(problem, machine);
+        ASSERT_FALSE(plans.empty());
+        for (size_t i = 0; i < plans.size(); ++i) {
+            const ForeseenPlan& plan = plans[i];
+            const double parts = plan.compute_seconds + plan.memory_seconds + plan.wire_seconds + plan.disk_seconds +
+                                 plan.barrier_seconds;
+            EXPECT_NEAR(parts, plan.seconds, 1e-9 * plan.seconds) << problem << ", " << plan.exchange;
+            EXPECT_NEAR(plan.limits.total(), plan.seconds, 1e-9 * plan.seconds) << problem;
+            EXPECT_GE(plan.seconds, plans[0].seconds) << problem;
+            for (double bound : {plan.bisection_bound, plan.injection_bound, plan.memory_bound, plan.flops_bound})
+                EXPECT_LE(bound, plan.seconds * (1 + 1e-9)) << problem << ", " << plan.exchange;
+        }
+    }
+}
+
+// The machine of P2's equations: nothing but flops, links and headers.
+Machine machine_of(const TorusLine& line, index_t side) {
+    Machine machine = sheet_machine(cat("torus ", side, "x", side, "x", side), static_cast<int>(line.p), 1);
+    DataSheet& sheet = machine.sheet;
+    sheet.core_fft_flops_per_second = 1 / line.c;
+    sheet.link_bytes_per_second = line.l;
+    sheet.injection_bytes_per_second = sheet.node_memory_bytes_per_second = 1e18;
+    sheet.latency_seconds = 1e-15;
+    sheet.packet_payload_bytes = 240;
+    sheet.packet_overhead_bytes = line.h;
+    return machine;
+}
+
+TEST(Foresight, TransposeAlgorithmOnATorusIsP2sEquations) {
+    for (const index_t side : {4, 8, 16}) {
+        TorusLine line{std::pow(2.0, 24), 16, static_cast<double>(side * side * side), 3, 1.75e8, 1 / 0.28e9};
+        const std::string problem = cat("c2c 16777216 exchange=alltoallv ranks=", static_cast<int>(line.p));
+        auto plan = foreseen(problem, machine_of(line, side)).front();
+        EXPECT_EQ(plan.exchanges.size(), 3u);
+        EXPECT_NEAR(plan.compute_seconds, line.computing_seconds(), 1e-6 * line.computing_seconds());
+        EXPECT_NEAR(plan.wire_seconds, 3 * line.alltoall_seconds(), 1e-6 * plan.wire_seconds);
+        EXPECT_NEAR(5 * line.n * 24 / plan.seconds, line.flops_without_headers(), 1e-6 * line.flops_without_headers());
+    }
+    // Equation 4: messages of 16 bytes on 4096 nodes, one packet each.
+    TorusLine line{std::pow(2.0, 24), 16, 4096, 3, 1.75e8, 1 / 0.28e9, 30};
+    const auto plan = foreseen("c2c 16777216 exchange=alltoallv ranks=4096", machine_of(line, 16)).front();
+    EXPECT_EQ(plan.counts.sent_bytes / plan.counts.messages, 16);
+    EXPECT_NEAR(5 * line.n * 24 / plan.seconds, line.flops_with_headers(), 1e-6 * line.flops_with_headers());
+}
+
+TEST(Foresight, OverlapHidesWhatP2sFormulaSays) {
+    const Machine apart = sheet_machine("torus 4x4x4", 64, 1, "overlap_share 0\n");
+    const Machine together = sheet_machine("torus 4x4x4", 64, 1, "overlap_share 1\n");
+    const char* problem = "c2c 256x256x256 ranks=64 grid=64 output=exchanged exchange=blockvector:4";
+    const ForeseenPlan sum = foreseen(problem, apart).front(), best = foreseen(problem, together).front();
+    // The transform of two axes, and the exchange behind it, in 4 blocks.
+    const double wire = sum.wire_seconds;
+    const double hidden = sum.seconds - best.seconds;
+    EXPECT_NEAR(best.exchanges[0].hidden_seconds, hidden, 1e-9 * hidden);
+    const double computing = hidden / 0.75;  // the smaller of the two, but for one block
+    EXPECT_LT(computing, wire * (1 + 1e-9));
+    EXPECT_GT(hidden, 0);
+}
+
+TEST(Foresight, ABetterMachineIsNeverSlower) {
+    const Machine plain = sheet_machine("torus 8x8x8", 512, 4,
+                                        "message_us 0.5\npacket_payload_bytes 240\npacket_overhead_bytes 30\n"
+                                        "message_rate_millions 5\ninjection_gb_per_second 2\nalltoall_share 0.6\n");
+    const std::vector<std::pair<double DataSheet::*, double>> better = {
+        {&DataSheet::core_fft_flops_per_second, 2}, {&DataSheet::node_memory_bytes_per_second, 2},
+        {&DataSheet::link_bytes_per_second, 2},     {&DataSheet::injection_bytes_per_second, 2},
+        {&DataSheet::latency_seconds, 0.5},         {&DataSheet::message_seconds, 0.5},
+        {&DataSheet::node_messages_per_second, 2},  {&DataSheet::packet_overhead_bytes, 0.5},
+        {&DataSheet::alltoall_share, 1.5}};
+    for (const char* problem : {"c2c 128x128x128 ranks=256", "c2c 1048576 ranks=512", "r2c 64x64x64 ranks=2048",
+                                "c2c 96x100x64 ranks=60", "c2c 256x256 ranks=8 output=exchanged"}) {
+        const double before = foreseen(problem, plain).front().seconds;
+        for (size_t i = 0; i < better.size(); ++i) {
+            Machine machine = plain;
+            machine.sheet.*(better[i].first) *= better[i].second;
+            EXPECT_LE(foreseen(problem, machine).front().seconds, before * (1 + 1e-9)) << problem << ", figure " << i;
+        }
+    }
+}
+
+TEST(Foresight, TheLimitIsNamed) {
+    const auto limit = [](const std::string& problem, const Machine& machine) {
+        return std::string(limit_name(foreseen(problem, machine).front().limits.longest()));
+    };
+    const std::string big = "c2c 512x512x512 ranks=64 exchange=alltoallv";
+    Machine machine = sheet_machine("torus 4x4x4", 64, 1);
+    EXPECT_EQ(limit(big, machine), "flops");
+    machine.sheet.core_fft_flops_per_second = 1e12;
+    machine.sheet.link_bytes_per_second = 1e12;
+    EXPECT_EQ(limit(big, machine), "memory");
+    machine.sheet.node_memory_bytes_per_second = 1e13;
+    machine.sheet.link_bytes_per_second = 1e7;
+    EXPECT_EQ(limit(big, machine), "bisection");
+    machine.sheet.link_bytes_per_second = 1e12;
+    machine.sheet.injection_bytes_per_second = 1e7;
+    EXPECT_EQ(limit(big, machine), "injection");
+    EXPECT_EQ(limit("c2c 8x8x8 ranks=64 exchange=standard", machine), "latency");
+    machine.sheet.message_seconds = 1;
+    EXPECT_EQ(limit(big, machine), "messages");
+}
+
+TEST(Foresight, WhatCantBeForeseenSaysWhyAndWhatToDo) {
+    const Machine machine = sheet_machine("switch", 4, 2);
+    const auto told = [&](const char* problem, const Machine& on) {
+        return foresee(Problem::parse(problem).value(), on).status().message();
+    };
+    EXPECT_NE(told("c2c 64x64 ranks=16", machine).find("ask for 8 ranks at most"), std::string::npos);
+    EXPECT_NE(told("c2c 64x64 ranks=4", Machine()).find("has no data sheet; give it nodes"), std::string::npos);
+    EXPECT_NE(told("c2c 64 ranks=4 layout=cyclic", machine).find("leave out layout="), std::string::npos);
+    EXPECT_NE(told("c2c 65536 memory=1MiB", machine).find("leave out memory="), std::string::npos);
+}
+
+TEST(Foresight, AMillionRanksTakeAsLongAsAFew) {
+    const Machine machine = sheet_machine("torus 100x100x100", 1000000, 1);
+    for (const char* problem : {"c2c 4096x4096x4096 ranks=1000000", "c2c 1099511627776 ranks=1000000"}) {
+        const auto start = std::chrono::steady_clock::now();
+        const auto plans = foreseen(problem, machine);
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+        EXPECT_GT(plans.front().seconds, 0) << problem;
+        EXPECT_LT(took.count(), 2) << problem;
+    }
+}
+
+}  // namespace
+}  // namespace spanfft::test
