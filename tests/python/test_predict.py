@@ -16,6 +16,7 @@ import spanfft
 from conftest import cli
 from spanfft._native import core
 from spanfft._predict import largest_useful, machine_text, machines, ranks_up_to, strong, weak_problem
+from spanfft._predict_check import check, random_problems
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {"blue-gene-l", "t3e", "sp2", "fleet", "duke-cluster", "jean-zay", "hector-xt4"}
@@ -130,6 +131,23 @@ def test_mistakes_are_told_with_their_line_and_remedy(tmp_path):
         done = cli("predict", "c2c 64x64x64", *arguments)
         assert done.returncode == 2, (arguments, done.stderr)
         assert told in done.stderr
+
+
+def test_predictions_are_checked_here_on_random_problems(monkeypatch):
+    assert random_problems(30, 1) == random_problems(30, 1) != random_problems(30, 2)
+    for problem in random_problems(200, 3, 4096):
+        assert 8 <= math.prod(map(int, problem.split()[1].split("x"))) <= 8**3 + 4096
+    found = check(3, seed=5, repeats=2)
+    assert found is not None
+    deviations = [abs(row["deviation"]) for row in found["rows"]]
+    assert deviations == sorted(deviations, reverse=True)
+    assert found["median_deviation"] == deviations[1]
+    assert found["p95_deviation"] == deviations[0]
+    for row in found["rows"]:
+        assert math.isclose(row["predicted_seconds"], (1 + row["deviation"]) * row["measured_seconds"])
+    done = cli("predict", "--check", "2", "--machine", "sp2")
+    assert done.returncode == 2
+    assert "--check is of this machine" in done.stderr
 
 
 def test_the_fits_of_p3_are_its_times():
