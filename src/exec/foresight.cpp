@@ -168,6 +168,35 @@ class Pricing {
         return found;
     }
 
+    // What a step reads and writes on the disks of a node.
+    LimitSeconds disk(const Counts& counts) const {
+        const double bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
+        const double requests = static_cast<double>(counts.disk_reads + counts.disk_writes);
+        LimitSeconds seconds;
+        seconds[Limit::disk] = (bytes / sheet_.disk_bytes_per_second + requests * sheet_.disk_request_seconds) *
+                               ranks_per_node_ / sheet_.disks_per_node;
+        return seconds;
+    }
+
+    // The rest of such a step, whose messages go to any rank; adds its bounds to the plan's.
+    LimitSeconds beside_disk(const Counts& counts, ForeseenPlan& plan) const {
+        LimitSeconds seconds;
+        seconds[Limit::flops] = counts.flops / rank_flops_rate();
+        seconds[Limit::memory] = static_cast<double>(counts.memory_bytes) / rank_memory_rate();
+        plan.flops_bound += seconds[Limit::flops];
+        plan.memory_bound += seconds[Limit::memory];
+        if (counts.messages == 0) return seconds;
+        const GroupTraffic traffic{
+            {{problem_.ranks, 1}}, static_cast<double>(counts.messages), static_cast<double>(counts.sent_bytes)};
+        const NetworkTimes times = network_.times(traffic, sheet_.alltoall_share), least = network_.bounds(traffic);
+        const double processor = traffic.messages * sheet_.message_seconds;
+        seconds[busiest(times, processor)] += std::max(times.longest(), processor);
+        seconds[Limit::latency] += static_cast<double>(counts.calls) * sheet_.latency_seconds;
+        plan.bisection_bound += least.links;
+        plan.injection_bound += least.injection;
+        return seconds;
+    }
+
     NetworkTimes bounds(const ForeseenExchange& found) const { return network_.bounds(found.traffic); }
 
   private:
@@ -403,17 +432,42 @@ Status can_foresee(const Problem& problem, const Machine& machine) {
         return error(Code::invalid_argument, "machine '", machine.name,
                      "' has no data sheet; give it nodes, cores_per_node, core_fft_gflops, node_memory_gb_per_second, "
                      "network, link_gb_per_second and latency_us");
-    if (problem.memory_bytes > 0)
-        return error(Code::unsupported,
-                     "arrays on disk are not foreseen yet; leave out memory= (spanfft plan "
-                     "--machine has their counts)");
+    if (problem.memory_bytes > 0 && !(machine.sheet.disks_per_node > 0))
+        return error(Code::invalid_argument, "machine '", machine.name,
+                     "' has no disks; give it disks_per_node and disk_mb_per_second, or leave out memory=");
     if (problem.layout != Division::block || !problem.real_boxes.empty() || !problem.spectrum_boxes.empty())
         return error(Code::unsupported, "only balanced blocks are foreseen; leave out layout= and boxes");
+    if (problem.memory_bytes > 0) return Status();
     const std::string solver = problem.method.substr(0, problem.method.find(':'));
     if (!solver.empty() && solver != family_of(problem).solver)
         return error(Code::unsupported, "method ", solver, " is not foreseen; leave it out for ",
                      family_of(problem).solver);
     return Status();
+}
+
+// Arrays on disk: the planner's own plan, chosen by the figures that follow from the sheet, each of its steps priced
+// from its counts. The ranks of a node share its disks. What a sweep computes and sends goes on while it reads and
+// writes, so of a step the longer of the two counts, and the other is hidden.
+Result<ForeseenPlan> on_disk(const Problem& problem, const Pricing& pricing) {
+    SPANFFT_ASSIGN(const auto plan, Planner(pricing.machine()).plan(problem));
+    ForeseenPlan found;
+    found.solver = plan->solver;
+    found.grid = plan->problem.grid;
+    found.exchange = plan->problem.exchange;
+    for (const auto& step : plan->steps) {
+        const Counts counts = step->predict(0);
+        found.counts += counts;
+        const LimitSeconds disk = pricing.disk(counts), rest = pricing.beside_disk(counts, found);
+        found.limits += disk.total() >= rest.total() ? disk : rest;
+    }
+    found.counts.seconds = 0;
+    found.compute_seconds = found.limits[Limit::flops];
+    found.memory_seconds = found.limits[Limit::memory];
+    found.disk_seconds = found.limits[Limit::disk];
+    found.seconds = found.limits.total();
+    found.wire_seconds = found.seconds - found.compute_seconds - found.memory_seconds - found.disk_seconds;
+    found.node_memory_bytes = static_cast<double>(plan->peak_memory_bytes(0)) * pricing.ranks_per_node();
+    return found;
 }
 
 // Slabs of a cube whose spectrum stays exchanged, all at once: the kernel whose times P3 fitted (Allplanes). The fits
@@ -477,6 +531,10 @@ Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine&
                      " nodes, and machine '", machine.name, "' has ", sheet.nodes, "; ask for ",
                      static_cast<index_t>(sheet.nodes) * each, " ranks at most");
     const Pricing pricing(problem, machine, each);
+    if (problem.memory_bytes > 0) {
+        SPANFFT_ASSIGN(ForeseenPlan plan, on_disk(problem, pricing));
+        return std::vector<ForeseenPlan>{std::move(plan)};
+    }
     const RouteFamily& family = family_of(problem);
     SPANFFT_ASSIGN(const auto grids, family.grids(problem));
     std::vector<PricedRoute> routes;
