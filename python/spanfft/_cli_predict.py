@@ -141,10 +141,12 @@ def _seconds(value: float) -> str:
 
 def _table(forecasts: Sequence[Forecast]) -> str:
     wide = max(len(each.grid) for each in forecasts)
-    lines = [f"{'ranks':>8} {'time':>9} {'Gflop/s':>9} {'compute':>9} {'memory':>9} {'wire':>9} {'barriers':>9}  "
-             f"{'limit':<12} {'grid':<{wide}} exchange"]  # fmt: skip
+    lines = [f"{'ranks':>8} {'time':>9} {'Gflop/s':>9} {'compute':>9} {'memory':>9} {'wire':>9} {'disk':>9} "
+             f"{'barriers':>9}  {'limit':<12} {'grid':<{wide}} exchange"]  # fmt: skip
     for each in forecasts:
-        parts = " ".join(f"{_seconds(each.parts[name]):>9}" for name in ("compute", "memory", "wire", "barriers"))
+        parts = " ".join(
+            f"{_seconds(each.parts[name]):>9}" for name in ("compute", "memory", "wire", "disk", "barriers")
+        )
         lines.append(f"{each.ranks:>8} {_seconds(each.seconds):>9} {each.gflops:>9.4g} {parts}  {each.limit:<12} "
                      f"{each.grid:<{wide}} {each.exchange}{' (as fitted)' if each.fitted else ''}")  # fmt: skip
     return "\n".join(line.rstrip() for line in lines)

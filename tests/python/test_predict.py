@@ -160,6 +160,26 @@ def test_the_fits_of_p3_are_its_times():
     assert math.isclose(forward.parts["compute"] + inverse.parts["compute"], 1e-3 * (-1.278 + 25779.423 / 64))
 
 
+def test_a_fit_of_ones_own_rows_becomes_a_line_of_a_machine_file(tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("np,seconds\n" + "".join(f"{np},{2e-3 + 0.8 / (3 + np):.12g}\n" for np in (1, 2, 4, 8, 16, 32)))
+    done = cli("fit", str(rows), "--machine-line", "communication:64:s")
+    assert done.returncode == 0, done.stderr
+    machine = tmp_path / "mine.txt"
+    machine.write_text(machine_text("jean-zay") + done.stdout)
+    (found,) = spanfft.predict("c2c 64x64x64 output=exchanged exchange=alltoallv grid=8", str(machine), 8)
+    assert found.fitted
+    assert math.isclose(2 * found.parts["wire"], 2e-3 + 0.8 / 11, rel_tol=1e-6)
+    assert "write PART:N:UNIT" in cli("fit", str(rows), "--machine-line", "communication").stderr
+
+
+def test_files_are_priced_on_machines_with_disks():
+    (found,) = spanfft.predict("c2c 33554432 memory=16MiB", "fleet", 4)
+    assert found.limit == "disk"
+    assert math.isclose(sum(found.parts.values()), found.seconds)
+    assert "has no disks" in cli("predict", "c2c 33554432 memory=16MiB", "--machine", "sp2", "--ranks", "4").stderr
+
+
 def test_blue_gene_collapses_where_messages_are_smaller_than_a_packet():
     # P2, section 5: performance of 2^30 points drops on 64K nodes, that of 2^34 does not.
     rates = {
