@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -15,6 +16,7 @@
 #include "steps/columns_step.hpp"
 #include "steps/exchange_step.hpp"
 #include "steps/pipelined_step.hpp"
+#include "steps/split_step.hpp"
 
 namespace spanfft {
 
@@ -41,6 +43,9 @@ TransformSpec transform_spec(const RouteOp& op) {
     spec.target = Slot::work0;
     return spec;
 }
+
+// The matrix whose columns are transformed: forward they are left in parts, backward they are taken from them.
+const ArrayState& columns_of(const RouteOp& op) { return op.kernel == Kernel::c2c_backward ? op.to : op.from; }
 
 // Where the ranks lie that an exchange is among: the grid dimensions that change, the last one's ranks side by side. A
 // dimension of more parts than there are indices has ranks without any.
@@ -105,7 +110,7 @@ class Pricing {
         double sweeps = 1, transforms = 0;
         if (op.type == Type::transform || op.type == Type::columns) {
             TransformSpec spec = transform_spec(op);
-            if (op.type == Type::columns) spec.to = op.from;
+            if (op.type == Type::columns) spec.from = spec.to = columns_of(op);
             transforms = transform_flops(local_spec(spec, 0));
             sweeps = static_cast<double>(op.axes.size());
         }
@@ -165,6 +170,23 @@ class Pricing {
             hide(mine, found);
         }
         limits = mine;
+        return found;
+    }
+
+    // An exchange of a step's own, whose few messages go to any rank. Its sweep is priced as the step's work.
+    ForeseenExchange spread(const Counts& counts, const std::string& strategy, LimitSeconds& limits) const {
+        ForeseenExchange found;
+        found.strategy = strategy;
+        found.group = {{problem_.ranks, 1}};
+        found.counts = counts;
+        found.counts.memory_bytes = 0;
+        found.traffic = {found.group, static_cast<double>(counts.messages), static_cast<double>(counts.sent_bytes)};
+        const NetworkTimes times = network_.times(found.traffic, sheet_.alltoall_share);
+        const double processor = found.traffic.messages * sheet_.message_seconds;
+        limits[busiest(times, processor)] += std::max(times.longest(), processor);
+        if (counts.messages > 0 && network_.nodes() > 1) limits[Limit::latency] += sheet_.latency_seconds;
+        found.wire_seconds = limits.total();
+        found.limit = found.wire_seconds > 0 ? limits.longest() : Limit::memory;
         return found;
     }
 
@@ -327,12 +349,13 @@ class PricedRoute {
             if (!best) return error(Code::internal, "no strategy can do an exchange");
             moves.push_back(std::move(*best));
         }
-        return sum(moves);
+        return sum(std::move(moves));
     }
 
     // One strategy for all moves, each with the parameter that is best for it. Declined where it can't do one.
     Result<ForeseenPlan> with(const std::string& exchange) const {
-        const std::vector<std::string> each = split_exchanges(exchange);
+        std::vector<std::string> each = split_exchanges(exchange);
+        if (!problem_.forward()) std::reverse(each.begin(), each.end());  // they are named as they go forward
         std::vector<PricedMove> moves;
         for (size_t i = 0; i < route_.size(); ++i) {
             if (route_[i].type != Type::move) continue;
@@ -355,7 +378,7 @@ class PricedRoute {
                              " to ", route_[i].to.layout.describe());
             moves.push_back(std::move(*found));
         }
-        return sum(moves);
+        return sum(std::move(moves));
     }
 
   private:
@@ -374,7 +397,25 @@ class PricedRoute {
         return best;
     }
 
-    ForeseenPlan sum(const std::vector<PricedMove>& moves) const {
+    // Real lines, as pairs: the mirrored half of the spectrum is moved too, by the strategy of the last move forward.
+    Result<std::vector<PricedMove>> mirrored(const std::vector<PricedMove>& moves, double& flops) const {
+        std::vector<PricedMove> more;
+        for (const RouteOp& op : route_) {
+            const bool splits = op.halving == Halving::split || op.halving == Halving::join;
+            if (op.type != Type::halve || !splits || moves.empty()) continue;
+            const std::string& name = (problem_.forward() ? moves.back() : moves.front()).exchange.strategy;
+            SPANFFT_ASSIGN(const auto step,
+                           make_split_step({op.halving, op.from, op.to, Slot::work0, Slot::work1, true},
+                                           find_exchange(name), pricing_.machine()));
+            more.emplace_back();
+            more.back().exchange = pricing_.spread(step->predict(0), name, more.back().limits);
+            flops += more.back().exchange.counts.flops;
+            more.back().exchange.counts.flops = 0;
+        }
+        return more;
+    }
+
+    Result<ForeseenPlan> sum(std::vector<PricedMove> moves) const {
         ForeseenPlan plan;
         plan.solver = solver_;
         plan.grid = grid_;
@@ -391,6 +432,9 @@ class PricedRoute {
                                     static_cast<double>(route_[i].to.local_bytes(0))});
         }
         std::vector<std::string> names;
+        for (const PricedMove& move : moves) names.push_back(move.exchange.strategy);
+        SPANFFT_ASSIGN(auto more, mirrored(moves, plan.counts.flops));
+        std::move(more.begin(), more.end(), std::back_inserter(moves));
         double buffers = 0;
         for (const PricedMove& move : moves) {
             const ForeseenExchange& exchange = move.exchange;
@@ -405,9 +449,9 @@ class PricedRoute {
             plan.bisection_bound += least.links;
             plan.injection_bound += least.injection;
             buffers = std::max(buffers, static_cast<double>(counts.memory_bytes) / 2);
-            names.push_back(exchange.strategy);
             plan.exchanges.push_back(exchange);
         }
+        if (!problem_.forward()) std::reverse(names.begin(), names.end());
         plan.exchange = names.empty() ? "" : join_exchanges(names);
         plan.seconds = plan.limits.total();
         plan.node_memory_bytes = (2 * local_bytes + buffers) * pricing_.ranks_per_node();
@@ -553,10 +597,11 @@ Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine&
         if (plans.empty() || plan.seconds < plans[best].seconds) best = plans.size();
         plans.push_back(std::move(plan));
     }
-    // The best grid with one strategy for all moves.
+    // The best grid with one strategy for all moves. A long real line lies in boxes, of which each plan looks at all.
+    const bool in_boxes = problem.ndim() == 1 && problem.halves() && problem.ranks > kMostGathered;
     const PricedRoute& route = routes[order[best].second];
     for (const auto& strategy : exchange_table()) {
-        if (!problem.exchange.empty() || plans[best].exchanges.empty() || !is_candidate(strategy)) continue;
+        if (in_boxes || !problem.exchange.empty() || plans[best].exchanges.empty() || !is_candidate(strategy)) continue;
         auto plan = route.with(strategy.name);
         if (!plan.ok()) continue;
         const auto known = [&](const ForeseenPlan& other) {

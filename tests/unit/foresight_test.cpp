@@ -34,6 +34,8 @@ TEST(Foresight, CountsAreThoseOfThePlannersPlans) {
     for (const char* problem :
          {"c2c 64x48x80 ranks=16 grid=4x4 exchange=alltoallv", "c2c 64x48x80 ranks=16 grid=16 exchange=oneplane:2",
           "r2c 33x20x28 ranks=12 grid=3x4 exchange=alltoallv", "c2c 64x64x64 ranks=8 grid=8 exchange=overlap:4",
+          "r2c 10000 ranks=8 exchange=alltoallv", "c2r 4096 ranks=5 exchange=oneplane:4",
+          "c2c 4096 backward ranks=16 exchange=alltoallv+oneplane:2+phased",
           "c2c 64x64x64 backward ranks=8 grid=2x4 exchange=hierarchical", "c2c 4096 ranks=16 exchange=alltoallv",
           "c2c 4096 ranks=16 exchange=blockvector:4", "c2c 10000 float ranks=6 exchange=phased",
           "c2c 1048576 ranks=64 output=exchanged exchange=alltoallv", "dct2 30x40 ranks=7 grid=7 exchange=standard",
