@@ -586,8 +586,10 @@ Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine&
     for (const Extents& grid : grids) {
         SPANFFT_ASSIGN(Route route, family.route(problem, grid));
         routes.emplace_back(pricing, problem, family.solver, grid, directed(problem, std::move(route)));
+        order.emplace_back(0, routes.size() - 1);
+        if (grids.size() == 1) break;  // nothing to compare
         SPANFFT_ASSIGN(const ForeseenPlan outline, routes.back().outlined());
-        order.emplace_back(outline.seconds, routes.size() - 1);
+        order.back().first = outline.seconds;
     }
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<ForeseenPlan> plans;
