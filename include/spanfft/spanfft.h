@@ -596,8 +596,8 @@ typedef struct spanfft_foresight spanfft_foresight;
 
 /* Reads a machine's text; the error names line, value and what may stand there. */
 SPANFFT_API int spanfft_machine_read(const char* machine, spanfft_machine_info* info);
-/* What a transform in memory would take on the ranks that the string says, of a machine whose text has a data sheet.
- * ranks_per_node 0: one for each core. Runs nothing, and takes as long for a million ranks as for a hundred. */
+/* What a transform would take on the ranks that the string says, of a machine whose text has a data sheet.
+ * ranks_per_node 0: one for each core. Runs nothing; arrays in memory take as long for a million ranks as a hundred. */
 SPANFFT_API int spanfft_foresee(const char* text, const char* machine, int ranks_per_node,
                                 spanfft_foresight** foresight);
 /* The number of plans that were compared; foresight NULL: 0. */

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._cli_arguments import count, size
@@ -12,6 +13,8 @@ from ._errors import EngineError, InvalidArgument
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
+
+    from ._fit import ModelFit
 
 __all__ = ["COMMANDS", "add_parsers"]
 
@@ -52,6 +55,9 @@ def add_parsers(commands: Any) -> None:
     f.add_argument("--form", default="a0+a1/(a2+np)", help="a0+a1/(a2+np) (default) or a0+a1/np")
     f.add_argument("--np", metavar="COLUMN", help="with numbers of processors; default: np, ranks or processors")
     f.add_argument("--time", metavar="COLUMN", help="with times; default: time, seconds, median_seconds or ms")
+    f.add_argument("--machine-line", metavar="PART:N:UNIT", help="print the line of a machine file (docs/foresight.md) "
+                   "instead: PART is communication or computation of a forward and an inverse transform of N points an "
+                   "axis, UNIT s or ms")  # fmt: skip
     f.add_argument("--absolute", action="store_true", help="minimise differences, not differences relative to the time")
     f.add_argument("--plot", metavar="PICTURE", help="draw the curve over the points (.svg, .png)")
     f.add_argument("--json", action="store_true", help="print parameters as JSON")
@@ -136,6 +142,9 @@ def _fit(options: argparse.Namespace, comm: Comm | None) -> None:
         raise InvalidArgument(f"--form is {options.form!r}; it can be {' or '.join(FORMS)}")
     processors, times = read_rows(options.rows, options.np, options.time)
     fit = fit_model(processors, times, form, relative=not options.absolute)
+    if options.machine_line is not None:
+        print(_machine_line(options.machine_line, fit, processors, options.rows))
+        return
     if options.plot:
         from ._draw import draw_fit
 
@@ -150,6 +159,16 @@ def _fit(options: argparse.Namespace, comm: Comm | None) -> None:
     unit = " of the time" if fit.relative else ""
     print(f"residual  {fit.rms_residual:14.3g} root mean square, {fit.worst_residual:.3g} at most{unit}")
     print(f"condition {fit.condition:14.3g}")
+
+
+def _machine_line(asked: str, fit: ModelFit, processors: Sequence[float], rows: str) -> str:
+    """The fit as a machine file has it: times in ms, on the numbers of processors that were measured."""
+    found = re.fullmatch(r"(communication|computation):([1-9][0-9]{0,4}):(s|ms)", asked)
+    if found is None:
+        raise InvalidArgument(f"--machine-line is {asked!r}; write PART:N:UNIT, such as communication:256:s")
+    scale = 1e3 if found[3] == "s" else 1
+    return (f"fit {found[1]} {found[2]} {fit.a0 * scale:.9g} {fit.a1 * scale:.9g} {fit.a2:.9g} "
+            f"{min(processors):.0f} {max(processors):.0f}  # spanfft fit of {' '.join(rows.split())}")  # fmt: skip
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace, Any], None]] = {"bench": _bench, "trace": _trace, "fit": _fit}

@@ -45,7 +45,7 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     p.more_help = problem_keys_help
-    p.add_argument("problem", nargs="+", metavar="PROBLEM")
+    p.add_argument("problem", nargs="*", metavar="PROBLEM")
     p.add_argument(
         "--machine", metavar="M", help="the name of a machine that is shipped, or a file (docs/foresight.md)"
     )
@@ -53,11 +53,41 @@ def add_parser(commands: Any) -> None:
     p.add_argument("--ranks-per-node", type=count, metavar="R", help="default: one for each core")
     p.add_argument("--strong", action="store_true", help="instead: PROBLEM on 1, 2, 4, ... ranks of the machine")
     p.add_argument("--weak", action="store_true", help="instead: PROBLEM on one rank, twice its points on two, ...")
+    p.add_argument("--check", type=count, nargs="?", const=20, metavar="N", help="instead: time N random problems here "
+                   "(default: 20), on the ranks of mpiexec, beside what plans predict")  # fmt: skip
+    p.add_argument("--seed", type=count, metavar="S", help="of the random problems (default: 1)")
     p.add_argument("--plot", metavar="PICTURE", help="draw seconds against ranks, with the bounds (.svg, .png, .pdf)")
     p.add_argument("--json", action="store_true", help="print it as JSON")
 
 
+def _check(options: argparse.Namespace, comm: Comm | None) -> None:
+    """Predicted beside measured, on this machine."""
+    for name in ("machine", "ranks", "ranks_per_node", "plot"):
+        if getattr(options, name) is not None:
+            raise InvalidArgument(f"--check is of this machine, and --{name.replace('_', '-')} is given; leave it out")
+    if options.problem or options.strong or options.weak:
+        raise InvalidArgument("--check has problems of its own; leave out PROBLEM, --strong and --weak")
+    from ._predict_check import check
+
+    found = check(options.check, 1 if options.seed is None else options.seed, comm)
+    if found is None:
+        return
+    if options.json:
+        print_json(found)
+        return
+    print(f"{len(found['rows'])} problems: predicted and measured seconds differ by "
+          f"{100 * found['median_deviation']:.0f} % in the median, {100 * found['p95_deviation']:.0f} % in the 95th "
+          f"percentile; worst:")  # fmt: skip
+    for row in found["rows"][:_RUNNERS_UP]:
+        print(f"{100 * row['deviation']:>+6.0f} %  {_seconds(row['predicted_seconds']):>9} predicted, "
+              f"{_seconds(row['measured_seconds']):>9} measured: {row['problem']}")  # fmt: skip
+
+
 def _checked(options: argparse.Namespace) -> str:
+    if options.seed is not None:
+        raise InvalidArgument("--seed is for --check; leave it out")
+    if not options.problem:
+        raise InvalidArgument("no PROBLEM is given, such as 'c2c 4096x4096x4096'; give one, or --check")
     if options.machine is None:
         from ._predict import machines
 
@@ -71,6 +101,8 @@ def _checked(options: argparse.Namespace) -> str:
 
 
 def _predict(options: argparse.Namespace, comm: Comm | None) -> None:
+    if options.check is not None:
+        return _check(options, comm)
     machine = _checked(options)
     from ._native import core
     from ._predict import largest_useful, machine_text, predict, strong, weak
@@ -109,10 +141,12 @@ def _seconds(value: float) -> str:
 
 def _table(forecasts: Sequence[Forecast]) -> str:
     wide = max(len(each.grid) for each in forecasts)
-    lines = [f"{'ranks':>8} {'time':>9} {'Gflop/s':>9} {'compute':>9} {'memory':>9} {'wire':>9} {'barriers':>9}  "
-             f"{'limit':<12} {'grid':<{wide}} exchange"]  # fmt: skip
+    lines = [f"{'ranks':>8} {'time':>9} {'Gflop/s':>9} {'compute':>9} {'memory':>9} {'wire':>9} {'disk':>9} "
+             f"{'barriers':>9}  {'limit':<12} {'grid':<{wide}} exchange"]  # fmt: skip
     for each in forecasts:
-        parts = " ".join(f"{_seconds(each.parts[name]):>9}" for name in ("compute", "memory", "wire", "barriers"))
+        parts = " ".join(
+            f"{_seconds(each.parts[name]):>9}" for name in ("compute", "memory", "wire", "disk", "barriers")
+        )
         lines.append(f"{each.ranks:>8} {_seconds(each.seconds):>9} {each.gflops:>9.4g} {parts}  {each.limit:<12} "
                      f"{each.grid:<{wide}} {each.exchange}{' (as fitted)' if each.fitted else ''}")  # fmt: skip
     return "\n".join(line.rstrip() for line in lines)

@@ -122,7 +122,7 @@ def predict(
     *,
     ranks_per_node: int | None = None,
 ) -> list[Forecast]:
-    """What a transform of an array in memory would take on a machine that is not here.
+    """What a transform would take on a machine that is not here: of an array in memory or, with memory=, of a file.
 
     Parameters
     ----------

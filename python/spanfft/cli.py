@@ -5,9 +5,9 @@ Errors are one sentence on standard error. Exit codes: 0 done; 2 a bad argument;
 5 a file operation failed; 6 no space on disk; 7 corrupt data; 8 MPI; 9 no engine; 11 a bug in spanfft;
 12 a callback failed; 130 interrupted (Ctrl-C), 143 terminated. They are the C interface's codes plus one.
 
-Started by mpiexec with several ranks, `transform`, `bench`, `probe` and `tune` run on all of them. Imports are kept
-few, because what Python occupies comes on top of the memory budget: there is no numpy here, and no mpi4py without
-mpiexec.
+Started by mpiexec with several ranks, `transform`, `bench`, `probe`, `tune` and `predict --check` run on all of them.
+Imports are kept few, because what Python occupies comes on top of the memory budget: there is no numpy here, and no
+mpi4py without mpiexec.
 """
 
 from __future__ import annotations
@@ -424,7 +424,8 @@ def _run(arguments: Sequence[str], rank: int) -> int:
             "tune": _tune,
             "info": _info,
         }
-        if options.command in ("transform", "bench", "probe", "tune"):
+        measures = options.command == "predict" and options.check is not None
+        if measures or options.command in ("transform", "bench", "probe", "tune"):
             comm = _world()
         elif rank != 0:
             return 0

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -15,6 +16,7 @@
 #include "steps/columns_step.hpp"
 #include "steps/exchange_step.hpp"
 #include "steps/pipelined_step.hpp"
+#include "steps/split_step.hpp"
 
 namespace spanfft {
 
@@ -41,6 +43,9 @@ TransformSpec transform_spec(const RouteOp& op) {
     spec.target = Slot::work0;
     return spec;
 }
+
+// The matrix whose columns are transformed: forward they are left in parts, backward they are taken from them.
+const ArrayState& columns_of(const RouteOp& op) { return op.kernel == Kernel::c2c_backward ? op.to : op.from; }
 
 // Where the ranks lie that an exchange is among: the grid dimensions that change, the last one's ranks side by side. A
 // dimension of more parts than there are indices has ranks without any.
@@ -105,7 +110,7 @@ class Pricing {
         double sweeps = 1, transforms = 0;
         if (op.type == Type::transform || op.type == Type::columns) {
             TransformSpec spec = transform_spec(op);
-            if (op.type == Type::columns) spec.to = op.from;
+            if (op.type == Type::columns) spec.from = spec.to = columns_of(op);
             transforms = transform_flops(local_spec(spec, 0));
             sweeps = static_cast<double>(op.axes.size());
         }
@@ -166,6 +171,52 @@ class Pricing {
         }
         limits = mine;
         return found;
+    }
+
+    // An exchange of a step's own, whose few messages go to any rank. Its sweep is priced as the step's work.
+    ForeseenExchange spread(const Counts& counts, const std::string& strategy, LimitSeconds& limits) const {
+        ForeseenExchange found;
+        found.strategy = strategy;
+        found.group = {{problem_.ranks, 1}};
+        found.counts = counts;
+        found.counts.memory_bytes = 0;
+        found.traffic = {found.group, static_cast<double>(counts.messages), static_cast<double>(counts.sent_bytes)};
+        const NetworkTimes times = network_.times(found.traffic, sheet_.alltoall_share);
+        const double processor = found.traffic.messages * sheet_.message_seconds;
+        limits[busiest(times, processor)] += std::max(times.longest(), processor);
+        if (counts.messages > 0 && network_.nodes() > 1) limits[Limit::latency] += sheet_.latency_seconds;
+        found.wire_seconds = limits.total();
+        found.limit = found.wire_seconds > 0 ? limits.longest() : Limit::memory;
+        return found;
+    }
+
+    // What a step reads and writes on the disks of a node.
+    LimitSeconds disk(const Counts& counts) const {
+        const double bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
+        const double requests = static_cast<double>(counts.disk_reads + counts.disk_writes);
+        LimitSeconds seconds;
+        seconds[Limit::disk] = (bytes / sheet_.disk_bytes_per_second + requests * sheet_.disk_request_seconds) *
+                               ranks_per_node_ / sheet_.disks_per_node;
+        return seconds;
+    }
+
+    // The rest of such a step, whose messages go to any rank; adds its bounds to the plan's.
+    LimitSeconds beside_disk(const Counts& counts, ForeseenPlan& plan) const {
+        LimitSeconds seconds;
+        seconds[Limit::flops] = counts.flops / rank_flops_rate();
+        seconds[Limit::memory] = static_cast<double>(counts.memory_bytes) / rank_memory_rate();
+        plan.flops_bound += seconds[Limit::flops];
+        plan.memory_bound += seconds[Limit::memory];
+        if (counts.messages == 0) return seconds;
+        const GroupTraffic traffic{
+            {{problem_.ranks, 1}}, static_cast<double>(counts.messages), static_cast<double>(counts.sent_bytes)};
+        const NetworkTimes times = network_.times(traffic, sheet_.alltoall_share), least = network_.bounds(traffic);
+        const double processor = traffic.messages * sheet_.message_seconds;
+        seconds[busiest(times, processor)] += std::max(times.longest(), processor);
+        seconds[Limit::latency] += static_cast<double>(counts.calls) * sheet_.latency_seconds;
+        plan.bisection_bound += least.links;
+        plan.injection_bound += least.injection;
+        return seconds;
     }
 
     NetworkTimes bounds(const ForeseenExchange& found) const { return network_.bounds(found.traffic); }
@@ -298,12 +349,13 @@ class PricedRoute {
             if (!best) return error(Code::internal, "no strategy can do an exchange");
             moves.push_back(std::move(*best));
         }
-        return sum(moves);
+        return sum(std::move(moves));
     }
 
     // One strategy for all moves, each with the parameter that is best for it. Declined where it can't do one.
     Result<ForeseenPlan> with(const std::string& exchange) const {
-        const std::vector<std::string> each = split_exchanges(exchange);
+        std::vector<std::string> each = split_exchanges(exchange);
+        if (!problem_.forward()) std::reverse(each.begin(), each.end());  // they are named as they go forward
         std::vector<PricedMove> moves;
         for (size_t i = 0; i < route_.size(); ++i) {
             if (route_[i].type != Type::move) continue;
@@ -326,7 +378,7 @@ class PricedRoute {
                              " to ", route_[i].to.layout.describe());
             moves.push_back(std::move(*found));
         }
-        return sum(moves);
+        return sum(std::move(moves));
     }
 
   private:
@@ -345,7 +397,25 @@ class PricedRoute {
         return best;
     }
 
-    ForeseenPlan sum(const std::vector<PricedMove>& moves) const {
+    // Real lines, as pairs: the mirrored half of the spectrum is moved too, by the strategy of the last move forward.
+    Result<std::vector<PricedMove>> mirrored(const std::vector<PricedMove>& moves, double& flops) const {
+        std::vector<PricedMove> more;
+        for (const RouteOp& op : route_) {
+            const bool splits = op.halving == Halving::split || op.halving == Halving::join;
+            if (op.type != Type::halve || !splits || moves.empty()) continue;
+            const std::string& name = (problem_.forward() ? moves.back() : moves.front()).exchange.strategy;
+            SPANFFT_ASSIGN(const auto step,
+                           make_split_step({op.halving, op.from, op.to, Slot::work0, Slot::work1, true},
+                                           find_exchange(name), pricing_.machine()));
+            more.emplace_back();
+            more.back().exchange = pricing_.spread(step->predict(0), name, more.back().limits);
+            flops += more.back().exchange.counts.flops;
+            more.back().exchange.counts.flops = 0;
+        }
+        return more;
+    }
+
+    Result<ForeseenPlan> sum(std::vector<PricedMove> moves) const {
         ForeseenPlan plan;
         plan.solver = solver_;
         plan.grid = grid_;
@@ -362,6 +432,9 @@ class PricedRoute {
                                     static_cast<double>(route_[i].to.local_bytes(0))});
         }
         std::vector<std::string> names;
+        for (const PricedMove& move : moves) names.push_back(move.exchange.strategy);
+        SPANFFT_ASSIGN(auto more, mirrored(moves, plan.counts.flops));
+        std::move(more.begin(), more.end(), std::back_inserter(moves));
         double buffers = 0;
         for (const PricedMove& move : moves) {
             const ForeseenExchange& exchange = move.exchange;
@@ -376,9 +449,9 @@ class PricedRoute {
             plan.bisection_bound += least.links;
             plan.injection_bound += least.injection;
             buffers = std::max(buffers, static_cast<double>(counts.memory_bytes) / 2);
-            names.push_back(exchange.strategy);
             plan.exchanges.push_back(exchange);
         }
+        if (!problem_.forward()) std::reverse(names.begin(), names.end());
         plan.exchange = names.empty() ? "" : join_exchanges(names);
         plan.seconds = plan.limits.total();
         plan.node_memory_bytes = (2 * local_bytes + buffers) * pricing_.ranks_per_node();
@@ -403,17 +476,42 @@ Status can_foresee(const Problem& problem, const Machine& machine) {
         return error(Code::invalid_argument, "machine '", machine.name,
                      "' has no data sheet; give it nodes, cores_per_node, core_fft_gflops, node_memory_gb_per_second, "
                      "network, link_gb_per_second and latency_us");
-    if (problem.memory_bytes > 0)
-        return error(Code::unsupported,
-                     "arrays on disk are not foreseen yet; leave out memory= (spanfft plan "
-                     "--machine has their counts)");
+    if (problem.memory_bytes > 0 && !(machine.sheet.disks_per_node > 0))
+        return error(Code::invalid_argument, "machine '", machine.name,
+                     "' has no disks; give it disks_per_node and disk_mb_per_second, or leave out memory=");
     if (problem.layout != Division::block || !problem.real_boxes.empty() || !problem.spectrum_boxes.empty())
         return error(Code::unsupported, "only balanced blocks are foreseen; leave out layout= and boxes");
+    if (problem.memory_bytes > 0) return Status();
     const std::string solver = problem.method.substr(0, problem.method.find(':'));
     if (!solver.empty() && solver != family_of(problem).solver)
         return error(Code::unsupported, "method ", solver, " is not foreseen; leave it out for ",
                      family_of(problem).solver);
     return Status();
+}
+
+// Arrays on disk: the planner's own plan, chosen by the figures that follow from the sheet, each of its steps priced
+// from its counts. The ranks of a node share its disks. What a sweep computes and sends goes on while it reads and
+// writes, so of a step the longer of the two counts, and the other is hidden.
+Result<ForeseenPlan> on_disk(const Problem& problem, const Pricing& pricing) {
+    SPANFFT_ASSIGN(const auto plan, Planner(pricing.machine()).plan(problem));
+    ForeseenPlan found;
+    found.solver = plan->solver;
+    found.grid = plan->problem.grid;
+    found.exchange = plan->problem.exchange;
+    for (const auto& step : plan->steps) {
+        const Counts counts = step->predict(0);
+        found.counts += counts;
+        const LimitSeconds disk = pricing.disk(counts), rest = pricing.beside_disk(counts, found);
+        found.limits += disk.total() >= rest.total() ? disk : rest;
+    }
+    found.counts.seconds = 0;
+    found.compute_seconds = found.limits[Limit::flops];
+    found.memory_seconds = found.limits[Limit::memory];
+    found.disk_seconds = found.limits[Limit::disk];
+    found.seconds = found.limits.total();
+    found.wire_seconds = found.seconds - found.compute_seconds - found.memory_seconds - found.disk_seconds;
+    found.node_memory_bytes = static_cast<double>(plan->peak_memory_bytes(0)) * pricing.ranks_per_node();
+    return found;
 }
 
 // Slabs of a cube whose spectrum stays exchanged, all at once: the kernel whose times P3 fitted (Allplanes). The fits
@@ -477,6 +575,10 @@ Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine&
                      " nodes, and machine '", machine.name, "' has ", sheet.nodes, "; ask for ",
                      static_cast<index_t>(sheet.nodes) * each, " ranks at most");
     const Pricing pricing(problem, machine, each);
+    if (problem.memory_bytes > 0) {
+        SPANFFT_ASSIGN(ForeseenPlan plan, on_disk(problem, pricing));
+        return std::vector<ForeseenPlan>{std::move(plan)};
+    }
     const RouteFamily& family = family_of(problem);
     SPANFFT_ASSIGN(const auto grids, family.grids(problem));
     std::vector<PricedRoute> routes;
@@ -484,8 +586,10 @@ Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine&
     for (const Extents& grid : grids) {
         SPANFFT_ASSIGN(Route route, family.route(problem, grid));
         routes.emplace_back(pricing, problem, family.solver, grid, directed(problem, std::move(route)));
+        order.emplace_back(0, routes.size() - 1);
+        if (grids.size() == 1) break;  // nothing to compare
         SPANFFT_ASSIGN(const ForeseenPlan outline, routes.back().outlined());
-        order.emplace_back(outline.seconds, routes.size() - 1);
+        order.back().first = outline.seconds;
     }
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<ForeseenPlan> plans;
@@ -495,10 +599,11 @@ Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine&
         if (plans.empty() || plan.seconds < plans[best].seconds) best = plans.size();
         plans.push_back(std::move(plan));
     }
-    // The best grid with one strategy for all moves.
+    // The best grid with one strategy for all moves. A long real line lies in boxes, of which each plan looks at all.
+    const bool in_boxes = problem.ndim() == 1 && problem.halves() && problem.ranks > kMostGathered;
     const PricedRoute& route = routes[order[best].second];
     for (const auto& strategy : exchange_table()) {
-        if (!problem.exchange.empty() || plans[best].exchanges.empty() || !is_candidate(strategy)) continue;
+        if (in_boxes || !problem.exchange.empty() || plans[best].exchanges.empty() || !is_candidate(strategy)) continue;
         auto plan = route.with(strategy.name);
         if (!plan.ok()) continue;
         const auto known = [&](const ForeseenPlan& other) {

@@ -7,6 +7,7 @@
 // All grids are priced with alltoallv, the best few with every strategy for each exchange by itself.
 // A blocking pair pays the latency for each message, a collective once a call. Of an exchange whose chunks travel while
 // the next is computed, the sheet's overlap_share of what P2's formula hides is hidden (steps/pipelined_step.hpp).
+// Arrays on disk are planned, for their plans are few; each step is priced from its counts.
 // Invariant: the parts of a plan add up to its seconds. Nothing is kept for a rank: a million take as long as a
 // hundred. Source: P2 sections 3 and 4.4; P3 section 5 for machines with published fits.
 #pragma once

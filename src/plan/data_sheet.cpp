@@ -201,6 +201,10 @@ Status check_sheet(const DataSheet& sheet) {
     if (!missing.empty())
         return error(Code::corrupt_data, "the data sheet lacks ", missing,
                      "; give each a line (docs/foresight.md says what it means)");
+    for (const double counted : {sheet.nodes, sheet.sockets_per_node, sheet.cores_per_node}) {
+        if (counted != std::floor(counted))
+            return error(Code::corrupt_data, counted, " nodes, sockets or cores are told; give a whole number");
+    }
     if (sheet.network == NetworkKind::torus && static_cast<double>(product(sheet.torus)) < sheet.nodes)
         return error(Code::corrupt_data, "torus ", shape_string(sheet.torus), " has ", product(sheet.torus),
                      " places for ", sheet.nodes, " nodes; make nodes or the torus fit");

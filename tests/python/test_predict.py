@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import random
 import resource
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import spanfft
 from conftest import cli
 from spanfft._native import core
 from spanfft._predict import largest_useful, machine_text, machines, ranks_up_to, strong, weak_problem
+from spanfft._predict_check import check, random_problems
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {"blue-gene-l", "t3e", "sp2", "fleet", "duke-cluster", "jean-zay", "hector-xt4"}
@@ -82,12 +84,12 @@ def test_the_table_says_what_limits_and_how_many_ranks_are_useful(tmp_path):
 
 def test_scaling_is_printed_and_drawn(tmp_path):
     pytest.importorskip("matplotlib")
-    for way in ("--strong", "--weak"):
-        picture = tmp_path / f"{way}.svg"
-        done = cli("predict", "c2c 32x32x32", "--machine", "duke-cluster", way, "--plot", str(picture))
+    picture = tmp_path / "weak.svg"
+    for more in (["--strong"], ["--weak", "--plot", str(picture)]):
+        done = cli("predict", "c2c 32x32x32", "--machine", "duke-cluster", *more)
         assert done.returncode == 0, done.stderr
         assert [line.split()[0] for line in done.stdout.splitlines()[2:8]] == ["1", "2", "4", "8", "16", "32"]
-        assert picture.stat().st_size > 1000
+    assert all(word in picture.read_text() for word in ("predicted", "at least, by flops", "seconds", "ranks"))
 
 
 def test_counts_on_imagined_ranks_are_those_of_the_plans():
@@ -97,6 +99,28 @@ def test_counts_on_imagined_ranks_are_those_of_the_plans():
         counts = plan.predicted(-1, 0)
         for name in ("messages", "sent_bytes", "calls"):
             assert found.counts[name] == counts[name], (problem, name)
+
+
+def test_counts_of_random_problems_are_those_of_the_plans():
+    draw = random.Random(7)
+    compared = 0
+    lengths = (1, 2, 7, 12, 17, 31, 64, 97, 100, 128, 381)
+    for _ in range(80):
+        shape = "x".join(str(draw.choice(lengths)) for _ in range(draw.randint(1, 3)))
+        words = [draw.choice(("c2c", "r2c", "dct2")), shape, draw.choice(("forward", "backward"))]
+        words += draw.choice(([], ["output=exchanged"], ["batch=3"]))
+        problem, ranks = " ".join(words), draw.choice((2, 3, 5, 8, 12, 16))
+        machine, per_node = draw.choice(("jean-zay", "hector-xt4", "t3e")), draw.choice((1, 2, 4))
+        (found,) = spanfft.predict(problem, machine, ranks, ranks_per_node=per_node)
+        asked = f"{problem} exchange={found.exchange} grid={found.grid} method={found.solver} ranks={ranks}"
+        if not found.exchange:
+            continue
+        counts = core.imagine(asked, machine_text(machine), per_node).predicted(-1, 0)
+        compared += 1
+        for name in ("messages", "sent_bytes", "calls"):
+            assert found.counts[name] == counts[name], (asked, machine, per_node, name)
+        assert math.isclose(found.counts["flops"], counts["flops"], rel_tol=1e-9), asked
+    assert compared > 60
 
 
 @pytest.mark.parametrize("problem", ["c2c 4096x4096x4096", "c2c 1099511627776"])
@@ -132,6 +156,23 @@ def test_mistakes_are_told_with_their_line_and_remedy(tmp_path):
         assert told in done.stderr
 
 
+def test_predictions_are_checked_here_on_random_problems(monkeypatch):
+    assert random_problems(30, 1) == random_problems(30, 1) != random_problems(30, 2)
+    for problem in random_problems(200, 3, 4096):
+        assert 8 <= math.prod(map(int, problem.split()[1].split("x"))) <= 8**3 + 4096
+    found = check(3, seed=5, repeats=2)
+    assert found is not None
+    deviations = [abs(row["deviation"]) for row in found["rows"]]
+    assert deviations == sorted(deviations, reverse=True)
+    assert found["median_deviation"] == deviations[1]
+    assert found["p95_deviation"] == deviations[0]
+    for row in found["rows"]:
+        assert math.isclose(row["predicted_seconds"], (1 + row["deviation"]) * row["measured_seconds"])
+    done = cli("predict", "--check", "2", "--machine", "sp2")
+    assert done.returncode == 2
+    assert "--check is of this machine" in done.stderr
+
+
 def test_the_fits_of_p3_are_its_times():
     forward, inverse = (
         spanfft.predict(f"c2c 256x256x256 {way} output=exchanged grid=64 exchange=alltoallv", "t3e", 64)[0]
@@ -140,6 +181,26 @@ def test_the_fits_of_p3_are_its_times():
     assert forward.fitted
     assert math.isclose(forward.parts["wire"] + inverse.parts["wire"], 1e-3 * (-26.527 + 13210.143 / (47.447 + 64)))
     assert math.isclose(forward.parts["compute"] + inverse.parts["compute"], 1e-3 * (-1.278 + 25779.423 / 64))
+
+
+def test_a_fit_of_ones_own_rows_becomes_a_line_of_a_machine_file(tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("np,seconds\n" + "".join(f"{np},{2e-3 + 0.8 / (3 + np):.12g}\n" for np in (1, 2, 4, 8, 16, 32)))
+    done = cli("fit", str(rows), "--machine-line", "communication:64:s")
+    assert done.returncode == 0, done.stderr
+    machine = tmp_path / "mine.txt"
+    machine.write_text(machine_text("jean-zay") + done.stdout)
+    (found,) = spanfft.predict("c2c 64x64x64 output=exchanged exchange=alltoallv grid=8", str(machine), 8)
+    assert found.fitted
+    assert math.isclose(2 * found.parts["wire"], 2e-3 + 0.8 / 11, rel_tol=1e-6)
+    assert "write PART:N:UNIT" in cli("fit", str(rows), "--machine-line", "communication").stderr
+
+
+def test_files_are_priced_on_machines_with_disks():
+    (found,) = spanfft.predict("c2c 33554432 memory=16MiB", "fleet", 4)
+    assert found.limit == "disk"
+    assert math.isclose(sum(found.parts.values()), found.seconds)
+    assert "has no disks" in cli("predict", "c2c 33554432 memory=16MiB", "--machine", "sp2", "--ranks", "4").stderr
 
 
 def test_blue_gene_collapses_where_messages_are_smaller_than_a_packet():

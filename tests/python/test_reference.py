@@ -97,6 +97,7 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
     analyse = printed("analyse", "2^25", "--memory", "16MiB")
     predict = printed("predict", "c2c 64x64x64", "--machine", "sp2", "--ranks", "8")
     prediction = predict["predictions"][0]
+    checked = printed("predict", "--check", "2")
     report = transform["ranks"][0]
     found = {
         "transform": transform, "transform-into": into,
@@ -106,6 +107,7 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
         "prediction-bounds": prediction["bounds"], "prediction-counts": prediction["counts"],
         "prediction-exchange": prediction["exchanges"][0], "prediction-runner-up": prediction["runners_up"][0],
         "largest-useful": predict["largest_useful"],
+        "predict-check": checked, "predict-check-row": checked["rows"][0],
         "analyse": analyse, "analyse-method": analyse["methods"][0],
         "permute": printed("permute", "in.npy", "out.npy", "--kind", "bit-reversal"),
         "bench": trace[0][0], "trace": trace[1], "trace-rank": trace[1]["ranks"][0], "fit": printed("fit", "rows.csv"),

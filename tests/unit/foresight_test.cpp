@@ -34,6 +34,8 @@ TEST(Foresight, CountsAreThoseOfThePlannersPlans) {
     for (const char* problem :
          {"c2c 64x48x80 ranks=16 grid=4x4 exchange=alltoallv", "c2c 64x48x80 ranks=16 grid=16 exchange=oneplane:2",
           "r2c 33x20x28 ranks=12 grid=3x4 exchange=alltoallv", "c2c 64x64x64 ranks=8 grid=8 exchange=overlap:4",
+          "r2c 10000 ranks=8 exchange=alltoallv", "c2r 4096 ranks=5 exchange=oneplane:4",
+          "c2c 4096 backward ranks=16 exchange=alltoallv+oneplane:2+phased",
           "c2c 64x64x64 backward ranks=8 grid=2x4 exchange=hierarchical", "c2c 4096 ranks=16 exchange=alltoallv",
           "c2c 4096 ranks=16 exchange=blockvector:4", "c2c 10000 float ranks=6 exchange=phased",
           "c2c 1048576 ranks=64 output=exchanged exchange=alltoallv", "dct2 30x40 ranks=7 grid=7 exchange=standard",
@@ -166,7 +168,29 @@ TEST(Foresight, WhatCantBeForeseenSaysWhyAndWhatToDo) {
     EXPECT_NE(told("c2c 64x64 ranks=16", machine).find("ask for 8 ranks at most"), std::string::npos);
     EXPECT_NE(told("c2c 64x64 ranks=4", Machine()).find("has no data sheet; give it nodes"), std::string::npos);
     EXPECT_NE(told("c2c 64 ranks=4 layout=cyclic", machine).find("leave out layout="), std::string::npos);
-    EXPECT_NE(told("c2c 65536 memory=1MiB", machine).find("leave out memory="), std::string::npos);
+    EXPECT_NE(told("c2c 65536 memory=1MiB", machine).find("has no disks; give it disks_per_node"), std::string::npos);
+}
+
+TEST(Foresight, ArraysOnDiskAreThePlannersPlansPricedByTheirCounts) {
+    const Machine machine =
+        sheet_machine("switch", 8, 1, "disks_per_node 2\ndisk_mb_per_second 50\ndisk_request_ms 4\n");
+    for (const char* problem :
+         {"c2c 4194304 memory=8MiB", "c2c 4194304 memory=8MiB ranks=4", "c2c 1024x2048 memory=4MiB ranks=2"}) {
+        const ForeseenPlan found = foreseen(problem, machine).front();
+        const auto plan = Planner(machine).plan(Problem::parse(problem).value());
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        const Counts counts = plan.value()->predict(0);
+        EXPECT_EQ(found.solver, plan.value()->solver);
+        EXPECT_EQ(found.counts.messages, counts.messages) << problem;
+        EXPECT_EQ(found.counts.disk_reads, counts.disk_reads) << problem;
+        // Such disks are slower than all else: two of them, at 50 MB/s and 4 ms a request.
+        const double bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
+        const double requests = static_cast<double>(counts.disk_reads + counts.disk_writes);
+        const double disks = (bytes / 50e6 + requests * 4e-3) / 2;
+        EXPECT_NEAR(found.disk_seconds, disks, 1e-9 * disks) << problem;
+        EXPECT_EQ(std::string(limit_name(found.limits.longest())), "disk");
+        EXPECT_NEAR(found.seconds, found.disk_seconds, 1e-9 * found.seconds);
+    }
 }
 
 TEST(Foresight, AMillionRanksTakeAsLongAsAFew) {

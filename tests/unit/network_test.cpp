@@ -276,6 +276,7 @@ TEST(DataSheets, MistakesAreNamedWithTheirLineAndRemedy) {
         {"packet_overhead_bytes 14\n", "packet_payload_bytes is not; give both"},
         {"disks_per_node 1\n", "disk_mb_per_second is not"},
         {"nodes 65\n", "told twice"},
+        {"sockets_per_node 1.5\n", "give a whole number"},
         {"fit communication 256 1 2\n", "is no fit; write"},
         {"fit travelling 256 1 2 3 1 64\n", "is no fit; write"},
         {"fit computation 256 -16.66 1381.8 0 1 640\n", "at 640 processors; name a range"},
