@@ -9,42 +9,21 @@ namespace spanfft {
 
 namespace {
 
-using Kind = Partition::Kind;
-
 // 8 bytes a cell: a 128th of memory at most, and 256 KiB.
 index_t max_cells(const Plan& plan) {
     return std::clamp<index_t>(plan.problem.memory_bytes / 1024, 64, index_t{1} << 15);
 }
 
-Partition written_by(const SweepSpec& sweep) {
-    if (sweep.exchanges_sections()) {  // as far as rounds are concerned, a panel is so many sections
-        ColumnPanels sections = sweep.in;
-        sections.row_elems = sections.last_row_elems = sections.columns = sweep.keepers.rows;
-        sections.panel = sweep.sections_a_panel();
-        sections.kept = false;
-        return {Kind::column_tiles, sections, sweep.kept_blocks(sweep.in.rank)};
-    }
-    if (sweep.exchanges_columns()) return {Kind::columns, sweep.kept_columns(sweep.in.rank), {}};
-    if (sweep.exchanges()) return {Kind::column_tiles, sweep.in, sweep.kept_blocks(sweep.in.rank)};
-    if (sweep.writes_blocks()) return {Kind::column_tiles, sweep.in, sweep.blocks};
-    return {Kind::columns, sweep.out, {}};
-}
-
-Partition read_by(const SweepSpec& sweep) {
-    if (sweep.reads_blocks()) return {Kind::row_tiles, sweep.out, sweep.blocks};
-    return {Kind::columns, sweep.in, {}};
-}
-
 SweepOutline outline_of(const SweepSpec& of_all, int rank) {
     const SweepSpec sweep = of_all.of_rank(rank);
     return {&of_all,
-            sweep.source,
-            sweep.target,
-            sweep.source_scratch_bytes,
-            sweep.target_scratch_bytes,
+            sweep.source.place,
+            sweep.target.place,
+            sweep.source.scratch_bytes,
+            sweep.target.scratch_bytes,
             sweep.walked().panels(),
-            written_by(sweep),
-            read_by(sweep),
+            sweep.written_partition(),
+            sweep.read_partition(),
             sweep.threads,
             sweep.has_rounds(),
             sweep.exchanges()};
@@ -52,7 +31,7 @@ SweepOutline outline_of(const SweepSpec& of_all, int rank) {
 
 Partition placed(Partition partition, index_t offset_bytes) {
     // Memoryloads are summed up as blocks of their disks, wherever those begin.
-    if (partition.kind != Kind::blocks_of_loads) partition.offset_bytes = offset_bytes;
+    if (partition.kind != Partition::Kind::blocks_of_loads) partition.offset_bytes = offset_bytes;
     return partition;
 }
 
@@ -63,11 +42,12 @@ bool overwrites_itself(const SweepOutline& sweep) {
 
 // Whether what is read is one array of equal rows, and what is written the same.
 bool plain_array(const SweepSpec& sweep) {
-    const ColumnPanels &in = sweep.in, &out = sweep.out;
-    return !sweep.reads_blocks() && !sweep.writes_blocks() && in.section == 0 && !in.mirrored && !out.mirrored &&
-           out.twin_elems == 0 && in.last_row_elems == in.row_elems && in.columns == in.row_elems &&
-           in.outer == out.outer && in.rows == out.rows && in.row_elems == out.row_elems &&
-           in.last_row_elems == out.last_row_elems && in.panel == out.panel && in.elem_bytes == out.elem_bytes;
+    if (sweep.source.is_blocks() || sweep.target.is_blocks()) return false;
+    const ColumnPanels &in = sweep.source.columns(), &out = sweep.target.columns();
+    return in.section == 0 && !in.mirrored && !out.mirrored && out.twin_elems == 0 &&
+           in.last_row_elems == in.row_elems && in.columns == in.row_elems && in.outer == out.outer &&
+           in.rows == out.rows && in.row_elems == out.row_elems && in.last_row_elems == out.last_row_elems &&
+           in.panel == out.panel && in.elem_bytes == out.elem_bytes;
 }
 
 // Whether what a sweep writes is read again by the rank that wrote it.
@@ -170,7 +150,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, in another shape");
             continue;
         }
-        const Displacement displacement = displacement_of(sweep.spec->in);
+        const Displacement displacement = displacement_of(sweep.spec->source.columns());
         planned.displaced[i] = displacement;
         (sweep.target == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=
             displacement.extra_bytes();
@@ -213,7 +193,7 @@ SweepRun::SweepRun(const Plan& plan, const RunContext& context, bool checksums, 
             Store& below = i + 1 == count && last ? *context.output_store : *sweep.target;
             views_.push_back(std::make_unique<DisplacedStore>(below, displacement));
             sweep.source = views_.back().get();
-            sweep.logged.needs = [in = outline.spec->in, displacement](index_t panel) {
+            sweep.logged.needs = [in = outline.spec->source.columns(), displacement](index_t panel) {
                 return panels_needed(in, displacement, panel);
             };
         }
