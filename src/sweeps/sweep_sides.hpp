@@ -14,12 +14,21 @@
 
 #include "disk/panels.hpp"
 #include "disk/partition.hpp"
+#include "plan/step.hpp"
 #include "steps/chirp.hpp"
 
 namespace spanfft {
 
 enum class Place : int { input, scratch, output, array };  // array: a chunked one (staging.hpp)
 const char* place_name(Place place);
+
+// What a place is in a run: the store, and where in it the array begins. scratch_bytes: of what is in scratch.
+struct StoredAt {
+    Store* store = nullptr;
+    index_t offset_bytes = 0;
+};
+StoredAt stored_at(const RunContext& context, Place place, index_t scratch_bytes);
+StoredAt written_at(const RunContext& context, Place place, index_t scratch_bytes);  // by the step that runs
 
 // What both sides say.
 struct SweepSide {

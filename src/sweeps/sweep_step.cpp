@@ -50,6 +50,13 @@ std::string SweepStep::describe() const {
                together ? " of all ranks together" : "", "), writes ", place_name(target.place), " (", written, ")");
 }
 
+std::vector<SweepOutline> SweepStep::sweep_outlines(int rank) const {
+    const SweepSpec sweep = spec_.of_rank(rank);
+    return {{&spec_, sweep.source.place, sweep.target.place, sweep.source.scratch_bytes, sweep.target.scratch_bytes,
+             sweep.walked().panels(), sweep.written_partition(), sweep.read_partition(), sweep.threads,
+             sweep.has_rounds(), sweep.exchanges()}};
+}
+
 std::vector<int> SweepStep::group(int /*rank*/) const {
     std::vector<int> everyone;
     for (int rank = 0; spec_.has_rounds() && rank < spec_.ranks(); ++rank) everyone.push_back(rank);

@@ -14,13 +14,13 @@
 #include "disk/pipeline.hpp"
 #include "plan/machine.hpp"
 #include "plan/step.hpp"
-#include "sweeps/sweep_spec.hpp"
+#include "sweeps/swept_step.hpp"
 
 namespace spanfft {
 
 constexpr int kSweepIoThreads = 16;  // for reads, and as many for writes
 
-class SweepStep : public Step {
+class SweepStep : public Step, public SweptStep {
   public:
     SweepStep(SweepSpec spec, Machine machine) : spec_(std::move(spec)), machine_(std::move(machine)) {}
     const char* type() const override { return "Sweep"; }
@@ -29,6 +29,7 @@ class SweepStep : public Step {
     index_t own_memory_bytes(int) const override { return spec_.own_bytes(); }
     std::vector<int> group(int rank) const override;
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override;
+    std::vector<SweepOutline> sweep_outlines(int rank) const override;
     const SweepSpec& spec() const { return spec_; }
 
   private:

@@ -305,21 +305,12 @@ void SweepTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context
     pipeline.read_slots = spec_.read_slots();
     pipeline.write_slots = spec_.write_slots();
     pipeline.in_place = spec_.target.is_in_place();
-    const auto store = [&](const SweepSide& side) {
-        return side.place == Place::input     ? context.input_store
-               : side.place == Place::scratch ? context.scratch_store
-                                              : context.output_store;
-    };
-    const auto offset = [&](const SweepSide& side) {
-        return side.place == Place::input     ? context.input_offset_bytes
-               : side.place == Place::scratch ? side.scratch_bytes
-                                              : context.output_offset_bytes;
-    };
-    const bool last = spec_.target.place == Place::output;
-    pipeline.source = store(spec_.source);
-    pipeline.target = last ? context.written_store() : store(spec_.target);
-    tiles_.in_offset = offset(spec_.source);
-    tiles_.out_offset = last ? context.written_offset_bytes() : offset(spec_.target);
+    const StoredAt source = stored_at(context, spec_.source.place, spec_.source.scratch_bytes);
+    const StoredAt target = written_at(context, spec_.target.place, spec_.target.scratch_bytes);
+    pipeline.source = source.store;
+    pipeline.target = target.store;
+    tiles_.in_offset = source.offset_bytes;
+    tiles_.out_offset = target.offset_bytes;
     describe_reads(pipeline);
     if (spec_.exchanges()) {
         describe_kept(pipeline);
