@@ -327,7 +327,7 @@ index_t more_bytes_loaded(const Plan& plan, int rank) {
     index_t bytes = 0;
     for (const auto& step : plan.steps) {
         const auto* swept = dynamic_cast<const SweepStep*>(step.get());
-        if (swept ? swept->spec().loads_other() : step == plan.steps.front())
+        if (swept ? swept->spec().source.loads_other() : step == plan.steps.front())
             bytes += step->predict(rank).disk_read_bytes;
     }
     return bytes / p.loaded_bytes() * (static_cast<index_t>(p.input_elem().bytes()) - p.loaded_bytes());

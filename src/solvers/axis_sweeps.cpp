@@ -17,6 +17,7 @@
 #include "solvers/disk_sweeps.hpp"
 #include "solvers/table.hpp"
 #include "steps/transform_step.hpp"
+#include "sweeps/exchange_geometry.hpp"
 
 namespace spanfft {
 
@@ -114,8 +115,8 @@ StageRequest stages_of(const Job& job, Group group, const SweepSpec& sweep) {
         request.kernels.push_back(job.kernels[i]);
     }
     request.precision = sweep.precision;
-    request.source_complex = sweep.source_complex;
-    request.target_complex = sweep.target_complex;
+    request.source_complex = sweep.source.complex;
+    request.target_complex = sweep.target.complex;
     return request;
 }
 
@@ -135,23 +136,20 @@ double group_flops(const Job& job, Group group) {
     return flops;
 }
 
-// What sweeps of slabs and of columns have in common. `first`: it reads the input, whose place in its file may not suit
-// direct writes; a later one works in place, but where it halves.
-SweepSpec common(const Job& job, Group group, bool first) {
+// What sweeps of slabs and of columns have in common.
+SweepSpec common(const Job& job, Group group) {
     SweepSpec sweep;
     sweep.precision = job.problem.precision;
-    sweep.backward = !job.problem.forward();
     sweep.threads = job.threads;
     sweep.engine = job.problem.engine;
     sweep.scratch_disks = job.problem.disks;
     const Side source = source_side(job, group), target = target_side(job, group);
-    sweep.source_complex = source.is_complex;
-    sweep.target_complex = target.is_complex;
+    sweep.source.complex = source.is_complex;
+    sweep.target.complex = target.is_complex;
     sweep.points = product(source.shape, group.begin, group.end);
     sweep.out_points = product(target.shape, group.begin, group.end);
-    sweep.in_place = !first && !group.halves(job);
     sweep.flops_each = group_flops(job, group);
-    if (job.problem.loads_other()) sweep.loaded_bytes = job.problem.loaded_bytes();
+    if (job.problem.loads_other()) sweep.source.file_number_bytes = job.problem.loaded_bytes();
     return sweep;
 }
 
@@ -163,25 +161,37 @@ ColumnPanels one_row(const Job& job, index_t elems, index_t elem_bytes) {
     return panels;
 }
 
+void set_sides(SweepSpec& sweep, bool in_place, const ColumnPanels& in, const ColumnPanels& out) {
+    sweep.source.array = in_place ? written(out) : in;
+    sweep.target.array = written(out);
+    if (in_place) sweep.target.array = InPlace{written(out)};
+}
+
+// The first sweep reads the input, whose place in its file may not suit direct writes.
+bool works_in_place(const Job& job, Group group, bool first) { return !first && !group.halves(job); }
+
 // Slabs of a group with the last axis: as many a panel as useful and as memory allows.
 std::optional<SweepSpec> slab_sweep(const Job& job, Group group, bool first, index_t room_bytes) {
-    SweepSpec sweep = common(job, group, first);
-    sweep.shape = SweepSpec::Shape::slabs;
+    SweepSpec sweep = common(job, group);
     const index_t slabs = product(job.spectrum_shape, 0, group.begin);
-    sweep.in = one_row(job, slabs * sweep.points, job.elem(sweep.source_complex));
-    sweep.out = written(one_row(job, slabs * sweep.out_points, job.elem(sweep.target_complex)));
-    if (sweep.in_place) sweep.in = sweep.out;
+    const index_t in_bytes = sweep.points * sweep.source_elem_bytes();
+    const index_t out_bytes = sweep.out_points * sweep.target_elem_bytes();
+    set_sides(sweep, works_in_place(job, group, first),
+              one_row(job, slabs * sweep.points, job.elem(sweep.source.complex)),
+              one_row(job, slabs * sweep.out_points, job.elem(sweep.target.complex)));
     const auto set_slabs = [&](index_t count) {
-        sweep.in.panel = count * sweep.points;
-        sweep.out.panel = count * sweep.out_points;
+        sweep.source.columns().panel = count * sweep.points;
+        sweep.target.columns().panel = count * sweep.out_points;
     };
+    SlabWork work;
+    sweep.work = work;
     set_slabs(1);
     if (sweep.panel_bytes() > room_bytes) return std::nullopt;
-    const index_t slab_bytes = std::max(sweep.points * sweep.in.elem_bytes, sweep.out_points * sweep.out.elem_bytes);
+    const index_t slab_bytes = std::max(in_bytes, out_bytes);
     index_t count = std::clamp<index_t>(std::min(kSlabPanelBytes, room_bytes / 4) / slab_bytes, 1,
                                         ceil_div(slabs, job.problem.ranks));
     // Whole blocks of the file system a panel, if that many slabs fit: every write can be direct.
-    const index_t unit = kDirectBytes / std::__gcd(kDirectBytes, sweep.out_points * sweep.out.elem_bytes);
+    const index_t unit = kDirectBytes / std::__gcd(kDirectBytes, out_bytes);
     if (count >= unit && count < slabs) count -= count % unit;
     for (set_slabs(count); sweep.panel_bytes() > room_bytes; set_slabs(--count)) {
     }
@@ -189,7 +199,7 @@ std::optional<SweepSpec> slab_sweep(const Job& job, Group group, bool first, ind
     StageRequest request = stages_of(job, group, sweep);
     request.source_pitch = sweep.points;
     request.target_pitch = sweep.out_points;
-    request.across = !sweep.in_place;
+    request.across = !sweep.target.is_in_place();
     if (sweep.shared_slab()) {
         request.threads = job.threads;
     } else {
@@ -199,16 +209,16 @@ std::optional<SweepSpec> slab_sweep(const Job& job, Group group, bool first, ind
     sweep.stages = make_stages(request);
     if (sweep.lanes > 1) {
         request.lanes = 1;
-        sweep.last_stages = make_stages(request);
+        work.last_stages = make_stages(request);
     }
+    sweep.work = std::move(work);
     return sweep;
 }
 
 // Columns of a group; panels of one column for now. A column's points are rows of a panel, of which the two sides of
 // one that halves have different numbers.
 SweepSpec column_outline(const Job& job, Group group, bool first) {
-    SweepSpec sweep = common(job, group, first);
-    sweep.shape = SweepSpec::Shape::columns;
+    SweepSpec sweep = common(job, group);
     const auto side = [&](index_t rows, bool is_complex) {
         ColumnPanels panels;
         panels.outer = product(job.spectrum_shape, 0, group.begin);
@@ -218,14 +228,14 @@ SweepSpec column_outline(const Job& job, Group group, bool first) {
         panels.ranks = job.problem.ranks;
         return panels;
     };
-    sweep.in = side(sweep.points, sweep.source_complex);
-    sweep.out = written(side(sweep.out_points, sweep.target_complex));
-    const index_t elem_bytes = std::max(sweep.in.elem_bytes, sweep.out.elem_bytes);
-    const index_t column_bytes = std::max(sweep.points * sweep.in.elem_bytes, sweep.out_points * sweep.out.elem_bytes);
+    set_sides(sweep, works_in_place(job, group, first), side(sweep.points, sweep.source.complex),
+              side(sweep.out_points, sweep.target.complex));
+    const index_t in_bytes = sweep.source_elem_bytes(), out_bytes = sweep.target_elem_bytes();
+    const index_t elem_bytes = std::max(in_bytes, out_bytes);
+    const index_t column_bytes = std::max(sweep.points * in_bytes, sweep.out_points * out_bytes);
     const index_t most_lanes = std::max<index_t>(1, 128 / elem_bytes);
     sweep.lanes = std::clamp(kDiskTileBytes / column_bytes, std::max<index_t>(1, most_lanes / 2), most_lanes);
     while (sweep.lanes > 1 && sweep.own_bytes() > job.budget_bytes / 4) sweep.lanes /= 2;
-    if (sweep.in_place) sweep.in = sweep.out;
     return sweep;
 }
 
@@ -233,20 +243,21 @@ SweepSpec column_outline(const Job& job, Group group, bool first) {
 std::optional<SweepSpec> column_sweep(const Job& job, Group group, bool first, index_t room_bytes,
                                       index_t rows_a_rank = 0) {
     SweepSpec sweep = column_outline(job, group, first);
-    sweep.kept_a_rank = rows_a_rank;
+    if (rows_a_rank > 0) sweep.sharing.kept = Sharing::Rows{rows_a_rank};
+    const index_t columns = sweep.source.columns().columns;
     const auto fits = [&](index_t width) {
         set_panel_width(sweep, width);
         return sweep.panel_bytes() <= room_bytes;
     };
     if (!fits(1)) return std::nullopt;
-    index_t width = 1, too_wide = sweep.in.columns + 1;
+    index_t width = 1, too_wide = columns + 1;
     while (width + 1 < too_wide) {
         const index_t middle = width + (too_wide - width) / 2;
         (fits(middle) ? width : too_wide) = middle;
     }
     // Equal panels whose written runs are whole blocks of the file system, where they are that wide.
-    const index_t unit = std::max<index_t>(1, kDirectBytes / sweep.out.elem_bytes);
-    const index_t even = even_width(sweep.in.columns, width, job.problem.ranks);
+    const index_t unit = std::max<index_t>(1, kDirectBytes / sweep.target_elem_bytes());
+    const index_t even = even_width(columns, width, job.problem.ranks);
     const index_t whole = round_up(even, unit);
     // More panels than before may want another slot.
     if (!fits(whole <= width ? whole : width >= unit ? width - width % unit : even)) (void)fits(even);
@@ -255,7 +266,7 @@ std::optional<SweepSpec> column_sweep(const Job& job, Group group, bool first, i
     request.lanes = sweep.lanes;
     request.source_pitch = sweep.source_pitch();
     request.target_pitch = sweep.target_pitch();
-    request.across = sweep.source_complex != sweep.target_complex;
+    request.across = sweep.source.complex != sweep.target.complex;
     sweep.stages = make_stages(request);
     return sweep;
 }
@@ -312,19 +323,22 @@ std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
     if (exchanges) {  // slabs say how many rows each rank keeps
         const auto slabs = slab_sweep(job, groups[1], false, room);
         if (!slabs) return std::nullopt;
-        rows_a_rank = slabs->in.panels_per_matrix() * (slabs->in.panel / slabs->points);
+        const ColumnPanels& read = slabs->source.columns();
+        rows_a_rank = read.panels_per_matrix() * (read.panel / slabs->points);
     }
     for (size_t i = 0; i < groups.size(); ++i) {
         const Group group = groups[i];
         auto sweep = group.is_slabs(job) ? slab_sweep(job, group, i == 0, room)
                                          : column_sweep(job, group, i == 0, room, rows_a_rank);
         if (!sweep) return std::nullopt;
-        if (exchanges && i == 1) sweep->in.kept = sweep->in.in_blocks = sweep->out.in_blocks = true;
+        ColumnPanels& in = sweep->source.columns();
+        if (exchanges && i == 1) in.kept = in.in_blocks = sweep->target.columns().in_blocks = true;
         const Place between = between_sweeps(job);
-        sweep->source = i == 0 ? Place::input : between;
-        sweep->target = i + 1 == groups.size() ? Place::output : between;
+        sweep->source.place = i == 0 ? Place::input : between;
+        sweep->target.place = i + 1 == groups.size() ? Place::output : between;
         sweep->title = group_title(job, group);
-        const index_t run = std::min(sweep->in.panel * sweep->in.elem_bytes, sweep->out.panel * sweep->out.elem_bytes);
+        const ColumnPanels& out = sweep->target.columns();
+        const index_t run = std::min(in.panel * in.elem_bytes, out.panel * out.elem_bytes);
         route.shortest_run_bytes = i == 0 ? run : std::min(route.shortest_run_bytes, run);
         route.sweeps.push_back(std::move(*sweep));
     }
@@ -400,8 +414,8 @@ Result<std::unique_ptr<Plan>> solve_axis_sweeps(const Problem& problem, const Pl
                     problem.output_elem()};
     plan->slot_bytes.fix(Slot::work0, route->panel_bytes());
     plan->scratch_bytes =
-        route->sweeps.size() > 1 && between_sweeps(job) == Place::scratch ? array_bytes(route->sweeps[0].out) : 0;
-    if (first.exchanges()) plan->scratch_of_each_rank_bytes = first.kept_columns(0).payload_bytes();
+        route->sweeps.size() > 1 && between_sweeps(job) == Place::scratch ? array_bytes(first.target.columns()) : 0;
+    if (first.exchanges()) plan->scratch_of_each_rank_bytes = ExchangeGeometry(first).kept_columns(0).payload_bytes();
     plan->output_file_bytes = product(problem.output_shape()) * static_cast<index_t>(problem.stored_elem().bytes());
     plan->sweeps = static_cast<int>(route->sweeps.size());
     for (SweepSpec& sweep : route->sweeps) {

@@ -45,8 +45,9 @@ ColumnPanels some_rows(const LongAxis& job, index_t points, index_t m2, index_t 
 }
 
 void set_widths(Route& route, index_t columns, index_t slabs) {
-    route.in.in.panel = route.in.out.panel = route.out.in.panel = route.out.out.panel = columns;
-    route.rows.in.panel = route.rows.out.panel = slabs * route.rows.points;
+    set_panel_width(route.in, columns);
+    set_panel_width(route.out, columns);
+    set_panel_width(route.rows, slabs * route.rows.points);
 }
 
 // The three sweeps for m1*m2, one column and one row a panel.
@@ -56,38 +57,36 @@ Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, i
     const index_t complex_bytes = job.elem(true), twin = job.outer * route.m;
     route.in = route.rows = route.out = blank_sweep(job, lanes);
     SweepSpec& in = route.in;
-    in.shape = SweepSpec::Shape::chirp_in;
-    in.source = Place::input;
-    in.target = Place::scratch;
+    in.source.array = some_rows(job, chirp.inputs, m2, job.elem(job.problem.input_elem().complex));
+    in.source.factors = chirp;
+    in.work = TileWork{{}, 0, job.problem.scale() / static_cast<long double>(route.m)};
+    in.twiddles = {.roots_n = route.m};
+    in.target.place = Place::scratch;
+    ColumnPanels both = written(some_rows(job, route.m, m2, complex_bytes));
+    both.twin_elems = twin;
+    both.twin_once = true;
+    in.target.array = both;
     in.points = in.out_points = m1;
-    in.roots_n = route.m;
-    in.chirp = chirp;
-    in.scale = job.problem.scale() / static_cast<long double>(route.m);
-    in.in = some_rows(job, chirp.inputs, m2, job.elem(job.problem.input_elem().complex));
-    in.out = written(some_rows(job, route.m, m2, complex_bytes));
-    in.out.twin_elems = twin;
-    in.out.twin_once = true;
     in.flops_each = column_flops(m1, false);
 
     SweepSpec& rows = route.rows;
-    rows.shape = SweepSpec::Shape::chirp_rows;
-    rows.source = rows.target = Place::scratch;
+    rows.source.place = rows.target.place = Place::scratch;
+    ColumnPanels lines = some_rows(job, route.m, route.m, complex_bytes);
+    rows.target.array = written(lines);
+    lines.twin_elems = twin;
+    rows.source.array = lines;
+    rows.work = ProductWork();
+    rows.twiddles = {.roots_n = route.m, .backward = true};
     rows.lanes = 1;
     rows.points = rows.out_points = m2;
-    rows.roots_n = route.m;
-    rows.in = some_rows(job, route.m, route.m, complex_bytes);
-    rows.out = written(rows.in);
-    rows.in.twin_elems = twin;
     rows.flops_each = 3 * column_flops(m2, false);
 
     SweepSpec& out = route.out;
-    out.shape = SweepSpec::Shape::chirp_out;
-    out.source = Place::scratch;
-    out.target = Place::output;
+    out.source.place = Place::scratch;
+    out.source.array = some_rows(job, route.m, m2, complex_bytes);
+    out.target.array = written(some_rows(job, chirp.outputs, m2, job.elem(job.problem.output_elem().complex)));
+    out.target.factors = chirp;
     out.points = out.out_points = m1;
-    out.chirp = chirp;
-    out.in = some_rows(job, route.m, m2, complex_bytes);
-    out.out = written(some_rows(job, chirp.outputs, m2, job.elem(job.problem.output_elem().complex)));
     out.flops_each = column_flops(m1, false);
     set_widths(route, 1, 1);
     return route;
@@ -108,16 +107,17 @@ std::optional<Route> fit(const LongAxis& job, Route route, const Machine& machin
         return route.rows.panel_bytes() <= room;
     });
     // Equal panels of whole blocks of the file system, where they are that wide.
-    const index_t unit =
-        std::max<index_t>(1, kDirectBytes / std::min(route.out.out.elem_bytes, route.in.in.elem_bytes));
+    const index_t unit = std::max<index_t>(
+        1, kDirectBytes / std::min(route.out.target.columns().elem_bytes, route.in.source.columns().elem_bytes));
     const index_t even = ceil_div(m2, ceil_div(m2, width)), whole = round_up(even, unit);
     set_widths(route, whole <= width ? whole : width >= unit ? width - width % unit : even, slabs);
     double unaligned_bytes = 0;
     for (const SweepSpec* sweep : {&route.in, &route.rows, &route.out}) {
         route.seconds += SweepStep(*sweep, machine).predict(0).seconds;
-        const bool aligned = sweep->out.row_elems * sweep->out.elem_bytes % kDirectBytes == 0 &&
-                             sweep->out.panel * sweep->out.elem_bytes % kDirectBytes == 0;
-        if (!aligned) unaligned_bytes += static_cast<double>(sweep->out.payload_bytes());
+        const ColumnPanels& out = sweep->target.columns();
+        const bool aligned =
+            out.row_elems * out.elem_bytes % kDirectBytes == 0 && out.panel * out.elem_bytes % kDirectBytes == 0;
+        if (!aligned) unaligned_bytes += static_cast<double>(out.payload_bytes());
     }
     route.seconds += unaligned_bytes * machine.disk_unaligned_write_seconds_per_byte;
     if (slabs < std::min<index_t>(m1, 2 * job.threads)) route.seconds *= 1.2;  // threads wait for one another
@@ -163,7 +163,7 @@ void finish(Route& route, Kernel kernel) {
     const index_t m1 = route.in.points, m2 = route.rows.points;
     route.in.stages = column_stages(route.in, Kernel::c2c_forward, m1);
     route.rows.stages = column_stages(route.rows, Kernel::c2c_forward, m2);
-    route.rows.last_stages = column_stages(route.rows, Kernel::c2c_backward, m2);
+    std::get_if<ProductWork>(&route.rows.work)->back = column_stages(route.rows, Kernel::c2c_backward, m2);
     route.out.stages = column_stages(route.out, Kernel::c2c_backward, m1);
     route.in.title = cat(kernel_name(kernel), " as a convolution of ", route.m, " = ", m1, "*", m2,
                          " points: chirp, c2c over ", m1, ", twiddle; the filter alike");

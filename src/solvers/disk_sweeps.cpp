@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "sweeps/exchange_geometry.hpp"
+
 namespace spanfft {
 
 index_t disk_reserve_bytes(index_t memory_bytes) { return std::min(memory_bytes / 16, index_t{8} << 20); }
@@ -48,12 +50,12 @@ std::vector<SweepStage> column_stages(const SweepSpec& spec, Kernel kernel, inde
     request.axes = {0};
     request.kernels = {kernel};
     request.precision = spec.precision;
-    request.source_complex = spec.source_complex;
-    request.target_complex = spec.target_complex;
+    request.source_complex = spec.source.complex;
+    request.target_complex = spec.target.complex;
     request.lanes = spec.lanes;
     request.source_pitch = spec.source_pitch();
     request.target_pitch = spec.target_pitch();
-    request.across = spec.source_complex != spec.target_complex;
+    request.across = spec.source.complex != spec.target.complex;
     return make_stages(request);
 }
 
@@ -114,8 +116,8 @@ ColumnPanels of_numbers(ColumnPanels panels) {
 }
 
 void set_panel_width(SweepSpec& sweep, index_t width) {
-    sweep.in.panel = width;
-    if (sweep.shape == SweepSpec::Shape::columns) sweep.out.panel = width;
+    sweep.source.columns().panel = width;
+    if (!sweep.target.is_blocks()) sweep.target.columns().panel = width;
 }
 
 namespace {
@@ -123,21 +125,22 @@ namespace {
 // Columns of which a panel has a multiple. Ranks that share sections out have panels of whole ones, so that all rounds
 // are alike.
 index_t unit_of(const SweepSpec& sweep) {
-    if (sweep.shape != SweepSpec::Shape::columns_to_blocks) return 1;
-    return std::max(sweep.blocks.tile_columns, sweep.blocks.shared_section);
+    if (!sweep.target.is_blocks()) return 1;
+    return std::max(sweep.target.blocks().tile_columns, sweep.target.blocks().shared_section);
 }
 
 bool widen_in_slots(SweepSpec& sweep, index_t room_bytes) {
-    const bool blocks = sweep.shape == SweepSpec::Shape::columns_to_blocks;
-    const index_t columns = sweep.in.section_columns(), unit = unit_of(sweep);
-    const index_t enough = ceil_div(kLongRunBytes, unit * sweep.in.elem_bytes);
+    const bool blocks = sweep.target.is_blocks();
+    const ColumnPanels& in = sweep.source.columns();
+    const index_t columns = in.section_columns(), unit = unit_of(sweep);
+    const index_t enough = ceil_div(kLongRunBytes, unit * in.elem_bytes);
     const index_t fits = largest_that(std::min(ceil_div(columns, unit), enough), [&](index_t units) {
         set_panel_width(sweep, units * unit);
         return sweep.panel_bytes() <= room_bytes;
     });
     if (fits == 0) return false;
-    const index_t even = even_width(columns, fits * unit, sweep.in.ranks);
-    const index_t block = blocks ? unit : block_elems(sweep.out);
+    const index_t even = even_width(columns, fits * unit, in.ranks);
+    const index_t block = blocks ? unit : block_elems(sweep.target.columns());
     const index_t whole = round_up(even, block), most = fits * unit;
     set_panel_width(sweep, whole <= most ? whole : most >= block ? most - most % block : even);
     // More panels than before may want another slot.
@@ -150,9 +153,10 @@ bool widen_in_slots(SweepSpec& sweep, index_t room_bytes) {
 
 bool widen_columns(SweepSpec& sweep, index_t room_bytes, const Machine& machine) {
     const bool three = widen_in_slots(sweep, room_bytes);
-    if (!sweep.in_place || (three && sweep.in.panel * sweep.in.elem_bytes >= kShortRunBytes)) return three;
+    const ColumnPanels& in = sweep.source.columns();
+    if (!sweep.target.is_in_place() || (three && in.panel * in.elem_bytes >= kShortRunBytes)) return three;
     SweepSpec wide = sweep;
-    wide.in_place_slots = 2;
+    std::get_if<InPlace>(&wide.target.array)->slots = 2;
     if (!widen_in_slots(wide, room_bytes)) return three;
     if (!three || SweepStep(wide, machine).predict(0).seconds < SweepStep(sweep, machine).predict(0).seconds)
         sweep = std::move(wide);
@@ -161,54 +165,61 @@ bool widen_columns(SweepSpec& sweep, index_t room_bytes, const Machine& machine)
 
 namespace {
 
-// Columns of a section, as read.
+// Columns of a section, as read, and what is written of it.
 index_t section_elems(const SweepSpec& sweep) {
-    return sweep.half_section > 0 ? sweep.half_section / 2 + 1 : sweep.whole_section;
+    if (const auto* reflection = std::get_if<Reflection>(&sweep.target.array)) return reflection->columns / 2 + 1;
+    return std::get_if<Sections>(&sweep.target.array)->columns;
+}
+
+index_t written_of_section(const SweepSpec& sweep) {
+    if (const auto* reflection = std::get_if<Reflection>(&sweep.target.array)) return reflection->columns;
+    return std::get_if<Sections>(&sweep.target.array)->columns * sweep.out_points;
 }
 
 }  // namespace
 
 void set_sections(SweepSpec& sweep, index_t sections) {
-    sweep.in.panel = sections * section_elems(sweep);
-    sweep.out.panel = sections * (sweep.half_section > 0 ? sweep.half_section : sweep.whole_section * sweep.out_points);
+    sweep.source.columns().panel = sections * section_elems(sweep);
+    sweep.target.columns().panel = sections * written_of_section(sweep);
 }
 
 bool widen_by_sections(SweepSpec& sweep, index_t room_bytes) {
-    const index_t sections = sweep.in.columns / section_elems(sweep);
-    const index_t enough = ceil_div(kLongRunBytes, section_elems(sweep) * sweep.in.elem_bytes);
+    const ColumnPanels &in = sweep.source.columns(), &out = sweep.target.columns();
+    const index_t sections = in.columns / section_elems(sweep);
+    const index_t enough = ceil_div(kLongRunBytes, section_elems(sweep) * in.elem_bytes);
     const index_t fits = largest_that(std::min(sections, enough), [&](index_t count) {
         set_sections(sweep, count);
         return sweep.panel_bytes() <= room_bytes;
     });
     if (fits == 0) return false;
     set_sections(sweep, 1);
-    const index_t one_bytes = sweep.out.panel * sweep.out.elem_bytes,
-                  block = kDirectBytes / std::gcd(kDirectBytes, one_bytes);
-    const index_t even = even_width(sections, fits, sweep.in.ranks), whole = round_up(even, block);
+    const index_t one_bytes = out.panel * out.elem_bytes, block = kDirectBytes / std::gcd(kDirectBytes, one_bytes);
+    const index_t even = even_width(sections, fits, in.ranks), whole = round_up(even, block);
     set_sections(sweep, whole <= fits ? whole : fits >= block ? fits - fits % block : even);
     return true;
 }
 
 void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine& machine) {
-    const ColumnPanels& in = sweep.in;
+    const ColumnPanels in = sweep.source.columns();
     const bool can = in.ranks > 1 && in.outer == 1 && !in.in_blocks && in.section == 0 && !in.mirrored &&
                      in.last_row_elems == in.row_elems;
     if (!can) return;
     SweepSpec together = sweep;
-    together.reads_together = true;
+    together.sharing.reads_together = true;
     const index_t unit = unit_of(sweep);
     const index_t enough = ceil_div(kLongRunBytes, unit * in.elem_bytes * in.ranks);
     const index_t fits = largest_that(std::min(ceil_div(in.columns, unit), enough), [&](index_t units) {
         set_panel_width(together, units * unit);
         // Rows that are not packed lie in equal strides only where they begin alike in the file.
-        const bool equal = together.together(0).lean() || in.row_elems * in.elem_bytes % kSlackBytes == 0;
+        const bool equal =
+            ExchangeGeometry(together).together(0).lean() || in.row_elems * in.elem_bytes % kSlackBytes == 0;
         return equal && together.panel_bytes() <= room_bytes;
     });
     if (fits == 0) return;
     // Columns are written in whole blocks of the file system, where they are that wide.
-    const index_t even = round_up(even_width(in.columns, fits * unit, in.ranks), unit), block = block_elems(sweep.out);
-    const bool whole = sweep.shape == SweepSpec::Shape::columns && fits >= block;
-    set_panel_width(together, whole ? std::min(round_up(even, block), fits - fits % block) : even);
+    const index_t even = round_up(even_width(in.columns, fits * unit, in.ranks), unit);
+    const index_t block = sweep.target.is_blocks() ? fits + 1 : block_elems(sweep.target.columns());
+    set_panel_width(together, fits >= block ? std::min(round_up(even, block), fits - fits % block) : even);
     if (together.panel_bytes() > room_bytes) return;
     if (SweepStep(together, machine).predict(0).seconds < SweepStep(sweep, machine).predict(0).seconds)
         sweep = std::move(together);
@@ -227,17 +238,17 @@ double seconds_of_choice(const std::vector<const SweepSpec*>& sweeps, const Mach
 SweepSpec blank_sweep(const LongAxis& job, index_t lanes) {
     SweepSpec sweep;
     sweep.precision = job.problem.precision;
-    sweep.backward = !job.forward;
+    sweep.twiddles.backward = !job.forward;
     sweep.threads = job.threads;
     sweep.engine = job.problem.engine;
     sweep.scratch_disks = job.problem.disks;
-    if (job.problem.loads_other()) sweep.loaded_bytes = job.problem.loaded_bytes();
+    if (job.problem.loads_other()) sweep.source.file_number_bytes = job.problem.loaded_bytes();
     sweep.lanes = lanes;
     return sweep;
 }
 
 void note_stored(const Problem& problem, SweepSpec& last) {
-    if (problem.stores_other()) last.stored_bytes = static_cast<index_t>(problem.stored_elem().bytes());
+    if (problem.stores_other()) last.target.file_number_bytes = static_cast<index_t>(problem.stored_elem().bytes());
 }
 
 std::unique_ptr<Plan> plan_of_sweeps(const LongAxis& job, const char* solver, std::vector<SweepSpec> sweeps,

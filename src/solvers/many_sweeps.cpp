@@ -22,6 +22,7 @@
 #include "solvers/disk_sweeps.hpp"
 #include "solvers/table.hpp"
 #include "steps/transform_step.hpp"
+#include "sweeps/exchange_geometry.hpp"
 
 namespace spanfft {
 
@@ -92,43 +93,42 @@ index_t next_rest(const LongAxis& job, const Factors& factors) {
 SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factors, index_t lanes, index_t tile) {
     SweepSpec sweep = blank_sweep(job, lanes);
     const bool real_in = job.halves && job.forward && stage.first, real_out = job.halves && !job.forward && stage.last;
-    sweep.source_complex = !real_in;
-    sweep.target_complex = !real_out;
+    sweep.source.complex = !real_in;
+    sweep.target.complex = !real_out;
     sweep.points = real_out ? stage.kept : stage.f;
     sweep.out_points = real_in ? stage.kept : stage.f;
     sweep.flops_each = column_flops(stage.f, real_in || real_out);
-    if (!stage.last) sweep.roots_n = stage.f * stage.whole_rest;
-    if (stage.halved > 0) sweep.kept = stage.halved / 2 + 1, sweep.whole = stage.halved;
-    sweep.in = column_panels(job, job.outer, sweep.points, stage.rest * stage.done, !real_in);
+    if (!stage.last) sweep.twiddles.roots_n = stage.f * stage.whole_rest;
+    if (stage.halved > 0) sweep.twiddles.kept = stage.halved / 2 + 1, sweep.twiddles.whole = stage.halved;
+    ColumnPanels in = column_panels(job, job.outer, sweep.points, stage.rest * stage.done, !real_in);
     if (stage.first) {
-        sweep.shape = SweepSpec::Shape::columns_to_blocks;
         sweep.scale = job.problem.scale();
-        if (stage.halved > 0) sweep.in = half_spectrum(job, stage.whole_rest, stage.halved, true);
-        sweep.blocks.outer = job.outer;
-        sweep.blocks.columns = sweep.in.columns;
-        sweep.blocks.section = sweep.in.section;
-        sweep.blocks.rows = sweep.blocks.tile_rows = sweep.out_points;
-        sweep.blocks.tile_columns = std::min(tile, sweep.in.section_columns());
-        sweep.blocks.elem_bytes = job.elem(true);
-        sweep.blocks.natural = true;
-        if (job.ranks > 1) sweep.blocks.section = sweep.blocks.shared_section = next_rest(job, factors);
-        return sweep;
-    }
-    sweep.shape = SweepSpec::Shape::columns;
-    if (!stage.last) {
-        sweep.in.section = sweep.in.section_pitch = sweep.twiddle_section = stage.done;
-        sweep.out = written(column_panels(job, job.outer * stage.rest, stage.f, stage.done, true));
+        if (stage.halved > 0) in = half_spectrum(job, stage.whole_rest, stage.halved, true);
+        BlockGrid blocks;
+        blocks.outer = job.outer;
+        blocks.columns = in.columns;
+        blocks.section = in.section;
+        blocks.rows = blocks.tile_rows = sweep.out_points;
+        blocks.tile_columns = std::min(tile, in.section_columns());
+        blocks.elem_bytes = job.elem(true);
+        blocks.natural = true;
+        if (job.ranks > 1) blocks.section = blocks.shared_section = next_rest(job, factors);
+        sweep.target.array = blocks;
+    } else if (!stage.last) {
+        in.section = in.section_pitch = sweep.twiddles.section = stage.done;
+        sweep.target.array = written(column_panels(job, job.outer * stage.rest, stage.f, stage.done, true));
     } else if (real_out) {
-        sweep.out = written(column_panels(job, job.outer, stage.f, stage.done, false));
+        sweep.target.array = written(column_panels(job, job.outer, stage.f, stage.done, false));
     } else if (job.halves) {
-        sweep.in.section = sweep.in.section_pitch = factors[0] / 2 + 1;
-        sweep.out = written(half_spectrum(job, job.n / stage.f, factors[0], false));
+        in.section = in.section_pitch = factors[0] / 2 + 1;
+        sweep.target.array = written(half_spectrum(job, job.n / stage.f, factors[0], false));
     } else if (job.ranks > 1) {
-        sweep.out = written(sweep.in);
+        sweep.target.array = written(in);
     } else {
-        sweep.in_place = true;
-        sweep.in = sweep.out = written(of_numbers(sweep.in));
+        in = written(of_numbers(in));
+        sweep.target.array = InPlace{in};
     }
+    sweep.source.array = in;
     return sweep;
 }
 
@@ -137,18 +137,19 @@ void place(const LongAxis& job, Route& route) {
     const size_t count = route.sweeps.size();
     // Of scratch; else the output is one of them.
     const bool two_areas = job.halves || job.problem.stores_other() || job.ranks > 1;
-    const BlockGrid& blocks = route.sweeps[0].blocks;
+    const BlockGrid& blocks = route.sweeps[0].target.blocks();
     index_t most = job.ranks > 1 ? 0 : blocks.payload_bytes();
     for (const SweepSpec& sweep : route.sweeps)  // rank 0 keeps the most
-        if (sweep.exchanges()) most = std::max(most, sweep.kept_blocks(0).payload_bytes());
+        if (sweep.exchanges()) most = std::max(most, ExchangeGeometry(sweep).kept_blocks(0).payload_bytes());
     const index_t region = round_up(most, kDirectBytes), areas = two_areas ? 2 : 1;
     for (size_t s = 0; s < count; ++s) {
         SweepSpec& sweep = route.sweeps[s];
         const bool to_output = s + 1 == count || (!two_areas && (count - 2 - s) % 2 == 0);
-        sweep.target = to_output ? Place::output : Place::scratch;
-        if (two_areas) sweep.target_scratch_bytes = static_cast<index_t>(s % 2) * region;
-        sweep.source = s == 0 ? Place::input : route.sweeps[s - 1].target;
-        if (s > 0) sweep.source_scratch_bytes = route.sweeps[s - 1].target_scratch_bytes;
+        sweep.target.place = to_output ? Place::output : Place::scratch;
+        if (two_areas) sweep.target.scratch_bytes = static_cast<index_t>(s % 2) * region;
+        if (s == 0) continue;
+        sweep.source.place = route.sweeps[s - 1].target.place;
+        sweep.source.scratch_bytes = route.sweeps[s - 1].target.scratch_bytes;
     }
     route.scratch_bytes = areas * round_up(blocks.payload_bytes(), kDirectBytes);
     if (job.ranks > 1) route.scratch_of_each_rank_bytes = areas * region;
@@ -158,20 +159,22 @@ void place(const LongAxis& job, Route& route) {
 // last q sections are read in runs of q done elements and written in one. The last sweep of r2c takes with q sections
 // those that mirror them; then q f0 neighbours of the half spectrum are complete on either side.
 std::optional<SweepSpec> by_whole_sections(const LongAxis& job, const Stage& stage, SweepSpec sweep) {
-    if (sweep.shape != SweepSpec::Shape::columns || sweep.in.section == 0) return std::nullopt;
+    ColumnPanels& in = sweep.source.columns();
+    if (sweep.target.is_blocks() || in.section == 0) return std::nullopt;
     if (!stage.last) {
-        sweep.whole_section = stage.done;
-        sweep.out = written(column_panels(job, job.outer, 1, stage.rest * stage.f * stage.done, true));
+        const index_t row_elems = stage.rest * stage.f * stage.done;
+        sweep.target.array = Sections{written(column_panels(job, job.outer, 1, row_elems, true)), stage.done};
     } else {
-        sweep.half_section = sweep.out.section_pitch;
-        const index_t stored = sweep.half_section / 2 + 1, walked = ceil_div(stage.done / stored, 2);
-        sweep.out.section = sweep.out.section_pitch = 0;
-        sweep.out.mirrored = false;
-        sweep.in.reflected = sweep.out.reflected = true;
-        sweep.in.columns = walked * stored;
-        sweep.out.columns = walked * sweep.half_section;
+        Reflection whole{sweep.target.columns(), sweep.target.columns().section_pitch};
+        const index_t stored = whole.columns / 2 + 1, walked = ceil_div(stage.done / stored, 2);
+        whole.panels.section = whole.panels.section_pitch = 0;
+        whole.panels.mirrored = false;
+        in.reflected = whole.panels.reflected = true;
+        in.columns = walked * stored;
+        whole.panels.columns = walked * whole.columns;
+        sweep.target.array = whole;
     }
-    sweep.in.section = sweep.in.section_pitch = 0;
+    in.section = in.section_pitch = 0;
     return sweep;
 }
 
@@ -183,13 +186,16 @@ bool share_sections(const LongAxis& job, const Machine& machine, const std::vect
         auto whole = by_whole_sections(job, stages[s], route.sweeps[s]);
         SweepSpec& sweep = route.sweeps[s];
         if (whole) sweep = std::move(*whole);
-        sweep.in.kept = sweep.in.in_blocks = sweep.out.in_blocks = true;
-        if (s == 1) sweep.keepers = route.sweeps[2].in;
+        ColumnPanels& in = sweep.source.columns();
+        in.kept = in.in_blocks = sweep.target.columns().in_blocks = true;
+        if (s == 1) sweep.sharing.kept = Sharing::Columns{route.sweeps[2].source.columns()};
         // The last sweep has sections for r2c alone.
         if (whole ? !widen_by_sections(sweep, room) : s == 1 || !widen_columns(sweep, room, machine)) return false;
     }
     const SweepSpec& second = route.sweeps[1];
-    route.sweeps[0].kept_a_rank = second.in.panels_per_matrix() * second.sections_a_panel();
+    const ColumnPanels& in = second.source.columns();
+    const index_t sections_a_panel = ExchangeGeometry(second).sections_a_panel();
+    route.sweeps[0].sharing.kept = Sharing::Rows{in.panels_per_matrix() * sections_a_panel};
     return true;
 }
 
@@ -199,7 +205,8 @@ std::optional<Route> fit(const LongAxis& job, const Machine& machine, const Fact
     const std::vector<Stage> stages = stages_of(job, factors);
     for (const Stage& stage : stages) {
         route.sweeps.push_back(outline(job, stage, factors, lanes, tile));
-        set_panel_width(route.sweeps.back(), route.sweeps.size() == 1 ? route.sweeps[0].blocks.tile_columns : 1);
+        SweepSpec& sweep = route.sweeps.back();
+        set_panel_width(sweep, sweep.target.is_blocks() ? sweep.target.blocks().tile_columns : 1);
     }
     const index_t room = job.budget_bytes - route.own_bytes();
     if (route.panel_bytes() > room) return std::nullopt;
@@ -212,7 +219,7 @@ std::optional<Route> fit(const LongAxis& job, const Machine& machine, const Fact
     };
     if (job.ranks > 1 && !share_sections(job, machine, stages, route, room)) return std::nullopt;
     for (size_t s = 0; s < stages.size(); ++s) {
-        if (!route.sweeps[s].in.kept && !widen(s)) return std::nullopt;
+        if (!route.sweeps[s].source.columns().kept && !widen(s)) return std::nullopt;
     }
     place(job, route);
     return route;
@@ -321,7 +328,7 @@ void finish(const LongAxis& job, Route& route) {
     const size_t last = route.sweeps.size() - 1;
     for (size_t s = 0; s <= last; ++s) {
         SweepSpec& sweep = route.sweeps[s];
-        const bool real = !sweep.source_complex || !sweep.target_complex;
+        const bool real = !sweep.source.complex || !sweep.target.complex;
         const Kernel kernel = !real ? plain : job.forward ? Kernel::r2c : Kernel::c2r;
         const index_t points = std::max(sweep.points, sweep.out_points);
         sweep.stages = column_stages(sweep, kernel, points);

@@ -29,6 +29,7 @@
 #include "solvers/disk_sweeps.hpp"
 #include "solvers/table.hpp"
 #include "steps/transform_step.hpp"
+#include "sweeps/exchange_geometry.hpp"
 
 namespace spanfft {
 
@@ -51,62 +52,55 @@ struct Split {
     double seconds = 0;  // of requests
 };
 
+// So many elements of each array as rows of `row_elems`, of which the last may be cut off.
+ColumnPanels matrix(const Job& job, index_t elems, index_t row_elems, bool complex) {
+    ColumnPanels panels = column_panels(job, job.outer, ceil_div(elems, row_elems), row_elems, complex);
+    panels.last_row_elems = elems - (panels.rows - 1) * row_elems;
+    return panels;
+}
+
 // The two sweeps for n1*n2, without panels yet.
 Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t tile_columns, index_t tile_rows) {
     Split split;
     const bool real_in = job.halves && job.forward, real_out = job.halves && !job.forward;
     split.first = split.second = blank_sweep(job, lanes);
-    split.first.chirp = split.second.chirp = job.chirp;
     SweepSpec& first = split.first;
-    first.shape = SweepSpec::Shape::columns_to_blocks;
-    first.source = Place::input;
-    first.target = Place::scratch;
-    first.scale = job.problem.scale();
-    first.row_stages = job.row_stages;
-    first.row_flops = job.row_flops;
-    first.roots_n = job.n;
-    first.source_complex = !real_in;
-    first.in.outer = job.outer;
-    first.in.elem_bytes = job.elem(job.problem.input_elem().complex);
-    first.in.numbers = job.row;
     // c2r reads the half spectrum as rows of n1; the others read rows of n2.
-    first.in.row_elems = real_out ? n1 : n2;
-    first.in.rows = ceil_div(job.inputs(), first.in.row_elems);
-    first.in.last_row_elems = job.inputs() - (first.in.rows - 1) * first.in.row_elems;
-    first.in.mirrored = real_out;
-    first.in.columns = real_out ? n1 / 2 + 1 : n2;
-    first.in.ranks = job.ranks;
+    ColumnPanels in = matrix(job, job.inputs(), real_out ? n1 : n2, job.problem.input_elem().complex);
+    in.mirrored = real_out;
+    in.columns = real_out ? n1 / 2 + 1 : n2;
+    first.source.array = in;
+    first.source.complex = !real_in;
+    first.source.factors = job.chirp;
+    first.work = TileWork{job.row_stages, job.row_flops, {}};
+    first.twiddles.roots_n = job.n;
+    first.scale = job.problem.scale();
     first.points = real_out ? n2 : n1;
     first.out_points = real_in ? n1 / 2 + 1 : first.points;
     first.flops_each = column_flops(first.points, real_in);
 
     SweepSpec& second = split.second;
-    second.shape = SweepSpec::Shape::blocks_to_columns;
-    second.source = Place::scratch;
-    second.target = Place::output;
-    second.target_complex = !real_out;
-    second.out.outer = job.outer;
-    second.out.elem_bytes = job.elem(job.problem.output_elem().complex);
-    second.out.numbers = job.row;
-    second.out.row_elems = real_out ? n2 : n1;
-    second.out.rows = ceil_div(job.outputs(), second.out.row_elems);
-    second.out.last_row_elems = job.outputs() - (second.out.rows - 1) * second.out.row_elems;
-    second.out.mirrored = real_in;
-    second.out.columns = first.out_points;
-    second.out.ranks = job.ranks;
-    second.out.in_blocks = true;  // the rows that a rank keeps of a tile lie together
-    second.out.written = true;
-    second.points = first.in.columns;
+    ColumnPanels out = written(matrix(job, job.outputs(), real_out ? n2 : n1, job.problem.output_elem().complex));
+    out.mirrored = real_in;
+    out.columns = first.out_points;
+    out.in_blocks = true;  // the rows that a rank keeps of a tile lie together
+    second.target.array = out;
+    second.target.complex = !real_out;
+    second.target.factors = job.chirp;
+    second.points = in.columns;
     second.out_points = real_out ? n1 : second.points;
     second.flops_each = column_flops(real_out ? n1 : n2, real_out);
 
-    first.blocks.outer = job.outer;
-    first.blocks.columns = first.in.columns;
-    first.blocks.rows = first.out_points;
-    first.blocks.tile_columns = std::min(tile_columns, first.blocks.columns);
-    first.blocks.tile_rows = std::min(tile_rows, first.blocks.rows);
-    first.blocks.elem_bytes = job.elem(true);
-    second.blocks = first.blocks;
+    BlockGrid blocks;
+    blocks.outer = job.outer;
+    blocks.columns = in.columns;
+    blocks.rows = first.out_points;
+    blocks.tile_columns = std::min(tile_columns, blocks.columns);
+    blocks.tile_rows = std::min(tile_rows, blocks.rows);
+    blocks.elem_bytes = job.elem(true);
+    first.target.place = second.source.place = Place::scratch;
+    first.target.array = blocks;
+    second.source.array = blocks;
     return split;
 }
 
@@ -122,28 +116,30 @@ bool widen_both(const Job& job, Split& split) {
     const index_t second_room = room - 2 * split.second.read_slot_bytes();  // slots are rounded to pages
     if (second_room <= 0) return false;
     // Whole blocks of the file system, if panels are that wide: then every write can be direct.
-    ColumnPanels& out = split.second.out;
-    const index_t tile_rows = split.second.blocks.tile_rows;
+    ColumnPanels& out = split.second.target.columns();
+    const index_t tile_rows = split.second.source.blocks().tile_rows;
     const index_t block = block_elems(out);
     const bool can_align = out.row_elems % block == 0 && tile_rows % block != 0 && out.columns > block;
     const index_t unit = can_align ? std::lcm(tile_rows, block) : tile_rows;
     if (!widen(out, unit, 2, second_room) && (unit == tile_rows || !widen(out, tile_rows, 2, second_room)))
         return false;
-    if (job.ranks > 1) split.first.kept_a_rank = out.panels_per_matrix() * out.panel;
+    if (job.ranks > 1) split.first.sharing.kept = Sharing::Rows{out.panels_per_matrix() * out.panel};
     const index_t first_room = room - 2 * split.first.write_slot_bytes() - split.first.exchange_bytes();
-    return first_room > 0 && widen(split.first.in, split.first.blocks.tile_columns, 2, first_room);
+    return first_room > 0 &&
+           widen(split.first.source.columns(), split.first.target.blocks().tile_columns, 2, first_room);
 }
 
 std::optional<Split> fit(const Job& job, Split split, const Machine& machine) {
     if (!widen_both(job, split)) return std::nullopt;
-    const ColumnPanels& out = split.second.out;
-    const double reads = static_cast<double>(split.first.in.total_requests() + split.second.blocks.total_reads());
-    const double writes = static_cast<double>(split.first.blocks.total_writes() + out.total_requests());
+    const ColumnPanels& out = split.second.target.columns();
+    const BlockGrid& blocks = split.first.target.blocks();
+    const auto reads = static_cast<double>(split.first.source.total_requests() + blocks.total_reads());
+    const auto writes = static_cast<double>(blocks.total_writes() + out.total_requests());
     split.seconds = reads * machine.disk_short_read_seconds + writes * machine.disk_short_write_seconds;
     if (!aligned_rows(out))
         split.seconds += static_cast<double>(out.payload_bytes()) * machine.disk_unaligned_write_seconds_per_byte;
     // A tile step should give every thread several tiles to do.
-    const index_t share = std::min(split.first.blocks.tile_columns, split.first.blocks.tile_rows);
+    const index_t share = std::min(blocks.tile_columns, blocks.tile_rows);
     if (share * job.row < 2 * job.threads * split.first.lanes) split.seconds *= 1.5;
     return split;
 }
@@ -151,33 +147,31 @@ std::optional<Split> fit(const Job& job, Split split, const Machine& machine) {
 // c2c by way of the output file alone: blocks become whole columns, the second sweep works in place.
 std::optional<Split> fit_in_place(const Job& job, Split split, const Machine& machine) {
     SweepSpec &first = split.first, &second = split.second;
-    first.target = Place::output;
-    first.blocks.natural = true;
-    first.blocks.tile_rows = first.blocks.rows;
-    second.out.in_blocks = false;
-    second.shape = SweepSpec::Shape::columns;
-    second.source = Place::output;
-    second.in_place = true;
-    second.out = of_numbers(second.out);
-    second.in = second.out;
-    second.blocks = BlockGrid();
+    BlockGrid& blocks = first.target.blocks();
+    blocks.natural = true;
+    blocks.tile_rows = blocks.rows;
+    ColumnPanels columns = of_numbers(second.target.columns());
+    columns.in_blocks = false;
+    first.target.place = second.source.place = Place::output;
+    second.source.array = columns;
+    second.target.array = InPlace{columns};
+    ColumnPanels &in = first.source.columns(), &rows = second.source.columns();
     const index_t room = job.budget_bytes - first.own_bytes() - second.own_bytes();
     if (job.row > 1) {
         if (!widen_columns(first, room, machine) || !widen_columns(second, room, machine)) return std::nullopt;
-        second.out = second.in;
         split.seconds = seconds_of_choice({&first, &second}, machine);
         return split;
     }
     const index_t first_room = room - 2 * first.write_slot_bytes() - 2 * 4096;
-    const index_t block = block_elems(second.in), second_room = room - 3 * 4096;
-    if (second.in.row_elems % block != 0 || std::min(first_room, second_room) <= 0) return std::nullopt;
-    if (!widen(first.in, first.blocks.tile_columns, 2, first_room)) return std::nullopt;
-    if (!widen(second.in, block, 3, second_room)) return std::nullopt;
-    second.out = second.in;
-    const auto reads = static_cast<double>(first.in.total_requests() + second.in.total_requests());
-    const auto writes = static_cast<double>(first.blocks.total_writes() + second.out.total_requests());
+    const index_t block = block_elems(rows), second_room = room - 3 * 4096;
+    if (rows.row_elems % block != 0 || std::min(first_room, second_room) <= 0) return std::nullopt;
+    if (!widen(in, blocks.tile_columns, 2, first_room)) return std::nullopt;
+    if (!widen(rows, block, 3, second_room)) return std::nullopt;
+    set_panel_width(second, rows.panel);
+    const auto reads = static_cast<double>(in.total_requests() + rows.total_requests());
+    const auto writes = static_cast<double>(blocks.total_writes() + rows.total_requests());
     split.seconds = reads * machine.disk_short_read_seconds + writes * machine.disk_short_write_seconds;
-    if (first.blocks.tile_columns < 2 * job.threads * first.lanes) split.seconds *= 1.5;
+    if (blocks.tile_columns < 2 * job.threads * first.lanes) split.seconds *= 1.5;
     return split;
 }
 
@@ -236,22 +230,23 @@ std::optional<Split> best_split(const Job& job, const Machine& machine) {
 std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, const Machine& machine) {
     Split split = outline(job, n1, job.n / n1, lanes, 1, 1);
     SweepSpec &first = split.first, &second = split.second;
-    first.shape = SweepSpec::Shape::columns;
-    first.target = job.problem.stores_other() ? Place::scratch : Place::output;
-    first.out = written(first.in);
-    second.shape = SweepSpec::Shape::slabs;
-    second.source = first.target;
+    const ColumnPanels in = first.source.columns();
+    first.target.place = second.source.place = job.problem.stores_other() ? Place::scratch : Place::output;
+    first.target.array = written(in);
+    second.work = SlabWork();
     second.lanes = 1;
-    second.in = first.in;
-    second.in.outer = second.in.rows = 1;
-    second.in.row_elems = second.in.last_row_elems = second.in.columns = job.outer * job.n;
+    ColumnPanels rows_of_all = in;
+    rows_of_all.outer = rows_of_all.rows = 1;
+    rows_of_all.row_elems = rows_of_all.last_row_elems = rows_of_all.columns = job.outer * job.n;
     const auto set_slabs = [&](index_t slabs) {
-        second.in.panel = slabs * second.points;
-        second.out = written(second.in);
+        rows_of_all.panel = slabs * second.points;
+        second.source.array = rows_of_all;
+        second.target.array = written(rows_of_all);
     };
+    set_slabs(1);
     const index_t room = job.budget_bytes - first.own_bytes() - second.own_bytes();
-    const index_t width = largest_that(first.in.columns, [&](index_t columns) {
-        first.in.panel = first.out.panel = columns;
+    const index_t width = largest_that(in.columns, [&](index_t columns) {
+        set_panel_width(first, columns);
         return first.panel_bytes() <= room;
     });
     constexpr index_t kSlabPanelBytes = index_t{32} << 20;  // more a panel only lengthens the pipeline's ends
@@ -264,10 +259,10 @@ std::optional<Split> fit_exchanged(const Job& job, index_t n1, index_t lanes, co
     });
     if (width == 0 || slabs == 0) return std::nullopt;
     const index_t unit = std::max<index_t>(1, kDirectBytes / job.elem(true));
-    const index_t even = even_width(first.in.columns, width, job.ranks), whole = round_up(even, unit);
-    first.in.panel = first.out.panel = whole <= width ? whole : width >= unit ? width - width % unit : even;
+    const index_t even = even_width(in.columns, width, job.ranks), whole = round_up(even, unit);
+    set_panel_width(first, whole <= width ? whole : width >= unit ? width - width % unit : even);
     // More panels than before may want another slot.
-    if (first.panel_bytes() > room) first.in.panel = first.out.panel = even;
+    if (first.panel_bytes() > room) set_panel_width(first, even);
     set_slabs(job.ranks == 1 ? slabs : even_width(rows, slabs, job.ranks));
     split.seconds = SweepStep(first, machine).predict(0).seconds + SweepStep(second, machine).predict(0).seconds;
     if (slabs < 2 * job.threads) split.seconds *= 1.2;  // one row at a time, by all threads
@@ -392,7 +387,7 @@ void finish(const Job& job, Split& split) {
     const bool real_out = job.halves && !job.forward;
     const Kernel first = real_out ? plain : across, second = real_out ? across : plain;
     split.first.stages = column_stages(split.first, first, split.first.points);
-    split.second.stages = split.second.shape == SweepSpec::Shape::slabs
+    split.second.stages = std::holds_alternative<SlabWork>(split.second.work)
                               ? row_stages(split.second, second)
                               : column_stages(split.second, second, split.second.out_points);
     const index_t other = job.n / split.first.points;
@@ -419,11 +414,13 @@ Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Pla
     read_together_if_faster(split->first, job.budget_bytes - own_bytes, planner.machine());
     finish(job, *split);
 
-    const bool blocks = split->first.shape == SweepSpec::Shape::columns_to_blocks;
+    const SweepTarget& between = split->first.target;
     const bool exchanges_blocks = split->first.exchanges();
-    const index_t kept_bytes = exchanges_blocks ? split->first.kept_blocks(0).scratch_bytes() : 0;  // the most
-    const index_t between_bytes = blocks ? split->first.blocks.scratch_bytes() : split->first.out.payload_bytes();
-    const index_t scratch_bytes = split->first.target == Place::scratch ? between_bytes : 0;
+    const index_t kept_bytes =  // rank 0 keeps the most
+        exchanges_blocks ? ExchangeGeometry(split->first).kept_blocks(0).scratch_bytes() : 0;
+    const index_t between_bytes =
+        between.is_blocks() ? between.blocks().scratch_bytes() : between.columns().payload_bytes();
+    const index_t scratch_bytes = between.place == Place::scratch ? between_bytes : 0;
     auto plan =
         plan_of_sweeps(job, "two_sweeps", {std::move(split->first), std::move(split->second)}, planner.machine());
     plan->scratch_bytes = scratch_bytes;

@@ -7,31 +7,17 @@
 
 namespace spanfft {
 
-const char* pdm_place_name(const PdmPlace& place) {
-    return place.place == Place::input ? "input" : place.place == Place::scratch ? "scratch" : "output";
-}
-
-namespace {
-
-Store* store_of(const RunContext& context, Place place) {
-    return place == Place::input     ? context.input_store
-           : place == Place::scratch ? context.scratch_store
-                                     : context.written_store();  // the last sweep alone writes there
-}
-
-}  // namespace
-
 Status check_pdm_context(const RunContext& context, const PdmPlace& source, const PdmPlace& target) {
-    if (store_of(context, source.place) && store_of(context, target.place) && context.at(Slot::work0)) return {};
+    const bool stores = written_at(context, source.place, 0).store && written_at(context, target.place, 0).store;
+    if (stores && context.at(Slot::work0)) return {};
     return error(Code::internal, "a step on parallel disks was run without its stores or its work space");
 }
 
 ParallelDisks pdm_disks(const PdmSpec& spec, const PdmPlace& place, const RunContext& context, int rank) {
     const bool own = place.place == Place::scratch;  // else a file that all ranks see
-    const index_t offset = own                           ? place.area * spec.array_bytes()
-                           : place.place == Place::input ? context.input_offset_bytes
-                                                         : context.written_offset_bytes();
-    return ParallelDisks(*store_of(context, place.place), static_cast<int>(spec.share().disks()), offset, spec.blocks(),
+    // The last sweep alone has to do with the output.
+    const StoredAt at = written_at(context, place.place, place.area * spec.array_bytes());
+    return ParallelDisks(*at.store, static_cast<int>(spec.share().disks()), at.offset_bytes, spec.blocks(),
                          spec.block_bytes(), own ? ParallelDisks::Share{} : ParallelDisks::Share{rank, spec.ranks()});
 }
 

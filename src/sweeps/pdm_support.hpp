@@ -6,7 +6,6 @@
 
 namespace spanfft {
 
-const char* pdm_place_name(const PdmPlace& place);
 Status check_pdm_context(const RunContext& context, const PdmPlace& source, const PdmPlace& target);
 // The disks of one rank.
 ParallelDisks pdm_disks(const PdmSpec& spec, const PdmPlace& place, const RunContext& context, int rank);

@@ -128,7 +128,7 @@ class PermuteStep : public Step, public SweptStep {
     const char* type() const override { return "Permute"; }
     std::string describe() const override {
         return cat(title_, ": ", plan_.describe(), ", at most ", plan_.bound, " parallel I/Os; ",
-                   pdm_place_name(places_.front()), " to ", pdm_place_name(places_.back()));
+                   place_name(places_.front().place), " to ", place_name(places_.back().place));
     }
     Counts predict(int rank) const override {
         Counts counts;

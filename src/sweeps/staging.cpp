@@ -7,6 +7,7 @@
 #include "plan/machine.hpp"
 #include "steps/box_io_step.hpp"
 #include "sweeps/sweep_hooks.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft {
 

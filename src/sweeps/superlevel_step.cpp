@@ -317,7 +317,7 @@ class SuperlevelStep : public Step, public SweptStep {
         const index_t butterflies = index_t{1} << (spec_.shape.n - level_.depth);
         return cat("superlevel of ", butterflies, " mini-butterflies of ", index_t{1} << level_.depth, " points",
                    level_.done > 0 ? ", twiddle" : "", ": ", spec_.shape.memoryloads(), " memoryloads, ",
-                   pdm_place_name(level_.from), " to ", pdm_place_name(level_.to),
+                   place_name(level_.from.place), " to ", place_name(level_.to.place),
                    stages.ranks > 0
                        ? cat(", ", stages.ranks, stages.ranks == 1 ? " stage" : " stages", " between ranks")
                        : std::string());

@@ -9,50 +9,14 @@ namespace spanfft {
 
 namespace {
 
-using Kind = Partition::Kind;
-
 // 8 bytes a cell: a 128th of memory at most, and 256 KiB.
 index_t max_cells(const Plan& plan) {
     return std::clamp<index_t>(plan.problem.memory_bytes / 1024, 64, index_t{1} << 15);
 }
 
-Partition written_by(const SweepSpec& sweep) {
-    if (sweep.exchanges_sections()) {  // as far as rounds are concerned, a panel is so many sections
-        ColumnPanels sections = sweep.in;
-        sections.row_elems = sections.last_row_elems = sections.columns = sweep.keepers.rows;
-        sections.panel = sweep.sections_a_panel();
-        sections.kept = false;
-        return {Kind::column_tiles, sections, sweep.kept_blocks(sweep.in.rank)};
-    }
-    if (sweep.exchanges_columns()) return {Kind::columns, sweep.kept_columns(sweep.in.rank), {}};
-    if (sweep.exchanges()) return {Kind::column_tiles, sweep.in, sweep.kept_blocks(sweep.in.rank)};
-    if (sweep.writes_blocks()) return {Kind::column_tiles, sweep.in, sweep.blocks};
-    return {Kind::columns, sweep.out, {}};
-}
-
-Partition read_by(const SweepSpec& sweep) {
-    if (sweep.reads_blocks()) return {Kind::row_tiles, sweep.out, sweep.blocks};
-    return {Kind::columns, sweep.in, {}};
-}
-
-SweepOutline outline_of(const SweepSpec& of_all, int rank) {
-    const SweepSpec sweep = of_all.of_rank(rank);
-    return {&of_all,
-            sweep.source,
-            sweep.target,
-            sweep.source_scratch_bytes,
-            sweep.target_scratch_bytes,
-            sweep.walked().panels(),
-            written_by(sweep),
-            read_by(sweep),
-            sweep.threads,
-            sweep.has_rounds(),
-            sweep.exchanges()};
-}
-
 Partition placed(Partition partition, index_t offset_bytes) {
     // Memoryloads are summed up as blocks of their disks, wherever those begin.
-    if (partition.kind != Kind::blocks_of_loads) partition.offset_bytes = offset_bytes;
+    if (partition.kind != Partition::Kind::blocks_of_loads) partition.offset_bytes = offset_bytes;
     return partition;
 }
 
@@ -63,11 +27,12 @@ bool overwrites_itself(const SweepOutline& sweep) {
 
 // Whether what is read is one array of equal rows, and what is written the same.
 bool plain_array(const SweepSpec& sweep) {
-    const ColumnPanels &in = sweep.in, &out = sweep.out;
-    return !sweep.reads_blocks() && !sweep.writes_blocks() && in.section == 0 && !in.mirrored && !out.mirrored &&
-           out.twin_elems == 0 && in.last_row_elems == in.row_elems && in.columns == in.row_elems &&
-           in.outer == out.outer && in.rows == out.rows && in.row_elems == out.row_elems &&
-           in.last_row_elems == out.last_row_elems && in.panel == out.panel && in.elem_bytes == out.elem_bytes;
+    if (sweep.source.is_blocks() || sweep.target.is_blocks()) return false;
+    const ColumnPanels &in = sweep.source.columns(), &out = sweep.target.columns();
+    return in.section == 0 && !in.mirrored && !out.mirrored && out.twin_elems == 0 &&
+           in.last_row_elems == in.row_elems && in.columns == in.row_elems && in.outer == out.outer &&
+           in.rows == out.rows && in.row_elems == out.row_elems && in.last_row_elems == out.last_row_elems &&
+           in.panel == out.panel && in.elem_bytes == out.elem_bytes;
 }
 
 // Whether what a sweep writes is read again by the rank that wrote it.
@@ -136,9 +101,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
     const bool alone = plan.problem.ranks == 1;
     for (const auto& step : plan.steps) {
         planned.first_sweep.push_back(planned.sweeps.size());
-        if (const auto* sweep = dynamic_cast<const SweepStep*>(step.get())) {
-            planned.sweeps.push_back(outline_of(sweep->spec(), rank));
-        } else if (const auto* swept = dynamic_cast<const SweptStep*>(step.get())) {
+        if (const auto* swept = dynamic_cast<const SweptStep*>(step.get())) {
             for (SweepOutline& outline : swept->sweep_outlines(rank)) planned.sweeps.push_back(std::move(outline));
         } else {
             planned.sweeps.clear();
@@ -170,7 +133,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, in another shape");
             continue;
         }
-        const Displacement displacement = displacement_of(sweep.spec->in);
+        const Displacement displacement = displacement_of(sweep.spec->source.columns());
         planned.displaced[i] = displacement;
         (sweep.target == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=
             displacement.extra_bytes();
@@ -182,17 +145,6 @@ SweepRun::SweepRun(const Plan& plan, const RunContext& context, bool checksums, 
     : rank_(rank), planned_(examine_sweeps(plan, context.finished_offset_bytes.has_value(), rank)) {
     const bool alone = plan.problem.ranks == 1;
     const size_t count = planned_.sweeps.size();
-    const auto store = [&](Place place) {
-        return place == Place::input     ? context.input_store
-               : place == Place::scratch ? context.scratch_store
-               : place == Place::output  ? context.output_store
-                                         : context.staged_output_store;
-    };
-    const auto offset = [&](Place place, index_t in_scratch) {
-        return place == Place::scratch ? in_scratch
-               : place == Place::input ? context.input_offset_bytes
-                                       : context.output_offset_bytes;
-    };
     if (sink) log_ = std::make_unique<SweepLog>(*sink);
     sweeps_.resize(count);
     sums_.resize(count);
@@ -201,28 +153,30 @@ SweepRun::SweepRun(const Plan& plan, const RunContext& context, bool checksums, 
         RunningSweep& sweep = sweeps_[i];
         Store* const last =
             context.finished_store && outline.target == Place::output ? context.finished_store : nullptr;
-        sweep.target = i + 1 < count ? sweeps_[i + 1].source : last ? last : store(outline.target);
-        sweep.source = outline.source == Place::array ? context.staged_input_store : store(outline.source);
+        const StoredAt source = stored_at(context, outline.source, outline.source_scratch_bytes);
+        sweep.target = i + 1 < count ? sweeps_[i + 1].source
+                       : last        ? last
+                                     : written_at(context, outline.target, 0).store;
+        sweep.source = source.store;
         sweep.log = outline.target == Place::array ? nullptr : log_.get();
         sweep.logged.number = static_cast<int>(i);
         sweep.logged.panels = outline.panels;
         if (sink && planned_.displaced[i]) {
             Displacement displacement = *planned_.displaced[i];
-            displacement.begin_bytes = offset(outline.source, outline.source_scratch_bytes);
+            displacement.begin_bytes = source.offset_bytes;
             // What is written with work on it is read as it lies.
             Store& below = i + 1 == count && last ? *context.output_store : *sweep.target;
             views_.push_back(std::make_unique<DisplacedStore>(below, displacement));
             sweep.source = views_.back().get();
-            sweep.logged.needs = [in = outline.spec->in, displacement](index_t panel) {
+            sweep.logged.needs = [in = outline.spec->source.columns(), displacement](index_t panel) {
                 return panels_needed(in, displacement, panel);
             };
         }
         if (checksums && plan.checksum_bytes > 0 && i > 0 && reads_its_own(planned_.sweeps[i - 1], alone)) {
             const SweepOutline& before = planned_.sweeps[i - 1];
-            sums_[i - 1] =
-                std::make_unique<PanelSums>(placed(before.written, offset(before.target, before.target_scratch_bytes)),
-                                            placed(outline.read, offset(outline.source, outline.source_scratch_bytes)),
-                                            max_cells(plan), outline.threads);
+            sums_[i - 1] = std::make_unique<PanelSums>(
+                placed(before.written, stored_at(context, before.target, before.target_scratch_bytes).offset_bytes),
+                placed(outline.read, source.offset_bytes), max_cells(plan), outline.threads);
             sweep.read_sums = sums_[i - 1].get();
         }
         if (sink && checksums && alone && i == 0 && outline.source == Place::input &&

@@ -1,9 +1,10 @@
 // Running a sweep of a disk: panels are read, their columns transformed by a team of threads, and written, all at the
-// same time (disk/pipeline.hpp). What is gathered from where: sweep_tiles.hpp; what a sweep is: sweep_step.hpp.
+// same time (disk/pipeline.hpp). What is gathered from where: sweep_tiles.hpp; what a sweep is: sweep_spec.hpp.
 // Invariant: everything is allocated when the task is made; a compute thread touches its own lane's tiles only.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 
 #include "core/threads.hpp"
 #include "disk/pipeline.hpp"
@@ -18,7 +19,7 @@ namespace spanfft {
 
 namespace {
 
-using Shape = SweepSpec::Shape;
+using Ffts = std::vector<std::unique_ptr<CountedFft>>;
 
 template <class T>
 class SweepTask : public Task {
@@ -36,34 +37,31 @@ class SweepTask : public Task {
         void* source_tile = nullptr;
         void* target_tile = nullptr;
         C* twiddles = nullptr;
-        std::vector<std::unique_ptr<CountedFft>> stages, last_stages, row_stages;
-        index_t moved_bytes = 0;  // through memory, by its loops, in all runs
+        Ffts stages, other_stages;  // other: of rows, of last slabs, or on the way back from a product
+        index_t moved_bytes = 0;    // through memory, by its loops, in all runs
     };
 
-    Status plan_stages(const std::vector<SweepStage>& stages, std::vector<std::unique_ptr<CountedFft>>& ffts,
-                       Binding& binding, const RateTable& rates);
-    void execute(const std::vector<SweepStage>& stages, const std::vector<std::unique_ptr<CountedFft>>& ffts,
-                 void* source, void* target) const;
+    const std::vector<SweepStage>& other_stages() const;
+    Status plan_stages(const std::vector<SweepStage>& stages, Ffts& ffts, Binding& binding, const RateTable& rates);
+    void execute(const std::vector<SweepStage>& stages, const Ffts& ffts, void* source, void* target) const;
     Counts done() const;  // of flops and memory, in all runs
     char* read_slot(index_t slot) const { return base_ + slot * spec_.read_slot_bytes(); }
     char* write_slot(index_t slot) const {
-        if (spec_.in_place) return read_slot(slot);
+        if (spec_.target.is_in_place()) return read_slot(slot);
         return base_ + spec_.read_slots() * spec_.read_slot_bytes() + slot * spec_.write_slot_bytes();
     }
     void describe_pipeline(PipelineSpec& pipeline, RunContext& context);
+    void describe_reads(PipelineSpec& pipeline);
+    void describe_writes(PipelineSpec& pipeline);
+    void describe_kept(PipelineSpec& pipeline);
     SweepWhere locate(index_t step, index_t read, index_t write) const;
     Status compute(index_t step, index_t read, index_t write);
-    void transform(const SweepWhere& where);
-    void describe_kept(PipelineSpec& pipeline);
     void put_side_by_side(index_t step, char* slot);
-    void compute_columns(const SweepWhere& where, Lane& lane, index_t first, index_t count);
-    index_t gather(const SweepWhere& where, Lane& lane, index_t first, index_t count) const;
-    index_t scatter(const SweepWhere& where, Lane& lane, index_t first, index_t count) const;
-    void transform_rows(const SweepWhere& where);
-    void compute_slabs(const SweepWhere& where);
-    void compute_chirp_in(const SweepWhere& where, Lane& lane, index_t first, index_t count);
-    void compute_chirp_rows(const SweepWhere& where);
-    void compute_chirp_out(const SweepWhere& where, Lane& lane, index_t first, index_t count);
+    void transform(const TileWork& work, const SweepWhere& where);
+    void transform(const SlabWork& work, const SweepWhere& where);
+    void transform(const ProductWork& work, const SweepWhere& where);
+    void transform_rows(const TileWork& work, const SweepWhere& where);
+    void transform_columns(const TileWork& work, const SweepWhere& where, Lane& lane, index_t first, index_t count);
 
     const SweepSpec spec_;
     std::shared_ptr<SweepTeam> team_;
@@ -76,8 +74,15 @@ class SweepTask : public Task {
 };
 
 template <class T>
-Status SweepTask<T>::plan_stages(const std::vector<SweepStage>& stages, std::vector<std::unique_ptr<CountedFft>>& ffts,
-                                 Binding& binding, const RateTable& rates) {
+const std::vector<SweepStage>& SweepTask<T>::other_stages() const {
+    if (const auto* slabs = std::get_if<SlabWork>(&spec_.work)) return slabs->last_stages;
+    if (const auto* product = std::get_if<ProductWork>(&spec_.work)) return product->back;
+    return std::get_if<TileWork>(&spec_.work)->row_stages;
+}
+
+template <class T>
+Status SweepTask<T>::plan_stages(const std::vector<SweepStage>& stages, Ffts& ffts, Binding& binding,
+                                 const RateTable& rates) {
     for (const SweepStage& stage : stages) {
         SPANFFT_ASSIGN(EngineChoice choice, plan_local(stage.spec, spec_.engine, rates));
         binding.engine_ran(choice.engine);
@@ -90,17 +95,20 @@ template <class T>
 Status SweepTask<T>::prepare(Binding& binding, const RateTable& rates) {
     const index_t lanes = spec_.shared_slab() ? 1 : team_->compute.size();
     const index_t source_bytes = round_up(spec_.lanes * spec_.source_pitch() * spec_.source_elem_bytes(), 4096);
-    const index_t target_bytes = spec_.source_complex == spec_.target_complex
+    const index_t target_bytes = spec_.source.complex == spec_.target.complex
                                      ? 0
                                      : round_up(spec_.lanes * spec_.target_pitch() * spec_.target_elem_bytes(), 4096);
     const index_t tile_bytes = spec_.tiled() ? source_bytes + target_bytes : 0;
     const index_t lane_bytes = tile_bytes + spec_.twiddle_bytes();
     SPANFFT_ASSIGN(tile_memory_, Buffer::allocate(static_cast<size_t>(lanes * lane_bytes)));
-    if (spec_.roots_n > 0) {
-        SPANFFT_ASSIGN(tiles_.roots, RootTable::make(spec_.roots_n));
+    if (spec_.twiddles.roots_n > 0) {
+        SPANFFT_ASSIGN(tiles_.roots, RootTable::make(spec_.twiddles.roots_n));
     }
-    if (spec_.chirp.length > 0) {
-        SPANFFT_ASSIGN(tiles_.chirp_roots, RootTable::make(spec_.chirp.order()));
+    if (spec_.source.factors.length > 0) {
+        SPANFFT_ASSIGN(tiles_.source_roots, RootTable::make(spec_.source.factors.order()));
+    }
+    if (spec_.target.factors.length > 0) {
+        SPANFFT_ASSIGN(tiles_.target_roots, RootTable::make(spec_.target.factors.order()));
     }
     lanes_.resize(static_cast<size_t>(lanes));
     char* next = tile_memory_.as<char>();
@@ -108,8 +116,7 @@ Status SweepTask<T>::prepare(Binding& binding, const RateTable& rates) {
     if (next) std::memset(next, 0, tile_memory_.bytes());
     for (Lane& lane : lanes_) {
         SPANFFT_TRY(plan_stages(spec_.stages, lane.stages, binding, rates));
-        SPANFFT_TRY(plan_stages(spec_.last_stages, lane.last_stages, binding, rates));
-        SPANFFT_TRY(plan_stages(spec_.row_stages, lane.row_stages, binding, rates));
+        SPANFFT_TRY(plan_stages(other_stages(), lane.other_stages, binding, rates));
         lane.source_tile = next;
         lane.target_tile = target_bytes > 0 ? next + source_bytes : next;
         lane.twiddles = reinterpret_cast<C*>(next + tile_bytes);
@@ -119,8 +126,7 @@ Status SweepTask<T>::prepare(Binding& binding, const RateTable& rates) {
 }
 
 template <class T>
-void SweepTask<T>::execute(const std::vector<SweepStage>& stages, const std::vector<std::unique_ptr<CountedFft>>& ffts,
-                           void* source, void* target) const {
+void SweepTask<T>::execute(const std::vector<SweepStage>& stages, const Ffts& ffts, void* source, void* target) const {
     for (size_t i = 0; i < stages.size(); ++i) {
         const void* from = stages[i].on == SweepStage::On::target ? target : source;
         void* to = stages[i].on == SweepStage::On::source ? source : target;
@@ -132,21 +138,18 @@ template <class T>
 SweepWhere SweepTask<T>::locate(index_t step, index_t read, index_t write) const {
     SweepWhere where;
     where.panel = step / spec_.tile_steps();
-    where.read = spec_.reads_together ? exchange_->taken() : read_slot(read);
+    where.read = spec_.sharing.reads_together ? exchange_->taken() : read_slot(read);
     where.write = write_slot(write);
-    const index_t tile_step = step % spec_.tile_steps();
+    const index_t tile_step = step % spec_.tile_steps(), width = spec_.tile_width();
     const ColumnPanels& panels = spec_.walked();
     where.matrix = where.panel / panels.panels_per_matrix();
     const index_t in_matrix = where.panel % panels.panels_per_matrix();
     where.tile = in_matrix * spec_.tile_steps() + tile_step;
-    index_t width = panels.panel;
-    if (spec_.writes_blocks()) width = spec_.blocks.tile_columns;
-    if (spec_.reads_blocks()) width = spec_.blocks.tile_rows;
     const index_t begin = panels.first_column(where.panel), end = begin + panels.group(where.panel, 0).width;
     where.first = begin + tile_step * width;
     where.count = std::clamp<index_t>(end - where.first, 0, width);
     if (panels.reflected) where.count += panels.group(where.panel, 1).width;
-    if (spec_.writes_blocks()) where.tile = spec_.blocks.tile_at(where.first);
+    if (spec_.target.is_blocks()) where.tile = spec_.target.blocks().tile_at(where.first);
     return where;
 }
 
@@ -154,10 +157,11 @@ template <class T>
 Status SweepTask<T>::compute(index_t step, index_t read, index_t write) {
     SweepWhere where = locate(step, read, write);
     if (spec_.exchanges()) where.write = exchange_->tile();
-    if (where.count > 0) transform(where);  // the last panel of a matrix may have fewer tiles
+    if (where.count > 0)  // the last panel of a matrix may have fewer tiles
+        std::visit([&](const auto& work) { transform(work, where); }, spec_.work);
     if (!spec_.exchanges()) return {};
     char* const slot = write_slot(write);
-    if (!spec_.exchanges_columns()) return exchange_->round(step, slot);
+    if (!exchange_->geometry().of_columns()) return exchange_->round(step, slot);
     SPANFFT_TRY(exchange_->round(step, exchange_->received()));
     put_side_by_side(step, slot);
     return {};
@@ -166,16 +170,17 @@ Status SweepTask<T>::compute(index_t step, index_t read, index_t write) {
 // What came of a round: the panels of all ranks, each with the rows that this one keeps.
 template <class T>
 void SweepTask<T>::put_side_by_side(index_t step, char* slot) {
-    const ColumnPanels kept = spec_.kept_columns(spec_.in.rank);
+    const ExchangeGeometry& geometry = exchange_->geometry();
+    const ColumnPanels kept = geometry.kept_columns(spec_.rank());
+    const index_t panel_bytes = spec_.target.columns().panel * kept.elem_bytes;
     const RowMap rows = kept.map(step, 0, tiles_.out_offset, slot);
     std::atomic<index_t> next{0};
     const auto job = [&](int member) {
         for (index_t r = next.fetch_add(1); r < kept.rows; r = next.fetch_add(1)) {
-            for (int rank = 0; rank < spec_.in.ranks; ++rank) {
-                const index_t row_bytes = round_tile(spec_, step, rank).columns * kept.elem_bytes;
-                const char* const from = exchange_->received() + spec_.place_bytes(rank);
-                std::memcpy(rows.row(r) + rank * spec_.out.panel * kept.elem_bytes, from + r * row_bytes,
-                            static_cast<size_t>(row_bytes));
+            for (int rank = 0; rank < spec_.ranks(); ++rank) {
+                const index_t row_bytes = geometry.round_tile(step, rank).columns * kept.elem_bytes;
+                const char* const from = exchange_->received() + geometry.place_bytes(rank);
+                std::memcpy(rows.row(r) + rank * panel_bytes, from + r * row_bytes, static_cast<size_t>(row_bytes));
                 lanes_[static_cast<size_t>(member)].moved_bytes += 2 * row_bytes;
             }
         }
@@ -184,89 +189,61 @@ void SweepTask<T>::put_side_by_side(index_t step, char* slot) {
 }
 
 template <class T>
-void SweepTask<T>::transform(const SweepWhere& where) {
-    if (spec_.shape == Shape::chirp_rows) return compute_chirp_rows(where);
-    if (!spec_.tiled()) return compute_slabs(where);
-    if (!spec_.row_stages.empty()) transform_rows(where);
+void SweepTask<T>::transform(const TileWork& work, const SweepWhere& where) {
+    if (!work.row_stages.empty()) transform_rows(work, where);
     const index_t numbers = spec_.numbers(), columns = where.count * numbers;
     std::atomic<index_t> next{0};
     const auto job = [&](int member) {
         for (index_t i = next.fetch_add(spec_.lanes); i < columns; i = next.fetch_add(spec_.lanes)) {
-            compute_columns(where, lanes_[static_cast<size_t>(member)], where.first * numbers + i,
-                            std::min(spec_.lanes, columns - i));
+            transform_columns(work, where, lanes_[static_cast<size_t>(member)], where.first * numbers + i,
+                              std::min(spec_.lanes, columns - i));
         }
     };
     team_->compute.run(job);
 }
 
 template <class T>
-void SweepTask<T>::compute_columns(const SweepWhere& where, Lane& lane, index_t first, index_t count) {
-    if (spec_.shape == Shape::chirp_in) return compute_chirp_in(where, lane, first, count);
-    if (spec_.shape == Shape::chirp_out) return compute_chirp_out(where, lane, first, count);
-    lane.moved_bytes += gather(where, lane, first, count);
-    execute(spec_.stages, lane.stages, lane.source_tile, lane.target_tile);
-    if (spec_.shape == Shape::columns && spec_.roots_n > 0) {
-        for (index_t j = 0, made = -1; j < count; ++j) {  // a section has one set of twiddles
-            const index_t r = spec_.twiddle_index((first + j) / spec_.numbers());
-            if (r != made) make_twiddles(tiles_.roots, r, spec_.out_points, spec_.backward, 1, lane.twiddles);
-            made = r;
-            twiddle_rows_in_place(lane.twiddles, 0, spec_.out_points,
-                                  static_cast<C*>(lane.target_tile) + j * spec_.target_pitch());
-        }
-    }
-    lane.moved_bytes += scatter(where, lane, first, count);
-}
-
-// From the panel into the lane's tile, and back, in the way that the sweep is for; the bytes that the panel gave or
-// got.
-template <class T>
-index_t SweepTask<T>::gather(const SweepWhere& where, Lane& lane, index_t first, index_t count) const {
-    const bool sums = spec_.chirp.length > 0;  // a real kind as a Fourier transform
-    if (!spec_.source_complex) {
-        T* const tile = static_cast<T*>(lane.source_tile);
-        return sums ? tiles_.gather_padded(where, first, count, tile) : tiles_.gather(where, first, count, tile);
-    }
-    C* const tile = static_cast<C*>(lane.source_tile);
-    if (spec_.reads_blocks()) return tiles_.gather(where, first, count, tile);
-    if (spec_.in.mirrored) return tiles_.gather_half_spectrum(where, first, count, tile);
-    if (sums) return tiles_.gather_inputs(where, first, count, tile);
-    return tiles_.gather(where, first, count, tile);
-}
-
-template <class T>
-index_t SweepTask<T>::scatter(const SweepWhere& where, Lane& lane, index_t first, index_t count) const {
+void SweepTask<T>::transform_columns(const TileWork& work, const SweepWhere& where, Lane& lane, index_t first,
+                                     index_t count) {
     C* const tile = static_cast<C*>(lane.target_tile);
-    if (spec_.writes_blocks()) return tiles_.scatter_blocks(where, first, count, tile, lane.twiddles);
-    if (!spec_.target_complex) return tiles_.scatter(where, first, count, static_cast<T*>(lane.target_tile));
-    if (spec_.half_section > 0) return tiles_.scatter_reflected(where, first, count, tile);
-    if (spec_.whole_section > 0) return tiles_.scatter_sections(where, first, count, tile);
-    if (spec_.out.mirrored) return tiles_.scatter_half_spectrum(where, first, count, tile);
-    if (spec_.chirp.length > 0) return tiles_.scatter_outputs(where, first, count, tile);
-    return tiles_.scatter(where, first, count, tile);
+    const auto stages = [&] {
+        execute(spec_.stages, lane.stages, lane.source_tile, lane.target_tile);
+        if (spec_.twiddles.roots_n > 0 && !spec_.target.is_blocks()) tiles_.twiddle(first, count, tile, lane.twiddles);
+    };
+    lane.moved_bytes += tiles_.gather(where, first, count, lane.source_tile);
+    stages();
+    lane.moved_bytes += tiles_.scatter(where, first, count, lane.target_tile, lane.twiddles);
+    if (!work.filter_scale || where.matrix > 0) return;
+    tiles_.make_filter(first, count, tile);
+    stages();
+    lane.moved_bytes += tiles_.scatter_filter(where, first, count, tile);
 }
 
 // The elements of a compute step, which are rows of numbers, each where it was read.
 template <class T>
-void SweepTask<T>::transform_rows(const SweepWhere& where) {
-    const RowMap rows = spec_.in.map(where.panel, 0, tiles_.in_offset, where.read);
-    const index_t at = where.first - spec_.in.first_column(where.panel), elements = spec_.in.rows * where.count;
+void SweepTask<T>::transform_rows(const TileWork& work, const SweepWhere& where) {
+    const ColumnPanels& in = spec_.source.columns();
+    const RowMap rows = in.map(where.panel, 0, tiles_.in_offset, where.read);
+    const index_t at = where.first - in.first_column(where.panel), elements = in.rows * where.count;
     std::atomic<index_t> next{0};
     const auto job = [&](int member) {
         for (index_t i = next.fetch_add(1); i < elements; i = next.fetch_add(1)) {
-            char* const row = rows.row(i / where.count) + (at + i % where.count) * spec_.in.elem_bytes;
-            execute(spec_.row_stages, lanes_[static_cast<size_t>(member)].row_stages, row, row);
+            char* const row = rows.row(i / where.count) + (at + i % where.count) * in.elem_bytes;
+            execute(work.row_stages, lanes_[static_cast<size_t>(member)].other_stages, row, row);
         }
     };
     team_->compute.run(job);
 }
 
 template <class T>
-void SweepTask<T>::compute_slabs(const SweepWhere& where) {
+void SweepTask<T>::transform(const SlabWork& work, const SweepWhere& where) {
     const index_t slabs = where.count / spec_.points, calls = ceil_div(slabs, spec_.lanes);
     const index_t in_bytes = spec_.points * spec_.source_elem_bytes();
     const index_t out_bytes = spec_.out_points * spec_.target_elem_bytes();
-    char* source = spec_.in.map(where.panel, 0, tiles_.in_offset, where.read).row(0);
-    char* target = spec_.out.map(where.panel, 0, tiles_.out_offset, where.write).row(0);
+    char* source = spec_.source.columns().map(where.panel, 0, tiles_.in_offset, where.read).row(0);
+    char* target = spec_.target.is_in_place()
+                       ? source
+                       : spec_.target.columns().map(where.panel, 0, tiles_.out_offset, where.write).row(0);
     std::atomic<index_t> next{0};
     const auto scaled = [&](char* slab, index_t bytes) -> index_t {
         if (spec_.scale == 1) return 0;
@@ -283,9 +260,8 @@ void SweepTask<T>::compute_slabs(const SweepWhere& where) {
             if (count == spec_.lanes) {
                 execute(spec_.stages, lane.stages, source + first * in_bytes, target + first * out_bytes);
             } else {
-                for (index_t i = first; i < slabs; ++i) {
-                    execute(spec_.last_stages, lane.last_stages, source + i * in_bytes, target + i * out_bytes);
-                }
+                for (index_t i = first; i < slabs; ++i)
+                    execute(work.last_stages, lane.other_stages, source + i * in_bytes, target + i * out_bytes);
             }
             lane.moved_bytes += scaled(target + first * out_bytes, count * out_bytes);
         }
@@ -297,40 +273,13 @@ void SweepTask<T>::compute_slabs(const SweepWhere& where) {
     }
 }
 
-// Columns of the input times the chirp, padded with zeros, transformed and twiddled; of the first array those of the
-// filter besides. A row of the padded array is in.row_elems elements.
 template <class T>
-void SweepTask<T>::compute_chirp_in(const SweepWhere& where, Lane& lane, index_t first, index_t count) {
-    C* const tile = static_cast<C*>(lane.source_tile);
-    const index_t pitch = spec_.source_pitch(), step = spec_.in.row_elems, m = spec_.roots_n;
-    const auto put = [&](int which) {
-        execute(spec_.stages, lane.stages, tile, tile);
-        const RowMap rows = spec_.out.map(where.panel, which, tiles_.out_offset, where.write);
-        const index_t at = first - spec_.walked().first_column(where.panel);
-        for (index_t j = 0; j < count; ++j) {
-            make_twiddles(tiles_.roots, first + j, spec_.points, false, 1, lane.twiddles);
-            twiddle_rows_in_place(lane.twiddles, 0, spec_.points, tile + j * pitch);
-        }
-        for (index_t r = 0; r < spec_.points; ++r) {
-            lane.moved_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<C*>(rows.row(r)) + at);
-        }
-    };
-    lane.moved_bytes += tiles_.gather_inputs(where, first, count, tile);
-    put(0);
-    if (where.matrix > 0) return;
-    for (index_t j = 0; j < count; ++j) {
-        chirp_filter(spec_.chirp, tiles_.chirp_roots, m, spec_.scale, first + j, step, spec_.points, tile + j * pitch);
-    }
-    put(1);
-}
-
-// Rows of the array and of the filter: both transformed, multiplied, transformed back and untwiddled.
-template <class T>
-void SweepTask<T>::compute_chirp_rows(const SweepWhere& where) {
+void SweepTask<T>::transform(const ProductWork& work, const SweepWhere& where) {
     const index_t points = spec_.points, slabs = where.count / points, row = where.first / points;
-    C* const data = reinterpret_cast<C*>(spec_.in.map(where.panel, 0, tiles_.in_offset, where.read).row(0));
-    C* const filter = reinterpret_cast<C*>(spec_.in.map(where.panel, 1, tiles_.in_offset, where.read).row(0));
-    C* const target = reinterpret_cast<C*>(spec_.out.map(where.panel, 0, tiles_.out_offset, where.write).row(0));
+    const ColumnPanels &in = spec_.source.columns(), &out = spec_.target.columns();
+    C* const data = reinterpret_cast<C*>(in.map(where.panel, 0, tiles_.in_offset, where.read).row(0));
+    C* const filter = reinterpret_cast<C*>(in.map(where.panel, 1, tiles_.in_offset, where.read).row(0));
+    C* const target = reinterpret_cast<C*>(out.map(where.panel, 0, tiles_.out_offset, where.write).row(0));
     std::atomic<index_t> next{0};
     const std::function<void(int)> job = [&](int member) {
         Lane& lane = lanes_[static_cast<size_t>(member)];
@@ -339,101 +288,95 @@ void SweepTask<T>::compute_chirp_rows(const SweepWhere& where) {
             execute(spec_.stages, lane.stages, x, x);
             execute(spec_.stages, lane.stages, b, b);
             lane.moved_bytes += multiply_rows(x, b, points, y);
-            execute(spec_.last_stages, lane.last_stages, y, y);
-            make_twiddles(tiles_.roots, row + i, points, true, 1, lane.twiddles);
+            execute(work.back, lane.other_stages, y, y);
+            make_twiddles(tiles_.roots, row + i, points, spec_.twiddles.backward, 1, lane.twiddles);
             lane.moved_bytes += twiddle_rows_in_place(lane.twiddles, 0, points, y);
         }
     };
     team_->compute.run(job);
 }
 
-// Columns of the convolution, transformed back, times the chirp.
-template <class T>
-void SweepTask<T>::compute_chirp_out(const SweepWhere& where, Lane& lane, index_t first, index_t count) {
-    C* const tile = static_cast<C*>(lane.source_tile);
-    lane.moved_bytes += tiles_.gather(where, first, count, tile);
-    execute(spec_.stages, lane.stages, tile, tile);
-    lane.moved_bytes += tiles_.scatter_outputs(where, first, count, tile);
-}
-
 template <class T>
 void SweepTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context) {
     const index_t tiles = spec_.tile_steps();
-    const ColumnPanels& panels = spec_.walked();
-    pipeline.steps = panels.panels() * tiles;
-    pipeline.steps_per_read = spec_.reads_blocks() ? 1 : tiles;
-    pipeline.steps_per_write = spec_.writes_blocks() ? 1 : tiles;
+    pipeline.steps = spec_.walked().panels() * tiles;
+    pipeline.steps_per_read = spec_.source.is_blocks() ? 1 : tiles;
+    pipeline.steps_per_write = spec_.target.is_blocks() ? 1 : tiles;
     pipeline.read_slots = spec_.read_slots();
     pipeline.write_slots = spec_.write_slots();
-    pipeline.in_place = spec_.in_place;
-    const auto store = [&](Place place) {
-        return place == Place::input     ? context.input_store
-               : place == Place::scratch ? context.scratch_store
-                                         : context.output_store;
-    };
-    const auto offset = [&](Place place, index_t in_scratch) {
-        return place == Place::input     ? context.input_offset_bytes
-               : place == Place::scratch ? in_scratch
-                                         : context.output_offset_bytes;
-    };
-    pipeline.source = store(spec_.source);
-    pipeline.target = spec_.target == Place::output ? context.written_store() : store(spec_.target);
-    tiles_.in_offset = offset(spec_.source, spec_.source_scratch_bytes);
-    tiles_.out_offset = spec_.target == Place::output ? context.written_offset_bytes()
-                                                      : offset(spec_.target, spec_.target_scratch_bytes);
-    if (spec_.reads_blocks()) {
-        pipeline.read_count = [this](index_t step) {
-            return locate(step, 0, 0).count > 0 ? spec_.blocks.column_tiles() : 0;
-        };
-        pipeline.read_run = [this](index_t step, index_t slot, index_t i) {
-            const SweepWhere where = locate(step, slot, 0);
-            return spec_.blocks.read_run(where.matrix, where.tile, i, where.read);
-        };
-    } else if (spec_.reads_together) {
-        const ColumnPanels together = spec_.together(spec_.in.rank);
-        const index_t row_bytes = together.row_elems * together.elem_bytes;
-        const index_t begin = tiles_.in_offset + spec_.rows_before(spec_.in.rank) * row_bytes;
-        pipeline.read_count = [together](index_t panel) { return together.requests(panel); };
-        pipeline.read_run = [this, together, begin](index_t panel, index_t slot, index_t i) {
-            return together.run(panel, i, begin, read_slot(slot));
-        };
-        pipeline.take = [this, together, begin](index_t panel, index_t slot) {
-            return exchange_->take(panel, together.map(panel, 0, begin, read_slot(slot)).row(0));
-        };
-    } else {
-        pipeline.read_count = [this](index_t panel) { return spec_.in.requests(panel); };
-        pipeline.read_run = [this](index_t panel, index_t slot, index_t i) {
-            return spec_.in.run(panel, i, tiles_.in_offset, read_slot(slot));
-        };
-    }
+    pipeline.in_place = spec_.target.is_in_place();
+    const StoredAt source = stored_at(context, spec_.source.place, spec_.source.scratch_bytes);
+    const StoredAt target = written_at(context, spec_.target.place, spec_.target.scratch_bytes);
+    pipeline.source = source.store;
+    pipeline.target = target.store;
+    tiles_.in_offset = source.offset_bytes;
+    tiles_.out_offset = target.offset_bytes;
+    describe_reads(pipeline);
     if (spec_.exchanges()) {
         describe_kept(pipeline);
-    } else if (spec_.writes_blocks()) {
-        pipeline.write_count = [this](index_t step) {
-            const SweepWhere where = locate(step, 0, 0);
-            return where.count > 0 ? spec_.blocks.write_requests(where.tile) : 0;
-        };
-        pipeline.write_run = [this](index_t step, index_t slot, index_t i) {
-            const SweepWhere where = locate(step, 0, slot);
-            return spec_.blocks.write_run(where.matrix, where.tile, i, tiles_.out_offset, where.write);
-        };
     } else {
-        pipeline.write_count = [this](index_t panel) { return spec_.out.requests(panel); };
-        pipeline.write_run = [this](index_t panel, index_t slot, index_t i) {
-            const index_t in_memory = spec_.in_place ? tiles_.in_offset : tiles_.out_offset;
-            Run run = spec_.out.run(panel, i, tiles_.out_offset, in_memory, write_slot(slot));
-            run.slack = false;  // other panels' columns are next to it
-            return run;
-        };
+        describe_writes(pipeline);
     }
     pipeline.compute = [this](index_t step, index_t read, index_t write) { return compute(step, read, write); };
 }
 
-// Of the tiles of all ranks in a round, the rows that this one keeps.
+template <class T>
+void SweepTask<T>::describe_reads(PipelineSpec& pipeline) {
+    if (spec_.source.is_blocks()) {
+        pipeline.read_count = [this](index_t step) {
+            return locate(step, 0, 0).count > 0 ? spec_.source.blocks().column_tiles() : 0;
+        };
+        pipeline.read_run = [this](index_t step, index_t slot, index_t i) {
+            const SweepWhere where = locate(step, slot, 0);
+            return spec_.source.blocks().read_run(where.matrix, where.tile, i, where.read);
+        };
+        return;
+    }
+    ColumnPanels panels = spec_.source.columns();
+    index_t begin = tiles_.in_offset;
+    if (spec_.sharing.reads_together) {
+        const ExchangeGeometry& geometry = exchange_->geometry();
+        panels = geometry.together(spec_.rank());
+        begin += geometry.rows_before(spec_.rank()) * panels.row_elems * panels.elem_bytes;
+        pipeline.take = [this, panels, begin](index_t panel, index_t slot) {
+            return exchange_->take(panel, panels.map(panel, 0, begin, read_slot(slot)).row(0));
+        };
+    }
+    pipeline.read_count = [panels](index_t panel) { return panels.requests(panel); };
+    pipeline.read_run = [this, panels, begin](index_t panel, index_t slot, index_t i) {
+        return panels.run(panel, i, begin, read_slot(slot));
+    };
+}
+
+template <class T>
+void SweepTask<T>::describe_writes(PipelineSpec& pipeline) {
+    if (spec_.target.is_blocks()) {
+        pipeline.write_count = [this](index_t step) {
+            const SweepWhere where = locate(step, 0, 0);
+            return where.count > 0 ? spec_.target.blocks().write_requests(where.tile) : 0;
+        };
+        pipeline.write_run = [this](index_t step, index_t slot, index_t i) {
+            const SweepWhere where = locate(step, 0, slot);
+            return spec_.target.blocks().write_run(where.matrix, where.tile, i, tiles_.out_offset, where.write);
+        };
+        return;
+    }
+    // In place the slot keeps the alignment with which it was read.
+    const index_t in_memory = spec_.target.is_in_place() ? tiles_.in_offset : tiles_.out_offset;
+    pipeline.write_count = [this](index_t panel) { return spec_.target.columns().requests(panel); };
+    pipeline.write_run = [this, in_memory](index_t panel, index_t slot, index_t i) {
+        Run run = spec_.target.columns().run(panel, i, tiles_.out_offset, in_memory, write_slot(slot));
+        run.slack = false;  // other panels' columns are next to it
+        return run;
+    };
+}
+
+// Of the tiles of all ranks in a round, what this one keeps.
 template <class T>
 void SweepTask<T>::describe_kept(PipelineSpec& pipeline) {
-    if (spec_.exchanges_columns()) {
-        const ColumnPanels kept = spec_.kept_columns(spec_.in.rank);
+    const ExchangeGeometry& geometry = exchange_->geometry();
+    if (geometry.of_columns()) {
+        const ColumnPanels kept = geometry.kept_columns(spec_.rank());
         pipeline.write_count = [kept](index_t panel) { return kept.requests(panel); };
         pipeline.write_run = [this, kept](index_t panel, index_t slot, index_t i) {
             Run run = kept.run(panel, i, tiles_.out_offset, write_slot(slot));
@@ -442,22 +385,23 @@ void SweepTask<T>::describe_kept(PipelineSpec& pipeline) {
         };
         return;
     }
-    const BlockGrid kept = spec_.kept_blocks(spec_.in.rank);
-    const auto part_of = [this](index_t step, int rank) {
-        return part_kept(spec_, round_tile(spec_, step, rank), spec_.in.rank);
+    const BlockGrid kept = geometry.kept_blocks(spec_.rank());
+    const auto part_of = [this, &geometry](index_t step, int rank) {
+        return geometry.part_kept(geometry.round_tile(step, rank), spec_.rank());
     };
     const auto requests = [kept](const KeptPart& part) { return part.bytes > 0 ? kept.write_requests(part.tile) : 0; };
     pipeline.write_count = [this, requests, part_of](index_t step) {
         index_t count = 0;
-        for (int rank = 0; rank < spec_.in.ranks; ++rank) count += requests(part_of(step, rank));
+        for (int rank = 0; rank < spec_.ranks(); ++rank) count += requests(part_of(step, rank));
         return count;
     };
-    pipeline.write_run = [this, kept, requests, part_of](index_t step, index_t slot, index_t i) {
+    pipeline.write_run = [this, kept, requests, part_of, &geometry](index_t step, index_t slot, index_t i) {
         int rank = 0;
         KeptPart part = part_of(step, rank);
         for (index_t count; i >= (count = requests(part)); part = part_of(step, ++rank)) i -= count;
-        const index_t matrix = step / spec_.tile_steps() / spec_.in.panels_per_matrix();
-        return kept.write_run(matrix, part.tile, i, tiles_.out_offset, write_slot(slot) + spec_.place_bytes(rank));
+        const index_t matrix = step / spec_.tile_steps() / spec_.walked().panels_per_matrix();
+        char* const data = write_slot(slot) + geometry.place_bytes(rank);
+        return kept.write_run(matrix, part.tile, i, tiles_.out_offset, data);
     };
 }
 
@@ -516,8 +460,7 @@ Counts SweepTask<T>::done() const {
     };
     for (const Lane& lane : lanes_) {
         add(lane.stages, spec_.tiled());
-        add(lane.last_stages, spec_.tiled());
-        add(lane.row_stages, false);
+        add(lane.other_stages, false);  // rows of numbers lie in a panel too
         counts.memory_bytes += lane.moved_bytes;
     }
     return counts;

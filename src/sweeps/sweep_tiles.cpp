@@ -5,28 +5,66 @@
 
 namespace spanfft {
 
-// Columns first, first+1, ... (count of them) of the matrix, from panel or blocks into the columns of a tile.
+template <class T>
+index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t count, void* tile) const {
+    const SweepSource& source = spec_.source;
+    T* const reals = static_cast<T*>(tile);
+    C* const numbers = static_cast<C*>(tile);
+    if (source.is_blocks()) return gather_blocks(where, first, count, numbers);
+    const bool factors = source.factors.length > 0;  // a real kind as a Fourier transform, or a convolution
+    if (!source.complex)
+        return factors ? gather_padded(where, first, count, reals) : gather_columns(where, first, count, reals);
+    if (source.columns().mirrored) return gather_half_spectrum(where, first, count, numbers);
+    return factors ? gather_inputs(where, first, count, numbers) : gather_columns(where, first, count, numbers);
+}
+
+template <class T>
+index_t SweepTiles<T>::scatter(const SweepWhere& where, index_t first, index_t count, void* tile, C* twiddles) const {
+    const SweepTarget& target = spec_.target;
+    C* const numbers = static_cast<C*>(tile);
+    if (target.is_blocks()) return scatter_blocks(where, first, count, numbers, twiddles);
+    if (std::holds_alternative<Reflection>(target.array)) return scatter_reflected(where, first, count, numbers);
+    if (std::holds_alternative<Sections>(target.array)) return scatter_sections(where, first, count, numbers);
+    if (!target.complex) return scatter_columns(where, first, count, static_cast<T*>(tile));
+    if (spec_.target.columns().mirrored) return scatter_half_spectrum(where, first, count, numbers);
+    if (target.factors.length > 0) return scatter_outputs(where, first, count, numbers);
+    return scatter_columns(where, first, count, numbers);
+}
+
+template <class T>
+void SweepTiles<T>::twiddle(index_t first, index_t count, C* tile, C* twiddles) const {
+    for (index_t j = 0, made = -1; j < count; ++j) {  // a section has one set of twiddles
+        const index_t r = spec_.twiddles.index((first + j) / spec_.numbers());
+        if (r != made) make_twiddles(roots, r, spec_.out_points, spec_.twiddles.backward, 1, twiddles);
+        made = r;
+        twiddle_rows_in_place(twiddles, 0, spec_.out_points, tile + j * spec_.target_pitch());
+    }
+}
+
+template <class T>
+index_t SweepTiles<T>::gather_blocks(const SweepWhere& where, index_t first, index_t count, C* tile) const {
+    const BlockGrid& blocks = spec_.source.blocks();
+    const index_t pitch = spec_.source_pitch(), height = blocks.rows_in(where.tile) * spec_.numbers();
+    const index_t row = first - where.first * spec_.numbers();
+    index_t read_bytes = 0;
+    for (index_t t = 0, point = 0; t < blocks.column_tiles(); ++t) {
+        const auto* block = static_cast<const C*>(blocks.read_run(where.matrix, where.tile, t, where.read).data);
+        for (index_t c = 0; c < blocks.columns_in(t); ++c, ++point)
+            read_bytes += into_tile(block + c * height + row, count, tile, pitch, point);
+    }
+    return read_bytes;
+}
+
 template <class T>
 template <class E>
-index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t count, E* tile) const {
+index_t SweepTiles<T>::gather_columns(const SweepWhere& where, index_t first, index_t count, E* tile) const {
+    const ColumnPanels& in = spec_.source.columns();
     const index_t pitch = spec_.source_pitch();
     index_t read_bytes = 0;
-    if (spec_.reads_blocks()) {
-        const BlockGrid& blocks = spec_.blocks;
-        const index_t height = blocks.rows_in(where.tile) * spec_.numbers(),
-                      row = first - where.first * spec_.numbers();
-        for (index_t t = 0, point = 0; t < blocks.column_tiles(); ++t) {
-            const auto* block = static_cast<const E*>(blocks.read_run(where.matrix, where.tile, t, where.read).data);
-            for (index_t c = 0; c < blocks.columns_in(t); ++c, ++point) {
-                read_bytes += into_tile(block + c * height + row, count, tile, pitch, point);
-            }
-        }
-        return read_bytes;
-    }
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);
-        const RowMap rows = spec_.in.map(where.panel, lot.which, in_offset, where.read);
-        for (index_t r = 0; r < spec_.in.rows; ++r) {
+        const RowMap rows = in.map(where.panel, lot.which, in_offset, where.read);
+        for (index_t r = 0; r < in.rows; ++r) {
             read_bytes += into_tile(reinterpret_cast<const E*>(rows.row(r)) + lot.at, lot.count,
                                     tile + lot.from * pitch, pitch, r);
         }
@@ -38,9 +76,9 @@ template <class T>
 typename SweepTiles<T>::Lot SweepTiles<T>::lot_of(const SweepWhere& where, index_t first, index_t from,
                                                   index_t count) const {
     const index_t numbers = spec_.numbers(), left = count - from;
-    const index_t at = first + from - spec_.in.first_column(where.panel) * numbers;
-    if (!spec_.in.reflected) return {0, at, from, left};
-    const index_t own = spec_.in.group(where.panel, 0).width * numbers;
+    const index_t at = first + from - spec_.source.columns().first_column(where.panel) * numbers;
+    if (!spec_.source.columns().reflected) return {0, at, from, left};
+    const index_t own = spec_.source.columns().group(where.panel, 0).width * numbers;
     if (at >= own) return {1, at - own, from, left};
     return {0, at, from, std::min(left, own - at)};
 }
@@ -50,10 +88,10 @@ typename SweepTiles<T>::Lot SweepTiles<T>::lot_of(const SweepWhere& where, index
 template <class T>
 Pair<T> SweepTiles<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column,
                                          index_t& read) const {
-    if (k >= spec_.chirp.inputs) return {0, 0};
+    if (k >= spec_.source.factors.inputs) return {0, 0};
     ++read;
     const T x = reinterpret_cast<const T*>(rows.row(row))[column];
-    const Pair<long double> root = linear_root(spec_.chirp, chirp_roots, spec_.chirp.a, 0, k);
+    const Pair<long double> root = linear_root(spec_.source.factors, source_roots, spec_.source.factors.a, 0, k);
     return {x * static_cast<T>(root.re), x * static_cast<T>(root.im)};
 }
 
@@ -61,16 +99,17 @@ Pair<T> SweepTiles<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t 
 // n-k = (n1-k1) + n1*(n2-1-k2), or n1*(n2-k2) in column 0. Worked: n = 12 = 4*3, column 1 is X1, X5, conj(X3).
 template <class T>
 index_t SweepTiles<T>::gather_half_spectrum(const SweepWhere& where, index_t first, index_t count, C* tile) const {
-    const index_t row_elems = spec_.in.row_elems, n2 = spec_.points, half = spec_.roots_n / 2;
-    const bool sums = spec_.chirp.length > 0;
-    const RowMap rows = spec_.in.map(where.panel, 0, in_offset, where.read);
-    const RowMap mirror_rows = spec_.in.map(where.panel, 1, in_offset, where.read);
-    const index_t at = spec_.in.group(where.panel, 0).first, mirror_at = spec_.in.group(where.panel, 1).first;
+    const ColumnPanels& in = spec_.source.columns();
+    const index_t row_elems = in.row_elems, n2 = spec_.points, half = spec_.twiddles.roots_n / 2;
+    const bool sums = spec_.source.factors.length > 0;
+    const RowMap rows = in.map(where.panel, 0, in_offset, where.read);
+    const RowMap mirror_rows = in.map(where.panel, 1, in_offset, where.read);
+    const index_t at = in.group(where.panel, 0).first, mirror_at = in.group(where.panel, 1).first;
     index_t read = 0;
     for (index_t k2 = 0; k2 < n2; ++k2) {
         Number n = number_at(first);
         for (index_t j = 0; j < count; ++j, ++n) {
-            const index_t k1 = at + n.element - spec_.in.first_column(where.panel);
+            const index_t k1 = at + n.element - in.first_column(where.panel);
             C& to = tile[j * spec_.source_pitch() + k2];
             const index_t k = k1 + row_elems * k2;
             if (k <= half) {
@@ -79,7 +118,7 @@ index_t SweepTiles<T>::gather_half_spectrum(const SweepWhere& where, index_t fir
                           : reinterpret_cast<const C*>(rows.row(k2))[column];
                 continue;
             }
-            const bool own = k1 == 0 || (2 * k1 == row_elems && !spec_.in.mirrors_all);
+            const bool own = k1 == 0 || (2 * k1 == row_elems && !in.mirrors_all);
             const RowMap& map = own ? rows : mirror_rows;
             const index_t row = k1 == 0 ? n2 - k2 : n2 - 1 - k2;
             const index_t element = k1 == 0 ? 0 : own ? k1 - at : row_elems - k1 - mirror_at;
@@ -90,20 +129,21 @@ index_t SweepTiles<T>::gather_half_spectrum(const SweepWhere& where, index_t fir
         }
         if (!sums) read += count;
     }
-    return read * spec_.in.number_bytes();
+    return read * in.number_bytes();
 }
 
 // Columns of the input times its factors, with zeros behind it.
 template <class T>
 index_t SweepTiles<T>::gather_inputs(const SweepWhere& where, index_t first, index_t count, C* tile) const {
+    const ColumnPanels& in = spec_.source.columns();
     const index_t pitch = spec_.source_pitch();
     index_t read_bytes = 0;
-    if (spec_.in.number_bytes() == static_cast<index_t>(sizeof(C))) {
-        read_bytes = gather(where, first, count, tile);
+    if (in.number_bytes() == static_cast<index_t>(sizeof(C))) {
+        read_bytes = gather_columns(where, first, count, tile);
     } else {
-        const RowMap rows = spec_.in.map(where.panel, 0, in_offset, where.read);
-        const index_t at = first - spec_.in.first_column(where.panel) * spec_.numbers();
-        for (index_t r = 0; r < spec_.in.rows; ++r) {
+        const RowMap rows = in.map(where.panel, 0, in_offset, where.read);
+        const index_t at = first - in.first_column(where.panel) * spec_.numbers();
+        for (index_t r = 0; r < in.rows; ++r) {
             const T* reals = reinterpret_cast<const T*>(rows.row(r)) + at;
             for (index_t j = 0; j < count; ++j) tile[j * pitch + r] = {reals[j], 0};
             read_bytes += count * static_cast<index_t>(sizeof(T));
@@ -111,19 +151,19 @@ index_t SweepTiles<T>::gather_inputs(const SweepWhere& where, index_t first, ind
     }
     Number n = number_at(first);
     for (index_t j = 0; j < count; ++j, ++n)
-        chirp_inputs(spec_.chirp, chirp_roots, n.element, spec_.in.row_elems, spec_.points, tile + j * pitch);
+        chirp_inputs(spec_.source.factors, source_roots, n.element, in.row_elems, spec_.points, tile + j * pitch);
     return read_bytes;
 }
 
 // The same where the factors are weights alone and the tile is real.
 template <class T>
 index_t SweepTiles<T>::gather_padded(const SweepWhere& where, index_t first, index_t count, T* tile) const {
-    const index_t read_bytes = gather(where, first, count, tile);
-    const Chirp& chirp = spec_.chirp;
+    const index_t read_bytes = gather_columns(where, first, count, tile);
+    const Chirp& chirp = spec_.source.factors;
     Number n = number_at(first);
     for (index_t j = 0; j < count; ++j, ++n) {
         T* const column = tile + j * spec_.source_pitch();
-        for (index_t r = 0, i = n.element; r < spec_.points; ++r, i += spec_.in.row_elems) {
+        for (index_t r = 0, i = n.element; r < spec_.points; ++r, i += spec_.source.columns().row_elems) {
             if (i >= chirp.inputs)
                 column[r] = 0;
             else
@@ -136,7 +176,7 @@ index_t SweepTiles<T>::gather_padded(const SweepWhere& where, index_t first, ind
 template <class T>
 template <class E>
 void SweepTiles<T>::scale_tile(index_t count, E* tile) const {
-    if (spec_.scale == 1 || spec_.reads_blocks()) return;
+    if (spec_.scale == 1) return;
     const T scale = static_cast<T>(spec_.scale);
     for (index_t j = 0; j < count; ++j) {
         T* column = reinterpret_cast<T*>(tile + j * spec_.target_pitch());
@@ -147,15 +187,16 @@ void SweepTiles<T>::scale_tile(index_t count, E* tile) const {
 
 template <class T>
 template <class E>
-index_t SweepTiles<T>::scatter(const SweepWhere& where, index_t first, index_t count, E* tile) const {
+index_t SweepTiles<T>::scatter_columns(const SweepWhere& where, index_t first, index_t count, E* tile) const {
     const index_t pitch = spec_.target_pitch();
     scale_tile(count, tile);
     // In place the slot keeps the alignment with which it was read.
-    const RowMap rows = spec_.in_place ? spec_.in.map(where.panel, 0, in_offset, where.write)
-                                       : spec_.out.map(where.panel, 0, out_offset, where.write);
+    const ColumnPanels& out = spec_.target.columns();
+    const RowMap rows = spec_.target.is_in_place() ? spec_.source.columns().map(where.panel, 0, in_offset, where.write)
+                                                   : out.map(where.panel, 0, out_offset, where.write);
     const index_t at = first - spec_.walked().first_column(where.panel) * spec_.numbers();
     index_t written_bytes = 0;
-    for (index_t r = 0; r < spec_.out.rows; ++r) {
+    for (index_t r = 0; r < out.rows; ++r) {
         written_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<E*>(rows.row(r)) + at);
     }
     return written_bytes;
@@ -166,19 +207,20 @@ index_t SweepTiles<T>::scatter(const SweepWhere& where, index_t first, index_t c
 template <class T>
 index_t SweepTiles<T>::scatter_half_spectrum(const SweepWhere& where, index_t first, index_t count,
                                              const C* tile) const {
-    const index_t row_elems = spec_.out.row_elems, n2 = spec_.points, half = spec_.out.matrix_elems() - 1;
-    const index_t section = spec_.out.section > 0 ? spec_.out.section_pitch : row_elems;
+    const ColumnPanels& out = spec_.target.columns();
+    const index_t row_elems = out.row_elems, n2 = spec_.points, half = out.matrix_elems() - 1;
+    const index_t section = out.section > 0 ? out.section_pitch : row_elems;
     index_t written = 0;
     const auto put = [&](index_t k, const C& value, char* row, index_t column) {
         ++written;
-        if (spec_.chirp.length == 0)
+        if (spec_.target.factors.length == 0)
             reinterpret_cast<C*>(row)[column] = value;
         else
-            reinterpret_cast<T*>(row)[column] = real_output(spec_.chirp, chirp_roots, k, value);
+            reinterpret_cast<T*>(row)[column] = real_output(spec_.target.factors, target_roots, k, value);
     };
-    const RowMap rows = spec_.out.map(where.panel, 0, out_offset, where.write);
-    const RowMap mirror_rows = spec_.out.map(where.panel, 1, out_offset, where.write);
-    const index_t at = spec_.out.group(where.panel, 0).first, mirror_at = spec_.out.group(where.panel, 1).first;
+    const RowMap rows = out.map(where.panel, 0, out_offset, where.write);
+    const RowMap mirror_rows = out.map(where.panel, 1, out_offset, where.write);
+    const index_t at = out.group(where.panel, 0).first, mirror_at = out.group(where.panel, 1).first;
     for (index_t k2 = 0; k2 < n2; ++k2) {
         Number n = number_at(first);
         for (index_t j = 0; j < count; ++j, ++n) {
@@ -194,19 +236,20 @@ index_t SweepTiles<T>::scatter_half_spectrum(const SweepWhere& where, index_t fi
             }
         }
     }
-    return written * spec_.out.number_bytes();
+    return written * out.number_bytes();
 }
 
 // From the columns of whole sections of a half spectrum and of those that mirror them: each column gives of X[0..n/2]
 // what is its own and what is its mirror image's, row_elems - k1, in the other group.
 template <class T>
 index_t SweepTiles<T>::scatter_reflected(const SweepWhere& where, index_t first, index_t count, const C* tile) const {
-    const index_t row_elems = spec_.out.row_elems, n2 = spec_.points, half = spec_.out.matrix_elems() - 1;
-    const index_t section = spec_.half_section, stored = section / 2 + 1;
-    const RowMap rows[2] = {spec_.out.map(where.panel, 0, out_offset, where.write),
-                            spec_.out.map(where.panel, 1, out_offset, where.write)};
-    const ColumnPanels::Group far = spec_.out.group(where.panel, 1);
-    const index_t begins[2] = {spec_.out.group(where.panel, 0).first, far.first};
+    const ColumnPanels &in = spec_.source.columns(), &out = spec_.target.columns();
+    const index_t row_elems = out.row_elems, n2 = spec_.points, half = out.matrix_elems() - 1;
+    const index_t section = std::get_if<Reflection>(&spec_.target.array)->columns, stored = section / 2 + 1;
+    const RowMap rows[2] = {out.map(where.panel, 0, out_offset, where.write),
+                            out.map(where.panel, 1, out_offset, where.write)};
+    const ColumnPanels::Group far = out.group(where.panel, 1);
+    const index_t begins[2] = {out.group(where.panel, 0).first, far.first};
     index_t written = 0;
     const auto at = [&](index_t row, index_t k1, const Number& n) -> C& {
         ++written;
@@ -215,7 +258,7 @@ index_t SweepTiles<T>::scatter_reflected(const SweepWhere& where, index_t first,
     };
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);
-        const Number begin = number_at(spec_.in.group(where.panel, lot.which).first * spec_.numbers() + lot.at);
+        const Number begin = number_at(in.group(where.panel, lot.which).first * spec_.numbers() + lot.at);
         for (index_t k2 = 0; k2 < n2; ++k2) {
             const C* from = tile + lot.from * spec_.target_pitch() + k2;
             Number n = begin;
@@ -236,10 +279,11 @@ index_t SweepTiles<T>::scatter_reflected(const SweepWhere& where, index_t first,
 // numbers.
 template <class T>
 index_t SweepTiles<T>::scatter_sections(const SweepWhere& where, index_t first, index_t count, C* tile) const {
-    const index_t wide = spec_.whole_section * spec_.numbers(), pitch = spec_.target_pitch();
+    const Sections& sections = *std::get_if<Sections>(&spec_.target.array);
+    const index_t wide = sections.columns * spec_.numbers(), pitch = spec_.target_pitch();
     scale_tile(count, tile);
-    C* const to = reinterpret_cast<C*>(spec_.out.map(where.panel, 0, out_offset, where.write).row(0));
-    const index_t panel_first = spec_.out.group(where.panel, 0).first * spec_.numbers();
+    C* const to = reinterpret_cast<C*>(sections.panels.map(where.panel, 0, out_offset, where.write).row(0));
+    const index_t panel_first = sections.panels.group(where.panel, 0).first * spec_.numbers();
     index_t written_bytes = 0;
     for (index_t j = 0; j < count;) {
         const index_t section = (first + j) / wide, d = (first + j) % wide,
@@ -255,16 +299,17 @@ index_t SweepTiles<T>::scatter_sections(const SweepWhere& where, index_t first, 
 // Columns times the factors of the outputs, as many as there are; of real results the real part.
 template <class T>
 index_t SweepTiles<T>::scatter_outputs(const SweepWhere& where, index_t first, index_t count, C* tile) const {
+    const ColumnPanels& out = spec_.target.columns();
     const index_t pitch = spec_.target_pitch();
     Number n = number_at(first);
     for (index_t j = 0; j < count; ++j, ++n) {
-        chirp_outputs(spec_.chirp, chirp_roots, n.element, spec_.out.row_elems, spec_.out.rows, tile + j * pitch);
+        chirp_outputs(spec_.target.factors, target_roots, n.element, out.row_elems, out.rows, tile + j * pitch);
     }
-    const RowMap rows = spec_.out.map(where.panel, 0, out_offset, where.write);
+    const RowMap rows = out.map(where.panel, 0, out_offset, where.write);
     const index_t at = first - spec_.walked().first_column(where.panel) * spec_.numbers();
     index_t written_bytes = 0;
-    for (index_t r = 0; r < spec_.out.rows; ++r) {
-        if (spec_.out.number_bytes() == static_cast<index_t>(sizeof(C))) {
+    for (index_t r = 0; r < out.rows; ++r) {
+        if (out.number_bytes() == static_cast<index_t>(sizeof(C))) {
             written_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<C*>(rows.row(r)) + at);
         } else {
             T* reals = reinterpret_cast<T*>(rows.row(r)) + at;
@@ -279,14 +324,15 @@ index_t SweepTiles<T>::scatter_outputs(const SweepWhere& where, index_t first, i
 template <class T>
 index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile,
                                       C* twiddles) const {
-    const BlockGrid& blocks = spec_.blocks;
+    const BlockGrid& blocks = spec_.target.blocks();
     const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch();
     C* const tile_data = reinterpret_cast<C*>(blocks.write_data(where.matrix, where.tile, out_offset, where.write));
     index_t written_bytes = 0;
     for (index_t j = 0; j < count;) {
         const Number n = number_at(first + j);
         const index_t side_by_side = std::min(count - j, numbers - n.number);
-        make_twiddles(roots, spec_.twiddle_index(n.element), blocks.rows, spec_.backward, spec_.scale, twiddles);
+        make_twiddles(roots, spec_.twiddles.index(n.element), blocks.rows, spec_.twiddles.backward, spec_.scale,
+                      twiddles);
         for (index_t i = j; numbers > 1 && i < j + side_by_side; ++i)
             twiddle_rows_in_place(twiddles, 0, blocks.rows, tile + i * pitch);
         for (index_t t = 0; t < blocks.row_tiles(); ++t) {
@@ -305,20 +351,28 @@ index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, in
     return written_bytes;
 }
 
+template <class T>
+void SweepTiles<T>::make_filter(index_t first, index_t count, C* tile) const {
+    const long double scale = *std::get_if<TileWork>(&spec_.work)->filter_scale;
+    for (index_t j = 0; j < count; ++j) {
+        chirp_filter(spec_.source.factors, source_roots, spec_.twiddles.roots_n, scale, first + j,
+                     spec_.source.columns().row_elems, spec_.points, tile + j * spec_.target_pitch());
+    }
+}
+
+template <class T>
+index_t SweepTiles<T>::scatter_filter(const SweepWhere& where, index_t first, index_t count, const C* tile) const {
+    const ColumnPanels& out = spec_.target.columns();
+    const RowMap rows = out.map(where.panel, 1, out_offset, where.write);
+    const index_t at = first - spec_.walked().first_column(where.panel);
+    index_t written_bytes = 0;
+    for (index_t r = 0; r < out.rows; ++r)
+        written_bytes += from_tile(tile, spec_.target_pitch(), r, count, reinterpret_cast<C*>(rows.row(r)) + at);
+    return written_bytes;
+}
+
 template class SweepTiles<float>;
-template index_t SweepTiles<float>::gather(const SweepWhere&, index_t, index_t, float*) const;
-template index_t SweepTiles<float>::scatter(const SweepWhere&, index_t, index_t, float*) const;
-template index_t SweepTiles<float>::gather(const SweepWhere&, index_t, index_t, Pair<float>*) const;
-template index_t SweepTiles<float>::scatter(const SweepWhere&, index_t, index_t, Pair<float>*) const;
 template class SweepTiles<double>;
-template index_t SweepTiles<double>::gather(const SweepWhere&, index_t, index_t, double*) const;
-template index_t SweepTiles<double>::scatter(const SweepWhere&, index_t, index_t, double*) const;
-template index_t SweepTiles<double>::gather(const SweepWhere&, index_t, index_t, Pair<double>*) const;
-template index_t SweepTiles<double>::scatter(const SweepWhere&, index_t, index_t, Pair<double>*) const;
 template class SweepTiles<long double>;
-template index_t SweepTiles<long double>::gather(const SweepWhere&, index_t, index_t, long double*) const;
-template index_t SweepTiles<long double>::scatter(const SweepWhere&, index_t, index_t, long double*) const;
-template index_t SweepTiles<long double>::gather(const SweepWhere&, index_t, index_t, Pair<long double>*) const;
-template index_t SweepTiles<long double>::scatter(const SweepWhere&, index_t, index_t, Pair<long double>*) const;
 
 }  // namespace spanfft

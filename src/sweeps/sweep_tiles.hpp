@@ -8,7 +8,7 @@
 #pragma once
 
 #include "core/root_of_unity.hpp"
-#include "sweeps/sweep_step.hpp"
+#include "sweeps/sweep_spec.hpp"
 
 namespace spanfft {
 
@@ -26,28 +26,20 @@ class SweepTiles {
     explicit SweepTiles(const SweepSpec& spec) : spec_(spec) {}  // which must outlive it
 
     // Columns of numbers first, first+1, ... (count of them) of the matrix, from panel or blocks into the columns of a
-    // tile; E is T or C.
-    template <class E>
-    index_t gather(const SweepWhere& where, index_t first, index_t count, E* tile) const;
-    index_t gather_half_spectrum(const SweepWhere& where, index_t first, index_t count, C* tile) const;
-    index_t gather_inputs(const SweepWhere& where, index_t first, index_t count, C* tile) const;
-    index_t gather_padded(const SweepWhere& where, index_t first, index_t count, T* tile) const;
+    // tile, times the factors of the source.
+    index_t gather(const SweepWhere& where, index_t first, index_t count, void* tile) const;
+    // The reverse, times the scale, and the factors of the target. Twiddles are multiplied in before, but for blocks,
+    // where they are on the way.
+    index_t scatter(const SweepWhere& where, index_t first, index_t count, void* tile, C* twiddles) const;
+    void twiddle(index_t first, index_t count, C* tile, C* twiddles) const;  // in the tile
+    // The columns of the filter that go with these, and to where they belong: the target's twin.
+    void make_filter(index_t first, index_t count, C* tile) const;
+    index_t scatter_filter(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
 
-    // The reverse; scatter multiplies by the scale, in the tile.
-    template <class E>
-    index_t scatter(const SweepWhere& where, index_t first, index_t count, E* tile) const;
-    index_t scatter_half_spectrum(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
-    index_t scatter_reflected(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
-    index_t scatter_sections(const SweepWhere& where, index_t first, index_t count, C* tile) const;
-    index_t scatter_outputs(const SweepWhere& where, index_t first, index_t count, C* tile) const;
-    index_t scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile, C* twiddles) const;
-
-    RootTable roots, chirp_roots;           // made with the task
-    index_t in_offset = 0, out_offset = 0;  // of the arrays in their stores, set before a run
+    RootTable roots, source_roots, target_roots;  // of twiddles and of both sides' factors; made with the task
+    index_t in_offset = 0, out_offset = 0;        // of the arrays in their stores, set before a run
 
   private:
-    template <class E>
-    void scale_tile(index_t count, E* tile) const;
     // Columns of numbers of a panel that lie side by side in its memory.
     struct Lot {
         int which = 0;                        // group
@@ -66,6 +58,23 @@ class SweepTiles {
     }
     Lot lot_of(const SweepWhere& where, index_t first, index_t from, index_t count) const;
     C spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column, index_t& read) const;
+
+    index_t gather_blocks(const SweepWhere& where, index_t first, index_t count, C* tile) const;
+    template <class E>  // T or C
+    index_t gather_columns(const SweepWhere& where, index_t first, index_t count, E* tile) const;
+    index_t gather_half_spectrum(const SweepWhere& where, index_t first, index_t count, C* tile) const;
+    index_t gather_inputs(const SweepWhere& where, index_t first, index_t count, C* tile) const;
+    index_t gather_padded(const SweepWhere& where, index_t first, index_t count, T* tile) const;
+
+    template <class E>
+    void scale_tile(index_t count, E* tile) const;
+    template <class E>
+    index_t scatter_columns(const SweepWhere& where, index_t first, index_t count, E* tile) const;
+    index_t scatter_half_spectrum(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
+    index_t scatter_reflected(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
+    index_t scatter_sections(const SweepWhere& where, index_t first, index_t count, C* tile) const;
+    index_t scatter_outputs(const SweepWhere& where, index_t first, index_t count, C* tile) const;
+    index_t scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile, C* twiddles) const;
 
     const SweepSpec& spec_;
 };

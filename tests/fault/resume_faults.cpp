@@ -205,14 +205,14 @@ TEST(Displacement, OverwritesOnlyPanelsThatAreOnTheDisk) {
             const SweepSpec& spec = *layout.sweeps[i].spec;
             const RunningSweep& sweep = *sweeps.sweep(i);
             const index_t offset =
-                spec.target == Place::output ? context.output_offset_bytes : spec.target_scratch_bytes;
+                spec.target.place == Place::output ? context.output_offset_bytes : spec.target.scratch_bytes;
             // Whose source lies at each byte of the store below; -1: nobody's.
             std::vector<index_t> owner(static_cast<size_t>(sweep.target->size_bytes()), -1);
             Displacement displacement = *layout.displaced[i];
             displacement.begin_bytes = offset;
-            for (index_t panel = 0; panel < spec.in.panels(); ++panel) {
-                for (index_t r = 0; r < spec.in.requests(panel); ++r) {
-                    const spanfft::Run run = spec.in.run(panel, r, offset, nullptr);
+            for (index_t panel = 0; panel < spec.source.columns().panels(); ++panel) {
+                for (index_t r = 0; r < spec.source.columns().requests(panel); ++r) {
+                    const spanfft::Run run = spec.source.columns().run(panel, r, offset, nullptr);
                     for (index_t byte = run.offset_bytes; byte < run.offset_bytes + run.bytes; ++byte) {
                         const index_t below = displacement.find(byte).byte;
                         ASSERT_LT(below, sweep.target->size_bytes());
@@ -222,11 +222,11 @@ TEST(Displacement, OverwritesOnlyPanelsThatAreOnTheDisk) {
                     }
                 }
             }
-            for (index_t panel = 0; panel < spec.out.panels(); ++panel) {
+            for (index_t panel = 0; panel < spec.target.columns().panels(); ++panel) {
                 const index_t done = sweep.logged.needs(panel);
                 ASSERT_LE(done, panel) << route.problem << ": a panel that waits for itself";
-                for (index_t r = 0; r < spec.out.requests(panel); ++r) {
-                    const spanfft::Run run = spec.out.run(panel, r, offset, nullptr);
+                for (index_t r = 0; r < spec.target.columns().requests(panel); ++r) {
+                    const spanfft::Run run = spec.target.columns().run(panel, r, offset, nullptr);
                     for (index_t byte = run.offset_bytes; byte < run.offset_bytes + run.bytes; ++byte) {
                         ASSERT_LT(owner[static_cast<size_t>(byte)], done)
                             << route.problem << " (" << route.what << "): panel " << panel << " overwrites "

@@ -180,10 +180,9 @@ void expect_one_payload(const RanksRun& run) {
         const auto* const sweep = dynamic_cast<const SweepStep*>(run.plan->steps[i].get());
         if (!sweep) continue;
         SweepSpec alone = sweep->spec();  // the same sweep by one process
-        alone.in.ranks = alone.out.ranks = 1;
-        alone.kept_a_rank = 0;
-        alone.keepers = ColumnPanels();
-        alone.reads_together = false;
+        if (!alone.source.is_blocks()) alone.source.columns().ranks = 1;
+        if (!alone.target.is_blocks()) alone.target.columns().ranks = 1;
+        alone.sharing = Sharing();
         EXPECT_EQ(sum_of(run, i).disk_written_bytes, SweepStep(alone, Machine()).predict(0).disk_written_bytes);
     }
 }

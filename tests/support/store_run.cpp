@@ -209,7 +209,7 @@ int sweeps_over_output(const Plan& plan) {
     int sweeps = 0;
     for (const auto& step : plan.steps) {
         const auto* sweep = dynamic_cast<const SweepStep*>(step.get());
-        if (sweep && sweep->spec().target == Place::output) ++sweeps;
+        if (sweep && sweep->spec().target.place == Place::output) ++sweeps;
     }
     return std::max(sweeps, 1);
 }

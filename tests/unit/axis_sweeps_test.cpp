@@ -87,11 +87,11 @@ struct Seen {
         by_scratch += plan.scratch_bytes > 0;
         for (const auto& step : plan.steps) {
             const SweepSpec& spec = dynamic_cast<const SweepStep&>(*step).spec();
-            const bool columns = spec.shape == SweepSpec::Shape::columns;
-            const bool halves = spec.source_complex != spec.target_complex;
+            const ColumnPanels& in = spec.source.columns();
+            const bool columns = spec.tiled(), halves = spec.source.complex != spec.target.complex;
             halved_columns += columns && halves;
-            many_panels += columns && halves && spec.in.panels_per_matrix() > 2 && spec.in.columns % spec.in.panel != 0;
-            slabs_in_place += !columns && spec.in_place && spec.in.panels() > 1;
+            many_panels += columns && halves && in.panels_per_matrix() > 2 && in.columns % in.panel != 0;
+            slabs_in_place += !columns && spec.target.is_in_place() && in.panels() > 1;
         }
     }
 };

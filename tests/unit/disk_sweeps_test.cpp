@@ -127,7 +127,7 @@ TEST(ManySweeps, HaveTwoSlotsInPlaceWhereThreeHaveShortRuns) {
     };
     const SweepSpec scarce = last("c2c 134217728 forward float memory=64MiB threads=2");
     EXPECT_EQ(scarce.read_slots(), 2);
-    EXPECT_GE(scarce.in.panel * scarce.in.elem_bytes, 52 << 10);
+    EXPECT_GE(scarce.source.columns().panel * scarce.source.columns().elem_bytes, 52 << 10);
     EXPECT_EQ(last("c2c 134217728 forward float memory=256MiB threads=2").read_slots(), 3);
 }
 
@@ -341,10 +341,11 @@ TEST(Sweeps, LayRowsThatTheyWriteOnWholeBlocksAndNoOthers) {
             const auto* sweep = dynamic_cast<const SweepStep*>(step.get());
             ASSERT_NE(sweep, nullptr) << text;
             const SweepSpec& spec = sweep->spec();
-            if (!spec.reads_blocks()) {
-                EXPECT_EQ(spec.in.written, spec.in_place) << text << ": " << sweep->describe();
+            if (!spec.source.is_blocks()) {
+                EXPECT_EQ(spec.source.columns().written, spec.target.is_in_place())
+                    << text << ": " << sweep->describe();
             }
-            EXPECT_TRUE(spec.writes_blocks() || spec.out.written) << text << ": " << sweep->describe();
+            EXPECT_TRUE(spec.target.is_blocks() || spec.target.columns().written) << text << ": " << sweep->describe();
         }
     }
 }

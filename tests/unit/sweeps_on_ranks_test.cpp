@@ -11,6 +11,7 @@
 #include "support/ranks_store_run.hpp"
 #include "support/sanitized.hpp"
 #include "support/sweep_case.hpp"
+#include "sweeps/exchange_geometry.hpp"
 #include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
@@ -166,7 +167,7 @@ TEST(SweepsOnRanks, LeaveTheOutputExchangedInManyPanels) {
     EXPECT_TRUE(run.plan->leaves_exchanged);
     const Values natural = in_natural_order(*run.plan, run.output);
     EXPECT_LT(error_in_units(run.plan->problem, natural, direct_transform(run.plan->problem, run.input)), 1);
-    for (size_t step = 0; step < 2; ++step) EXPECT_GE(spec_of(*run.plan, step).in.panels_per_matrix(), 3);
+    for (size_t step = 0; step < 2; ++step) EXPECT_GE(spec_of(*run.plan, step).walked().panels_per_matrix(), 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, SweepsOnRanksByWayOfTheOutput,
@@ -233,9 +234,10 @@ TEST(SweepsOnRanks, ThatReadTogetherMatchTheDefinition) {
             const Values output = in_natural_order(*run.plan, run.output);
             EXPECT_LT(error_in_units(run.plan->problem, output, direct_transform(run.plan->problem, run.input)), 1.5);
             const SweepSpec& first = spec_of(*run.plan, 0);
-            together += first.reads_together;
-            several += first.reads_together && first.in.panels_per_matrix() > 1;
-            wide += first.reads_together && !first.together(0).lean();
+            if (!first.sharing.reads_together) continue;
+            ++together;
+            several += first.walked().panels_per_matrix() > 1;
+            wide += !ExchangeGeometry(first).together(0).lean();
         }
     }
     EXPECT_GE(together, 20);
@@ -304,8 +306,8 @@ TEST(SweepsOnRanks, InThreeSweepsOfAnyGeometryMatchTheDefinition) {
         EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)), 1.5);
         if (HasFailure()) return;
         const SweepSpec& first = spec_of(*run.plan, 0);
-        parts += first.blocks.tile_columns < first.blocks.section;
-        idle += first.kept_by(first.in.ranks - 1) == 0;
+        parts += first.target.blocks().tile_columns < first.target.blocks().section;
+        idle += ExchangeGeometry(first).kept_by(first.ranks() - 1) == 0;
     }
     EXPECT_GE(parts, 4);
     EXPECT_GE(idle, 4);
@@ -322,10 +324,11 @@ TEST(SweepsOnRanks, InThreeSweepsOfManyPanelsMatchTheDefinition) {
         expect_shared_out(run);
         EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)), 1);
         const SweepSpec &first = spec_of(*run.plan, 0), &second = spec_of(*run.plan, 1);
-        EXPECT_GE(first.in.panels_per_matrix(), 2);
-        EXPECT_GE(first.in.panel / first.blocks.section, first.in.mirrored ? 1 : 2);
-        EXPECT_GE(second.in.panels_per_matrix(), 2);
-        EXPECT_GE(second.sections_a_panel(), 2);
+        const ColumnPanels& in = first.source.columns();
+        EXPECT_GE(in.panels_per_matrix(), 2);
+        EXPECT_GE(in.panel / first.target.blocks().section, in.mirrored ? 1 : 2);
+        EXPECT_GE(second.source.columns().panels_per_matrix(), 2);
+        EXPECT_GE(ExchangeGeometry(second).sections_a_panel(), 2);
     }
 }
 
@@ -353,7 +356,7 @@ TEST(SweepsOnRanks, AnyGeometryMatchesTheDefinition) {
         EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)), 1.5);
         if (HasFailure()) return;
         ++runs;
-        several += spec_of(*run.plan, 0).in.panels_per_matrix() > 1 && run.exchanges();
+        several += spec_of(*run.plan, 0).walked().panels_per_matrix() > 1 && run.exchanges();
         exchanged += run.exchanges();
         idle += std::any_of(run.ranks.begin(), run.ranks.end(),
                             [](const RankSeen& seen) { return seen.counted[0].disk_reads == 0; });
@@ -369,12 +372,13 @@ TEST(SweepsOnRanks, HaveSeveralPanelsOfSeveralTilesEachAndALastOneThatIsCut) {
     const auto plan = plan_of("c2c 45045 forward double threads=1 memory=176KiB ranks=3", solve_two_sweeps);
     ASSERT_TRUE(plan);
     const SweepSpec &first = spec_of(*plan, 0), &second = spec_of(*plan, 1);
-    EXPECT_GE(first.in.panels_per_matrix(), 3);
+    const ColumnPanels &in = first.source.columns(), &out = second.target.columns();
+    EXPECT_GE(in.panels_per_matrix(), 3);
     EXPECT_GE(first.tile_steps(), 2);
-    EXPECT_NE(first.in.columns % first.blocks.tile_columns, 0);
-    EXPECT_NE(first.in.columns % (first.in.panel * 3), 0);
-    EXPECT_GE(second.out.panels_per_matrix(), 2);
-    EXPECT_NE(second.out.columns % first.kept_a_rank, 0);
+    EXPECT_NE(in.columns % first.target.blocks().tile_columns, 0);
+    EXPECT_NE(in.columns % (in.panel * 3), 0);
+    EXPECT_GE(out.panels_per_matrix(), 2);
+    EXPECT_NE(out.columns % std::get<Sharing::Rows>(first.sharing.kept).a_rank, 0);
 }
 
 TEST(SweepsOnRanks, LeaveRanksForWhichThereIsNoPanelWithNothingToDo) {

@@ -1,0 +1,179 @@
+// Tiles, places and counts of rounds among ranks; see exchange_geometry.hpp.
+#include "sweeps/exchange_geometry.hpp"
+
+namespace spanfft {
+
+ColumnPanels ExchangeGeometry::together(int rank) const {
+    ColumnPanels all = in();
+    all.packed = false;
+    all.ranks = 1;
+    all.rank = 0;
+    all.rows = rows_of(rank);
+    all.panel = in().ranks * in().panel;
+    return all;
+}
+
+ColumnPanels ExchangeGeometry::kept_columns(int rank) const {
+    ColumnPanels mine = out();
+    mine.packed = false;
+    mine.ranks = 1;
+    mine.rank = 0;
+    mine.rows = kept_by(rank);
+    mine.panel = out().ranks * out().panel;
+    return mine;
+}
+
+ColumnPanels ExchangeGeometry::keepers_of(int rank) const {
+    ColumnPanels panels = *keepers();
+    panels.rank = rank;
+    return panels;
+}
+
+BlockGrid ExchangeGeometry::kept_blocks(int rank) const {
+    BlockGrid grid;
+    if (of_sections()) {  // sections take the place of columns, and what is kept of them that of rows
+        const ColumnPanels mine = keepers_of(rank);
+        grid.outer = in().outer;
+        grid.columns = mine.rows;
+        grid.rows = grid.tile_rows = mine.stored_row_elems();
+        grid.tile_columns = sections_a_panel();
+        grid.elem_bytes = out().elem_bytes;
+        grid.natural = true;
+        grid.shared_section = grid.section = mine.rows;
+        return grid;
+    }
+    grid = spec_.target.blocks();
+    if (shared_section() > 0) {
+        grid.skipped = kept_before(rank);
+        grid.section = kept_by(rank);
+        grid.columns = grid.columns / grid.shared_section * grid.section;
+    } else {
+        grid.rows = kept_by(rank);
+    }
+    return grid;
+}
+
+index_t ExchangeGeometry::tile_bytes() const {
+    if (of_sections()) return out().panel * out().elem_bytes;
+    const index_t columns = of_blocks() ? spec_.target.blocks().tile_columns : out().panel;
+    return columns * exchanged_rows() * elem_bytes();
+}
+
+index_t ExchangeGeometry::place_bytes(int rank) const {
+    if (of_columns()) return rank * kept_by(in().rank) * out().panel * out().elem_bytes;
+    if (shared_section() > 0) {
+        const BlockGrid& blocks = spec_.target.blocks();
+        const index_t most = std::min(blocks.tile_columns, rows()->a_rank) * blocks.rows * blocks.elem_bytes;
+        return rank * round_up(most, kDirectBytes);
+    }
+    const index_t tile = kept_blocks(in().rank).column_tile_pitch_bytes();
+    return rank * (of_sections() ? round_up(tile, kDirectBytes) : tile);
+}
+
+RoundTile ExchangeGeometry::round_tile(index_t step, int rank) const {
+    ColumnPanels panels = in();
+    panels.rank = rank;
+    const index_t panel = step / spec_.tile_steps(), begin = panels.first_column(panel);
+    const index_t matrix = panel / panels.panels_per_matrix(), width = panels.group(panel, 0).width;
+    if (of_sections()) {
+        const index_t sections = width / section_columns();
+        return {matrix, sections > 0 ? begin / panels.panel : 0, sections};
+    }
+    if (of_columns()) return {matrix, 0, width};
+    const BlockGrid& blocks = spec_.target.blocks();
+    const index_t first = begin + step % spec_.tile_steps() * blocks.tile_columns;
+    const index_t columns = std::clamp<index_t>(begin + width - first, 0, blocks.tile_columns);
+    return {matrix, columns > 0 ? blocks.tile_at(first) : 0, columns};
+}
+
+KeptPart ExchangeGeometry::part_kept(const RoundTile& tile, int rank) const {
+    if (of_sections()) {
+        const ColumnPanels theirs = keepers_of(rank);
+        const index_t messages = tile.columns == 0 ? 0 : (theirs.own_group(0).width > 0) + (theirs.own_images() > 0);
+        return {0, tile.columns * theirs.stored_row_elems() * out().elem_bytes, tile.tile, messages};
+    }
+    if (tile.columns == 0 || kept_by(rank) == 0) return {};
+    const index_t section = shared_section();
+    if (section == 0) {
+        const index_t row_bytes = tile.columns * elem_bytes();
+        return {kept_before(rank) * row_bytes, kept_by(rank) * row_bytes, tile.tile, 1};
+    }
+    // Columns that are this rank's of those of the tile, which is part of one section.
+    const BlockGrid &blocks = spec_.target.blocks(), kept = kept_blocks(rank);
+    const index_t begin = blocks.first_column(tile.tile) % section, end = begin + tile.columns;
+    const index_t first = std::max(begin, kept.skipped), last = std::min(end, kept.skipped + kept.section);
+    if (first >= last) return {};
+    const index_t before = tile.tile / blocks.tiles_per_section() * kept.section, column = blocks.rows * elem_bytes();
+    return {(first - begin) * column, (last - first) * column, kept.tile_at(before + first - kept.skipped), 1};
+}
+
+index_t ExchangeGeometry::slot_bytes() const {
+    return round_up(of_columns() ? kept_columns(in().rank).slot_bytes() : place_bytes(in().ranks), 4096);
+}
+
+index_t ExchangeGeometry::payload_bytes() const {
+    return of_columns() ? kept_columns(in().rank).payload_bytes() : kept_blocks(in().rank).payload_bytes();
+}
+
+index_t ExchangeGeometry::total_requests() const {
+    if (of_columns()) return kept_columns(in().rank).total_requests();
+    return payload_bytes() > 0 ? kept_blocks(in().rank).total_writes() : 0;
+}
+
+Partition ExchangeGeometry::partition() const {
+    if (of_columns()) return {Partition::Kind::columns, kept_columns(in().rank), {}};
+    ColumnPanels panels = in();
+    if (of_sections()) {  // as far as rounds are concerned, a panel is so many sections
+        panels.row_elems = panels.last_row_elems = panels.columns = keepers()->rows;
+        panels.panel = sections_a_panel();
+        panels.kept = false;
+    }
+    return {Partition::Kind::column_tiles, panels, kept_blocks(in().rank)};
+}
+
+index_t ExchangeGeometry::width_of(index_t panel, int rank) const {
+    ColumnPanels panels = in();
+    panels.rank = rank;
+    return panels.group(panel, 0).width;
+}
+
+void ExchangeGeometry::count_takes(Counts& counts) const {
+    if (!spec_.sharing.reads_together) return;
+    counts.calls += takes();
+    const index_t panels = in().panels_per_matrix(), mine = rows_of(in().rank);
+    for (const index_t panel : {index_t{0}, panels - 1}) {
+        const index_t times = panel < panels - 1 ? panels - 1 : 1;
+        for (int r = 0; r < in().ranks; ++r) {
+            const index_t width = r == in().rank ? 0 : width_of(panel, r);
+            counts.messages += mine > 0 && width > 0 ? times : 0;
+            counts.sent_bytes += times * mine * width * in().elem_bytes;
+        }
+        if (panels == 1) break;
+    }
+}
+
+Counts ExchangeGeometry::count() const {
+    Counts counts;
+    counts.calls = rounds() * calls_a_round();
+    count_takes(counts);
+    if (!spec_.exchanges()) return counts;
+    const int rank = in().rank;
+    // Whole panels have as many tiles each, and the last one what it has.
+    const index_t panels = in().panels_per_matrix(), tiles = spec_.tile_steps();
+    for (const index_t panel : {index_t{0}, panels - 1}) {
+        const index_t times = in().outer * (panel < panels - 1 ? panels - 1 : 1);
+        for (index_t t = 0; t < tiles; ++t) {
+            const RoundTile tile = round_tile(panel * tiles + t, rank);
+            for (int r = 0; r < in().ranks && tile.columns > 0; ++r) {
+                if (r == rank) continue;
+                const KeptPart part = part_kept(tile, r);
+                counts.messages += times * part.messages;
+                counts.sent_bytes += times * part.bytes;
+            }
+        }
+        if (panels == 1) break;
+    }
+    return counts;
+}
+
+}  // namespace spanfft

@@ -1,0 +1,100 @@
+// ExchangeGeometry: what ranks that sweep one array together hand to one another, and what each then writes. Geometry
+// only; who sends it: block_exchange.hpp.
+//
+// Method: a round is one compute step of all ranks: every rank has transformed a tile of its columns (or none, in the
+// last round or two), into a buffer in which what a rank keeps lies together (disk/panels.hpp, BlockGrid). Then each
+// rank has its part of as many tiles as there are ranks, which it writes.
+// - Of blocks a rank keeps rows, or of sections that ranks share out (BlockGrid::shared_section) columns.
+// - Of columns that the next sweep reads as slabs a rank keeps rows; what it receives of a round is then put side by
+//   side, so that its runs are as many panels wide as there are ranks.
+// - Of sections (many_sweeps) a rank keeps columns: of each its panels of the next sweep, and those that mirror them.
+// - Where ranks read a panel together, each has rows of the panels of all for all rows of its own panel.
+//
+// Worked: 12 columns, tiles of 2, 2 ranks with panels of 2 columns: in round 0 rank 0 has columns 0 and 1, rank 1
+// columns 2 and 3; of 8 rows, rank 0 keeps rows 0 to 3 of all four and rank 1 the rest.
+#pragma once
+
+#include <algorithm>
+
+#include "core/counts.hpp"
+#include "sweeps/sweep_spec.hpp"
+
+namespace spanfft {
+
+// The tile of a rank in a round.
+struct RoundTile {
+    index_t matrix = 0, tile = 0;
+    index_t columns = 0;  // 0: it has none
+};
+
+// What a rank keeps of another's tile: bytes of the tile, and where in the keeper's scratch they are (of blocks).
+struct KeptPart {
+    index_t begin_bytes = 0, bytes = 0;
+    index_t tile = 0;      // of the keeper's blocks
+    index_t messages = 0;  // in which it is sent
+};
+
+class ExchangeGeometry {
+  public:
+    explicit ExchangeGeometry(const SweepSpec& spec) : spec_(spec) {}  // a rank's, which must outlive it
+
+    // Reading together.
+    ColumnPanels together(int rank) const;  // what that rank reads of all panels, from its first row on
+    index_t rows_before(int rank) const { return std::min(rank * ceil_div(in().rows, in().ranks), in().rows); }
+    index_t rows_of(int rank) const { return rows_before(rank + 1) - rows_before(rank); }
+    index_t taken_bytes() const {  // a panel of this rank's columns
+        return spec_.sharing.reads_together ? round_up(in().rows * in().panel * in().elem_bytes, 4096) : 0;
+    }
+
+    // Exchanging: in one of these ways.
+    bool of_sections() const { return keepers() != nullptr; }
+    bool of_blocks() const { return rows() && spec_.target.is_blocks(); }
+    bool of_columns() const { return rows() && !spec_.target.is_blocks(); }
+    // What that rank writes into its scratch: of columns rows of its own, of as many panels as there are ranks.
+    ColumnPanels kept_columns(int rank) const;
+    BlockGrid kept_blocks(int rank) const;  // of blocks and sections
+    ColumnPanels keepers_of(int rank) const;
+    index_t kept_before(int rank) const { return std::min(rank * rows()->a_rank, shared_out()); }
+    index_t kept_by(int rank) const { return kept_before(rank + 1) - kept_before(rank); }
+    index_t sections_a_panel() const { return in().panel / section_columns(); }
+    index_t tile_bytes() const;           // what a rank has of a round
+    index_t place_bytes(int rank) const;  // where what came of that rank's tile begins
+    index_t received_bytes() const {      // of columns, before they are put where they are written from
+        return of_columns() ? in().ranks * kept_by(in().rank) * out().panel * out().elem_bytes : 0;
+    }
+    RoundTile round_tile(index_t step, int rank) const;
+    KeptPart part_kept(const RoundTile& tile, int rank) const;
+
+    // What this rank writes.
+    index_t slot_bytes() const;
+    index_t payload_bytes() const;
+    index_t total_requests() const;
+    Partition partition() const;
+
+    // Sections are sent column by column of the next sweep's panels, then those that mirror them.
+    index_t calls_a_round() const { return of_sections() && keepers()->reflected ? 2 : 1; }
+    index_t rounds() const { return spec_.exchanges() ? in().panels() * spec_.tile_steps() : 0; }
+    index_t takes() const { return spec_.sharing.reads_together ? in().panels() : 0; }
+    index_t width_of(index_t panel, int rank) const;  // of a panel of that rank
+    Counts count() const;                             // of this rank in all rounds: messages, bytes in them, and calls
+
+  private:
+    const ColumnPanels& in() const { return spec_.source.columns(); }
+    const ColumnPanels& out() const { return spec_.target.columns(); }
+    const Sharing::Rows* rows() const { return std::get_if<Sharing::Rows>(&spec_.sharing.kept); }
+    const ColumnPanels* keepers() const {
+        const auto* columns = std::get_if<Sharing::Columns>(&spec_.sharing.kept);
+        return columns ? &columns->keepers : nullptr;
+    }
+    index_t section_columns() const { return std::get_if<Sections>(&spec_.target.array)->columns; }
+    index_t exchanged_rows() const { return of_blocks() ? spec_.target.blocks().rows : out().rows; }
+    index_t shared_section() const { return of_blocks() ? spec_.target.blocks().shared_section : 0; }
+    // Of what ranks share out, rows or columns of a section, all.
+    index_t shared_out() const { return shared_section() > 0 ? shared_section() : exchanged_rows(); }
+    index_t elem_bytes() const { return of_blocks() ? spec_.target.blocks().elem_bytes : out().elem_bytes; }
+    void count_takes(Counts& counts) const;
+
+    const SweepSpec& spec_;
+};
+
+}  // namespace spanfft

@@ -1,0 +1,111 @@
+// The two sides of a sweep: where an array lies, and which panels or blocks of it are read or written.
+//
+// Method: a source is columns (of one row: slabs) or row tiles of blocks; a target is columns, column tiles of blocks,
+// sections, a reflection, or the panel that was read. Each knows its own runs in the file (disk/panels.hpp), what they
+// add up to, and how it divides the file's bytes among panels (disk/partition.hpp). What tiles take from a side and put
+// into it: sweep_tiles.hpp.
+// Invariant: a side is the same on all ranks but for the number of the rank in its panels.
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "disk/panels.hpp"
+#include "disk/partition.hpp"
+#include "plan/step.hpp"
+#include "steps/chirp.hpp"
+
+namespace spanfft {
+
+enum class Place : int { input, scratch, output, array };  // array: a chunked one (staging.hpp)
+const char* place_name(Place place);
+
+// What a place is in a run: the store, and where in it the array begins. scratch_bytes: of what is in scratch.
+struct StoredAt {
+    Store* store = nullptr;
+    index_t offset_bytes = 0;
+};
+StoredAt stored_at(const RunContext& context, Place place, index_t scratch_bytes);
+StoredAt written_at(const RunContext& context, Place place, index_t scratch_bytes);  // by the step that runs
+
+// What both sides say.
+struct SweepSide {
+    Place place = Place::input;
+    index_t scratch_bytes = 0;  // where in scratch the array begins
+    bool complex = true;        // the numbers of a tile
+    index_t file_number_bytes =
+        0;          // of a number in the file where it is not as computed (Problem::load, store); else 0
+    Chirp factors;  // numbers are multiplied by on their way; length 0: by none
+};
+
+struct SweepSource : SweepSide {
+    std::variant<ColumnPanels, BlockGrid> array;
+
+    bool is_blocks() const { return std::holds_alternative<BlockGrid>(array); }
+    const ColumnPanels& columns() const {
+        assert(!is_blocks());
+        return *std::get_if<ColumnPanels>(&array);
+    }
+    ColumnPanels& columns() { return const_cast<ColumnPanels&>(std::as_const(*this).columns()); }
+    const BlockGrid& blocks() const {
+        assert(is_blocks());
+        return *std::get_if<BlockGrid>(&array);
+    }
+    bool loads_other() const { return file_number_bytes > 0 && place == Place::input; }
+
+    index_t slot_bytes() const;  // of memory for a panel, or for a row tile
+    index_t payload_bytes() const;
+    index_t total_requests() const;
+    Partition partition(const ColumnPanels& walked) const;
+};
+
+// Panels of whole sections of so many columns: each section is written as points x columns, one after the other, so a
+// panel is one long run.
+struct Sections {
+    ColumnPanels panels;
+    index_t columns = 0;
+};
+
+// Of every so many columns of a half spectrum the first half and one are transformed, and panels hold with these
+// sections those that mirror them: what is written is whole again.
+struct Reflection {
+    ColumnPanels panels;
+    index_t columns = 0;
+};
+
+// Panels like those of the source, transformed and written in the slot into which they were read. Of these: with 3 a
+// panel is read, one transformed and one written; with 2, which can be half as wide again, the panel before is written
+// first.
+struct InPlace {
+    ColumnPanels panels;
+    index_t slots = 3;
+};
+
+struct SweepTarget : SweepSide {
+    std::variant<ColumnPanels, BlockGrid, Sections, Reflection, InPlace> array;
+    SweepTarget() { place = Place::output; }
+
+    bool is_blocks() const { return std::holds_alternative<BlockGrid>(array); }
+    bool is_in_place() const { return std::holds_alternative<InPlace>(array); }
+    const BlockGrid& blocks() const {
+        assert(is_blocks());
+        return *std::get_if<BlockGrid>(&array);
+    }
+    BlockGrid& blocks() { return const_cast<BlockGrid&>(std::as_const(*this).blocks()); }
+    const ColumnPanels& columns() const;  // of all but blocks
+    ColumnPanels& columns() { return const_cast<ColumnPanels&>(std::as_const(*this).columns()); }
+
+    index_t slot_bytes() const;  // of memory for a panel, or for a column tile
+    // `walked`: the panels of the compute steps.
+    index_t payload_bytes(const ColumnPanels& walked) const;
+    index_t total_requests(const ColumnPanels& walked) const;
+    Partition partition(const ColumnPanels& walked) const;
+};
+
+// "13 panels in runs of 1.25 KiB", "blocks of 64x64".
+std::string describe_panels(const ColumnPanels& panels);
+std::string describe_blocks(const BlockGrid& blocks);
+
+}  // namespace spanfft

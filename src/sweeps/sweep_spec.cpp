@@ -1,0 +1,210 @@
+// Slots, memory and engine calls of a sweep; see sweep_spec.hpp.
+#include "sweeps/sweep_spec.hpp"
+
+#include <algorithm>
+
+#include "engine/spec.hpp"
+#include "steps/tile_kernels.hpp"
+#include "sweeps/exchange_geometry.hpp"
+
+namespace spanfft {
+
+namespace {
+
+// A column's pitch in a tile: whole cache lines, and not a multiple of a page, or columns would fight for cache sets.
+index_t tile_pitch(index_t points, index_t bytes) {
+    const index_t line_elems = std::max<index_t>(1, 64 / bytes);
+    return round_up(points, line_elems) + line_elems;
+}
+
+// Tables that all threads share.
+index_t table_bytes(const SweepSpec& spec) {
+    index_t bytes = spec.twiddles.roots_n > 0 ? RootTable::bytes(spec.twiddles.roots_n) : 0;
+    for (const Chirp* factors : {&spec.source.factors, &spec.target.factors})
+        if (factors->length > 0) bytes += RootTable::bytes(factors->order());
+    return bytes;
+}
+
+}  // namespace
+
+SweepSpec SweepSpec::of_rank(int rank) const {
+    SweepSpec mine = *this;
+    if (!source.is_blocks()) {
+        mine.source.columns().rank = rank;
+        mine.source.columns().packed = sharing.reads_together;
+    } else if (ranks() > 1) {  // which hold the rows that this rank transforms
+        BlockGrid grid = source.blocks();
+        const index_t each = walked().panels_per_matrix() * walked().panel;
+        grid.rows = std::clamp<index_t>(grid.rows - rank * each, 0, each);
+        mine.source.array = grid;
+    }
+    if (!target.is_blocks()) {
+        mine.target.columns().rank = rank;
+        if (exchanges()) mine.target.columns().packed = true;
+    }
+    if (auto* columns = std::get_if<Sharing::Columns>(&mine.sharing.kept)) columns->keepers.rank = rank;
+    return mine;
+}
+
+index_t SweepSpec::tile_width() const {
+    if (target.is_blocks()) return target.blocks().tile_columns;
+    return source.is_blocks() ? source.blocks().tile_rows : walked().panel;
+}
+
+index_t SweepSpec::tile_steps() const { return ceil_div(walked().panel, tile_width()); }
+
+index_t SweepSpec::read_slots() const {
+    const index_t reads = walked().panels() * (source.is_blocks() ? tile_steps() : 1);
+    const auto* in_place = std::get_if<InPlace>(&target.array);
+    return std::min<index_t>(in_place ? in_place->slots : sharing.reads_together ? 1 : 2, reads);
+}
+
+index_t SweepSpec::write_slots() const {
+    if (target.is_in_place()) return 0;
+    return std::min<index_t>(2, walked().panels() * (target.is_blocks() ? tile_steps() : 1));
+}
+
+index_t SweepSpec::read_slot_bytes() const {
+    if (sharing.reads_together) return round_up(ExchangeGeometry(*this).together(0).slot_bytes(), 4096);  // the most
+    return source.slot_bytes();
+}
+
+index_t SweepSpec::write_slot_bytes() const {
+    return exchanges() ? ExchangeGeometry(*this).slot_bytes() : target.slot_bytes();
+}
+
+index_t SweepSpec::exchange_bytes() const {
+    if (!has_rounds()) return 0;
+    const ExchangeGeometry geometry(*this);
+    const index_t exchanged =
+        exchanges() ? round_up(geometry.tile_bytes(), 4096) + round_up(geometry.received_bytes(), 4096) : 0;
+    return geometry.taken_bytes() + exchanged;
+}
+
+index_t SweepSpec::panel_bytes() const {
+    return read_slots() * read_slot_bytes() + write_slots() * write_slot_bytes() + exchange_bytes();
+}
+
+index_t SweepSpec::twiddle_bytes() const {
+    const auto complex_bytes = static_cast<index_t>(ElemType{precision, true}.bytes());
+    return twiddles.roots_n > 0 ? round_up(twiddle_elems(out_points) * complex_bytes, 4096) : 0;
+}
+
+bool SweepSpec::shared_slab() const {
+    return std::holds_alternative<SlabWork>(work) && walked().panel / points < 2 * threads;
+}
+
+index_t SweepSpec::source_pitch() const { return tile_pitch(points, source_elem_bytes()); }
+index_t SweepSpec::target_pitch() const { return tile_pitch(out_points, target_elem_bytes()); }
+
+// For each thread: a tile on the source side, one on the target side if that is another, and twiddles.
+index_t SweepSpec::own_bytes() const {
+    index_t bytes = table_bytes(*this) + threads * twiddle_bytes();
+    if (!tiled()) return bytes;
+    bytes += threads * round_up(lanes * source_pitch() * source_elem_bytes(), 4096);
+    if (source.complex != target.complex)
+        bytes += threads * round_up(lanes * target_pitch() * target_elem_bytes(), 4096);
+    return bytes;
+}
+
+Partition SweepSpec::written_partition() const {
+    return exchanges() ? ExchangeGeometry(*this).partition() : target.partition(walked());
+}
+
+std::vector<SweepStage> make_stages(const StageRequest& request) {
+    const auto strides_of = [&](bool complex_side, bool source_side) {
+        // The halved axis is shorter on its complex side.
+        Extents shape = request.shape;
+        for (size_t i = 0; i < request.axes.size(); ++i) {
+            const bool halved = request.kernels[i] == (source_side ? Kernel::c2r : Kernel::r2c);
+            if (halved && complex_side) {
+                auto& n = shape[static_cast<size_t>(request.axes[i])];
+                n = n / 2 + 1;
+            }
+        }
+        return std::pair{shape, row_major_strides(shape)};
+    };
+    const auto [source_shape, source_strides] = strides_of(request.source_complex, true);
+    const auto [target_shape, target_strides] = strides_of(request.target_complex, false);
+
+    std::vector<SweepStage> stages;
+    const auto blank = [&](Kernel kernel) {
+        SweepStage stage;
+        stage.spec.kernel = kernel;
+        stage.spec.precision = request.precision;
+        stage.spec.threads = request.threads;
+        return stage;
+    };
+    // All complex and halved axes go into one call; every real-to-real axis gets its own.
+    SweepStage joint = blank(Kernel::c2c_forward);
+    std::vector<bool> in_joint(request.shape.size(), false);
+    const auto halved = [](Kernel kernel) { return kernel == Kernel::r2c || kernel == Kernel::c2r; };
+    for (const bool halved_ones : {false, true}) {  // the engine wants the halved axis last
+        for (size_t i = 0; i < request.axes.size(); ++i) {
+            if (is_r2r(request.kernels[i]) || halved(request.kernels[i]) != halved_ones) continue;
+            const auto axis = static_cast<size_t>(request.axes[i]);
+            joint.spec.transform.push_back({request.shape[axis], source_strides[axis], target_strides[axis]});
+            joint.spec.kernel = request.kernels[i];
+            in_joint[axis] = true;
+        }
+    }
+    const bool halves = request.source_complex != request.target_complex;
+    const auto add_batch = [&](SweepStage& stage, const std::vector<bool>& transformed, const Extents& shape) {
+        const bool on_source = stage.on == SweepStage::On::source, on_target = stage.on == SweepStage::On::target;
+        for (size_t axis = 0; axis < shape.size(); ++axis) {
+            if (transformed[axis] || shape[axis] == 1) continue;
+            stage.spec.batch.push_back({shape[axis], on_target ? target_strides[axis] : source_strides[axis],
+                                        on_source ? source_strides[axis] : target_strides[axis]});
+        }
+        if (request.lanes > 1) {
+            stage.spec.batch.insert(stage.spec.batch.begin(),
+                                    {request.lanes, on_target ? request.target_pitch : request.source_pitch,
+                                     on_source ? request.source_pitch : request.target_pitch});
+        }
+        stage.spec.in_place = stage.on != SweepStage::On::across || !request.across;
+    };
+    const auto add_joint = [&] {
+        if (joint.spec.transform.empty()) return;
+        const bool first = stages.empty() || halves;
+        joint.on = first && request.across ? SweepStage::On::across : SweepStage::On::target;
+        if (joint.on == SweepStage::On::target) {
+            for (LoopDim& dim : joint.spec.transform) dim.in_stride = dim.out_stride;
+        }
+        add_batch(joint, in_joint, request.source_complex ? source_shape : target_shape);
+        stages.push_back(joint);
+    };
+    const auto add_real = [&](SweepStage::On side) {
+        for (size_t i = 0; i < request.axes.size(); ++i) {
+            if (!is_r2r(request.kernels[i])) continue;
+            const auto axis = static_cast<size_t>(request.axes[i]);
+            SweepStage stage = blank(request.kernels[i]);
+            stage.on =
+                side == SweepStage::On::target && stages.empty() && request.across ? SweepStage::On::across : side;
+            const bool on_source = side == SweepStage::On::source;
+            const Extents& shape = on_source ? source_shape : target_shape;
+            const index_t stride = on_source ? source_strides[axis] : target_strides[axis];
+            stage.spec.transform.push_back({shape[axis], stride, stride});
+            std::vector<bool> transformed(shape.size(), false);
+            transformed[axis] = true;
+            add_batch(stage, transformed, shape);
+            if (on_source ? request.source_complex : request.target_complex) {
+                // Real and imaginary parts are transformed alike: strides in real numbers, twice as many transforms.
+                for (auto* dims : {&stage.spec.transform, &stage.spec.batch}) {
+                    for (LoopDim& dim : *dims) dim.in_stride *= 2, dim.out_stride *= 2;
+                }
+                stage.spec.batch.push_back({2, 1, 1});
+            }
+            stages.push_back(stage);
+        }
+    };
+    if (halves && request.source_complex) {
+        add_real(SweepStage::On::source);
+        add_joint();
+    } else {
+        add_joint();
+        add_real(SweepStage::On::target);
+    }
+    return stages;
+}
+
+}  // namespace spanfft

@@ -1,0 +1,149 @@
+// SweepSpec: what one sweep of a disk does, as a value made of parts.
+//
+// Method: a source side, what is done in between, and a target side (sweep_sides.hpp). In between, columns are taken
+// into tiles (TileWork), slabs are transformed as they lie (SlabWork), or slabs of an array are multiplied by those of
+// a filter in frequency space (ProductWork). On several ranks each does panels of its own, and may exchange what comes
+// of them before it is written (Sharing; exchange_geometry.hpp). Blocks are on one side at most:
+//   columns to blocks     the first sweep of a long 1-D transform: columns -> transform, twiddle -> blocks of scratch
+//   blocks to columns     its second sweep: blocks -> transform -> columns, in natural order
+//   columns to columns    a group of axes with something faster behind it, of another number of rows where an axis is
+//                         halved; the last of many sweeps of a long 1-D transform; either end of a convolution
+//   columns to sections   one of many sweeps of a long 1-D transform, which writes them in another order
+//   slabs to slabs        a group of axes up to the last one; the product of a convolution
+// Columns and slabs may be transformed in the slot into which they were read.
+// Invariant: predicted counts follow from the parts alone.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "sweeps/sweep_sides.hpp"
+
+namespace spanfft {
+
+// One engine call on a tile or slab: from the source side to the target side, or in place on one of them.
+struct SweepStage {
+    enum class On { source, across, target };
+    LocalSpec spec;  // batch: what is done in one call; pointers are to the first element of tile or slab
+    On on = On::target;
+};
+
+// The factors W^(rk) that point k of a column is multiplied by, W the roots of n1*n2.
+struct SweepTwiddles {
+    index_t roots_n = 0;  // n1*n2; 0: there are none
+    bool backward = false;
+    // Sections of the columns that are twiddled alike, and of those indices `kept` of every `whole` that are stored.
+    index_t section = 1, kept = 1, whole = 1;
+    index_t index(index_t column) const {  // r, of a column of elements
+        const index_t r = column / section;
+        return r / kept * whole + r % kept;
+    }
+};
+
+// Columns go through tiles: factors of the source, row_stages, stages, twiddles, factors of the target.
+struct TileWork {
+    // Each element, a row of numbers, is transformed itself first, where it was read.
+    std::vector<SweepStage> row_stages;
+    double row_flops = 0;  // of such a row
+    // With the first array go the columns of the filter of a convolution, which no file holds, times this, into the
+    // target's twin.
+    std::optional<long double> filter_scale;
+};
+
+// Slabs are transformed where they lie, or from where they were read to where they are written.
+struct SlabWork {
+    std::vector<SweepStage> last_stages;  // on one slab, when lanes > 1; else empty
+};
+
+// Rows of an array and of its twin, a filter: both transformed, multiplied, transformed back and twiddled.
+struct ProductWork {
+    std::vector<SweepStage> back;
+};
+
+// What ranks hand to one another while they sweep an array together.
+struct Sharing {
+    // Of the columns (or their blocks) of all ranks each keeps so many rows in scratch of its own; of blocks with a
+    // shared_section it keeps so many columns of each of these.
+    struct Rows {
+        index_t a_rank = 0;
+    };
+    // Of every section each keeps the columns of its panels here, which are those of the next sweep.
+    struct Columns {
+        ColumnPanels keepers;
+    };
+    std::variant<std::monostate, Rows, Columns> kept;  // monostate: each writes what it computes
+    // Of columns of the input: each reads of the panels of all, side by side, rows of its own, in runs that are as many
+    // panels wide; then all hand one another the rows of their own panels.
+    bool reads_together = false;
+};
+
+struct SweepSpec {
+    SweepSource source;
+    SweepTarget target;
+    std::variant<TileWork, SlabWork, ProductWork> work;
+    SweepTwiddles twiddles;
+    Sharing sharing;
+
+    Precision precision = Precision::dbl;
+    index_t points = 1;              // of a column, or elements of a slab, as read
+    index_t out_points = 1;          // as written
+    index_t lanes = 1;               // columns of numbers a tile; slabs a call
+    std::vector<SweepStage> stages;  // on `lanes` columns or slabs
+    double flops_each = 0;           // of a column of numbers, or slab
+    long double scale = 1;
+    int threads = 1;
+    int scratch_disks = 1;  // that scratch is striped over
+    std::string engine;
+    std::string title;  // what is transformed, for describe()
+
+    bool tiled() const { return std::holds_alternative<TileWork>(work); }
+    // Whose panels are the compute steps.
+    const ColumnPanels& walked() const { return source.is_blocks() ? target.columns() : source.columns(); }
+    int ranks() const { return walked().ranks; }
+    // Several ranks sweep the same array, each its panels of it. A spec is rank 0's until it is asked for another's.
+    int rank() const { return walked().rank; }
+    SweepSpec of_rank(int rank) const;
+    // An element of a tiled sweep may be a row of numbers, each of which has a column of its own.
+    index_t numbers() const { return walked().numbers; }
+    bool exchanges() const { return !std::holds_alternative<std::monostate>(sharing.kept); }
+    bool has_rounds() const { return exchanges() || sharing.reads_together; }
+
+    index_t source_elem_bytes() const { return static_cast<index_t>(ElemType{precision, source.complex}.bytes()); }
+    index_t target_elem_bytes() const { return static_cast<index_t>(ElemType{precision, target.complex}.bytes()); }
+    index_t tile_width() const;  // elements a compute step: columns of a tile of blocks, or all of a panel
+    index_t tile_steps() const;  // compute steps a panel
+    // For reading, transforming and writing at the same time; where all is one panel, more would never be touched, but
+    // registered.
+    index_t read_slots() const;
+    index_t write_slots() const;
+    index_t read_slot_bytes() const;
+    index_t write_slot_bytes() const;
+    index_t exchange_bytes() const;  // of work0: what is sent, of columns what came, and the panel that was taken
+    index_t panel_bytes() const;     // of work0: slots, and these
+    index_t own_bytes() const;       // tiles and tables
+    index_t twiddle_bytes() const;   // the factors of a column, for each thread
+    bool shared_slab() const;        // one slab at a time, by all threads
+    index_t source_pitch() const;    // tile column pitch in elements
+    index_t target_pitch() const;
+    Partition read_partition() const { return source.partition(walked()); }
+    Partition written_partition() const;
+};
+
+// The engine calls that transform `axes` (their positions in `shape`, rising, with their kinds) of `lanes` arrays of
+// that shape. shape is in real space; a c2r or r2c axis, if any, is among axes. Pitches are from array to array.
+struct StageRequest {
+    Extents shape;
+    std::vector<int> axes;
+    std::vector<Kernel> kernels;  // one for each axis, as the engine knows them
+    Precision precision = Precision::dbl;
+    bool source_complex = true, target_complex = true;
+    index_t lanes = 1, source_pitch = 0, target_pitch = 0;
+    bool across = true;  // source and target differ
+    int threads = 1;
+};
+std::vector<SweepStage> make_stages(const StageRequest& request);
+
+}  // namespace spanfft
