@@ -223,7 +223,7 @@ TEST(Method, ForcesASolverByName) {
     EXPECT_EQ(solver(problem), "many_sweeps");  // by cost: see ManySweeps.IsChosenWhereTwoSweepsHaveShortRuns
     EXPECT_EQ(solver(problem + " method=superlevels"), "superlevels");
     EXPECT_EQ(solver(problem + " method=two_sweeps"), "two_sweeps");
-    EXPECT_NE(solver(problem + " method=magic").find("method 'magic' is not known; use one of local, pencil"),
+    EXPECT_NE(solver(problem + " method=magic").find("method 'magic' is not known; use one of local, chirp_line"),
               std::string::npos);
     EXPECT_NE(solver(problem + " method=local").find("another sort"), std::string::npos);
     EXPECT_NE(solver("c2c 65537 memory=256KiB method=superlevels").find("65537 is none"), std::string::npos);
