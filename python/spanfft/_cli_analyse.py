@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ._cli_arguments import amount, count, size
+from ._cli_arguments import amount, count, power_written_out, size
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -22,10 +21,7 @@ __all__ = ["COMMANDS", "add_parser"]
 
 def _points(text: str) -> int:
     """33554432 or 2^25."""
-    power = re.fullmatch(r"2\^([0-9]{1,2})", text)
-    if power is None:
-        return size(text)
-    return size(str(1 << int(power[1])))
+    return size(power_written_out(text))
 
 
 def add_parser(commands: Any) -> None:

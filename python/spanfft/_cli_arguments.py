@@ -34,6 +34,12 @@ def size(text: str) -> int:
     return _below(SIZE_END, text)
 
 
+def power_written_out(text: str) -> str:
+    """2^25 as 33554432; anything else as it is."""
+    power = re.fullmatch(r"2\^([0-9]{1,2})", text)
+    return str(1 << int(power[1])) if power else text
+
+
 def sizes(text: str) -> tuple[int, ...]:
     """64,48 or 64x48."""
     words = text.replace("x", ",").split(",")

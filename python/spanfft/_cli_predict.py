@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ._cli_arguments import count, problem_keys_help
+from ._cli_arguments import count, power_written_out, problem_keys_help
 from ._cli_streams import print_json
 from ._errors import InvalidArgument
 from ._memory import bytes_string
@@ -27,8 +26,7 @@ def _rank_counts(text: str) -> list[int]:
     """128,256 or 2^16."""
     found = []
     for word in text.split(","):
-        power = re.fullmatch(r"2\^([0-9]{1,2})", word)
-        number = 1 << int(power[1]) if power else count(word)
+        number = count(power_written_out(word))
         if number < 1:
             raise argparse.ArgumentTypeError(f"{word!r} is no number of ranks; give 1 or more")
         found.append(number)

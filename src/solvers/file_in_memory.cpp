@@ -56,15 +56,15 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     SPANFFT_ASSIGN(auto plan, planner.plan(child_problem));
     const index_t needed = plan->most_memory_bytes() + engine_bytes;
     if (needed > problem.memory_bytes) {  // the fastest does not fit, but another may
-        if (auto other = planner.within(problem.memory_bytes - engine_bytes).plan(child_problem); other.ok())
-            plan = std::move(other).value();
+        auto other = planner.within(problem.memory_bytes - engine_bytes).plan(child_problem);
+        if (!other.ok()) {
+            return error(Code::unsupported, "file_in_memory needs ", bytes_string(static_cast<double>(needed)),
+                         " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),
+                         problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
+        }
+        plan = std::move(other).value();
     }
     const double child_seconds = plan->predicted_seconds();
-    if (plan->most_memory_bytes() + engine_bytes > problem.memory_bytes) {
-        return error(Code::unsupported, "file_in_memory needs ", bytes_string(static_cast<double>(needed)),
-                     " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),
-                     problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
-    }
     plan->problem.memory_bytes = problem.memory_bytes;
     plan->problem.method = problem.method;
     plan->problem.io = problem.io;

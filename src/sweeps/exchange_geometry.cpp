@@ -3,25 +3,23 @@
 
 namespace spanfft {
 
-ColumnPanels ExchangeGeometry::together(int rank) const {
-    ColumnPanels all = in();
-    all.packed = false;
-    all.ranks = 1;
-    all.rank = 0;
-    all.rows = rows_of(rank);
-    all.panel = in().ranks * in().panel;
-    return all;
+namespace {
+
+// Some rows of the panels of all ranks, side by side.
+ColumnPanels rows_of_all(ColumnPanels panels, index_t rows) {
+    panels.packed = false;
+    panels.panel *= panels.ranks;
+    panels.ranks = 1;
+    panels.rank = 0;
+    panels.rows = rows;
+    return panels;
 }
 
-ColumnPanels ExchangeGeometry::kept_columns(int rank) const {
-    ColumnPanels mine = out();
-    mine.packed = false;
-    mine.ranks = 1;
-    mine.rank = 0;
-    mine.rows = kept_by(rank);
-    mine.panel = out().ranks * out().panel;
-    return mine;
-}
+}  // namespace
+
+ColumnPanels ExchangeGeometry::together(int rank) const { return rows_of_all(in(), rows_of(rank)); }
+
+ColumnPanels ExchangeGeometry::kept_columns(int rank) const { return rows_of_all(out(), kept_by(rank)); }
 
 ColumnPanels ExchangeGeometry::keepers_of(int rank) const {
     ColumnPanels panels = *keepers();

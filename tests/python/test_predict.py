@@ -150,6 +150,7 @@ def test_mistakes_are_told_with_their_line_and_remedy(tmp_path):
         (["--machine", "sp2", "--ranks", "4", "--strong"], "one of them"),
         (["--machine", "sp2", "--ranks", "128"], "ask for 64 ranks at most"),
         (["--machine", "sp2", "--ranks", "0"], "'0' is no number of ranks"),
+        (["--machine", "sp2", "--ranks", "2^99"], "is larger than any number of this sort"),
         (["--machine", "sp2", "--ranks", "4", "--ranks-per-node", "0"], "at least 1"),
     ):
         done = cli("predict", "c2c 64x64x64", *arguments)
