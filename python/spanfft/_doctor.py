@@ -35,7 +35,7 @@ EXCHANGES = (
     "alltoallv", "alltoallw", "oneplane", "overlap", "standard", "replace", "blockvector", "phased", "persistent",
     "hierarchical", "shared", "compressed",
 )  # fmt: skip
-_LENGTHS = (1, 2, 3, 7, 16, 97, 210, 512, 1009, 1024, 4096, 5929, 65521, 733103, 1048576)
+_LENGTHS = (1, 2, 3, 7, 16, 97, 210, 512, 1009, 1024, 4096, 5929, 16381, 65536)
 _TURN = 2 * np.longdouble("3.14159265358979323846264338327950288")
 _COMPRESSED_TOLERANCE = 2.0**-20
 
@@ -303,7 +303,9 @@ def _engines(job: Job) -> Iterator[Finding]:
                           "another version", EngineError)  # fmt: skip
         else:
             passed = f" (passed over at {', '.join(map(str, sorted(set(refused))))})" if refused else ""
-            yield Finding("engines", "ok", f"{about} is right at {len(_LENGTHS)} lengths from 1 to {_LENGTHS[-1]}{passed}")
+            yield Finding(
+                "engines", "ok", f"{about} is right at {len(_LENGTHS)} lengths from 1 to {_LENGTHS[-1]}{passed}"
+            )
 
 
 # --- MPI without spanfft -------------------------------------------------------------------------------------------
@@ -362,7 +364,9 @@ def _far_places(job: Job) -> str:
     stride, rows = 1 << 31, 3  # numbers of 8 bytes: 16 GiB from one to the next
     size = 8 * (stride * (rows - 1) + 1)
     try:
-        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000))
+        memory = mmap.mmap(
+            -1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
+        )
     except (OSError, ValueError, OverflowError):
         memory = None
     if not all(job.everywhere(memory is not None)):
@@ -414,7 +418,9 @@ def _transforms(job: Job) -> Iterator[Finding]:
             with Plan(shape, comm=job.comm, **options) as plan:
                 forward, back = _errors(plan, job, *_exact_pair(plan))
         except Error as error:  # the same on all ranks
-            yield Finding("transforms", "bad", f"{name}: {error}", "if the lines above are green, report it", type(error))
+            yield Finding(
+                "transforms", "bad", f"{name}: {error}", "if the lines above are green, report it", type(error)
+            )
             continue
         if max(forward, back) <= limit:
             right.append(name)
