@@ -33,7 +33,12 @@ Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem) {
     Partition::Part part;
     const bool twin = panels.twin_elems > 0 && elem >= panels.twin_elems;
     const index_t region = twin ? panels.twin_elems : 0;
-    if (panels.kept) return part_of_kept_columns(panels, elem);
+    if (panels.kept) {
+        part = part_of_kept_columns(panels, elem - region);
+        part.id += twin ? panels.panels() : 0;
+        part.end_bytes += region;
+        return part;
+    }
     const index_t matrix = (elem - region) / panels.matrix_elems(), within = (elem - region) % panels.matrix_elems();
     const index_t row = within / panels.row_elems, column = within % panels.row_elems;
     if (panels.reflected) {

@@ -21,7 +21,7 @@ Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec
             made->takes_.push_back(std::move(transfer).value());
         }
         for (index_t t = 0; t < tiles; ++t) {
-            for (index_t call = 0; call < made->geometry_.calls_a_round(); ++call) {
+            for (index_t call = 0; call < made->geometry_.most_calls(); ++call) {
                 auto transfer = made->make_transfer(comm, panel * tiles + t, static_cast<int>(call));
                 SPANFFT_TRY(agree(comm, transfer.status()));
                 made->transfers_.push_back(std::move(transfer).value());
@@ -53,8 +53,8 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(Comm& comm, index
         for (int rank = 0; rank < spec_.ranks(); ++rank) {
             const KeptPart theirs = geometry_.part_kept(own, rank);
             const KeptPart mine = geometry_.part_kept(geometry_.round_tile(step, rank), me);
-            send.push_back({theirs.begin_bytes, theirs.bytes});
-            receive.push_back({geometry_.place_bytes(rank), mine.bytes});
+            send.push_back({call * geometry_.tile_bytes() / 2 + theirs.begin_bytes, theirs.bytes});
+            receive.push_back({call * geometry_.received_bytes_a_call() + geometry_.place_bytes(rank), mine.bytes});
         }
         return comm.make_alltoallv(send, receive, Issue::blocking);
     }
@@ -81,7 +81,7 @@ bool BlockExchange::in_last_panel(index_t panel) const {
 
 index_t BlockExchange::first_transfer(index_t step) const {
     const index_t tiles = spec_.tile_steps();
-    return (step % tiles + (in_last_panel(step / tiles) ? tiles : 0)) * geometry_.calls_a_round();
+    return (step % tiles + (in_last_panel(step / tiles) ? tiles : 0)) * geometry_.most_calls();
 }
 
 void BlockExchange::begin(char* memory, index_t first_step) {
@@ -111,7 +111,7 @@ Status BlockExchange::take(index_t panel, const char* rows) {
 Status BlockExchange::round(index_t step, char* slot) {
     SPANFFT_TRY(meet());
     Status status;  // where a call fails the next one is made all the same, as the others make it
-    for (index_t call = 0; call < geometry_.calls_a_round(); ++call) {
+    for (index_t call = 0; call < geometry_.calls_in_round(step); ++call) {
         Transfer& transfer = *transfers_[static_cast<size_t>(first_transfer(step) + call)];
         Status moved = transfer.start(tile(), slot);
         if (moved.ok()) moved = transfer.finish();

@@ -35,6 +35,8 @@ bool plain_array(const SweepSpec& sweep) {
            in.panel == out.panel && in.elem_bytes == out.elem_bytes;
 }
 
+ColumnPanels read_by(const SweepSpec& sweep, int rank) { return sweep.of_rank(rank).source.columns(); }
+
 // Whether what a sweep writes is read again by the rank that wrote it.
 bool reads_its_own(const SweepOutline& before, bool alone) { return alone || before.keeps_own; }
 
@@ -71,16 +73,18 @@ Displacement displacement_of(const ColumnPanels& in) {
 // shift behind the end of p. Worked: panels of 4 columns, shift 8, p = 5: columns 20 to 23 overwrite 12 to 15, which
 // are panel 3's, so panels 0 to 3 must be done: (24 - 8) / 4 = 4 of them.
 index_t panels_needed(const ColumnPanels& in, const Displacement& displacement, index_t panel) {
-    const index_t matrix = panel / in.panels_per_matrix(), end = in.group(panel, 0).first + in.group(panel, 0).width;
+    const ColumnPanels::Group group = in.group(panel, 0);
+    if (group.width == 0) return 0;
+    const index_t matrix = panel / in.panels_per_matrix(), end = in.stored_at(group, 0) + group.width;
     const index_t shift = displacement.shift_bytes / in.elem_bytes;
     if (in.rows > 1 && whole_matrices(in)) {
         const index_t matrices = displacement.shift_bytes / (in.matrix_elems() * in.elem_bytes);
         return std::max<index_t>(0, panel + 1 - matrices * in.panels_per_matrix());
     }
     if (in.rows == 1) {
-        const index_t lost = matrix * in.row_elems + end - shift;
+        const index_t row_elems = in.stored_row_elems(), lost = matrix * row_elems + end - shift;
         if (lost <= 0) return 0;
-        return lost / in.row_elems * in.panels_per_matrix() + ceil_div(lost % in.row_elems, in.panel);
+        return lost / row_elems * in.panels_per_matrix() + ceil_div(lost % row_elems, in.panel);
     }
     return end <= shift ? 0 : matrix * in.panels_per_matrix() + ceil_div(end - shift, in.panel);
 }
@@ -125,7 +129,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
         }
         const bool last = i + 1 == planned.sweeps.size();
         if (!overwrites_itself(sweep) || (last && planned.overwrites_input)) continue;
-        if (!alone) {
+        if (!alone && !sweep.keeps_own) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, which other ranks may have written");
             continue;
         }
@@ -133,7 +137,8 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, in another shape");
             continue;
         }
-        const Displacement displacement = displacement_of(sweep.spec->source.columns());
+        const Displacement displacement = displacement_of(read_by(*sweep.spec, rank).kept_alone());
+        if (displacement.total_bytes == 0) continue;  // a rank that has nothing of it
         planned.displaced[i] = displacement;
         (sweep.target == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=
             displacement.extra_bytes();
@@ -168,7 +173,7 @@ SweepRun::SweepRun(const Plan& plan, const RunContext& context, bool checksums, 
             Store& below = i + 1 == count && last ? *context.output_store : *sweep.target;
             views_.push_back(std::make_unique<DisplacedStore>(below, displacement));
             sweep.source = views_.back().get();
-            sweep.logged.needs = [in = outline.spec->source.columns(), displacement](index_t panel) {
+            sweep.logged.needs = [in = read_by(*outline.spec, rank_), displacement](index_t panel) {
                 return panels_needed(in, displacement, panel);
             };
         }
