@@ -74,7 +74,7 @@ TEST(Resume, AfterSampledFaultsOfTheStoreIsBitIdentical) {
 // same bits.
 TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
     const JournalRoute routes[] = {
-        {"c2c 256 forward double memory=36KiB threads=1", solve_two_sweeps, "blocks in scratch"},
+        {"c2c 720 forward double memory=34KiB threads=1", solve_two_sweeps, "blocks in scratch"},
         {"c2c 32x24 forward double memory=24KiB threads=1", solve_axis_sweeps, "columns in place"},
         {"c2c 2x16x24 forward double axes=1,2 memory=22KiB threads=1", solve_axis_sweeps, "matrices in place"},
         {"r2c 16x96 forward double axes=1,0 memory=26KiB threads=1", solve_axis_sweeps,
