@@ -5,7 +5,7 @@ distance of neighbours: (sum of q^2 / N) / (V / N)^(2/3). Charges are taken as u
 Method: a longer cutoff allows a smaller alpha, which a coarser mesh serves: work moves from the mesh to the pairs, as
 in the Duke paper on a cluster FFT for particle-mesh Ewald. For each cutoff tried, alpha follows from the error of the
 pairs and the mesh from that of the splines; the candidate of the fewest predicted seconds wins. A transform's seconds
-are those that its plan predicts; those of a pair and of a spline's point are measured.
+are those that its plan predicts; those of a pair, a spline's point and a mesh's point are measured.
 Sources: Kolafa, Perram, Mol. Simul. 9, 351 (1992), equation 18, for pairs. For the mesh, the mean square over both
 positions of the difference of two sums of exp(i k_m x1 - i k_n x2), as in Hockney and Eastwood, Computer Simulation
 Using Particles (1988), chapter 8, for a force that is the gradient of what splines read.
@@ -14,6 +14,7 @@ Using Particles (1988), chapter 8, for a force that is the gradient of what spli
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,8 @@ from .lattice import Lattice
 from .mesh import Reciprocal, SpanfftTransform
 
 ALIASES = np.arange(-2, 3)  # periods of the mesh whose frequencies are looked at; a spline's fall by their 2 n-th power
-LARGEST_MESH = 1 << 24
+# A mesh has at most so many points an atom, but may always have the fewest, and never more than the most.
+POINTS_AN_ATOM, FEWEST_POINTS, MOST_POINTS = 100, 1 << 22, 1 << 27
 MARGIN = 0.9  # of the accuracy asked for is aimed at, as charges are not quite uncorrelated
 PIECE_POINTS = 20  # a side, of the piece of a mesh whose error stands for the whole's
 
@@ -130,36 +132,63 @@ def mesh_error(lattice: Lattice, mesh: tuple[int, ...], alpha: float, order: int
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds of one rank for a pair within the cutoff, and for a mesh point of an atom, both ways."""
+    """Seconds of one rank: for a pair within the cutoff, for a mesh point of an atom, both ways, and for a point of the
+    mesh, what is done with it beside transforms."""
 
     pair: float
     point: float
+    mesh: float
 
     @staticmethod
     def measure(comm: Any = None) -> Rates:
-        """On rank 0, for all: some thousand atoms, about 0.1 s."""
-        found = None
-        if comm is None or comm.rank == 0:
-            rng = np.random.default_rng(1)
-            atoms, order, cutoff = 2000, 5, 0.2
-            lattice = Lattice.of((1, 1, 1))
-            rows = np.column_stack([rng.random((atoms, 3)), np.ones(atoms), np.arange(atoms)])
-            none = Exclusions(np.zeros((0, 2), np.int64), atoms)
-            start = time.perf_counter()
-            pairs = short_ranged(rows, rows[:0], lattice, 1.0, cutoff, none).pairs
-            middle = time.perf_counter()
-            transform = SpanfftTransform((16, 16, 16))
-            reciprocal = Reciprocal((16, 16, 16), 1.0, order, transform)
-            reciprocal.lattice = lattice
-            scaled = rows[:, :3] * 16
-            corner = np.floor(scaled).astype(np.int64)
-            begin = time.perf_counter()
-            reciprocal.spread(corner, scaled - corner, rows[:, 3])
-            reciprocal.read(corner, scaled - corner)
-            end = time.perf_counter()
-            transform.free()
-            found = Rates((middle - start) / pairs, (end - begin) / (atoms * order**3))
+        """On rank 0, for all: some thousand atoms, about 0.2 s."""
+        found = _measured() if comm is None or comm.rank == 0 else None
         return found if comm is None else comm.bcast(found)
+
+
+def _measured() -> Rates:
+    atoms, order, n = 4000, 5, 32
+    lattice = Lattice.of((1, 1, 1))
+    rows = np.column_stack([np.random.default_rng(1).random((atoms, 3)), np.ones(atoms), np.arange(atoms)])
+    none = Exclusions(np.zeros((0, 2), np.int64), atoms)
+    transform = SpanfftTransform((n, n, n))
+    reciprocal = Reciprocal((n, n, n), 8.0, order, transform)
+    reciprocal.set_box(lattice)
+    scaled = rows[:, :3] * n
+    corner = np.floor(scaled).astype(np.int64)
+    pairs = 0
+
+    def direct() -> None:
+        nonlocal pairs
+        pairs = short_ranged(rows, rows[:0], lattice, 8.0, 0.17, none).pairs
+
+    def splines_both_ways() -> None:
+        reciprocal.spread(corner, scaled - corner, rows[:, 3])
+        reciprocal.read(corner, scaled - corner)
+
+    def mesh() -> None:
+        reciprocal.halo.add_back(reciprocal.padded, out=transform.real)
+        reciprocal.convolve()
+        reciprocal.halo.exchange(transform.backward(), out=reciprocal.padded)
+
+    def transforms() -> None:
+        transform.forward()
+        transform.backward()
+
+    seconds = [_seconds(work) for work in (direct, splines_both_ways, mesh, transforms)]
+    transform.free()
+    beside = max(seconds[2] - seconds[3], 0.0)
+    return Rates(seconds[0] / pairs, seconds[1] / (atoms * order**3), beside / n**3)
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    """The shortest of three."""
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
 
 
 @dataclass(frozen=True)
@@ -200,14 +229,14 @@ def choose(
             if mesh not in seconds:
                 seconds[mesh] = transform_seconds(mesh, comm, **options)
             pairs = atoms / ranks * atoms / lattice.volume * 4 / 3 * np.pi * cutoff**3
-            points = atoms / ranks * order**3 * rates.point
+            points = atoms / ranks * order**3 * rates.point + np.prod(mesh) / ranks * rates.mesh
             parameters = Parameters(alpha, cutoff, mesh, order)
             candidates.append(Choice(parameters, float(pairs * rates.pair), float(points + seconds[mesh])))
     candidates.sort(key=lambda c: c.seconds)
     while candidates and estimate(lattice, candidates[0].parameters, moments).relative > accuracy:
         del candidates[0]
     if not candidates:
-        raise PmeError(f"no mesh of up to {LARGEST_MESH} points reaches {accuracy:.1e} in this box; ask for less")
+        raise PmeError(f"no mesh of up to {_most(moments)} points reaches {accuracy:.1e} in this box; ask for less")
     return candidates
 
 
@@ -220,9 +249,9 @@ def transform_seconds(mesh: tuple[int, ...], comm: Any, **options: Any) -> float
 
 
 def _cutoffs(lattice: Lattice, atoms: float, count: int) -> list[float]:
-    """From one and a half distances of neighbours to half of the box."""
+    """From the mean distance of neighbours to half of the box, or eight distances."""
     longest = float(lattice.heights.min()) / 2
-    shortest = min(1.5 * (lattice.volume / atoms) ** (1 / 3), longest)
+    shortest = min((lattice.volume / atoms) ** (1 / 3), longest)
     return sorted(set(np.geomspace(shortest, min(longest, 8 * shortest), count).tolist()))
 
 
@@ -238,7 +267,7 @@ def _mesh(lattice: Lattice, alpha: float, order: int, share: float, moments: Mom
         part = moments.scaled(piece.volume / lattice.volume)
         return mesh_error(piece, (PIECE_POINTS,) * 3, alpha, order, part)
 
-    spacings = np.geomspace(2, 0.05, 64) / alpha
+    spacings = np.geomspace(2, 0.01, 80) / alpha
     low, high = 0, len(spacings)
     while low < high:
         middle = (low + high) // 2
@@ -249,4 +278,8 @@ def _mesh(lattice: Lattice, alpha: float, order: int, share: float, moments: Mom
     if low == len(spacings):
         return None
     x, y, z = (spanfft.next_fast_len(max(order, int(np.ceil(edge / spacings[low])))) for edge in edges)
-    return (x, y, z) if x * y * z <= LARGEST_MESH else None
+    return (x, y, z) if x * y * z <= _most(moments) else None
+
+
+def _most(moments: Moments) -> int:
+    return min(MOST_POINTS, max(FEWEST_POINTS, int(POINTS_AN_ATOM * moments.atoms)))

@@ -9,6 +9,7 @@ Source: Essmann et al., J. Chem. Phys. 103, 8577 (1995).
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +71,7 @@ class Energy:
     forces: np.ndarray  # of the atoms that this rank handed in, in their order
     virial: np.ndarray  # minus the derivative of the energy by the strain: its trace / 3 V is a pressure
     pairs: int  # within the cutoff, each counted once from each side
+    seconds: dict[str, float]  # of this rank: direct, reciprocal
 
 
 class Pme:
@@ -140,11 +142,13 @@ class Pme:
         own, journey = self.domains.travel(rows)
         alpha, cutoff = self.parameters.alpha, self.parameters.cutoff
         ghosts = self.domains.ghosts(own, cutoff / self.lattice.heights)
-        near = short_ranged(
-            own, ghosts, self.lattice, alpha, cutoff, exclusions, self.coulomb, self.potential
-        )  # fmt: skip
+        start = time.perf_counter()
+        near = short_ranged(own, ghosts, self.lattice, alpha, cutoff, exclusions, self.coulomb, self.potential)
+        middle = time.perf_counter()
         agree(self.comm, near.trouble)
+        begin = time.perf_counter()
         smooth = self.reciprocal.sum(own[:, FRACTIONS], own[:, 3])
+        seconds = {"direct": middle - start, "reciprocal": time.perf_counter() - begin}
         forces = near.forces + self.coulomb * own[:, 3, None] * smooth.field
 
         shares = [near.energy, self.coulomb * smooth.energy, near.other_energy, near.pairs]
@@ -158,7 +162,7 @@ class Pme:
         }  # fmt: skip
         parts = {name: float(value) for name, value in parts.items()}
         whole_virial = total[4:].reshape(3, 3) + background * np.eye(3)
-        return Energy(sum(parts.values()), parts, journey.back(forces), whole_virial, int(total[3]))
+        return Energy(sum(parts.values()), parts, journey.back(forces), whole_virial, int(total[3]), seconds)
 
     def set_box(self, box: object) -> None:
         """The same mesh in another box, as a barostat wants it. Collective."""

@@ -123,8 +123,20 @@ class Reciprocal:
         spectrum *= self.influence * (np.prod(self.mesh) / self.transform.scale)
         energy = float(share.sum())
         share *= self.slope
-        moments = np.array([[(share * (self.m[i] * self.m[j])).sum() for j in range(3)] for i in range(3)])
+        moments = self.moments(share)
         return energy, energy * np.eye(3) - self.lattice.inverse @ moments @ self.lattice.inverse.T
+
+    def moments(self, share: np.ndarray) -> np.ndarray:
+        """The sums of share * m_i * m_j, each from a sum along the third axis."""
+        lines = [m.ravel() for m in self.m]
+        found = np.zeros((3, 3))
+        for i, j in ((0, 1), (1, 2), (0, 2)):
+            plane = share.sum(axis=3 - i - j)
+            found[i, j] = found[j, i] = lines[i] @ plane @ lines[j]
+            if (i, j) != (0, 2):
+                found[i, i] = (lines[i] ** 2) @ plane.sum(axis=1)
+                found[j, j] = plane.sum(axis=0) @ lines[j] ** 2
+        return found
 
     def groups(self, atoms: int) -> list[slice]:
         step = max(1, CHUNK_POINTS // self.order**3)
