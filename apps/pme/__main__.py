@@ -4,7 +4,7 @@
     ... apps.pme madelung | forces | nve | ranks | balance       one of them
     ... apps.pme water [--molecules 6700]                        against OpenMM, which is installed if it is not there
     mpiexec -n 4 ... apps.pme same                               energy and forces on ranks against those of one process
-    ... apps.pme draw ROWS PICTURE.svg                           the picture of the page, from rows
+    ... apps.pme draw ROWS PICTURE.svg | table ROWS              picture and table of the page, from rows
 
 The exit code is 0 if every check passed, 1 if one did not, 2 if one could not run.
 """
@@ -35,7 +35,11 @@ def main() -> int:
     draw = commands.add_parser("draw")
     draw.add_argument("rows", type=Path)
     draw.add_argument("picture", type=Path)
+    commands.add_parser("table").add_argument("rows", type=Path)
     options = parser.parse_args()
+    if options.command == "table":
+        print(checks.table(json.loads(options.rows.read_text())))
+        return 0
     if options.command == "draw":
         from .draw import draw as draw_picture
 

@@ -23,7 +23,6 @@ def draw(rows: dict[str, list[dict[str, Any]]], path: Path) -> None:
     _errors(errors, [row for row in rows["forces"] if "foreseen" in row])
     _work(work, rows["balance"])
     _time(time, rows["nve"][0])
-    # Text beside the picture is what makes a PNG's metadata differ, so there is none.
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     pyplot.close(figure)
 
@@ -53,10 +52,12 @@ def _work(axes: Any, rows: list[dict[str, Any]]) -> None:
     (chosen,) = (row for row in rows if row["chosen"])
     axes.axvline(chosen["cutoff"], color=GREY, lw=1, ls="--", label="chosen")
     axes.set_xlabel("cutoff, nm")
-    axes.set_ylabel("ms")
+    axes.set_ylabel("ms of a processor")
     axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, 12 * high)  # room for the legend
     axes.set_title("work moves from the mesh to the pairs", fontsize=9, loc="left")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, ncols=2, loc="upper left")
 
 
 def _time(axes: Any, row: dict[str, Any]) -> None:
@@ -66,4 +67,4 @@ def _time(axes: Any, row: dict[str, Any]) -> None:
     axes.set_xlabel("fs")
     axes.set_ylabel("eV, from the start on")
     axes.set_title("a crystal melts: energy in time", fontsize=9, loc="left")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc=(0.65, 0.28))

@@ -10,7 +10,7 @@ import spanfft
 from mpi4py import MPI
 from ranks_support import agrees, numbers
 
-WIDTHS = [0, 1, (2, (0, 3), 1), (0, (5, 0), (4, 4)), (11, 3, 13), ((1, 29), 2, (0, 14))]
+WIDTHS = [0, (2, (0, 3), 1), (0, (5, 0), (4, 4)), ((1, 29), 3, (0, 14))]
 
 
 def surrounded(whole: np.ndarray, halo: spanfft.Halo, first_axis: int = 0) -> np.ndarray:
@@ -51,7 +51,7 @@ def test_any_width(comm: MPI.Comm, rng: np.random.Generator, width: object):
     plan.free()
 
 
-@pytest.mark.parametrize(("shape", "dtype"), [((3, 2), "complex64"), ((5, 3, 2), "float32"), ((2, 3, 3, 2), "float64")])
+@pytest.mark.parametrize(("shape", "dtype"), [((3, 2), "complex64"), ((2, 3, 3, 2), "float32")])
 def test_more_ranks_than_planes(comm: MPI.Comm, rng: np.random.Generator, shape: Sequence[int], dtype: str):
     kind = "c2c" if dtype.startswith("c") else "r2c"
     grid = (comm.size, *(1,) * (len(shape) - 1))
