@@ -9,6 +9,7 @@ Source: Essmann et al., J. Chem. Phys. 103, 8577 (1995).
 
 from __future__ import annotations
 
+import hashlib
 import time
 import warnings
 from dataclasses import dataclass
@@ -110,11 +111,7 @@ class Pme:
         self.excluded = np.asarray(exclusions, dtype=np.int64).reshape(-1, 2)
         self._known_exclusions: Exclusions | None = None
         self._estimated: tuple[float, ...] | None = None
-        try:
-            self.lattice, trouble = Lattice.of(box), None
-        except ValueError as error:
-            trouble = str(error)
-        agree(comm, trouble or parameters.trouble(self.lattice))
+        self.lattice = self._agreed(box)
         self.transform = transform or SpanfftTransform(parameters.mesh, comm, **options)
         self.reciprocal = Reciprocal(parameters.mesh, parameters.alpha, parameters.order, self.transform)
         self.reciprocal.set_box(self.lattice)
@@ -166,14 +163,35 @@ class Pme:
 
     def set_box(self, box: object) -> None:
         """The same mesh in another box, as a barostat wants it. Collective."""
-        lattice = Lattice.of(box)
-        agree(self.comm, self.parameters.trouble(lattice))
-        self.lattice = lattice
-        self.reciprocal.set_box(lattice)
+        self.lattice = self._agreed(box)
+        self.reciprocal.set_box(self.lattice)
 
     def free(self) -> None:
         """Frees plans. Collective."""
         self.transform.free()
+
+    def _agreed(self, box: object) -> Lattice:
+        """The box, if it and all else that was asked for fits, and is the same on all ranks. Collective."""
+        lattice = None
+        try:
+            lattice = Lattice.of(box)
+            trouble = self.parameters.trouble(lattice)
+        except ValueError as error:
+            trouble = str(error)
+        agree(self.comm, trouble)
+        assert lattice is not None
+        if self.comm is not None:
+            excluded = hashlib.sha256(self.excluded.tobytes()).hexdigest()
+            asked = (lattice.rows.tolist(), self.parameters, self.coulomb, self.accuracy, excluded)
+            for rank, other in enumerate(self.comm.allgather(asked)):
+                if rank == 0:
+                    first = other
+                elif other != first:
+                    raise PmeError(
+                        f"rank {rank} asks for another box, other parameters or other exclusions than rank 0; "
+                        f"all ranks must ask for the same"
+                    )
+        return lattice
 
     def _fractions(self, positions: np.ndarray, charges: np.ndarray) -> tuple[np.ndarray, str | None]:
         nothing = np.zeros((0, 3))

@@ -132,3 +132,7 @@ def test_mistakes_of_one_rank_are_told_on_all(comm: MPI.Comm):
     assert np.isfinite(pme.compute(positions, charges).energy)  # and it still works
     pme.free()
     told(comm, lambda: Pme((2, 2, 2), Parameters(3.0, 1.2, (16, 16, 16)), comm), "at most half of that")
+    if comm.size > 1:
+        alpha = 3.1 if last else 3.0
+        other = f"rank {comm.size - 1} asks for another box"
+        told(comm, lambda: Pme((2, 2, 2), Parameters(alpha, 0.9, (16, 16, 16)), comm), other)
