@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 BLUE, SAND, RED, GREY, GREEN, PURPLE = "#1f6f8b", "#d99a2b", "#c2452d", "#8d989d", "#5aa469", "#7a5195"
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.hashsalt": "spanfft",
     "svg.fonttype": "none",  # text stays text: small files
     "font.size": 9,

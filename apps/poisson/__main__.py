@@ -12,7 +12,7 @@ import argparse
 import itertools
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apps import ranks
 from apps.poisson.manufactured import error
@@ -36,7 +36,7 @@ def solve_one(shape: tuple[int, ...], sides: list[str], project: bool, comm: Com
 
 def measure(path: Path, comm: Comm | None) -> None:
     """Errors of every pair of sides in two axes, for several numbers of points."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for pair in itertools.combinations_with_replacement(SIDES, 2):
         for n in _SIZES:
             box = Poisson((n, n), pair, comm=comm)

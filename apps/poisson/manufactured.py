@@ -53,4 +53,4 @@ def error(box: Poisson, project: bool = False) -> float:
     u, f = problem(box)
     difference = box.solve(f, project) - u
     squares = total(box.comm, float(np.vdot(difference, difference))), total(box.comm, float(np.vdot(u, u)))
-    return (squares[0] / squares[1]) ** 0.5
+    return float(np.sqrt(squares[0] / squares[1]))
