@@ -17,7 +17,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import PmeError, checks
+from spanfft import Error
+
+from . import checks
 
 
 def main() -> int:
@@ -63,6 +65,6 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (PmeError, OSError, ImportError) as error:
+    except (Error, OSError, ImportError) as error:
         print(f"apps.pme: {error}", file=sys.stderr)
         sys.exit(2)

@@ -5,6 +5,7 @@ A row has `what`, `found` and, where it is a check, `limit`, which `found` may r
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from spanfft import InvalidArgument
 
 from .choose import Moments, Rates, choose, estimate
-from .energy import Parameters, Pme, PmeError
+from .energy import Parameters, Pme
 from .ewald import ewald
 from .lattice import Lattice
 from .nve import molten_salt
@@ -49,11 +51,11 @@ def forces(small: bool) -> list[Row]:
     _, exact = ewald(system)
     moments, lattice = Moments.of(system.charges), Lattice.of(SKEW)
     rows = []
-    for order in (4, 5, 6, 7, 8):
-        for accuracy in (1e-3,) if small else (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
+    for order in (4, 6, 8) if small else (4, 5, 6, 7, 8):
+        for accuracy in (1e-2, 1e-3, 1e-4) if small else (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
             try:
                 p = choose(SKEW, moments, accuracy, orders=(order,), rates=Rates(1e-7, 1e-8, 1e-8))[0].parameters
-            except PmeError as error:
+            except InvalidArgument as error:
                 rows.append({"what": f"order {order}, {accuracy:.0e}: {error}"})
                 continue
             found = rms(Pme(SKEW, p).compute(system.positions, system.charges).forces - exact)
@@ -129,7 +131,7 @@ def same() -> bool:
 def ranks(small: bool) -> list[Row]:
     """216 molecules of water on 1 to 8 ranks against one process."""
     beside = Path(sys.executable).with_name("mpiexec")
-    mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
+    mpiexec = os.environ.get("SPANFFT_MPIEXEC") or (str(beside) if beside.exists() else shutil.which("mpiexec"))
     if mpiexec is None:
         raise OSError("no mpiexec was found; run this by ./spanfft-dev run")
     root = Path(__file__).resolve().parents[2]

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 import spanfft
+from spanfft import InvalidArgument
 
 from . import splines
 from .direct import Exclusions, short_ranged
-from .energy import Parameters, PmeError
+from .energy import Parameters
 from .lattice import Lattice
 from .mesh import Reciprocal, SpanfftTransform
 
@@ -210,10 +211,10 @@ def choose(
 ) -> list[Choice]:  # fmt: skip
     """Candidates, the cheapest first, which is expected to reach the accuracy. Collective.
 
-    Tried are so many cutoffs with each order. Raises PmeError where none does. `options` go to spanfft.Plan."""
+    Tried are so many cutoffs with each order. Raises InvalidArgument where none does. `options` go to spanfft.Plan."""
     lattice = Lattice.of(box)
     if not 1e-14 < accuracy < 1:
-        raise PmeError(f"the accuracy is {accuracy}; it must lie between 1e-14 and 1")
+        raise InvalidArgument(f"the accuracy is {accuracy}; it must lie between 1e-14 and 1")
     rates = rates or Rates.measure(comm)
     share = MARGIN * accuracy * unit_force(lattice, moments) / np.sqrt(2)
     atoms = moments.atoms
@@ -236,7 +237,9 @@ def choose(
     while candidates and estimate(lattice, candidates[0].parameters, moments).relative > accuracy:
         del candidates[0]
     if not candidates:
-        raise PmeError(f"no mesh of up to {_most(moments)} points reaches {accuracy:.1e} in this box; ask for less")
+        raise InvalidArgument(
+            f"no mesh of up to {_most(moments)} points reaches {accuracy:.1e} in this box; ask for less"
+        )
     return candidates
 
 

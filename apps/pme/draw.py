@@ -5,26 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")
-matplotlib.rcParams["svg.hashsalt"] = "spanfft"  # the same rows give the same file
-matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: small files
-
-from matplotlib import pyplot  # noqa: E402
-
-BLUE, SAND, RED, GREY, GREEN = "#1f6f8b", "#d99a2b", "#c2452d", "#b9c4c9", "#5aa469"
+from ..drawing import BLUE, GREY, RED, SAND, panels, save
 
 
 def draw(rows: dict[str, list[dict[str, Any]]], path: Path) -> None:
     """Accuracy asked for and reached; work moved from the mesh to the pairs; energy in time."""
-    figure, (errors, work, time) = pyplot.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
+    figure, (errors, work, time) = panels(3, 3.7, 3.4)
     _errors(errors, [row for row in rows["forces"] if "foreseen" in row])
     _work(work, rows["balance"])
     _time(time, rows["nve"][0])
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    pyplot.close(figure)
+    save(figure, path)
 
 
 def _errors(axes: Any, rows: list[dict[str, Any]]) -> None:
@@ -33,13 +25,15 @@ def _errors(axes: Any, rows: list[dict[str, Any]]) -> None:
     markers = {4: "o", 5: "s", 6: "^", 7: "v", 8: "D"}
     for order, marker in markers.items():
         of_order = [row for row in rows if row["order"] == order]
+        if not of_order:
+            continue
         axes.plot([r["limit"] for r in of_order], [r["found"] for r in of_order], marker, ms=5, mfc="none", color=BLUE,
                   label=f"found, order {order}")  # fmt: skip
     axes.plot([r["limit"] for r in rows], [r["foreseen"] for r in rows], ".", ms=2, color=RED, label="foreseen")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("accuracy asked for")
-    axes.set_title("error of forces against the Ewald sum", fontsize=9, loc="left")
+    axes.set_title("error of forces against the Ewald sum")
     axes.legend(fontsize=7)
 
 
@@ -56,7 +50,7 @@ def _work(axes: Any, rows: list[dict[str, Any]]) -> None:
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     axes.set_ylim(low, 12 * high)  # room for the legend
-    axes.set_title("work moves from the mesh to the pairs", fontsize=9, loc="left")
+    axes.set_title("work moves from the mesh to the pairs")
     axes.legend(fontsize=7, ncols=2, loc="upper left")
 
 
@@ -66,5 +60,5 @@ def _time(axes: Any, row: dict[str, Any]) -> None:
         axes.plot(row["times_fs"], series - series[0], color=colour, label=name)
     axes.set_xlabel("fs")
     axes.set_ylabel("eV, from the start on")
-    axes.set_title("a crystal melts: energy in time", fontsize=9, loc="left")
+    axes.set_title("a crystal melts: energy in time")
     axes.legend(fontsize=7, loc=(0.65, 0.28))

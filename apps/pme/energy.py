@@ -16,25 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from spanfft import InvalidArgument
 
+from ..ranks import agree
 from . import splines
 from .direct import Exclusions, PairPotential, short_ranged
 from .domains import FRACTIONS, Domains
 from .lattice import Lattice
 from .mesh import Reciprocal, SpanfftTransform, Transform
-
-
-class PmeError(ValueError):
-    """What was asked for can't be computed; the message says why. The same on all ranks."""
-
-
-def agree(comm: Any, trouble: str | None) -> None:
-    """Raises on all ranks what is wrong on the lowest that has something. Collective."""
-    found = [trouble] if comm is None else comm.allgather(trouble)
-    for rank, sentence in enumerate(found):
-        if sentence is not None:
-            alike = all(other == sentence for other in found)
-            raise PmeError(sentence if alike else f"rank {rank}: {sentence}")
 
 
 @dataclass(frozen=True)
@@ -187,7 +176,7 @@ class Pme:
                 if rank == 0:
                     first = other
                 elif other != first:
-                    raise PmeError(
+                    raise InvalidArgument(
                         f"rank {rank} asks for another box, other parameters or other exclusions than rank 0; "
                         f"all ranks must ask for the same"
                     )
@@ -196,11 +185,14 @@ class Pme:
     def _fractions(self, positions: np.ndarray, charges: np.ndarray) -> tuple[np.ndarray, str | None]:
         nothing = np.zeros((0, 3))
         if charges.ndim != 1 or positions.shape != (len(charges), 3):
-            shapes = f"positions have shape {positions.shape} and charges {charges.shape}"
+            shapes = f"{self._whose()}positions have shape {positions.shape} and charges {charges.shape}"
             return nothing, f"{shapes}; give (atoms, 3) and (atoms,)"
         bad = np.flatnonzero(~(np.isfinite(positions).all(axis=1) & np.isfinite(charges)))
         if bad.size:
-            return nothing, f"its atom {bad[0]} has position {positions[bad[0]].tolist()}, charge {charges[bad[0]]}"
+            return (
+                nothing,
+                f"{self._whose()}atom {bad[0]} has position {positions[bad[0]].tolist()}, charge {charges[bad[0]]}",
+            )
         fractions = positions @ self.lattice.inverse
         if self.wrap:
             fractions -= np.floor(fractions)
@@ -209,19 +201,22 @@ class Pme:
         if outside.size:
             at = [round(float(f), 6) for f in fractions[outside[0]]]
             return nothing, (
-                f"its atom {outside[0]} lies outside the box, at {at} of its edges, and {outside.size - 1} more do; "
-                f"put them back by whole edges, which wrap=True does"
+                f"{self._whose()}atom {outside[0]} lies outside the box, at {at} of its edges, and {outside.size - 1} "
+                f"more do; put them back by whole edges, which wrap=True does"
             )
         return fractions, None
+
+    def _whose(self) -> str:
+        return "" if self.comm is None or self.comm.size == 1 else f"rank {self.domains.rank}'s "
 
     def _check_whole(self, atoms: int, sums: np.ndarray) -> Exclusions:
         """What concerns all atoms together, so all ranks find the same. `sums`: of charges, squares, fourths, sizes."""
         if atoms == 0 or sums[1] == 0:
-            raise PmeError("there is no charge in the box; hand in at least one on some rank")
+            raise InvalidArgument("there is no charge in the box; hand in at least one on some rank")
         if self.excluded.size and not 0 <= self.excluded.min() <= self.excluded.max() < atoms:
-            raise PmeError(f"an exclusion names atom {self.excluded.max()}; atoms have numbers 0 to {atoms - 1}")
+            raise InvalidArgument(f"an exclusion names atom {self.excluded.max()}; atoms have numbers 0 to {atoms - 1}")
         if (self.excluded[:, 0] == self.excluded[:, 1]).any():
-            raise PmeError("an exclusion names one atom twice; it takes two")
+            raise InvalidArgument("an exclusion names one atom twice; it takes two")
         if abs(sums[0]) > 1e-9 * sums[3]:
             warnings.warn(
                 f"the net charge is {sums[0]:.6g}; a uniform background neutralises it, whose energy is counted",
@@ -233,7 +228,7 @@ class Pme:
             found = estimate(self.lattice, self.parameters, Moments(atoms, *sums[1:3])).relative
             if found > self.accuracy:
                 p = self.parameters
-                raise PmeError(
+                raise InvalidArgument(
                     f"mesh {p.mesh} with alpha {p.alpha:.4g}, cutoff {p.cutoff:.4g} and order {p.order} gives forces "
                     f"to {found:.1e}, not to {self.accuracy:.1e}; take a finer mesh or what choose() says"
                 )
