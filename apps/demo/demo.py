@@ -336,9 +336,7 @@ def ions(folder: Path, output: Path, checks: Checks) -> Path:
             worst = max(held, key=lambda row: row["found"] / row["limit"])
             checks.at_most(f"pme, {name}: {worst['what']}", worst["found"], worst["limit"])
     run([*program, "draw", rows, picture])
-    say(
-        f"   errors of forces, work moved from the mesh to the pairs, a melt: {show(picture)}, after {done.seconds:.0f} s"
-    )
+    say(f"   errors of forces, work moved from mesh to pairs, a melt: {show(picture)}, after {done.seconds:.0f} s")
     return picture
 
 

@@ -144,7 +144,7 @@ class Halo:
     @property
     def sent_elems(self) -> int:
         """Elements that `exchange` sends from this rank to others, which `add_back` receives."""
-        return self._in_part.buffer.size
+        return len(self._in_part.buffer)
 
     def exchange(self, u: AnyArray, out: AnyArray | None = None) -> AnyArray:
         """This rank's part with its surroundings, as the other ranks have them. Collective on ranks.
