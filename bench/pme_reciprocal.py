@@ -35,6 +35,8 @@ PLANES = (1, 2, 4, 8, 16)  # a message, of spanfft's overlap
 RATES = ("1gbit", "100mbit")
 SAME_ENERGY = 1e-9
 MIN_REPEATS = 5
+COLOURS = {"spanfft": "#1f6f8b", "spanfft, overlap": "#5aa469", "mpi4py-fft": "#d99a2b",
+           "fftw-mpi-transposed": "#c2452d"}  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -192,8 +194,38 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def _by_ranks(axes: Any, rows: list[Row]) -> None:
+    """Of one mesh and network; the best number of planes stands for overlap. Dashed: the transforms alone."""
+    for peer, colour in COLOURS.items():
+        for key, style in (("median", "o-"), ("transforms_median", "o--")):
+            best: dict[int, float] = {}
+            for row in rows:
+                if row["peer"].split(":")[0] == peer:
+                    best[row["ranks"]] = min(best.get(row["ranks"], float("inf")), 1e3 * row[key])
+            if best:
+                label = peer if key == "median" else None
+                axes.plot(*zip(*sorted(best.items()), strict=True), style, ms=3, lw=1, color=colour, label=label)
+    axes.set_xticks(sorted({row["ranks"] for row in rows}))
+    axes.set_xlabel("ranks")
+
+
+def _by_planes(axes: Any, rows: list[Row]) -> None:
+    """Of one network, its most ranks: each mesh's times over its best."""
+    most = max(row["ranks"] for row in rows)
+    for n, dash in zip(sorted({row["n"] for row in rows}), ("-", "--", ":"), strict=False):
+        planes = [(int(row["peer"].split(":")[1]), row["median"]) for row in rows
+                  if (row["n"], row["ranks"]) == (n, most) and ":" in row["peer"]]  # fmt: skip
+        if planes:
+            fastest = min(median for _, median in planes)
+            axes.plot([p for p, _ in planes], [median / fastest for _, median in planes], dash, marker="o", ms=4,
+                      color=COLOURS["spanfft, overlap"], label=f"{n}^3")  # fmt: skip
+    axes.set_xscale("log", base=2)
+    axes.set_xlabel(f"planes a message, {most} ranks")
+    axes.legend(fontsize=7)
+
+
 def plot(folder: Path) -> Path:
-    """Seconds by ranks, for each mesh (rows) and network (columns); the best number of planes stands for overlap."""
+    """Times by ranks, a row for each mesh and a column for each network, and in the last row by planes a message."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -203,29 +235,20 @@ def plot(folder: Path) -> Path:
     rows = [row for row in json.loads((folder / "PME.json").read_text())["rows"] if "absent" not in row]
     sizes = sorted({row["n"] for row in rows})
     networks = [name for name in ("none", *RATES) if any(row["network"] == name for row in rows)]
-    figure, panels = pyplot.subplots(len(sizes), len(networks), figsize=(3.6 * len(networks), 2.8 * len(sizes)),
-                                     layout="constrained", squeeze=False)  # fmt: skip
-    colours = {"spanfft": "#1f6f8b", "spanfft, overlap": "#5aa469", "mpi4py-fft": "#d99a2b",
-               "fftw-mpi-transposed": "#c2452d"}  # fmt: skip
-    for line, n in zip(panels, sizes, strict=True):
-        for axes, network in zip(line, networks, strict=True):
-            best: dict[tuple[str, int], float] = {}
-            for row in rows:
-                if (row["n"], row["network"]) == (n, network):
-                    key = (row["peer"].split(":")[0], row["ranks"])
-                    best[key] = min(best.get(key, float("inf")), row["median"])
-            for peer, colour in colours.items():
-                points = sorted((ranks, value * 1e3) for (name, ranks), value in best.items() if name == peer)
-                if points:
-                    axes.plot(*zip(*points, strict=True), marker="o", ms=4, color=colour, label=peer)
-            where = "one node" if network == "none" else f"hosts, {network}/s"
-            axes.set_title(f"{n}^3, {where}", fontsize=9, loc="left")
-            axes.set_xticks(sorted({ranks for _, ranks in best}))
-            axes.set_ylim(bottom=0)
-    for axes in panels[-1]:
-        axes.set_xlabel("ranks")
-    for line in panels:
-        line[0].set_ylabel("ms, charges to forces")
+    shape = (len(sizes) + 1, len(networks))
+    figure, panels = pyplot.subplots(*shape, figsize=(3.6 * shape[1], 2.8 * shape[0]), layout="constrained",
+                                     squeeze=False)  # fmt: skip
+    for column, network in enumerate(networks):
+        of_network = [row for row in rows if row["network"] == network]
+        where = "one node" if network == "none" else f"hosts, {network}/s"
+        for line, n in zip(panels, sizes, strict=False):
+            _by_ranks(line[column], [row for row in of_network if row["n"] == n])
+            line[column].set_title(f"{n}^3, {where}", fontsize=9, loc="left")
+            line[column].set_ylim(bottom=0)
+        _by_planes(panels[-1][column], of_network)
+    for line in panels[:-1]:
+        line[0].set_ylabel("ms; dashed: transforms")
+    panels[-1][0].set_ylabel("time over the best")
     panels[0][0].legend(fontsize=7)
     path = folder / "pme-reciprocal.svg"
     figure.savefig(path, metadata={"Date": None})
