@@ -5,7 +5,8 @@ Errors are one sentence on standard error. Exit codes: 0 done; 2 a bad argument;
 5 a file operation failed; 6 no space on disk; 7 corrupt data; 8 MPI; 9 no engine; 11 a bug in spanfft;
 12 a callback failed; 130 interrupted (Ctrl-C), 143 terminated. They are the C interface's codes plus one.
 
-Started by mpiexec with several ranks, `transform`, `bench`, `probe`, `tune`, `doctor` and `predict --check` run on all of them.
+Started by mpiexec with several ranks, `transform`, `bench`, `probe`, `tune`, `doctor` and `predict --check` run on all
+of them.
 Imports are kept few, because what Python occupies comes on top of the memory budget: there is no numpy here, and no
 mpi4py without mpiexec.
 """
@@ -25,7 +26,7 @@ from . import _cli_analyse, _cli_doctor, _cli_measure, _cli_permute, _cli_predic
 from ._arguments import did_you_mean
 from ._cli_arguments import amount, count, problem_keys_help
 from ._cli_streams import print_json
-from ._errors import Error, InternalError, InvalidArgument, IOFailure, MPIError, NoSpace, OutOfMemory, exit_code
+from ._errors import Error, InternalError, InvalidArgument, IOFailure, NoSpace, OutOfMemory, exit_code
 from ._memory import bytes_string
 from ._whole_files import replaced
 
@@ -42,14 +43,6 @@ _BUSIEST_OF = 1024  # ranks to look at for totals; beyond, the plan of rank 0 mu
 
 class _Terminated(BaseException):
     """SIGTERM, as an exception, so that what is half-done is removed."""
-
-
-def _rank() -> int:
-    for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK"):
-        value = os.environ.get(name, "")
-        if value.isdecimal():
-            return int(value)
-    return 0
 
 
 # --- arguments -----------------------------------------------------------------------------------------------------
@@ -454,7 +447,7 @@ def _what_is_left(stop: BaseException) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code. Collective under mpiexec."""
     _cli_streams.prepare()
-    rank = _rank()
+    rank = _cli_streams.launched_rank()
     signal.signal(signal.SIGTERM, _terminate)
     return _run(sys.argv[1:] if arguments is None else arguments, rank)
 

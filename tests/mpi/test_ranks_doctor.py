@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import spanfft
 from mpi4py import MPI
-from spanfft import _doctor
-from spanfft._doctor import Job
+from spanfft._doctor import Job, datatypes, machine, transforms
 
 
 class WrongAlltoallw(MPI.Intracomm):
@@ -19,18 +18,18 @@ class WrongAlltoallw(MPI.Intracomm):
 
 
 def test_mpi_alone_is_right(comm: MPI.Comm):
-    found = list(_doctor._datatypes(Job(comm)))
+    found = list(datatypes.check_datatypes(Job(comm)))
     assert [finding.state for finding in found] == ["ok", "ok"]
 
 
 def test_a_fault_of_mpi_is_told_as_mpis_on_all_ranks(comm: MPI.Comm):
-    found = list(_doctor._datatypes(Job(WrongAlltoallw(comm))))
+    found = list(datatypes.check_datatypes(Job(WrongAlltoallw(comm))))
     bad = [finding for finding in found if finding.state == "bad"]
     assert [(finding.check, finding.fault) for finding in bad] == [("MPI datatypes", spanfft.MPIError)]
 
 
 def test_every_way_is_exact(comm: MPI.Comm):
-    states = {finding.state for finding in _doctor._transforms(Job(comm))}
+    states = {finding.state for finding in transforms.check_transforms(Job(comm))}
     assert comm.allgather(states) == [{"ok"}] * comm.size
 
 
@@ -39,8 +38,8 @@ def test_ranks_with_other_versions_are_named(comm: MPI.Comm, monkeypatch: pytest
         pytest.skip("one rank agrees with itself")
     last = comm.size - 1
     if comm.rank == last:
-        monkeypatch.setattr(_doctor.core, "version", lambda: "0.0.1")
-    (found,) = _doctor._versions(Job(comm))
+        monkeypatch.setattr(machine.core, "version", lambda: "0.0.1")
+    (found,) = machine.check_versions(Job(comm))
     assert found.state == "bad"
     assert f"rank {last} has spanfft 0.0.1" in found.text
 
@@ -48,6 +47,6 @@ def test_ranks_with_other_versions_are_named(comm: MPI.Comm, monkeypatch: pytest
 def test_a_refusal_that_is_missing_is_seen(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch):
     if comm.size == 1:
         pytest.skip("one rank agrees with itself")
-    monkeypatch.setattr(_doctor, "_sentence", lambda call: "" if comm.rank == 0 else "refused")
-    (found,) = _doctor._mismatch(Job(comm))
+    monkeypatch.setattr(transforms, "sentence", lambda call: "" if comm.rank == 0 else "refused")
+    (found,) = transforms.check_refusals(Job(comm))
     assert (found.state, found.fault) == ("bad", spanfft.InternalError)

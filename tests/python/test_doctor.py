@@ -13,7 +13,9 @@ import pytest
 import spanfft
 from conftest import cli, cli_environment, cli_on_ranks
 from spanfft import _doctor
-from spanfft._doctor import EXCHANGES, Finding, Job
+from spanfft._doctor import Finding, Job, disk, engines, transforms
+from spanfft._doctor.transforms import EXCHANGES
+from spanfft.cli import main
 
 
 def findings(check: object, job: Job) -> list[Finding]:
@@ -56,7 +58,7 @@ def test_a_wrong_number_of_spanfft_is_its_own_fault(monkeypatch):
         return found
 
     monkeypatch.setattr(spanfft.Plan, "forward", wrong)
-    bad = [finding for finding in findings(_doctor._transforms, Job(None)) if finding.state == "bad"]
+    bad = [finding for finding in findings(transforms.check_transforms, Job(None)) if finding.state == "bad"]
     assert bad
     assert {finding.fault for finding in bad} == {spanfft.InternalError}
 
@@ -68,23 +70,25 @@ def test_a_right_number_in_a_wrong_place_is_seen(monkeypatch):
         return np.roll(right(plan, u, out), 1)
 
     monkeypatch.setattr(spanfft.Plan, "forward", moved)
-    assert "bad" in {finding.state for finding in findings(_doctor._transforms, Job(None))}
+    assert "bad" in {finding.state for finding in findings(transforms.check_transforms, Job(None))}
 
 
 def test_a_wrong_engine_is_the_engines_fault(monkeypatch):
     right = spanfft.Plan.forward
+    monkeypatch.setattr(engines, "_LENGTHS", (16, 97))
     monkeypatch.setattr(spanfft.Plan, "forward", lambda plan, u, out=None: right(plan, u, out) * (1 + 1e-4))
-    bad = [finding for finding in findings(_doctor._engines, Job(None)) if finding.state == "bad"]
+    bad = [finding for finding in findings(engines.check_engines, Job(None)) if finding.state == "bad"]
     assert {finding.fault for finding in bad} == {spanfft.EngineError}
     assert "_LIBRARY=none" in bad[0].remedy
 
 
-def test_a_folder_that_is_not_there_is_told_with_the_code_of_files():
-    done = cli("doctor", "--disk", "/proc/nowhere", timeout=200)
-    assert done.returncode == 5
-    assert "bad     disk: rank 0: /proc/nowhere: " in done.stdout
-    assert "name a folder" in done.stdout
-    assert "1 of " in done.stderr
+def test_a_folder_that_is_not_there_is_told_with_the_code_of_files(monkeypatch, capsys):
+    monkeypatch.setattr(_doctor, "_CHECKS", (disk.check_disk,))
+    assert main(["doctor", "--disk", "/proc/nowhere"]) == 5
+    said = capsys.readouterr()
+    assert said.out.startswith("bad     disk: rank 0: /proc/nowhere: ")
+    assert "name a folder" in said.out
+    assert said.err == "spanfft: 1 of 1 findings are bad, the first: disk\n"
 
 
 def test_a_check_that_hangs_ends_with_a_line_and_mpis_code():
