@@ -171,6 +171,13 @@ def test_the_committed_runs_hold_what_their_page_says() -> None:
         assert f"| {height:.6f} | {when:.3f} |" in page, path.name
         assert imbalance(seen) < 2e-4
     assert f"| {reference()['peak'][2]:.6f} | {reference()['peak'][0]:.3f} |" in page
+    steps = json.loads((ROOT / "apps/turbulence/rows/steps.json").read_text())
+    for row in steps:
+        name, wall = row["library"].split(",")[0], f"{row['median_s'] * 1e3:.0f} ({row['fastest_s'] * 1e3:.0f})"
+        assert f"| {row['size']}³ | {row['ranks']} | {name} | {row['cpu_s'] * 1e3:.0f} | {wall} |" in page
+    for size in (64, 128):  # all solved the same equations
+        energies = [row["energy"] for row in steps if row["size"] == size]
+        assert energies == pytest.approx([energies[0]] * len(energies), rel=1e-12)
 
 
 def test_the_peak_of_a_parabola_is_found() -> None:
