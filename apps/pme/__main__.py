@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
+import re
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import spanfft
 from spanfft import Error
 
 from . import checks
@@ -51,13 +55,15 @@ def main() -> int:
         return 0 if checks.same() else 1
     names = [n for n in checks.CHECKS if n != "water"] if options.command == "check" else [options.command]
     rows: dict[str, Any] = json.loads(options.rows.read_text()) if options.rows and options.rows.exists() else {}
+    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    about = f"{found[1] if found else platform.machine()}, spanfft {spanfft.__version__}, {date.today()}"
     good = True
     for name in names:
         more = {"molecules": options.molecules} if name == "water" else {}
-        found = checks.CHECKS[name](options.small, **more)
-        rows[name] = found
-        good &= checks.report(name, found)
+        rows[name] = checks.CHECKS[name](options.small, **more)
+        good &= checks.report(name, rows[name])
     if options.rows:
+        rows["about"] = [{"what": about}]
         options.rows.write_text(json.dumps(rows, indent=1) + "\n")
     return 0 if good else 1
 

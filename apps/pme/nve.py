@@ -76,7 +76,7 @@ def molten_salt(
         return energy, STEEPNESS * energy
 
     if parameters is None:
-        parameters = choose(box, Moments.of(salt.charges), accuracy, comm)[0].parameters
+        parameters = choose(box, Moments.of(salt.charges), accuracy, comm, orders=(6,))[0].parameters
     pme = Pme(box, parameters, comm, coulomb=COULOMB_EV_ANGSTROM, wrap=True, potential=repulsion)
     x, v, charges, mass = positions[mine], speeds[mine], salt.charges[mine], masses[mine, None]
     step = step_fs * FEMTOSECOND

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -15,7 +16,7 @@ pytest.importorskip("scipy")
 
 from spanfft import InvalidArgument
 
-from apps.pme import Moments, Parameters, Pme, Rates, choose, estimate
+from apps.pme import Moments, Parameters, Pme, Rates, checks, choose, estimate
 from apps.pme.direct import Exclusions, pairs_within
 from apps.pme.ewald import ewald
 from apps.pme.lattice import Lattice
@@ -189,6 +190,13 @@ def test_work_moves_from_the_mesh_to_the_pairs_as_pairs_become_cheaper() -> None
     assert few.parameters.cutoff < many.parameters.cutoff
     assert few.parameters.alpha > many.parameters.alpha
     assert np.prod(few.parameters.mesh) > np.prod(many.parameters.mesh)
+
+
+def test_the_page_has_the_table_of_the_committed_rows() -> None:
+    root = Path(__file__).resolve().parents[2]
+    table = checks.table(json.loads((root / "apps/pme/rows.json").read_text()))
+    assert len(table.splitlines()) == len(checks.TABLE)
+    assert table in (root / "docs/apps/pme.md").read_text()
 
 
 # --- bad input ---
