@@ -212,12 +212,12 @@ class Welch:
         for plan in self._plans.values():
             plan.free()
         self._plans.clear()
-        if self.comm is not None:
-            self.comm.barrier()
         if self._result is not None:
             self._result.flush()
             self._result = None
             os.replace(partial, self.output)
+        if self.comm is not None:
+            self.comm.barrier()  # on every rank the output is there when this returns
         self._journal.unlink(missing_ok=True)
 
     def _sum(
