@@ -101,7 +101,7 @@ class Convolution:
         return {"memory": self.memory_bytes, "comm": self.comm}
 
     def _forward(self, source: Any, target: Path, multiply: Callable[..., None] | None, dry: bool) -> Any:
-        more = {} if multiply is None else {"on_output": multiply, "callback_name": self._name}
+        more: dict[str, Any] = {} if multiply is None else {"on_output": multiply, "callback_name": self._name}
         return spanfft.transform(source, target, kind="r2c", precision="double", dry_run=dry, **more, **self._options())
 
     def _backward(self, source: Path, target: Path, dry: bool) -> Any:

@@ -116,6 +116,8 @@ class Welch:
         ]  # fmt: skip
         self._settings = json.dumps(settings)
         self._plans: dict[tuple[int, ...], spanfft.Plan] = {}
+        self._result: Any = None  # on rank 0
+        self._unkept_bytes = 0  # that were read since sums were kept
 
     def _wrong(self, name: str) -> str | None:
         shape, dtype = self.array.shape, np.dtype(self.array.dtype)
@@ -187,67 +189,69 @@ class Welch:
             Called after each block of this rank with the segments done, of the present tile, and all of them;
             returning False stops the run on all ranks, which raise `spanfft.Interrupted`.
         """
-        rank, ranks = (0, 1) if self.comm is None else (self.comm.rank, self.comm.size)
+        rank = 0 if self.comm is None else self.comm.rank
         partial = self.output.with_name(f".{self.output.name}.partial.npy")
-        journal = self.output.with_name(f".{self.output.name}.journal-{rank}.npz")
-        state = self._read(journal, partial)
-        first = state[0] if self.comm is None else self.comm.bcast(state[0])
-        if state[0] != first:
-            state = (first, 0, None)
-        if rank == 0:
-            mode = "r+" if first else "w+"
-            result = np.lib.format.open_memmap(partial, mode, None if first else np.float64,
-                                               None if first else self.output_shape)  # fmt: skip
-
-        def keep(tile: int, blocks: int, sums: Array) -> None:
-            if rank == 0:
-                result.flush()  # the tiles before
-                forget(result)
-            self._keep(journal, tile, blocks, sums)
-
-        read_bytes = 0
+        self._journal = self.output.with_name(f".{self.output.name}.journal-{rank}.npz")
+        tile, done, sums = self._kept(partial)
+        first = tile if self.comm is None else self.comm.bcast(tile)
+        if tile != first:
+            done, sums = 0, None
+        self._result = None
+        if rank == 0 and first:
+            self._result = np.lib.format.open_memmap(partial, "r+")
+        elif rank == 0:
+            self._result = np.lib.format.open_memmap(partial, "w+", np.float64, self.output_shape)
         for number in range(first, len(self.tiles)):
-            tile = self.tiles[number]
-            done, sums = (state[1], state[2]) if number == first else (0, None)
-            starts = list(range(rank * self.block, self.segments, ranks * self.block))
-            wrong, stopped = None, False
-            if sums is None:
-                sums = np.zeros([self.frequencies if s.stop is None else s.stop - s.start for s in tile])
-            for i in range(done, len(starts)):
-                count = min(self.block, self.segments - starts[i])
-                sums += self._squares(tile, starts[i], count)
-                read_bytes += count * self.step * self._lines(tile) * np.dtype(self.array.dtype).itemsize
-                if not np.isfinite(sums).all():
-                    a = starts[i] * self.step
-                    wrong = (f"the input is not finite, or its squares are too large, between elements {a} and "
-                             f"{a + (count - 1) * self.step + self.segment - 1} along axis {self.axis}")  # fmt: skip
-                    break
-                stopped = progress is not None and progress(starts[i] + count, self.segments) is False
-                if stopped:
-                    break
-                if read_bytes >= self.journal_bytes and i + 1 < len(starts):
-                    keep(number, i + 1, sums)
-                    read_bytes = 0
-            agree(self.comm, wrong)
-            if stopped if self.comm is None else any(self.comm.allgather(stopped)):
-                keep(number, i + 1 if starts else 0, sums)
-                raise spanfft.Interrupted(f"stopped in tile {number + 1} of {len(self.tiles)}; the same call goes on")
-            if self.comm is not None:
-                sums = self.comm.reduce(sums)
-            if rank == 0:
-                result[tuple(slice(None) if s.stop is None else s for s in tile)] = sums * self._scale(sums.ndim)
-                if read_bytes >= self.journal_bytes:
-                    keep(number + 1, 0, np.zeros(0))
-                    read_bytes = 0
+            whole = self._sum(number, done, sums, progress)
+            done, sums = 0, None
+            if self._result is not None and whole is not None:
+                box = tuple(slice(None) if part.stop is None else part for part in self.tiles[number])
+                self._result[box] = whole * self._scale(whole.ndim)
+                if self._unkept_bytes >= self.journal_bytes:
+                    self._keep(number + 1, 0, np.zeros(0))
         for plan in self._plans.values():
             plan.free()
         self._plans.clear()
-        if self.comm is not None:
-            self.comm.barrier()
-        if rank == 0:
-            del result
+        if self._result is not None:
+            self._result.flush()
+            self._result = None
             os.replace(partial, self.output)
-        journal.unlink(missing_ok=True)
+        if self.comm is not None:
+            self.comm.barrier()  # on every rank the output is there when this returns
+        self._journal.unlink(missing_ok=True)
+
+    def _sum(
+        self, number: int, done: int, sums: Array | None, progress: Callable[[int, int], object] | None
+    ) -> Array | None:
+        """A tile's squares, on rank 0 those of all ranks. Some blocks of this rank may be done: `sums`."""
+        tile, rank, ranks = self.tiles[number], 0, 1
+        if self.comm is not None:
+            rank, ranks = self.comm.rank, self.comm.size
+        if sums is None:
+            sums = np.zeros([self.frequencies if part.stop is None else part.stop - part.start for part in tile])
+        starts = range(rank * self.block, self.segments, ranks * self.block)
+        wrong, stopped = None, False
+        while done < len(starts) and not stopped:
+            start, count = starts[done], min(self.block, self.segments - starts[done])
+            sums += self._squares(tile, start, count)
+            done += 1
+            if not np.isfinite(sums).all():
+                last = (start + count - 1) * self.step + self.segment - 1
+                wrong = (
+                    f"the input is not finite, or its squares are too large, between elements {start * self.step} and "
+                    f"{last} along axis {self.axis}"
+                )
+                break
+            self._unkept_bytes += count * self.step * self._lines(tile) * np.dtype(self.array.dtype).itemsize
+            stopped = progress is not None and progress(start + count, self.segments) is False
+            if stopped or (self._unkept_bytes >= self.journal_bytes and done < len(starts)):
+                self._keep(number, done, sums)
+        agree(self.comm, wrong)
+        if stopped if self.comm is None else any(self.comm.allgather(stopped)):
+            self._keep(number, done, sums)
+            raise spanfft.Interrupted(f"stopped in tile {number + 1} of {len(self.tiles)}; the same call goes on")
+        whole: Array | None = sums if self.comm is None else self.comm.reduce(sums)
+        return whole
 
     def _squares(self, tile: tuple[slice, ...], first: int, count: int) -> Array:
         """The sum of the squared spectra of some segments that follow one another."""
@@ -262,11 +266,10 @@ class Welch:
         along = [1] * (x.ndim + 1)
         along[self.axis + 1] = -1
         mean = pieces.mean(axis=self.axis + 1, keepdims=True) if self.detrend else 0.0
-        plan = self._plans.get((count, *shape))
-        if plan is None:
-            plan = spanfft.Plan(shape, "float64", axes=[self.axis], kind="r2c", batch=count)
-            self._plans[(count, *shape)] = plan
-        spectrum = plan.forward((pieces - mean) * window_of(self.window, self.segment).reshape(along))
+        key = (count, *shape)
+        if key not in self._plans:
+            self._plans[key] = spanfft.Plan(shape, "float64", axes=[self.axis], kind="r2c", batch=count)
+        spectrum = self._plans[key].forward((pieces - mean) * window_of(self.window, self.segment).reshape(along))
         squares: Array = (spectrum.real**2 + spectrum.imag**2).sum(axis=0)
         return squares
 
@@ -283,10 +286,10 @@ class Welch:
 
     # --- the journal --------------------------------------------------------------------------------------------------
 
-    def _read(self, journal: Path, partial: Path) -> tuple[int, int, Array | None]:
+    def _kept(self, partial: Path) -> tuple[int, int, Array | None]:
         """The tile at work, this rank's blocks of it that are done, and their sums."""
         try:
-            with np.load(journal) as kept:
+            with np.load(self._journal) as kept:
                 if str(kept["settings"]) == self._settings and partial.exists():
                     done, sums = int(kept["blocks"]), kept["sums"]
                     return int(kept["tile"]), done, sums if done else None
@@ -294,14 +297,18 @@ class Welch:
             pass
         return 0, 0, None
 
-    def _keep(self, journal: Path, tile: int, blocks: int, sums: Array) -> None:
-        """Replaces what was kept, whole or not at all."""
-        new = journal.with_suffix(".new")
+    def _keep(self, tile: int, blocks: int, sums: Array) -> None:
+        """Replaces what was kept, whole or not at all; the tiles before are on the disk by then."""
+        if self._result is not None:
+            self._result.flush()
+            forget(self._result)
+        new = self._journal.with_suffix(".new")
         with open(new, "wb") as file:
             np.savez(file, settings=np.array(self._settings), tile=tile, blocks=blocks, sums=sums)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(new, journal)
+        os.replace(new, self._journal)
+        self._unkept_bytes = 0
 
 
 def welch(input: str | os.PathLike[str], output: str | os.PathLike[str], segment: int, **options: Any) -> None:

@@ -107,7 +107,7 @@ class Flow:
     def points(self) -> list[Real]:
         """The coordinates of this rank's grid points along each axis, shaped to broadcast."""
         x = 2 * np.pi * np.arange(self.size) / self.size
-        return np.meshgrid(*(x[part] for part in self.transforms.real_slices), indexing="ij", sparse=True)
+        return list(np.meshgrid(*(x[part] for part in self.transforms.real_slices), indexing="ij", sparse=True))
 
     def set_velocity(self, u: Real) -> None:
         """Starts from this rank's box of grid values, (3, *box): its divergence is taken away, and what lies beyond the
@@ -134,7 +134,8 @@ class Flow:
     def continue_from(self, other: Flow) -> None:
         """Starts from the modes of a flow on another grid, over the same ranks, and from its time."""
         wanted = np.zeros((3, other.size, other.size, other.size // 2 + 1), np.complex128)
-        wanted[(slice(None), *other.transforms.spectrum_slices)] = other.velocity_hat
+        part = (slice(None), *other.transforms.spectrum_slices)
+        wanted[part] = other.velocity_hat
         if self.comm is not None:
             wanted = self.comm.allreduce(wanted)
         most = min(self.cutoff, other.cutoff)
@@ -142,7 +143,8 @@ class Flow:
         mine = [np.flatnonzero(abs(k) <= most) for k in modes]
         theirs = [k[i] % other.size for k, i in zip(modes, mine, strict=True)]
         self.velocity_hat[:] = 0
-        self.velocity_hat[np.ix_(range(3), *mine)] = wanted[np.ix_(range(3), *theirs)]
+        fields = np.arange(3)
+        self.velocity_hat[np.ix_(fields, *mine)] = wanted[np.ix_(fields, *theirs)]
         self.time = other.time
 
     def velocity(self) -> Real:
@@ -171,7 +173,7 @@ class Flow:
         """The energy in shells of wave numbers: entry K has those with K - 1/2 <= |k| < K + 1/2."""
         shell = np.floor(np.sqrt(self._k2) + 0.5).astype(np.int64).ravel()
         count = int(np.sqrt(3) * self.size / 2) + 2
-        energy = np.bincount(shell, self._squares().ravel(), count)
+        energy: Real = np.bincount(shell, self._squares().ravel(), count).astype(np.float64)
         if self.comm is not None:
             energy = self.comm.allreduce(energy)
         last = int(np.sqrt(3) * self.cutoff) + 1

@@ -57,7 +57,8 @@ def packed(plane: Real) -> History:
 def unpacked(value: History) -> Real:
     """The array again."""
     levels = np.frombuffer(base64.b64decode(value["bytes"]), np.uint8).reshape(value["shape"])
-    return levels * (value["largest"] / 255)
+    result: Real = levels * (value["largest"] / 255)
+    return result
 
 
 def record(
@@ -80,7 +81,7 @@ def record(
     start = time.perf_counter()
     (coarse[0] if coarse else flow).taylor_green()
     for one, end in [coarse, (flow, until)] if coarse else [(flow, until)]:
-        if rows:
+        if coarse and rows:
             flow.continue_from(coarse[0])
         for now, budget in one.run(end, dt, every):
             if rows and rows[-1][0] == round(now, 9):
