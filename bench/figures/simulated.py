@@ -1,0 +1,67 @@
+"""Pictures of docs/foresight.md, into docs/images: what was simulated, and predictions beside it.
+
+    ./spanfft-dev run python bench/figures/draw.py
+
+draws these too. Points are rows of bench/results/simulated; curves and bars beside them are computed by spanfft.predict.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from matplotlib import pyplot
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import simulate  # noqa: E402
+
+BLUE, SAND, RED, GREEN, PURPLE = "#1f6f8b", "#d99a2b", "#c2452d", "#5aa469", "#7a5195"
+SWEPT = ("torus-4x4x4", "fat-tree-64")
+
+
+def _largest(case: simulate.Case) -> list[simulate.Row]:
+    return [row for row in simulate.rows_of(case) if row["problem"] == case.problems[-1]]
+
+
+def exchanges() -> Any:
+    """Each case's largest problem: time over what the links need at least."""
+    runs = [(case, row) for case in simulate.CASES for row in _largest(case)]
+    figure, axes = pyplot.subplots(figsize=(8, 1 + 0.2 * len(runs)), layout="constrained")
+    for place, (case, row) in enumerate(runs):
+        bounds = simulate.predicted(case, row["problem"], row["exchange"]).bounds
+        least = max(bounds["bisection"], bounds["injection"], bounds["flops"] if case.computing else 0)
+        foreseen = simulate.compared_seconds(case, row["problem"], row["exchange"])
+        axes.barh(place - 0.2, row["seconds"] / least, height=0.4, color=BLUE, label="simulated" if not place else None)
+        axes.barh(place + 0.2, foreseen / least, height=0.4, color=SAND, label="predicted" if not place else None)
+    names = [f"{case.name}: {row['exchange']}" for case, row in runs]
+    axes.set_yticks(range(len(runs)), names, fontsize=7)
+    axes.invert_yaxis()
+    axes.axvline(1, color=RED, linewidth=1)
+    axes.set_xlabel("time over the least that links (and, where it is simulated, computing) need", fontsize="small")
+    axes.legend(fontsize="small")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def messages() -> Any:
+    """Seconds against bytes a message."""
+    cases = [case for case in simulate.CASES if case.name in SWEPT]
+    figure, both = pyplot.subplots(1, len(cases), figsize=(10, 4), layout="constrained", squeeze=False)
+    for axes, case in zip(both[0], cases, strict=True):
+        for exchange, colour in zip(case.exchanges, (BLUE, RED, GREEN, PURPLE, SAND), strict=False):
+            rows = [row for row in simulate.rows_of(case) if row["exchange"] == exchange]
+            sizes = [row["sent_bytes"] / row["messages"] for row in rows]
+            foreseen = [simulate.compared_seconds(case, row["problem"], exchange) for row in rows]
+            axes.plot(sizes, [row["seconds"] for row in rows], "o", color=colour)
+            axes.plot(sizes, foreseen, "-", color=colour, label=exchange)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set(xlabel="bytes a message", ylabel="seconds")
+        axes.set_title(f"{case.network}, {case.ranks} ranks; points: simulated", fontsize="small")
+        axes.legend(fontsize="x-small")
+    return figure
+
+
+PICTURES = {"simulated-exchanges": exchanges, "simulated-messages": messages}
