@@ -4,11 +4,11 @@
 ./spanfft-dev simulate --case torus-8x8    one case anew; --list names all
 ./spanfft-dev simulate --table [--write]   the table, from rows; into docs/foresight.md
 
-The library itself runs, unchanged: its planner, its exchanges, with SimGrid's SMPI as its MPI. Simulation and prediction
-are told the same data sheet (`machine_of`): a shipped one without what a simulation has to find out by itself (shares of
-the peak) and what SimGrid does not have (packets, hardware barriers). Where a case does not say
-otherwise computing takes no time, so the exchanges alone are compared: simulated seconds of a plan with wire and
-barriers of its prediction.
+The library itself runs, unchanged: its planner, its exchanges, with SimGrid's SMPI as its MPI. Simulation and
+prediction are told the same data sheet (`machine_of`): a shipped one without what a simulation has to find out by itself
+(shares of the peak) and what it does not have (packets, a processor's time for a message, hardware barriers). Where a
+case does not say otherwise computing takes no time, so the exchanges alone are compared: simulated seconds of a plan
+with wire and barriers of its prediction.
 Rows are bench/results/simulated/CASE.json. Predictions beside them are computed whenever the table is made.
 """
 
@@ -35,12 +35,14 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "bench" / "results" / "simulated"
 PAGE = ROOT / "docs" / "foresight.md"
 BEGIN, END = "<!-- simulated: begin -->", "<!-- simulated: end -->"
-LEFT_OUT = ("name ", "sockets_per_node", "packet_", "alltoall_share", "phased_share", "barrier_us", "overlap_share")
+LEFT_OUT = ("name ", "sockets_per_node", "message_", "packet_", "alltoall_share", "phased_share", "barrier_us",
+            "overlap_share")  # fmt: skip
 AIM = 0.15
 # Flows share links max-min fair, at the links' own rate. Messages start when both sides are ready, and pay the sheet's
 # latency once. Nothing is timed on this machine, so that a busy one gives the same rows.
 MODEL = {
     "network/model": "SMPI",
+    "network/optim": "Full",  # the default, Lazy, lets flows that end together be done too early
     "smpi/bw-factor": "0:1",
     "smpi/lat-factor": "0:1",
     "network/crosstraffic": "0",
@@ -49,6 +51,9 @@ MODEL = {
     "smpi/host-speed": "1Gf",
     "smpi/wtime": "0",
     "smpi/init": "0",
+    "smpi/os": "0:0:0",
+    "smpi/ois": "0:0:0",
+    "smpi/or": "0:0:0",
     "smpi/async-small-thresh": "0",
     "smpi/send-is-detached-thresh": "0",
     "smpi/coll-selector": "mpich",  # small ones as MPICH does them; by default they are all-to-alls of their own
@@ -77,29 +82,35 @@ class Case:
         return [(problem, exchange) for problem in self.problems for exchange in self.exchanges]
 
 
-_SLABS = "c2c {n}x{n} output=exchanged grid={p}x1"  # one exchange among all ranks, of n^2/p^2 points a message
-_PENCILS = "c2c {n}x{n}x{n} output=exchanged grid={p}x{p}x1"  # two, in rows and in columns of ranks
+_OVERLAP = ("core_fft_gflops 2", "node_memory_gb_per_second 100000", "overlap_share 1")
 
 
 def _slabs(ranks: int, *extents: int) -> tuple[str, ...]:
-    return tuple(_SLABS.format(n=n, p=ranks) for n in extents)
+    """Planes of so many points an axis: one exchange among all ranks, of (n/ranks)^2 points a message."""
+    return tuple(f"c2c {n}x{n} output=exchanged grid={ranks}x1" for n in extents)
 
 
-_OVERLAP = ("core_fft_gflops 2", "node_memory_gb_per_second 100000", "overlap_share 1")
 CASES = (
     Case("torus-8x8", "blue-gene-l", "torus 8x8", 64, _slabs(64, 2048),
-         ("alltoallv at once", "alltoallv", "phased:8x8", "phased:8x8/1", "standard", "overlap", "oneplane")),
-    Case("torus-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 256, 512, 1024, 2048),
-         ("alltoallv at once", "alltoallv", "phased:4x4x4", "standard")),
+         ("alltoallv at once", "alltoallv", "phased:8x8/1")),
     Case("torus-16x2x2", "blue-gene-l", "torus 16x2x2", 64, _slabs(64, 2048),
-         ("alltoallv at once", "alltoallv", "phased:16x2x2", "phased:16x2x2/1")),
-    Case("overlap-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 2048),
-         ("alltoallv at once", "blockvector:2", "blockvector:4", "blockvector:8", "overlap"), figures=_OVERLAP,
-         computing=True),
+         ("alltoallv at once", "alltoallv", "phased:16x2x2/1")),
+    Case("torus-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 256, 512, 1024, 2048),
+         ("alltoallv", "phased:4x4x4/1", "standard")),
+    Case("torus-8x8x8", "blue-gene-l", "torus 8x8x8", 512, _slabs(512, 16384),
+         ("phased:8x8x8/1", "alltoallv"), folded=True),
+    Case("torus-16x8x4", "blue-gene-l", "torus 16x8x4", 512, _slabs(512, 16384),
+         ("phased:16x8x4/1",), folded=True),
+    # Rows of 16 of the 4,096 ranks of a pencil's grid: rings of the torus, and leaves and half-leaves of the tree.
+    Case("torus-16x16x16", "blue-gene-l", "torus 16x16x16", 4096,
+         ("c2c 256x2048x512 axes=1,2 output=exchanged grid=256x16x1",), ("phased:16x16x16/1", "alltoallv"),
+         folded=True),
     Case("fat-tree-64", "jean-zay", "fat_tree 16 2", 64, _slabs(64, 256, 512, 1024, 2048),
-         ("alltoallv at once", "alltoallv", "phased", "standard")),
+         ("alltoallv", "phased:/1", "standard")),
     Case("fat-tree-64-8", "jean-zay", "fat_tree 4 2", 64, _slabs(64, 256, 2048),
-         ("alltoallv at once", "alltoallv", "phased", "hierarchical"), ranks_per_node=8),
+         ("alltoallv", "phased:/1", "hierarchical"), ranks_per_node=8),
+    Case("overlap-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 2048),
+         ("alltoallv at once", "blockvector:2", "blockvector:4"), figures=_OVERLAP, computing=True),
 )  # fmt: skip
 
 
@@ -132,11 +143,6 @@ def compared_seconds(case: Case, problem: str, exchange: str) -> float:
     return forecast.seconds if case.computing else forecast.parts["wire"] + forecast.parts["barriers"]
 
 
-def _message_seconds(text: str) -> float:
-    found = re.search(r"^message_us (\S+)", text, re.M)
-    return float(found[1]) * 1e-6 if found else 0.0
-
-
 def simulate(case: Case, problem: str, exchange: str, build: Path) -> dict[str, Any]:
     """Runs one plan on simulated ranks: what rank 0 says, and this machine's seconds."""
     programs = build / "bench" / "simulation"
@@ -146,10 +152,7 @@ def simulate(case: Case, problem: str, exchange: str, build: Path) -> dict[str, 
         (folder / "machine.txt").write_text(text)
         nodes = [f"node{rank // case.ranks_per_node}" for rank in range(case.ranks)]
         (folder / "hosts").write_text("\n".join(nodes) + "\n")
-        per_message = f"0:{_message_seconds(text)}:0"
-        settings = {**MODEL, "smpi/alltoallv": "default" if exchange.endswith(" at once") else "pair",
-                    "smpi/os": per_message, "smpi/ois": per_message,
-                    "smpi/or": "0:0:0"}  # fmt: skip
+        settings = {**MODEL, "smpi/alltoallv": "default" if exchange.endswith(" at once") else "pair"}
         wrapper = ["-wrapper", f"env LD_PRELOAD={programs / 'simulated_fold.so'}"] if case.folded else []
         command = [
             "smpirun", *wrapper, "-np", str(case.ranks), "-platform", str(programs / "simulated_platform.so"),
@@ -176,8 +179,8 @@ def simulate(case: Case, problem: str, exchange: str, build: Path) -> dict[str, 
         seconds = time.monotonic() - start
     said = re.search(r"^\{.*\}$", done.stdout, re.M)
     if done.returncode or not said:
-        raise SystemExit(f"{case.name}, {problem}, {exchange}: smpirun exited with {done.returncode}\n{done.stdout[-2000:]}"
-                         f"{done.stderr[-4000:]}")  # fmt: skip
+        said_last = done.stdout[-2000:] + done.stderr[-4000:]
+        raise SystemExit(f"{case.name}, {problem}, {exchange}: smpirun exited with {done.returncode}\n{said_last}")
     return {**json.loads(said[0]), "host_seconds": round(seconds, 1)}
 
 
@@ -242,25 +245,32 @@ def _bytes(count: float) -> str:
     return f"{count / 1024:.3g} KiB" if count >= 1024 else f"{count:.0f} B"
 
 
+def _line(case: Case, row: Row) -> str:
+    """Of the table."""
+    bounds = predicted(case, row["problem"], row["exchange"]).bounds
+    strategy, _, how = row["exchange"].partition(" ")
+    how = f" {how or 'pair by pair'}" if strategy == "alltoallv" else ""
+    difference = off(row, case)
+    cells = [
+        case.network,
+        f"{case.ranks}" + (f", {case.ranks_per_node} a node" if case.ranks_per_node > 1 else ""),
+        " ".join(word for word in row["problem"].split() if not word.startswith("output=")),
+        f"`{strategy}`{how}" + (", with computing" if case.computing else ""),
+        _bytes(row["sent_bytes"] / row["messages"]),
+        _time(row["seconds"]),
+        f"{100 * max(bounds['bisection'], bounds['injection']) / row['seconds']:.0f} %",
+        _time(compared_seconds(case, row["problem"], row["exchange"])),
+        f"{round(100 * difference):+d} %" + ("" if abs(difference) <= AIM else ", missed"),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
 def table() -> str:
     lines = [
         "| network | ranks | transform | exchange | message | simulated | of the peak | predicted | off by |",
         "|---|---:|---|---|---:|---:|---:|---:|---:|",
+        *(_line(case, row) for case in CASES for row in rows_of(case)),
     ]
-    for case in CASES:
-        for row in rows_of(case):
-            forecast = predicted(case, row["problem"], row["exchange"])
-            seconds = compared_seconds(case, row["problem"], row["exchange"])
-            difference = seconds / row["seconds"] - 1
-            peak = max(forecast.bounds["bisection"], forecast.bounds["injection"]) / row["seconds"]
-            ranks = f"{case.ranks}" + (f", {case.ranks_per_node} a node" if case.ranks_per_node > 1 else "")
-            what = " ".join(word for word in row["problem"].split() if not word.startswith("output="))
-            strategy, _, how = row["exchange"].partition(" ")
-            missed = "" if abs(difference) <= AIM else ", missed"
-            lines.append(
-                f"| {case.network} | {ranks} | {what} | `{strategy}` {how} | {_bytes(row['sent_bytes'] / row['messages'])} | "
-                f"{_time(row['seconds'])} | {100 * peak:.0f} % | {_time(seconds)} | {100 * difference:+.0f} %{missed} |"
-            )
     return "\n".join(lines)
 
 
@@ -281,7 +291,7 @@ def run(cases: list[Case], build: Path) -> None:
             print(f"{case.name:24} {exchange:24} simulated {_time(kept[-1]['seconds']):>8}, predicted "
                   f"{_time(compared_seconds(case, problem, exchange)):>8}; {found['host_seconds']} s here",
                   file=sys.stderr, flush=True)  # fmt: skip
-        store(case, kept)
+            store(case, kept)
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
     ./spanfft-dev run python bench/figures/draw.py
 
-draws these too. Points are rows of bench/results/simulated; curves and bars beside them are computed by spanfft.predict.
+draws these too. Points are rows of bench/results/simulated; what stands beside them is computed by spanfft.predict.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 // An engine for simulated ranks: what a transform takes by 5 n log2 n passes on SimGrid's clock.
 //
-// Method: spanfft opens this as FFTW (SPANFFT_FFTW_LIBRARY). A plan keeps its operations; running it tells SMPI of them,
-// which lets the host's time pass at the sheet's core_fft_gflops while messages travel, if SIMULATED_COMPUTING is 1. With
-// SIMULATED_VALUES=1 the true FFTW computes the values too; in folded memory there is nothing to compute.
+// Method: spanfft opens this as FFTW (SPANFFT_FFTW_LIBRARY). A plan keeps its operations; running it tells SMPI of
+// them, which lets the host's time pass at the sheet's core_fft_gflops while messages travel, if SIMULATED_COMPUTING
+// is 1. With SIMULATED_VALUES=1 the true FFTW computes the values too; in folded memory there is nothing to compute.
 // Source: the FFTW 3.3 manual, "64-bit Guru Interface"; smpi_execute_flops of SimGrid's SMPI.
 #include <dlfcn.h>
 

@@ -2,11 +2,11 @@
 //
 // Method: nodes are numbered as plan/network.hpp does it, and links carry what the sheet says, each way by itself. A
 // message leaves by its node's injection link and arrives by another one's. Between them lie, on a torus, the hops of
-// each dimension after the other, the shorter way round; elsewhere what its leaf, its group or the switch shares. Inside
-// a node it goes through the node's memory, which it is read from and written to.
-// Half-way round a ring both ways are as long: from even places one goes up, from odd ones down, so that neither way is
-// fuller. (A router that adapts, as Blue Gene/L's, does as much; SimGrid's own torus would always go up.)
-// Nothing here depends on SimGrid, so that tests need none. Source: P2, section 4.1; SimGrid 3.32's TorusZone.
+// each dimension after the other, the shorter way round; elsewhere what its leaf, its group or the switch shares.
+// Inside a node it goes through the node's memory, which it is read from and written to. Half-way round a ring both
+// ways are as long: from even places one goes up, from odd ones down, so that neither way is fuller. (A router that
+// adapts, as Blue Gene/L's, does as much; SimGrid's own torus would always go up.) Nothing here depends on SimGrid, so
+// that tests need none. Source: P2, section 4.1; SimGrid 3.32's TorusZone.
 #pragma once
 
 #include <string>

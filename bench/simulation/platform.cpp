@@ -47,22 +47,28 @@ class FabricZone final : public routing::NetZoneImpl {
         for (int node = 0; node < fabric_.nodes(); ++node)
             get_iface()->create_host("node" + std::to_string(node), flops_)->set_core_count(cores)->seal();
         for (const FabricLink& link : fabric_.links()) {
-            links_.push_back(get_iface()->create_link(link.name, link.bytes_per_second));
-            links_.back()->set_latency(link.name.rfind("out", 0) == 0 ? latency_ : 0)->seal();
+            auto* made = get_iface()->create_link(link.name, link.bytes_per_second);
+            const double latency = link.name.rfind("out", 0) == 0 ? latency_ : 0;
+            made->set_latency(latency)->seal();
+            links_.push_back({made->get_impl(), latency});
         }
     }
     void get_local_route(const routing::NetPoint* from, const routing::NetPoint* to, routing::Route* into,
                          double* latency) override {
         for (const size_t i : fabric_.route(static_cast<int>(from->id()), static_cast<int>(to->id()))) {
-            into->link_list_.push_back(links_[i]->get_impl());
-            if (latency) *latency += links_[i]->get_latency();
+            into->link_list_.push_back(links_[i].link);
+            if (latency) *latency += links_[i].latency;
         }
     }
 
   private:
+    struct Made {
+        simgrid::kernel::resource::StandardLinkImpl* link;
+        double latency;
+    };
     Fabric fabric_;
     double latency_, flops_;
-    std::vector<simgrid::s4u::Link*> links_;
+    std::vector<Made> links_;
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // What each simulated rank runs: one plan, executed once, with the simulated seconds that it takes as JSON on rank 0.
 //
-// Method: the plan comes from a problem string, with grid and exchange by name. SimGrid's clock is asked after barriers;
-// computing takes no time on it (smpi/simulate-computation:no), so what passes is the exchanges. With "check", a few
-// impulses are transformed: each place of the spectrum then has a value of its own, known in closed form, so data that
-// went astray shows. In folded memory all ranks write the same pages, and values mean nothing.
+// Method: the plan comes from a problem string, with grid and exchange by name. SimGrid's clock is asked after
+// barriers; computing takes no time on it (smpi/simulate-computation:no), so what passes is the exchanges. With
+// "check", a few impulses are transformed: each place of the spectrum then has a value of its own, known in closed
+// form, so data that went astray shows. In folded memory all ranks write the same pages, and values mean nothing.
 #include <mpi.h>
 
 #include <cmath>

@@ -51,7 +51,9 @@ def test_the_page_has_the_table_of_the_rows() -> None:
 
 
 def test_where_a_prediction_misses_the_simulation_the_table_says_so() -> None:
-    missed = sum(abs(simulate.off(row, case)) > simulate.AIM for case in simulate.CASES for row in simulate.rows_of(case))
+    missed = sum(
+        abs(simulate.off(row, case)) > simulate.AIM for case in simulate.CASES for row in simulate.rows_of(case)
+    )
     assert simulate.table().count(", missed") == missed
 
 
