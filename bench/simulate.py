@@ -5,10 +5,10 @@
 ./spanfft-dev simulate --table [--write]   the table, from rows; into docs/foresight.md
 
 The library itself runs, unchanged: its planner, its exchanges, with SimGrid's SMPI as its MPI. Simulation and
-prediction are told the same data sheet (`machine_of`): a shipped one without what a simulation has to find out by itself
-(shares of the peak) and what it does not have (packets, a processor's time for a message, hardware barriers). Where a
-case does not say otherwise computing takes no time, so the exchanges alone are compared: simulated seconds of a plan
-with wire and barriers of its prediction.
+prediction are told the same data sheet (`machine_of`): a shipped one without what a simulation has to find out by
+itself (shares of the peak) and what it does not have (packets, a processor's time for a message, hardware barriers).
+Where a case does not say otherwise computing takes no time, so the exchanges alone are compared: simulated seconds of a
+plan with wire and barriers of its prediction.
 Rows are bench/results/simulated/CASE.json. Predictions beside them are computed whenever the table is made.
 """
 
