@@ -1,6 +1,6 @@
 """Simulates ranks on networks that are not here, and holds predictions against it: docs/foresight.md.
 
-./spanfft-dev simulate                     the cases whose rows are missing, with the table at the end
+./spanfft-dev simulate                     runs whose rows are missing, with the table at the end
 ./spanfft-dev simulate --case torus-8x8    one case anew; --list names all
 ./spanfft-dev simulate --table [--write]   the table, from rows; into docs/foresight.md
 
@@ -51,6 +51,8 @@ MODEL = {
     "smpi/host-speed": "1Gf",
     "smpi/wtime": "0",
     "smpi/init": "0",
+    "smpi/iprobe": "5e-6",  # what a rank that waits at a node's barrier spends on each look; by default 100 us
+    "smpi/grow-injected-times": "no",
     "smpi/os": "0:0:0",
     "smpi/ois": "0:0:0",
     "smpi/or": "0:0:0",
@@ -96,7 +98,7 @@ CASES = (
     Case("torus-16x2x2", "blue-gene-l", "torus 16x2x2", 64, _slabs(64, 2048),
          ("alltoallv at once", "alltoallv", "phased:16x2x2/1")),
     Case("torus-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 256, 512, 1024, 2048),
-         ("alltoallv", "phased:4x4x4/1", "standard")),
+         ("alltoallv at once", "alltoallv", "phased:4x4x4/1", "standard")),
     Case("torus-8x8x8", "blue-gene-l", "torus 8x8x8", 512, _slabs(512, 16384),
          ("phased:8x8x8/1", "alltoallv"), folded=True),
     Case("torus-16x8x4", "blue-gene-l", "torus 16x8x4", 512, _slabs(512, 16384),
@@ -107,7 +109,9 @@ CASES = (
          folded=True),
     Case("fat-tree-64", "jean-zay", "fat_tree 16 2", 64, _slabs(64, 256, 512, 1024, 2048),
          ("alltoallv", "phased:/1", "standard")),
-    Case("fat-tree-64-8", "jean-zay", "fat_tree 4 2", 64, _slabs(64, 256, 2048),
+    Case("fat-tree-64-large", "jean-zay", "fat_tree 16 2", 64, _slabs(64, 8192),
+         ("alltoallv at once", "alltoallv", "phased:/1"), folded=True),
+    Case("fat-tree-64-8", "jean-zay", "fat_tree 4 2", 64, _slabs(64, 2048),
          ("alltoallv", "phased:/1", "hierarchical"), ranks_per_node=8),
     Case("overlap-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 2048),
          ("alltoallv at once", "blockvector:2", "blockvector:4"), figures=_OVERLAP, computing=True),
@@ -224,7 +228,8 @@ def check_row(row: Row, case: Case) -> None:
 def rows_of(case: Case) -> list[Row]:
     path = ROWS / f"{case.name}.json"
     rows: list[Row] = json.loads(path.read_text())["rows"] if path.exists() else []
-    return sorted(rows, key=lambda row: case.runs().index((row["problem"], row["exchange"])))
+    order = case.runs()
+    return sorted(rows, key=lambda row: order.index((row["problem"], row["exchange"])))
 
 
 def store(case: Case, rows: list[Row]) -> None:
@@ -280,18 +285,19 @@ def write_table() -> None:
     PAGE.write_text(f"{before}{BEGIN}\n{table()}\n{END}{after}")
 
 
-def run(cases: list[Case], build: Path) -> None:
-    version = subprocess.run(["smpirun", "-version"], capture_output=True, text=True, check=True).stdout
-    version = version.split()[-1]
-    for case in cases:
-        kept: list[Row] = []
-        for problem, exchange in case.runs():
-            found = simulate(case, problem, exchange, build)
-            kept.append(make_row(case, problem, exchange, found, version))
-            print(f"{case.name:24} {exchange:24} simulated {_time(kept[-1]['seconds']):>8}, predicted "
-                  f"{_time(compared_seconds(case, problem, exchange)):>8}; {found['host_seconds']} s here",
-                  file=sys.stderr, flush=True)  # fmt: skip
-            store(case, kept)
+def run(case: Case, build: Path, anew: bool) -> None:
+    """The runs of a case whose rows are missing, or all."""
+    version = subprocess.run(["smpirun", "-version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    kept = [] if anew else rows_of(case)
+    for problem, exchange in case.runs():
+        if any((row["problem"], row["exchange"]) == (problem, exchange) for row in kept):
+            continue
+        found = simulate(case, problem, exchange, build)
+        kept.append(make_row(case, problem, exchange, found, version))
+        store(case, kept)
+        print(f"{case.name:24} {exchange:24} simulated {_time(kept[-1]['seconds']):>8}, predicted "
+              f"{_time(compared_seconds(case, problem, exchange)):>8}; {found['host_seconds']} s here",
+              file=sys.stderr, flush=True)  # fmt: skip
 
 
 def main() -> int:
@@ -308,8 +314,9 @@ def main() -> int:
             print(f"{case.name:24} {case.network}, {case.ranks} ranks: {' '.join(case.exchanges)}")
         return 0
     if not options.table:
-        chosen = [case for case in CASES if case.name in (options.case or ())]
-        run(chosen or [case for case in CASES if not rows_of(case)], Path(os.environ["SPANFFT_SIMULATION"]))
+        for case in CASES:
+            if not options.case or case.name in options.case:
+                run(case, Path(os.environ["SPANFFT_SIMULATION"]), bool(options.case))
     if options.write:
         write_table()
     print(table())
