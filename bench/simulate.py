@@ -59,6 +59,7 @@ MODEL = {
     "smpi/async-small-thresh": "0",
     "smpi/send-is-detached-thresh": "0",
     "smpi/coll-selector": "mpich",  # small ones as MPICH does them; by default they are all-to-alls of their own
+    "smpi/allgather": "rdb",
     "contexts/stack-size": "1024",
 }
 
