@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 import simulate  # noqa: E402
 
-BLUE, SAND, RED, GREEN, PURPLE = "#1f6f8b", "#d99a2b", "#c2452d", "#5aa469", "#7a5195"
+BLUE, SAND, RED, GREY, GREEN, PURPLE = "#1f6f8b", "#d99a2b", "#c2452d", "#b9c4c9", "#5aa469", "#7a5195"
 SWEPT = ("torus-4x4x4", "fat-tree-64")
 
 
@@ -32,13 +32,17 @@ def exchanges() -> Any:
     for place, (case, row) in enumerate(runs):
         bounds = simulate.predicted(case, row["problem"], row["exchange"]).bounds
         least = max(bounds["bisection"], bounds["injection"], bounds["flops"] if case.computing else 0)
-        foreseen = simulate.compared_seconds(case, row["problem"], row["exchange"])
-        axes.barh(place - 0.2, row["seconds"] / least, height=0.4, color=BLUE, label="simulated" if not place else None)
-        axes.barh(place + 0.2, foreseen / least, height=0.4, color=SAND, label="predicted" if not place else None)
+        times = row["seconds"] / least, simulate.compared_seconds(case, row["problem"], row["exchange"]) / least
+        axes.plot(times, (place, place), "-", color=GREY, linewidth=3, zorder=1)
+        axes.plot(times[0], place, "o", color=BLUE, label="" if place else "simulated")
+        axes.plot(times[1], place, "|", color=RED, markersize=11, markeredgewidth=2, label="" if place else "predicted")
+    axes.set_xscale("log")
+    ticks = (1, 2, 5, 10, 20, 50)
+    axes.set_xticks(ticks, list(map(str, ticks)))
     names = [f"{case.name}: {row['exchange']}" for case, row in runs]
     axes.set_yticks(range(len(runs)), names, fontsize=7)
     axes.invert_yaxis()
-    axes.axvline(1, color=RED, linewidth=1)
+    axes.axvline(1, color=GREY, linewidth=1, zorder=0)
     axes.set_xlabel("time over the least that links (and, where it is simulated, computing) need", fontsize="small")
     axes.legend(fontsize="small")
     axes.spines[["top", "right"]].set_visible(False)
