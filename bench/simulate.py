@@ -241,7 +241,10 @@ def _time(seconds: float) -> str:
 
 
 def _bytes(count: float) -> str:
-    return f"{count / 1024:.3g} KiB" if count >= 1024 else f"{count:.0f} B"
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:.3g} {name}"
+    return f"{count:.0f} B"
 
 
 def _line(case: Case, row: Row) -> str:
