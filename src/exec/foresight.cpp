@@ -157,7 +157,7 @@ class Pricing {
         mine[Limit::latency] += waits * (network_.nodes() > 1 ? sheet_.latency_seconds : 0);
         found.wire_seconds = mine.total();
         found.limit = found.wire_seconds > 0 ? mine.longest() : Limit::memory;
-        if (phased) found.barrier_seconds = barriers(traffic, on_torus) * network_.barrier_seconds();
+        if (phased) found.barrier_seconds = barriers(traffic, on_torus, parameter) * network_.barrier_seconds();
         mine[Limit::barriers] += found.barrier_seconds;
         found.copy_seconds = static_cast<double>(counts.memory_bytes) / rank_memory_rate();
         // An MPI library that is given datatypes packs and unpacks by itself.
@@ -250,13 +250,17 @@ class Pricing {
         return times.rate == times.longest() ? Limit::message_rate : Limit::memory;
     }
 
-    // Between the groups of phases: four partners a phase on a torus, one elsewhere.
-    static double barriers(const GroupTraffic& traffic, bool on_torus) {
+    // Between the groups of phases: four partners a phase on a torus, one elsewhere. A parameter "TORUS/GROUP" says how
+    // many phases are in a group, else their bytes do.
+    static double barriers(const GroupTraffic& traffic, bool on_torus, const std::string& parameter) {
         if (traffic.messages <= 0) return 0;
         const double partners = on_torus ? 4 : 1;
         const double phases = std::ceil(static_cast<double>(ranks_of(traffic.group)) / partners);
         const double phase_bytes = partners * traffic.bytes / traffic.messages;
-        return std::ceil(phases / std::max(1.0, std::floor(kBytesUnderWay / phase_bytes))) - 1;
+        const size_t slash = parameter.find('/');
+        const double grouped =
+            slash == std::string::npos ? kBytesUnderWay / phase_bytes : std::stod(parameter.substr(slash + 1));
+        return std::ceil(phases / std::max(1.0, std::floor(grouped))) - 1;
     }
 
     // What is hidden is not waited for: wire time first, as it is what goes on meanwhile.
