@@ -3,8 +3,9 @@
 Problems are drawn at random, the same for one seed: in memory c2c and r2c of one to three axes, float and double; on
 disk one or two axes in a fraction of their bytes. Each is planned with the figures that plans have here (those of
 `spanfft probe`, if it ran). In memory a problem is run again and again, as a program does that transforms many arrays,
-and the median of some samples of several milliseconds counts; on disk a file is transformed once to make its blocks
-known, and then timed. The step whose predicted and counted seconds differ most is named.
+and the median of some samples of several milliseconds counts, without what Python takes to hand over a call; on disk a
+file is transformed once to make its blocks known, and then timed. The step whose predicted and counted seconds differ
+most is named.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ __all__ = ["Check", "CheckRow", "benchmark_problems", "check", "random_file_prob
 
 _FACTORS = (2, 2, 2, 3, 5, 7)
 _SAMPLE_SECONDS = 5e-3
+_CALLS = 1000
 _BYTES = {"float": 4, "double": 8}
 
 
@@ -135,6 +137,21 @@ def _row(problem: str, predicted: float, measured: float, steps: list[Step]) -> 
     }
 
 
+def _call_seconds() -> float:
+    """What it takes Python to hand over a call: of a plan with next to nothing to do, but for what C++ takes of it."""
+    candidate = candidate_of("c2c 2 threads=1", None)
+    try:
+        samples = []
+        for _ in range(9):
+            start = time.perf_counter()
+            for _ in range(_CALLS):
+                candidate.run()
+            samples.append((time.perf_counter() - start) / _CALLS)
+        return max(0.0, statistics.median(samples) - candidate.plan.predicted(-1, 0)["seconds"])
+    finally:
+        candidate.plan.free()
+
+
 def _sample(candidate: Candidate, runs: int, ranks: Ranks | None) -> float:
     """Seconds of a run, one of several that follow one another; of the slowest rank."""
     if ranks is not None:
@@ -146,14 +163,14 @@ def _sample(candidate: Candidate, runs: int, ranks: Ranks | None) -> float:
     return seconds if ranks is None else max(ranks.comm.allgather(seconds))
 
 
-def _in_memory(problem: str, repeats: int, ranks: Ranks | None) -> CheckRow:
+def _in_memory(problem: str, repeats: int, ranks: Ranks | None, call_seconds: float) -> CheckRow:
     candidate = candidate_of(problem, ranks)
     plan = candidate.plan
     try:
         candidate.run()
         once = _sample(candidate, 1, ranks)
         runs = max(1, math.ceil(_SAMPLE_SECONDS / once))
-        measured = statistics.median(_sample(candidate, runs, ranks) for _ in range(repeats))
+        measured = statistics.median(_sample(candidate, runs, ranks) for _ in range(repeats)) - call_seconds
         predicted = max(plan.predicted(-1, rank)["seconds"] for rank in range(plan.ranks))
         return _row(plan.problem, predicted, measured, plan.steps())
     finally:
@@ -221,10 +238,15 @@ def check(
     if benchmarks:
         problems += benchmark_problems(folder is not None)
     rows = []
+    call_seconds = _call_seconds()
     with tempfile.TemporaryDirectory(prefix="spanfft-check-", dir=folder) as scratch:
         place = Path(scratch if comm is None else comm.bcast(scratch))
         for problem in problems:
-            rows.append(_on_disk(problem, place, comm) if "memory=" in problem else _in_memory(problem, repeats, ranks))
+            rows.append(
+                _on_disk(problem, place, comm)
+                if "memory=" in problem
+                else _in_memory(problem, repeats, ranks, call_seconds)
+            )
         if comm is not None:
             comm.barrier()
     if comm is not None and comm.Get_rank() != 0:

@@ -139,6 +139,7 @@ struct Wanted {
     RateShape shape = RateShape::line;
     int threads = 1;
     double n = 1, batch_points = 0;  // as in RateRow
+    bool power_of_two = true;        // of n: engines are faster there
 };
 
 bool power_of_two(double n) { return std::exp2(std::round(std::log2(n))) == n; }
@@ -150,16 +151,16 @@ double between(double x, double below, double above, double at_below, double at_
     return at_below * std::pow(at_above / at_below, t);
 }
 
-// Rate at log2 n between rows; nothing without one. Engines are faster at powers of two, so where both sorts of lengths
-// were measured each is asked of its own.
-std::optional<double> along_n(const std::vector<const RateRow*>& rows, double n) {
-    const bool power = power_of_two(n);
-    const bool told =
-        std::any_of(rows.begin(), rows.end(), [&](const RateRow* r) { return power_of_two(r->n) == power; });
+// Rate at log2 n between rows; nothing without one. Where powers of two and other lengths were measured, each is asked
+// of its own sort.
+std::optional<double> along_n(const std::vector<const RateRow*>& rows, const Wanted& wanted) {
+    const double n = wanted.n;
+    const auto is_like = [&](const RateRow* row) { return power_of_two(row->n) == wanted.power_of_two; };
+    const bool told = std::any_of(rows.begin(), rows.end(), is_like);
     const RateRow* below = nullptr;
     const RateRow* above = nullptr;
     for (const RateRow* row : rows) {
-        if (told && power_of_two(row->n) != power) continue;
+        if (told && !is_like(row)) continue;
         if (row->n <= n && (!below || row->n > below->n)) below = row;
         if (row->n >= n && (!above || row->n < above->n)) above = row;
     }
@@ -181,8 +182,8 @@ std::optional<double> interpolate(const RateTable& table, const Wanted& wanted) 
         if (row.batch_points > 0) longest = std::max(longest, row.n);
     }
     const bool in_batch = wanted.batch_points > wanted.n && wanted.n <= longest;
-    if (!in_batch && !alone.empty()) return along_n(alone, wanted.n);
-    if (batched.empty()) return along_n(alone, wanted.n);
+    if (!in_batch && !alone.empty()) return along_n(alone, wanted);
+    if (batched.empty()) return along_n(alone, wanted);
     double below = 0, above = std::numeric_limits<double>::infinity();
     for (const RateRow* row : batched) {
         if (row->batch_points <= wanted.batch_points) below = std::max(below, row->batch_points);
@@ -192,7 +193,7 @@ std::optional<double> interpolate(const RateTable& table, const Wanted& wanted) 
         std::vector<const RateRow*> rows;
         for (const RateRow* row : batched)
             if (row->batch_points == points) rows.push_back(row);
-        return along_n(rows, wanted.n);
+        return along_n(rows, wanted);
     };
     if (below == 0) return at(above);
     if (std::isinf(above)) return at(below);
@@ -234,6 +235,32 @@ double base_rate(const RateTable& rates, const Wanted& wanted) {
         if (auto rate = with_threads(*table, nearest)) return *rate * of_precision * of_kernel;
     }
     return kUnknownGflops * of_precision * of_kernel;
+}
+
+// Of transforms along several axes at once, by the rates of lines of the axes' lengths: what there is to say of shapes
+// that were not measured. Of real data only the last axis is real.
+double rate_by_axes(const RateTable& rates, const Wanted& whole, const std::vector<double>& lengths, bool cube) {
+    double operations = 0, seconds = 0;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+        Wanted lines = whole;
+        lines.shape = RateShape::line;
+        lines.n = std::max(2.0, lengths[i]);
+        if (i + 1 < lengths.size()) lines.kernel = RateKernel::c2c;
+        if (!cube) lines.power_of_two = power_of_two(lines.n);
+        operations += std::log2(lines.n);
+        seconds += std::log2(lines.n) / base_rate(rates, lines);
+    }
+    return operations / seconds;
+}
+
+// How much faster than the cube of as many points, which was measured, another shape is expected to be.
+double gain_beside_cube(const RateTable& rates, const Wanted& whole, const LocalSpec& spec) {
+    constexpr double kMost = 4;
+    std::vector<double> lengths;
+    for (const LoopDim& axis : spec.transform) lengths.push_back(static_cast<double>(axis.n));
+    const std::vector<double> cube(3, std::cbrt(whole.n));
+    const double gain = rate_by_axes(rates, whole, lengths, false) / rate_by_axes(rates, whole, cube, true);
+    return std::clamp(gain, 1 / kMost, kMost);
 }
 
 // Whether a table has measured what threads gain where there is little to do: then no rule has to say it.
@@ -286,8 +313,17 @@ double expected_gflops(const RateTable& rates, const std::string& engine, const 
     const bool small = spec_flops(spec) < kThreadsWorthFlops && !knows_small_work(rates, engine, spec.threads);
     const int threads = small || (convolved && alone) ? 1 : spec.threads;
     const double length = convolved ? 2 * n : n;
-    const double rate = base_rate(rates, {engine, spec.precision, rate_kernel(spec.kernel), shape_of(spec), threads,
-                                          length, std::max(1.0, static_cast<double>(batch_count(spec))) * length});
+    const Wanted wanted{engine,
+                        spec.precision,
+                        rate_kernel(spec.kernel),
+                        shape_of(spec),
+                        threads,
+                        length,
+                        std::max(1.0, static_cast<double>(batch_count(spec))) * length,
+                        power_of_two(length)};
+    double rate = base_rate(rates, wanted);
+    if (wanted.shape == RateShape::several && knows_small_work(rates, engine, threads))
+        rate *= gain_beside_cube(rates, wanted, spec);
     return convolved ? rate * std::log2(n) / (4 * std::log2(2 * n)) : rate;
 }
 
@@ -302,7 +338,7 @@ double peak_gflops(const RateTable& rates, Precision precision, int threads) {
     for (const RateRow& row : rates.empty() ? prior_rates() : rates) {
         for (const int each : {1, threads})
             most = std::max(most, base_rate(rates, {row.engine, precision, RateKernel::c2c, row.shape, each, row.n,
-                                                    row.batch_points}));
+                                                    row.batch_points, power_of_two(row.n)}));
     }
     return most;
 }

@@ -20,6 +20,9 @@ constexpr double kWorkSeconds = 12e-3;   // about what one row may take
 constexpr index_t kApart = 1024;         // elements between the points of a strided transform
 constexpr index_t kMostPoints = index_t{1} << 22;
 
+constexpr index_t kAlone[] = {8,  16, 64, 256, 1024, 4096, 16384, 65536, 1 << 18, 1 << 21,
+                              10, 24, 60, 210, 420,  1260, 5040,  30240, 302400,  2016000};
+
 struct Work {
     RateShape shape = RateShape::line;
     index_t n = 1, batch_points = 0;  // as in RateRow
@@ -36,12 +39,11 @@ std::vector<Work> works_for(const Caches& caches) {
     std::vector<Work> works;
     for (const Precision precision : {Precision::dbl, Precision::single}) {
         for (const RateKernel kernel : {RateKernel::c2c, RateKernel::half}) {
-            for (const index_t n : {64, 1024, 16384, 1 << 18, 1 << 21, 60, 420, 5040, 30240, 302400, 2016000})
-                works.push_back({RateShape::line, n, 0, kernel, precision});
+            for (const index_t n : kAlone) works.push_back({RateShape::line, n, 0, kernel, precision});
             for (const index_t edge : {8, 16, 32, 64, 128, 6, 15, 28, 60, 120})
                 works.push_back({RateShape::several, edge * edge * edge, 0, kernel, precision});
             for (const index_t points : sizes) {
-                for (const index_t n : {16, 128, 1024, 8192})
+                for (const index_t n : {16, 128, 1024, 8192, 12, 60, 420, 5040})
                     works.push_back({RateShape::line, n, points, kernel, precision});
                 if (kernel == RateKernel::half) continue;  // in plans real lines lie side by side
                 for (const index_t n : {32, 256, 2048})

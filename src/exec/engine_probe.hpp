@@ -1,6 +1,6 @@
 // Engine probe: measures how fast each local engine is at the sorts of work that plans give it.
 //
-// Method: one transform alone and batches of them, contiguous and far apart, at lengths from 16 to 2^21 that are powers
+// Method: one transform alone and batches of them, contiguous and far apart, at lengths from 8 to 2^21 that are powers
 // of two and lengths that are not (a mixed radix is slower), complex and real, in float and double, by one thread and
 // by all (two at most). A batch is measured where it fits the second-level cache, where it fits the third, and where it
 // comes from memory; rates.hpp interpolates between them. A time is the least of some runs that follow one another, so

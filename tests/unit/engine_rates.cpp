@@ -60,6 +60,18 @@ TEST(EngineRates, OfBatchesGoWithTheSizeOfTheBatch) {
     EXPECT_NEAR(expected_gflops(rates, "mine", batch(1 << 16, 16)), 4, 1e-12);  // longer than any in a batch
 }
 
+TEST(EngineRates, OfOtherShapesGoWithTheLinesOfTheirAxes) {
+    const RateTable rates{batch_row(16, 1 << 12, 4), batch_row(256, 1 << 12, 1),
+                          row(1 << 12, 1, 2, RateShape::several)};
+    LocalSpec cube, plane;
+    cube.transform = {{16, 256, 256}, {16, 16, 16}, {16, 1, 1}};
+    plane.transform = {{16, 256, 256}, {256, 1, 1}};
+    EXPECT_NEAR(expected_gflops(rates, "mine", cube), 2, 1e-9);
+    // 4 operations at 4 and 8 at 1, where the cube's are all at 4.
+    EXPECT_NEAR(expected_gflops(rates, "mine", plane), 2 * (12 / (4.0 / 4 + 8.0 / 1)) / 4, 1e-9);
+    EXPECT_NEAR(expected_gflops({row(1 << 12, 1, 2, RateShape::several)}, "mine", plane), 2, 1e-12);  // no lines
+}
+
 TEST(EngineRates, OfPowersOfTwoAndOfOtherLengthsAreTwoSorts) {
     const RateTable rates{row(1 << 10, 1, 8), row(1 << 14, 1, 8), row(1000, 1, 4), row(9000, 1, 4)};
     EXPECT_NEAR(expected_gflops(rates, "mine", line(1 << 12)), 8, 1e-12);
