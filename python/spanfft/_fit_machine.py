@@ -99,7 +99,7 @@ class _Sheet:
     lines: list[str]
     unknown: list[str]
 
-    def text(self, logs: Sequence[float], source: str = "") -> str:
+    def text(self, logs: _Floats, source: str = "") -> str:
         values = {name: f"{math.exp(log):.6g}" for name, log in zip(self.unknown, logs, strict=True)}
         lines = []
         for line in self.lines:
@@ -133,10 +133,11 @@ def _sheet_of(path: str | os.PathLike[str]) -> _Sheet:
     return _Sheet(lines, unknown)
 
 
-def _residuals(sheet: _Sheet, rows: Sequence[_Row], logs: Sequence[float]) -> _Floats:
+def _residuals(sheet: _Sheet, rows: Sequence[_Row], logs: _Floats) -> _Floats:
     text = sheet.text(logs)
     predicted = [core.foresee(row.problem, text, row.per_node)[0]["seconds"] for row in rows]
-    return np.log(np.array(predicted) / np.array([row.seconds for row in rows]))
+    found: _Floats = np.log(np.array(predicted) / np.array([row.seconds for row in rows]))
+    return found
 
 
 def _jacobian(sheet: _Sheet, rows: Sequence[_Row], logs: _Floats) -> _Floats:
@@ -150,7 +151,7 @@ def _jacobian(sheet: _Sheet, rows: Sequence[_Row], logs: _Floats) -> _Floats:
 
 def _starts(sheet: _Sheet, rows: Sequence[_Row]) -> list[_Floats]:
     """The best few of many points, spread by chance (the same each time) around where the search begins."""
-    logs = np.log([_START[name][0] for name in sheet.unknown])
+    logs: _Floats = np.log([_START[name][0] for name in sheet.unknown])
     draw = np.random.default_rng(1)
     points = [logs, *(logs + draw.uniform(-_REACH, _REACH, len(logs)) for _ in range(_TRIED))]
     return sorted(points, key=lambda point: float(np.linalg.norm(_residuals(sheet, rows, point))))[:_FOLLOWED]
@@ -230,4 +231,4 @@ def fit_machine(
     figures: dict[str, Any] = {
         name: float(f"{math.exp(log):.6g}") for name, log in zip(known.unknown, logs, strict=True)
     }
-    return MachineFit(known.text(list(logs), source), figures, rms, float(np.max(np.abs(residuals))), len(measured))
+    return MachineFit(known.text(logs, source), figures, rms, float(np.max(np.abs(residuals))), len(measured))
