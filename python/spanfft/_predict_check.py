@@ -84,7 +84,7 @@ def _numbers_bytes(problem: str) -> int:
     return math.prod(map(int, shape.split("x"))) * _BYTES[precision] * (2 if kind == "c2c" else 1)
 
 
-def random_file_problems(count: int, seed: int, most_points: int = 1 << 23) -> list[str]:
+def random_file_problems(count: int, seed: int, most_points: int = 1 << 22) -> list[str]:
     """Problem strings of files, with a budget that is a part of their bytes."""
     draw = random.Random(seed)
     found = []

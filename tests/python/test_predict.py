@@ -17,7 +17,7 @@ import spanfft
 from conftest import cli
 from spanfft._native import core
 from spanfft._predict import largest_useful, machine_text, machines, ranks_up_to, strong, weak_problem
-from spanfft._predict_check import check, random_problems
+from spanfft._predict_check import check, random_file_problems, random_problems
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {"blue-gene-l", "t3e", "sp2", "fleet", "duke-cluster", "jean-zay", "hector-xt4"}
@@ -223,6 +223,25 @@ def test_predictions_are_checked_here_on_random_problems(monkeypatch):
     done = cli("predict", "--check", "2", "--machine", "sp2")
     assert done.returncode == 2
     assert "--check is of this machine" in done.stderr
+
+
+def test_files_are_checked_too_and_the_step_that_is_furthest_off_is_named(tmp_path, monkeypatch):
+    for problem in random_file_problems(30, 2):
+        spanfft._native.core.canonical(problem)
+    monkeypatch.setattr(
+        spanfft._predict_check, "random_file_problems", lambda count, seed: ["r2c 256x512 float memory=2228224"] * count
+    )
+    found = check(8, seed=2, repeats=1, folder=tmp_path)
+    assert found is not None
+    on_disk = [row for row in found["rows"] if "memory=" in row["problem"]]
+    assert len(on_disk) == 2
+    assert len(found["rows"]) == 8
+    assert all(row["step"] in ("Sweep", "ReadBox", "Transform", "WriteBox") for row in on_disk)
+    for row in found["rows"]:
+        assert row["step"]
+        assert row["measured_seconds"] > 0
+    assert list(tmp_path.iterdir()) == []
+    assert "--folder is for --check" in cli("predict", "c2c 64", "--folder", str(tmp_path)).stderr
 
 
 def test_the_fits_of_p3_are_its_times():
