@@ -15,6 +15,7 @@ std::array<index_t, kSlots> SlotBytes::operator[](size_t rank) const {
 Counts Plan::predict(int rank) const {
     Counts total;
     for (const auto& step : steps) total += step->predict(rank);
+    total.seconds += call_seconds;
     return total;
 }
 
