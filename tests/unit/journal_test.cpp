@@ -172,9 +172,7 @@ TEST(Partition, OfMirroredPanelsIsWhatTheyMove) {
         panels.last_row_elems = upto(panels.row_elems);
         panels.outer = upto(3);
         panels.elem_bytes = 8;
-        panels.mirrored = true;
-        panels.mirrors_all = round % 2 == 1;
-        if (sections > 1) panels.section = pitch / 2 + 1, panels.section_pitch = pitch;
+        panels.besides = ColumnPanels::Mirrored{pitch, round % 2 == 1};
         panels.columns = sections * (pitch / 2 + 1);
         panels.panel = upto(panels.section_columns());
         const Partition partition{Partition::Kind::columns, panels, {}, 16};
