@@ -43,7 +43,9 @@ Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem) {
     const index_t matrix = (elem - region) / matrix_elems, within = (elem - region) % matrix_elems;
     const index_t row = within / row_elems, column = panels.column_at(within % row_elems);
     const Holder holder = holder_of(panels, column);
-    const index_t end = panels.stored_at(holder.group, holder.which) + holder.group.width;
+    index_t end = panels.stored_at(holder.group, holder.which) + holder.group.width;
+    // What is read as an image may go on with columns that a panel walks over, which the next period begins with.
+    if (panels.mirrored() && holder.which == 1) end = std::min(end, round_up(column + 1, panels.section_pitch()));
     Partition::Part part;
     part.id = (twin ? panels.panels() : 0) + matrix * panels.panels_per_matrix() + holder.panel;
     part.end_bytes = region + matrix * matrix_elems + std::min(row * row_elems + end, matrix_elems);

@@ -183,6 +183,9 @@ TEST(Partition, OfMirroredPanelsIsWhatTheyMove) {
                 for (index_t at = run.offset_bytes; at < run.offset_bytes + run.bytes; at += 8) {
                     const Partition::Part part = partition.at(at);
                     ASSERT_GT(part.end_bytes, at);
+                    const Partition::Part last = partition.at(part.end_bytes - 8);
+                    ASSERT_EQ(last.id, part.id) << "byte " << at << ", round " << round;
+                    ASSERT_EQ(last.image, part.image) << "byte " << at << ", round " << round;
                     if (!partition.has(panel, i, part)) continue;
                     ASSERT_EQ(part.id, panel) << "byte " << at << ", round " << round;
                     ASSERT_LE(part.end_bytes, run.offset_bytes + run.bytes) << "byte " << at << ", round " << round;

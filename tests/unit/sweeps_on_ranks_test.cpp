@@ -212,11 +212,10 @@ INSTANTIATE_TEST_SUITE_P(Halved, SweepsOnRanksOverAxesThatExchange,
 // where its first slab is no multiple of a block, the two arrays would lie differently in the slot.
 TEST(SweepsOnRanks, InPlaceFromScratchOfTheirOwnMatchTheDefinition) {
     int runs = 0, unlike = 0;
-    for (const char* problem :
-         {"r2c 40x66 forward double axes=1,0 store=complex64 memory=48KiB",
-          "r2c 41x130 forward double axes=1,0 power memory=64KiB",
-          "r2c 30x5x66 forward double axes=2,1,0 store=complex64 memory=48KiB",
-          "r2c 33x62 forward longdouble axes=1,0 store=complex128 memory=64KiB",
+    for (const char* problem : {"r2c 40x66 forward double axes=1,0 store=complex64 memory=48KiB",
+                                "r2c 41x130 forward double axes=1,0 power memory=64KiB",
+                                "r2c 30x5x66 forward double axes=2,1,0 store=complex64 memory=48KiB",
+                                "r2c 33x62 forward longdouble axes=1,0 store=complex128 memory=64KiB",
                                 "r2c 90x35 forward float axes=1,0 power memory=40KiB",
                                 "r2c 24x99 forward longdouble axes=1,0 store=complex64 memory=64KiB"}) {
         for (const int ranks : {2, 3, 5}) {
