@@ -8,6 +8,7 @@
 - `tune`, `probe`: measure what is fastest here, and remember it.
 - `predict`: what a transform would take on a machine that is not here.
 - `info`: versions, engines, MPI, processor and memory.
+- `spanfft.scipy`: the backend with which programs that call scipy.fft run on spanfft.
 
 Submodules are imported when a name of theirs is first used, so the command line starts without numpy.
 """
@@ -161,6 +162,7 @@ _MODULES = {
     "_transform": ("transform", "transform_files"),
     "_tune": ("forget_tuning", "probe", "read_machine", "tune", "tuning_records", "tuning_store"),
 }  # fmt: skip
+_SUBMODULES = ("scipy",)
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 
@@ -169,6 +171,8 @@ def __getattr__(name: str) -> Any:
         from ._native import core
 
         value: Any = core.version()
+    elif name in _SUBMODULES:
+        value = importlib.import_module(f".{name}", __name__)
     elif name in _HOME:
         value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     else:
@@ -178,4 +182,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SUBMODULES})

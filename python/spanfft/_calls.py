@@ -202,11 +202,15 @@ def check_out(out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyA
     if out is None:
         return None
     if not isinstance(out, np.ndarray):
-        raise InvalidType(f"out is a {type(out).__name__}; it must be an array of shape {shape} and dtype {dtype}")
+        raise InvalidType(
+            f"out is a {type(out).__name__}; it must be of ArrayType: an array of shape {shape} and dtype {dtype}"
+        )
     if out.shape != shape:
         raise InvalidArgument(f"out has shape {out.shape}; the result has shape {shape} (output array has wrong shape)")
     if not np.can_cast(dtype, out.dtype, "same_kind"):
-        raise InvalidType(f"out has dtype {out.dtype}, to which the result's {dtype} can't be cast")
+        raise InvalidType(
+            f"Cannot cast the result from {dtype} to {out.dtype}, which is out's dtype; give out of dtype {dtype}"
+        )
     if not out.flags.writeable:
         raise InvalidArgument("out is read-only")
     return out
@@ -465,7 +469,13 @@ def _pick_axes(a: AnyArray, s: object, axes: object, one_axis: bool) -> tuple[in
 
 def _pick_lengths(s: object, axes: tuple[int, ...]) -> tuple[int, ...]:
     """The s= argument; -1 stands for the array's own length, and so does None within it. One number is a list of it."""
-    several = s if isinstance(s, Iterable) else [s]
+    several = list(s) if isinstance(s, Iterable) else [s]
+    if len(axes) > 1 and None in several:
+        warnings.warn(
+            "Passing an array containing `None` values to `s` is deprecated in NumPy 2.0; give -1 for an axis's own",
+            DeprecationWarning,
+            stacklevel=5,
+        )
     given = [-1 if n is None else whole(n, "n" if len(axes) == 1 else "s") for n in several]
     if len(given) != len(axes):
         raise InvalidArgument("Shape and axes have different lengths.")

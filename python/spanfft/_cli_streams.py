@@ -14,9 +14,18 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["OutputLost", "drop_output", "prepare", "print_json", "say_error"]
+__all__ = ["OutputLost", "drop_output", "launched_rank", "prepare", "print_json", "say_error"]
 
 _ERRORS = "spanfft-names"
+
+
+def launched_rank() -> int:
+    """The number that mpiexec (or srun) gave this process, known before MPI runs; 0 without them. 0 alone prints."""
+    for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK"):
+        value = os.environ.get(name, "")
+        if value.isdecimal():
+            return int(value)
+    return 0
 
 
 def print_json(value: object) -> None:

@@ -113,7 +113,7 @@ def _kind_of_type(family: str, type_: object) -> str:
     return f"{family}{type_}"
 
 
-def _transform(
+def transform(
     family: str,
     inverse: bool,
     x: object,
@@ -291,7 +291,7 @@ def dct(
 ) -> AnyArray:
     """Discrete cosine transform along one axis."""
     s = None if n is None else (n,)
-    return _transform("dct", False, x, type, s, (axis,), norm, orthogonalize, workers, comm, grid)
+    return transform("dct", False, x, type, s, (axis,), norm, orthogonalize, workers, comm, grid)
 
 
 @_many
@@ -309,7 +309,7 @@ def dctn(
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
     """Discrete cosine transform along several axes."""
-    return _transform("dct", False, x, type, s, axes, norm, orthogonalize, workers, comm, grid)
+    return transform("dct", False, x, type, s, axes, norm, orthogonalize, workers, comm, grid)
 
 
 @_one
@@ -328,7 +328,7 @@ def idct(
 ) -> AnyArray:
     """Inverse of `dct` of the same type."""
     s = None if n is None else (n,)
-    return _transform("dct", True, x, type, s, (axis,), norm, orthogonalize, workers, comm, grid)
+    return transform("dct", True, x, type, s, (axis,), norm, orthogonalize, workers, comm, grid)
 
 
 @_many
@@ -346,7 +346,7 @@ def idctn(
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
     """Inverse of `dctn` of the same type."""
-    return _transform("dct", True, x, type, s, axes, norm, orthogonalize, workers, comm, grid)
+    return transform("dct", True, x, type, s, axes, norm, orthogonalize, workers, comm, grid)
 
 
 @_one
@@ -365,7 +365,7 @@ def dst(
 ) -> AnyArray:
     """Discrete sine transform along one axis."""
     s = None if n is None else (n,)
-    return _transform("dst", False, x, type, s, (axis,), norm, orthogonalize, workers, comm, grid)
+    return transform("dst", False, x, type, s, (axis,), norm, orthogonalize, workers, comm, grid)
 
 
 @_many
@@ -383,7 +383,7 @@ def dstn(
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
     """Discrete sine transform along several axes."""
-    return _transform("dst", False, x, type, s, axes, norm, orthogonalize, workers, comm, grid)
+    return transform("dst", False, x, type, s, axes, norm, orthogonalize, workers, comm, grid)
 
 
 @_one
@@ -402,7 +402,7 @@ def idst(
 ) -> AnyArray:
     """Inverse of `dst` of the same type."""
     s = None if n is None else (n,)
-    return _transform("dst", True, x, type, s, (axis,), norm, orthogonalize, workers, comm, grid)
+    return transform("dst", True, x, type, s, (axis,), norm, orthogonalize, workers, comm, grid)
 
 
 @_many
@@ -420,4 +420,4 @@ def idstn(
     grid: Sequence[int] | None = None,
 ) -> AnyArray:
     """Inverse of `dstn` of the same type."""
-    return _transform("dst", True, x, type, s, axes, norm, orthogonalize, workers, comm, grid)
+    return transform("dst", True, x, type, s, axes, norm, orthogonalize, workers, comm, grid)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ._core import Plan as CorePlan
 
-__all__ = ["Ranks", "launched_ranks", "library", "ranks_of"]
+__all__ = ["Ranks", "launched_ranks", "library", "ranks_of", "world"]
 
 _T = TypeVar("_T")
 _EXTENSIONS = {"MPICH": "_mpi_mpich", "Open MPI": "_mpi_openmpi"}
@@ -40,6 +40,27 @@ def launched_ranks() -> int:
         if value.isdecimal():
             return int(value)
     return 0 if any(name in os.environ for name in ("PMIX_RANK", "PMI_RANK", "PMI_FD")) else 1
+
+
+def world() -> Comm | None:
+    """COMM_WORLD if mpiexec started several ranks, else None. Imports mpi4py only then."""
+    launched = launched_ranks()
+    if launched == 1:
+        return None
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        if launched == 0:
+            return None
+        raise MPIError(f"mpiexec started {launched} ranks, but mpi4py can't be imported ({error}); "
+                       f"pip install mpi4py") from None  # fmt: skip
+    world = MPI.COMM_WORLD
+    if launched > 1 and world.Get_size() != launched:
+        raise MPIError(
+            f"mpiexec started {launched} ranks, but mpi4py sees {world.Get_size()}: it uses another MPI "
+            f"({MPI.Get_library_version().splitlines()[0]}) than mpiexec; install mpi4py for mpiexec's MPI"
+        )
+    return world if world.Get_size() > 1 else None
 
 
 def _loaded_mpi_files() -> str:

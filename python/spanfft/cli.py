@@ -1,11 +1,12 @@
-"""The command line: spanfft transform, permute, plan, predict, analyse, bench, trace, fit, probe, tune and
-info.
+"""The command line: spanfft transform, permute, plan, predict, analyse, bench, trace, fit, probe, tune, info and
+doctor.
 
 Errors are one sentence on standard error. Exit codes: 0 done; 2 a bad argument; 3 unsupported; 4 out of memory;
 5 a file operation failed; 6 no space on disk; 7 corrupt data; 8 MPI; 9 no engine; 11 a bug in spanfft;
 12 a callback failed; 130 interrupted (Ctrl-C), 143 terminated. They are the C interface's codes plus one.
 
-Started by mpiexec with several ranks, `transform`, `bench`, `probe`, `tune` and `predict --check` run on all of them.
+Started by mpiexec with several ranks, `transform`, `bench`, `probe`, `tune`, `doctor` and `predict --check` run on all
+of them.
 Imports are kept few, because what Python occupies comes on top of the memory budget: there is no numpy here, and no
 mpi4py without mpiexec.
 """
@@ -21,11 +22,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import _cli_analyse, _cli_measure, _cli_permute, _cli_predict, _cli_streams, _cli_transform
+from . import _cli_analyse, _cli_doctor, _cli_measure, _cli_permute, _cli_predict, _cli_streams, _cli_transform
 from ._arguments import did_you_mean
 from ._cli_arguments import amount, count, problem_keys_help
 from ._cli_streams import print_json
-from ._errors import Error, InternalError, InvalidArgument, IOFailure, MPIError, NoSpace, OutOfMemory, exit_code
+from ._errors import Error, InternalError, InvalidArgument, IOFailure, NoSpace, OutOfMemory, exit_code
 from ._memory import bytes_string
 from ._whole_files import replaced
 
@@ -42,14 +43,6 @@ _BUSIEST_OF = 1024  # ranks to look at for totals; beyond, the plan of rank 0 mu
 
 class _Terminated(BaseException):
     """SIGTERM, as an exception, so that what is half-done is removed."""
-
-
-def _rank() -> int:
-    for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK"):
-        value = os.environ.get(name, "")
-        if value.isdecimal():
-            return int(value)
-    return 0
 
 
 # --- arguments -----------------------------------------------------------------------------------------------------
@@ -124,6 +117,7 @@ def _parser() -> _Parser:
 
     _cli_predict.add_parser(commands)
     _cli_analyse.add_parser(commands)
+    _cli_doctor.add_parser(commands)
     _cli_measure.add_parsers(commands)
     b = commands.add_parser(
         "probe", help="measure this machine for the planner", allow_abbrev=False,
@@ -345,29 +339,6 @@ def _info(options: argparse.Namespace, comm: Comm | None) -> None:
 # --- main ----------------------------------------------------------------------------------------------------------
 
 
-def _world() -> Comm | None:
-    """COMM_WORLD if mpiexec started several ranks, else None. Imports mpi4py only then."""
-    from ._mpi import launched_ranks
-
-    launched = launched_ranks()
-    if launched == 1:
-        return None
-    try:
-        from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
-        if launched == 0:
-            return None
-        raise MPIError(f"mpiexec started {launched} ranks, but mpi4py can't be imported ({error}); "
-                       f"pip install mpi4py") from None  # fmt: skip
-    world = MPI.COMM_WORLD
-    if launched > 1 and world.Get_size() != launched:
-        raise MPIError(
-            f"mpiexec started {launched} ranks, but mpi4py sees {world.Get_size()}: it uses another MPI "
-            f"({MPI.Get_library_version().splitlines()[0]}) than mpiexec; install mpi4py for mpiexec's MPI"
-        )
-    return world if world.Get_size() > 1 else None
-
-
 def _terminate(number: int, frame: FrameType | None) -> None:
     raise _Terminated
 
@@ -410,8 +381,8 @@ def _run(arguments: Sequence[str], rank: int) -> int:
             return 0
         if options.command is None:
             raise InvalidArgument(
-                "name a command: transform, permute, plan, predict, analyse, bench, trace, fit, probe, tune or "
-                "info (see spanfft --help)"
+                "name a command: transform, permute, plan, predict, analyse, bench, trace, fit, probe, tune, info or "
+                "doctor (see spanfft --help)"
             )
         commands: dict[str, Callable[[argparse.Namespace, Comm | None], None]] = {
             **_cli_transform.COMMANDS,
@@ -420,14 +391,17 @@ def _run(arguments: Sequence[str], rank: int) -> int:
             **_cli_permute.COMMANDS,
             **_cli_predict.COMMANDS,
             **_cli_analyse.COMMANDS,
+            **_cli_doctor.COMMANDS,
             "probe": _probe,
             "tune": _tune,
             "info": _info,
         }
         measures = options.command == "predict" and options.check is not None
         if measures or options.command in ("transform", "bench", "probe", "tune"):
-            comm = _world()
-        elif rank != 0:
+            from ._mpi import world
+
+            comm = world()
+        elif options.command != "doctor" and rank != 0:
             return 0
         commands[options.command](options, comm)
         sys.stdout.flush()
@@ -473,7 +447,7 @@ def _what_is_left(stop: BaseException) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code. Collective under mpiexec."""
     _cli_streams.prepare()
-    rank = _rank()
+    rank = _cli_streams.launched_rank()
     signal.signal(signal.SIGTERM, _terminate)
     return _run(sys.argv[1:] if arguments is None else arguments, rank)
 
