@@ -6,7 +6,7 @@
 #include "capi/problem.hpp"
 #include "comm/node_window.hpp"
 #include "engine/engine.hpp"
-#include "sweeps/sweep_step.hpp"
+#include "sweeps/sweep_team.hpp"
 
 using namespace spanfft;
 

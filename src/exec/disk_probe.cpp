@@ -8,7 +8,7 @@
 #include "core/buffer.hpp"
 #include "disk/async_io.hpp"
 #include "disk/output_file.hpp"
-#include "sweeps/sweep_step.hpp"
+#include "sweeps/sweep_team.hpp"
 
 namespace spanfft {
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "lower/lower.hpp"
 #include "steps/butterfly_step.hpp"

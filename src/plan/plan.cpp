@@ -19,6 +19,12 @@ Counts Plan::predict(int rank) const {
     return total;
 }
 
+index_t Plan::progress_bytes(int rank) const {
+    index_t bytes = 0;
+    for (const auto& step : steps) bytes += step->progress_bytes(rank);
+    return bytes;
+}
+
 index_t Plan::peak_memory_bytes(int rank) const {
     index_t bytes = checksum_bytes;
     for (index_t slot : slot_bytes[static_cast<size_t>(rank)]) bytes += slot;

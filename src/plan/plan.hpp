@@ -56,7 +56,8 @@ struct Plan {
     // where there was nothing to choose.
     std::vector<Alternative> alternatives;
 
-    Counts predict(int rank) const;  // sum over steps, and the call
+    Counts predict(int rank) const;          // sum over steps, and the call
+    index_t progress_bytes(int rank) const;  // sum over steps
     index_t all_scratch_bytes() const { return scratch_bytes + staged_input_bytes + staged_output_bytes; }
     index_t peak_memory_bytes(
         int rank) const;                // slots the executor owns + the steps' own + (in memory) the user's arrays
