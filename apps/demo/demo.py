@@ -10,6 +10,8 @@
     by the command line, then searched for. See pulsar.py.
 (c) A vortex that decays into turbulence, 64 x 64 x 64 at Reynolds number 400, on 2 ranks: energy lost against
     dissipation. See apps/turbulence.
+(d) Ions and water in periodic boxes by particle-mesh Ewald, in one process and on 2 ranks: lattices, forces, a melt.
+    See apps/pme.
 
 Pictures go to spanfft-demo-output/, large files into a folder in it that is removed at the end. The exit code is 0 if
 every check passed, 1 if one did not, 2 if the demo could not run.
@@ -317,10 +319,31 @@ def vortex(mpiexec: str, folder: Path, output: Path, checks: Checks) -> Path:
     return picture
 
 
+# --- (d) the ions --------------------------------------------------------------------------------------------------
+
+
+def ions(folder: Path, output: Path, checks: Checks) -> Path:
+    """Runs the checks of apps/pme in small; their picture comes back."""
+    title("(d) Particle-mesh Ewald: crystals, random charges, a crystal that melts, and water on ranks")
+    program: Command = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "apps.pme"]
+    rows, picture = folder / "pme.json", output / "pme.png"
+    done = run([*program, "check", "--small", "--rows", rows], check=False)
+    if not rows.exists():
+        raise Failure(f"apps/pme has found nothing:\n{done.output}".rstrip())
+    for name, found in json.loads(rows.read_text()).items():
+        held = [row for row in found if "limit" in row]
+        if held:
+            worst = max(held, key=lambda row: row["found"] / row["limit"])
+            checks.at_most(f"pme, {name}: {worst['what']}", worst["found"], worst["limit"])
+    run([*program, "draw", rows, picture])
+    say(f"   errors of forces, work moved from mesh to pairs, a melt: {show(picture)}, after {done.seconds:.0f} s")
+    return picture
+
+
 # --- the end -------------------------------------------------------------------------------------------------------
 
 
-def summary(a: Brain | None, b: Pulsar | None, c: Path | None, checks: Checks, seconds: float) -> None:
+def summary(a: Brain | None, b: Pulsar | None, more: list[Path], checks: Checks, seconds: float) -> None:
     if b is not None:
         found = b.found
         title("What was found")
@@ -367,7 +390,7 @@ def summary(a: Brain | None, b: Pulsar | None, c: Path | None, checks: Checks, s
             say(f"   {line}")
 
     title("Pictures")
-    for picture in [*(each.picture for each in (a, b) if each is not None), *([c] if c is not None else [])]:
+    for picture in [*(each.picture for each in (a, b) if each is not None), *more]:
         say(f"   {show(picture)}  ({bytes_text(picture.stat().st_size)})")
     say()
     passed = len(checks.rows) - checks.failed
@@ -416,7 +439,7 @@ def parse() -> argparse.Namespace:
     help_text = "folder for pictures and, meanwhile, large files; default spanfft-demo-output"
     parser.add_argument("--output", type=Path, default=Path("spanfft-demo-output"), metavar="DIR", help=help_text)
     parser.add_argument("--keep", action="store_true", help="leave the large files")
-    parser.add_argument("--only", choices=("brain", "pulsar", "vortex"), help="a part of the demo")
+    parser.add_argument("--only", choices=("brain", "pulsar", "vortex", "ions"), help="a part of the demo")
     options = parser.parse_args([word for word in sys.argv[1:] if word != "--"])
     try:
         options.budget_bytes = parse_memory(options.memory)
@@ -433,14 +456,15 @@ def stop(number: int, frame: FrameType | None) -> NoReturn:
 
 def demo(options: argparse.Namespace) -> int:
     start = time.monotonic()
-    parts = (options.only,) if options.only else ("brain", "pulsar", "vortex")
+    parts = (options.only,) if options.only else ("brain", "pulsar", "vortex", "ions")
     mpiexec = find_mpiexec() if parts != ("pulsar",) else ""
     version = run(spanfft("--version")).output.strip()
     say(f"{version}, Python {platform.python_version()}, {len(os.sched_getaffinity(0))} cores")
     options.output.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="large-", dir=options.output))
     checks = Checks()
-    a = b = c = None
+    a = b = None
+    more: list[Path] = []
     try:
         if "pulsar" in parts:
             check_space(folder, options.size, 4 * options.size)  # early; the plan's own figure is checked later
@@ -451,13 +475,15 @@ def demo(options: argparse.Namespace) -> int:
                 file.unlink()
             b = pulsar(options.size, options.memory, options.budget_bytes, folder, options.output, checks)
         if "vortex" in parts:
-            c = vortex(mpiexec, folder, options.output, checks)
+            more.append(vortex(mpiexec, folder, options.output, checks))
+        if "ions" in parts:
+            more.append(ions(folder, options.output, checks))
     finally:
         if options.keep:
             say(f"   kept: {show(folder)}")
         else:
             shutil.rmtree(folder)
-    summary(a, b, c, checks, time.monotonic() - start)
+    summary(a, b, more, checks, time.monotonic() - start)
     return 1 if checks.failed else 0
 
 

@@ -118,6 +118,21 @@ TEST(Foresight, OverlapHidesWhatP2sFormulaSays) {
     EXPECT_GT(hidden, 0);
 }
 
+TEST(Foresight, PhasesWaitAtABarrierBetweenAnyTwoGroups) {
+    const Machine machine = sheet_machine("torus 4x4x4", 64, 1, "barrier_us 10\n");
+    // 64 ranks meet in 16 phases of four on the torus, else in 64 of one; messages are of 256 bytes.
+    for (const auto& [exchange, barriers] : {std::pair("phased:4x4x4/1", 15),
+                                             {"phased:4x4x4/4", 3},
+                                             {"phased:4x4x4/5", 3},
+                                             {"phased:4x4x4", 0},
+                                             {"phased:/1", 63}}) {
+        const auto plans =
+            foreseen(cat("c2c 256x256 ranks=64 grid=64x1 output=exchanged exchange=", exchange), machine);
+        ASSERT_EQ(plans.size(), 1u) << exchange;
+        EXPECT_NEAR(plans.front().barrier_seconds, barriers * 10e-6, 1e-12) << exchange;
+    }
+}
+
 TEST(Foresight, ABetterMachineIsNeverSlower) {
     const Machine plain = sheet_machine("torus 8x8x8", 512, 4,
                                         "message_us 0.5\npacket_payload_bytes 240\npacket_overhead_bytes 30\n"
