@@ -332,7 +332,10 @@ std::optional<Route> try_cuts(const Job& job, unsigned cuts) {
                                          : column_sweep(job, group, i == 0, room, rows_a_rank);
         if (!sweep) return std::nullopt;
         ColumnPanels& in = sweep->source.columns();
-        if (exchanges && i == 1) in.kept = in.in_blocks = sweep->target.columns().in_blocks = true;
+        if (exchanges && i == 1) {
+            in.share = ColumnPanels::Share::own_file;
+            sweep->target.columns().share = ColumnPanels::Share::in_blocks;
+        }
         const Place between = between_sweeps(job);
         sweep->source.place = i == 0 ? Place::input : between;
         sweep->target.place = i + 1 == groups.size() ? Place::output : between;

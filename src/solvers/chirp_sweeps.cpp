@@ -63,8 +63,7 @@ Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, i
     in.twiddles = {.roots_n = route.m};
     in.target.place = Place::scratch;
     ColumnPanels both = written(some_rows(job, route.m, m2, complex_bytes));
-    both.twin_elems = twin;
-    both.twin_once = true;
+    both.besides = ColumnPanels::Twin{twin, true};
     in.target.array = both;
     in.points = in.out_points = m1;
     in.flops_each = column_flops(m1, false);
@@ -73,7 +72,7 @@ Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, i
     rows.source.place = rows.target.place = Place::scratch;
     ColumnPanels lines = some_rows(job, route.m, route.m, complex_bytes);
     rows.target.array = written(lines);
-    lines.twin_elems = twin;
+    lines.besides = ColumnPanels::Twin{twin};
     rows.source.array = lines;
     rows.work = ProductWork();
     rows.twiddles = {.roots_n = route.m, .backward = true};

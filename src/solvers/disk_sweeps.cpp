@@ -201,7 +201,7 @@ bool widen_by_sections(SweepSpec& sweep, index_t room_bytes) {
 
 void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine& machine) {
     const ColumnPanels in = sweep.source.columns();
-    const bool can = in.ranks > 1 && in.outer == 1 && !in.in_blocks && in.section == 0 && !in.mirrored &&
+    const bool can = in.ranks > 1 && in.outer == 1 && !in.in_blocks() && !in.in_sections() && !in.mirrored() &&
                      in.last_row_elems == in.row_elems;
     if (!can) return;
     SweepSpec together = sweep;

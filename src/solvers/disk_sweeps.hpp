@@ -83,7 +83,7 @@ ColumnPanels of_numbers(ColumnPanels panels);
 
 // The same panels, to be written from where they lie.
 inline ColumnPanels written(ColumnPanels panels) {
-    panels.written = true;
+    panels.use = ColumnPanels::Use::written;
     return panels;
 }
 

@@ -67,7 +67,7 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
     SweepSpec& first = split.first;
     // c2r reads the half spectrum as rows of n1; the others read rows of n2.
     ColumnPanels in = matrix(job, job.inputs(), real_out ? n1 : n2, job.problem.input_elem().complex);
-    in.mirrored = real_out;
+    if (real_out) in.besides = ColumnPanels::Mirrored{n1};
     in.columns = real_out ? n1 / 2 + 1 : n2;
     first.source.array = in;
     first.source.complex = !real_in;
@@ -81,9 +81,9 @@ Split outline(const Job& job, index_t n1, index_t n2, index_t lanes, index_t til
 
     SweepSpec& second = split.second;
     ColumnPanels out = written(matrix(job, job.outputs(), real_out ? n2 : n1, job.problem.output_elem().complex));
-    out.mirrored = real_in;
+    if (real_in) out.besides = ColumnPanels::Mirrored{n1};
     out.columns = first.out_points;
-    out.in_blocks = true;  // the rows that a rank keeps of a tile lie together
+    out.share = ColumnPanels::Share::in_blocks;  // the rows that a rank keeps of a tile lie together
     second.target.array = out;
     second.target.complex = !real_out;
     second.target.factors = job.chirp;
@@ -151,7 +151,7 @@ std::optional<Split> fit_in_place(const Job& job, Split split, const Machine& ma
     blocks.natural = true;
     blocks.tile_rows = blocks.rows;
     ColumnPanels columns = of_numbers(second.target.columns());
-    columns.in_blocks = false;
+    columns.share = ColumnPanels::Share::by_turns;
     first.target.place = second.source.place = Place::output;
     second.source.array = columns;
     second.target.array = InPlace{columns};

@@ -72,7 +72,7 @@ class ExchangeGeometry {
     Partition partition() const;
 
     // Sections are sent column by column of the next sweep's panels, then those that mirror them.
-    index_t calls_a_round() const { return of_sections() && keepers()->reflected ? 2 : 1; }
+    index_t calls_a_round() const { return of_sections() && keepers()->reflected() ? 2 : 1; }
     index_t rounds() const { return spec_.exchanges() ? in().panels() * spec_.tile_steps() : 0; }
     index_t takes() const { return spec_.sharing.reads_together ? in().panels() : 0; }
     index_t width_of(index_t panel, int rank) const;  // of a panel of that rank

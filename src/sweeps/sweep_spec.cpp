@@ -31,7 +31,7 @@ SweepSpec SweepSpec::of_rank(int rank) const {
     SweepSpec mine = *this;
     if (!source.is_blocks()) {
         mine.source.columns().rank = rank;
-        mine.source.columns().packed = sharing.reads_together;
+        if (sharing.reads_together) mine.source.columns().use = ColumnPanels::Use::sent;
     } else if (ranks() > 1) {  // which hold the rows that this rank transforms
         BlockGrid grid = source.blocks();
         const index_t each = walked().panels_per_matrix() * walked().panel;
@@ -40,7 +40,7 @@ SweepSpec SweepSpec::of_rank(int rank) const {
     }
     if (!target.is_blocks()) {
         mine.target.columns().rank = rank;
-        if (exchanges()) mine.target.columns().packed = true;
+        if (exchanges()) mine.target.columns().use = ColumnPanels::Use::sent;
     }
     if (auto* columns = std::get_if<Sharing::Columns>(&mine.sharing.kept)) columns->keepers.rank = rank;
     return mine;
