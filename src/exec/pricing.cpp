@@ -92,8 +92,8 @@ Limit busiest(const NetworkTimes& times, double processor) {
     return times.rate == times.longest() ? Limit::message_rate : Limit::memory;
 }
 
-// Between the groups of phases: four partners a phase on a torus, one elsewhere. A parameter "TORUS/GROUP" says how many
-// phases are in a group, else their bytes do.
+// Between the groups of phases: four partners a phase on a torus, one elsewhere. A parameter "TORUS/GROUP" says how
+// many phases are in a group, else their bytes do.
 double barriers(const GroupTraffic& traffic, bool on_torus, const std::string& parameter) {
     if (traffic.messages <= 0) return 0;
     const double partners = on_torus ? 4 : 1;
