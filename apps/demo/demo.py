@@ -8,6 +8,10 @@
     low-pass filtered in frequency space and transformed back. See brain.py.
 (b) A pulsar too faint to be seen, in a series of 2^28 samples on disk, 1 GiB, transformed within 128 MiB of memory
     by the command line, then searched for. See pulsar.py.
+(c) A vortex that decays into turbulence, 64 x 64 x 64 at Reynolds number 400, on 2 ranks: energy lost against
+    dissipation. See apps/turbulence.
+(d) Ions and water in periodic boxes by particle-mesh Ewald, in one process and on 2 ranks: lattices, forces, a melt.
+    See apps/pme.
 
 Pictures go to spanfft-demo-output/, large files into a folder in it that is removed at the end. The exit code is 0 if
 every check passed, 1 if one did not, 2 if the demo could not run.
@@ -36,12 +40,14 @@ from typing import Any, NoReturn
 from common import allowed_units, bytes_text, grouped, unit_error
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 MIB = 1 << 20
 FULL_SIZE = 1 << 28  # samples, 4 bytes each
 PYTHON_BYTES = 64 * MIB  # what Python itself may occupy besides the budget
 BRAIN_SHAPE = (197, 233, 189)
 BRAIN_RUNS = ((1, "1x1", "one rank"), (4, "4x1", "slabs"), (4, "2x2", "pencils"))
 CHILD_LIMIT_S = 400
+VORTEX_RANKS, VORTEX_SIZE, VORTEX_REYNOLDS, VORTEX_UNTIL = 2, 64, 400, 8
 Command = list[str | Path]
 
 
@@ -289,10 +295,55 @@ def pulsar(elems: int, memory: str, budget_bytes: int, folder: Path, output: Pat
     return Pulsar(found, transform.output, transform, record, examine, budget_bytes, picture)
 
 
+# --- (c) the vortex ------------------------------------------------------------------------------------------------
+
+
+def vortex(mpiexec: str, folder: Path, output: Path, checks: Checks) -> Path:
+    """Runs apps/turbulence in small; its picture comes back."""
+    title(f"(c) Turbulence: a Taylor-Green vortex, {VORTEX_SIZE}^3, Re {VORTEX_REYNOLDS}, on {VORTEX_RANKS} ranks")
+    program: Command = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "apps.turbulence"]
+    rows, picture = folder / "vortex.json", output / "turbulence.png"
+    arguments: Command = ["run", "--size", str(VORTEX_SIZE), "--reynolds", str(VORTEX_REYNOLDS), "--rows", rows]
+    arguments += ["--until", str(VORTEX_UNTIL), "--step", "0.05", "--every", "4"]
+    done = run([mpiexec, "-n", str(VORTEX_RANKS), *program, *arguments])
+    for line in done.output.splitlines()[::8]:
+        say(f"   {line}")
+    history = json.loads(rows.read_text())
+    if history["ranks"] != VORTEX_RANKS:
+        raise Failure(f"mpiexec -n {VORTEX_RANKS} made jobs of {history['ranks']} ranks: it is not mpi4py's mpiexec")
+    run([*program, "draw", picture, "--rows", rows])
+    say(f"   dissipation, spectra and vorticity: {show(picture)}, after {done.seconds:.0f} s")
+    checks.at_most("vortex: energy lost, difference from the integral of the dissipation", history["imbalance"], 1e-5)
+    first = 2 * history["rows"][0][2] / VORTEX_REYNOLDS
+    checks.at_most("vortex: dissipation at first, difference from 3 nu / 4", abs(first * VORTEX_REYNOLDS - 0.75), 1e-12)
+    return picture
+
+
+# --- (d) the ions --------------------------------------------------------------------------------------------------
+
+
+def ions(folder: Path, output: Path, checks: Checks) -> Path:
+    """Runs the checks of apps/pme in small; their picture comes back."""
+    title("(d) Particle-mesh Ewald: crystals, random charges, a crystal that melts, and water on ranks")
+    program: Command = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "apps.pme"]
+    rows, picture = folder / "pme.json", output / "pme.png"
+    done = run([*program, "check", "--small", "--rows", rows], check=False)
+    if not rows.exists():
+        raise Failure(f"apps/pme has found nothing:\n{done.output}".rstrip())
+    for name, found in json.loads(rows.read_text()).items():
+        held = [row for row in found if "limit" in row]
+        if held:
+            worst = max(held, key=lambda row: row["found"] / row["limit"])
+            checks.at_most(f"pme, {name}: {worst['what']}", worst["found"], worst["limit"])
+    run([*program, "draw", rows, picture])
+    say(f"   errors of forces, work moved from mesh to pairs, a melt: {show(picture)}, after {done.seconds:.0f} s")
+    return picture
+
+
 # --- the end -------------------------------------------------------------------------------------------------------
 
 
-def summary(a: Brain | None, b: Pulsar | None, checks: Checks, seconds: float) -> None:
+def summary(a: Brain | None, b: Pulsar | None, more: list[Path], checks: Checks, seconds: float) -> None:
     if b is not None:
         found = b.found
         title("What was found")
@@ -319,7 +370,6 @@ def summary(a: Brain | None, b: Pulsar | None, checks: Checks, seconds: float) -
     title("Errors against the references, and other checks")
     checks.print()
 
-    title("Memory used")
     rows = []
     if a is not None:
         rows.append(("SciPy's references for the brain", a.reference["peak_resident_bytes"]))
@@ -329,6 +379,8 @@ def summary(a: Brain | None, b: Pulsar | None, checks: Checks, seconds: float) -
         budget = bytes_text(b.budget_bytes)
         rows.append((f"transforming it, budget {budget}", b.transform.peak_resident_bytes))
         rows.append(("checking and searching the spectrum", b.examine.peak_resident_bytes))
+    if rows:
+        title("Memory used")
     for name, count in rows:
         say(f"   {name:<44}{bytes_text(count):>10}")
 
@@ -338,7 +390,7 @@ def summary(a: Brain | None, b: Pulsar | None, checks: Checks, seconds: float) -
             say(f"   {line}")
 
     title("Pictures")
-    for picture in [each.picture for each in (a, b) if each is not None]:
+    for picture in [*(each.picture for each in (a, b) if each is not None), *more]:
         say(f"   {show(picture)}  ({bytes_text(picture.stat().st_size)})")
     say()
     passed = len(checks.rows) - checks.failed
@@ -387,7 +439,7 @@ def parse() -> argparse.Namespace:
     help_text = "folder for pictures and, meanwhile, large files; default spanfft-demo-output"
     parser.add_argument("--output", type=Path, default=Path("spanfft-demo-output"), metavar="DIR", help=help_text)
     parser.add_argument("--keep", action="store_true", help="leave the large files")
-    parser.add_argument("--only", choices=("brain", "pulsar"), help="half of the demo")
+    parser.add_argument("--only", choices=("brain", "pulsar", "vortex", "ions"), help="a part of the demo")
     options = parser.parse_args([word for word in sys.argv[1:] if word != "--"])
     try:
         options.budget_bytes = parse_memory(options.memory)
@@ -404,28 +456,34 @@ def stop(number: int, frame: FrameType | None) -> NoReturn:
 
 def demo(options: argparse.Namespace) -> int:
     start = time.monotonic()
-    mpiexec = find_mpiexec() if options.only != "pulsar" else ""
+    parts = (options.only,) if options.only else ("brain", "pulsar", "vortex", "ions")
+    mpiexec = find_mpiexec() if parts != ("pulsar",) else ""
     version = run(spanfft("--version")).output.strip()
     say(f"{version}, Python {platform.python_version()}, {len(os.sched_getaffinity(0))} cores")
     options.output.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="large-", dir=options.output))
     checks = Checks()
     a = b = None
+    more: list[Path] = []
     try:
-        if options.only != "brain":
+        if "pulsar" in parts:
             check_space(folder, options.size, 4 * options.size)  # early; the plan's own figure is checked later
-        if options.only != "pulsar":
+        if "brain" in parts:
             a = brain(mpiexec, folder, options.output, checks)
-        if options.only != "brain":
+        if "pulsar" in parts:
             for file in folder.glob("*.npy"):  # the brain's
                 file.unlink()
             b = pulsar(options.size, options.memory, options.budget_bytes, folder, options.output, checks)
+        if "vortex" in parts:
+            more.append(vortex(mpiexec, folder, options.output, checks))
+        if "ions" in parts:
+            more.append(ions(folder, options.output, checks))
     finally:
         if options.keep:
             say(f"   kept: {show(folder)}")
         else:
             shutil.rmtree(folder)
-    summary(a, b, checks, time.monotonic() - start)
+    summary(a, b, more, checks, time.monotonic() - start)
     return 1 if checks.failed else 0
 
 

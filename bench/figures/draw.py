@@ -3,8 +3,8 @@
     ./spanfft-dev run python bench/figures/draw.py
 
 Numbers come from `spanfft plan --json` with the built-in figures (not from this machine's probe) and, for matrices,
-from src/permute by factors.cpp, which is compiled for it. foresight.py has the pictures of docs/foresight.md. Needs
-matplotlib (requirements/bench.txt) and g++.
+from src/permute by factors.cpp, which is compiled for it. foresight.py and simulated.py have the pictures of
+docs/foresight.md. Needs matplotlib (requirements/bench.txt) and g++.
 """
 
 from __future__ import annotations
@@ -537,9 +537,18 @@ def draw_foresight() -> None:
         save(picture(), name)
 
 
+def draw_simulated() -> None:
+    """Simulated exchanges, beside predictions."""
+    sys.path.insert(0, str(HERE))
+    from simulated import PICTURES
+
+    for name, picture in PICTURES.items():
+        save(picture(), name)
+
+
 def main() -> None:
     for draw in (draw_flow, draw_line, draw_two_sweeps, draw_ranks, draw_pdm, draw_bmmc, draw_superlevels, draw_choice,
-                 draw_bands, draw_figure8, draw_foresight):  # fmt: skip
+                 draw_bands, draw_figure8, draw_foresight, draw_simulated):  # fmt: skip
         draw()
 
 

@@ -157,6 +157,14 @@ typedef struct spanfft_problem_key {
     const char* help;     /* what it means */
 } spanfft_problem_key;
 
+/* What bounds a step from below: the resource that, at the machine's best rate, takes longest for what the step does.
+ * `seconds` over the step's predicted or counted seconds is the share of the limit that is reached. */
+typedef struct spanfft_limit {
+    size_t size;      /* sizeof(spanfft_limit), set by the caller */
+    const char* name; /* "flops", "memory", "wire", "latency" or "disk"; "": the step does nothing. Lives for ever */
+    double seconds;   /* that it takes alone */
+} spanfft_limit;
+
 /* A line of a plan's step tree, depth first. Strings live as long as the plan. */
 typedef struct spanfft_step {
     size_t size;   /* sizeof(spanfft_step), set by the caller */
@@ -285,7 +293,7 @@ SPANFFT_API int spanfft_tuning_forget(const char* problem, int* removed);
 /* How long a probe may take, and what it leaves out. Fill it with zeros, then set size. */
 typedef struct spanfft_probe_options {
     size_t size;             /* sizeof(spanfft_probe_options), set by the caller */
-    double seconds;          /* about the most that it takes; 0: 40 */
+    double seconds;          /* about the most that it takes; 0: 60 */
     int32_t quick;           /* two message sizes, few runs, no engines: rough figures in a second or two */
     int32_t dont_store;      /* leave what this user has stored as it is */
     const char* disk_folder; /* on the disk that file transforms will use: measured too, on rank 0, with 1 GiB there
@@ -625,6 +633,8 @@ SPANFFT_API int spanfft_plan_steps(const spanfft_plan* plan); /* lines in the tr
 SPANFFT_API int spanfft_plan_step(const spanfft_plan* plan, int index, spanfft_step* step);
 /* Cost of a line; index -1 is the whole plan. rank -1 is this rank. */
 SPANFFT_API int spanfft_plan_predicted(const spanfft_plan* plan, int index, int rank, spanfft_counts* counts);
+/* What limits a line, by its predicted counts; indices and ranks as above, but for -1 as an index. */
+SPANFFT_API int spanfft_plan_limit(const spanfft_plan* plan, int index, int rank, spanfft_limit* limit);
 /* What the last run counted on this rank; SPANFFT_INVALID_ARGUMENT before the first. Only top-level lines count. */
 SPANFFT_API int spanfft_plan_counted(const spanfft_plan* plan, int index, spanfft_counts* counts);
 /* Peak memory; for arrays in memory it includes the caller's. rank -1 is this rank. 0 for a rank that the plan does not

@@ -502,6 +502,12 @@ class Plan {
         detail::check(spanfft_plan_predicted(get(), line, rank, &counts));
         return counts;
     }
+    spanfft_limit limit(int line, int rank = -1) const {
+        spanfft_limit limit{};
+        limit.size = sizeof limit;
+        detail::check(spanfft_plan_limit(get(), line, rank, &limit));
+        return limit;
+    }
     spanfft_counts counted(int line = -1) const {
         spanfft_counts counts{};
         counts.size = sizeof counts;

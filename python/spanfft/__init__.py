@@ -3,6 +3,7 @@
 - `fft`, `rfftn`, ... : numpy.fft's names, and scipy.fft's `dct`, `dstn`, `hfftn`, `next_fast_len`, ...; with ``comm=``
   for arrays that are divided over MPI ranks.
 - `Plan`: a transform that is planned once and executed many times, in this process or on ranks.
+- `Halo`: a rank's part of an array with its periodic surroundings, made by `Plan.halo`.
 - `transform`: transforms an array from file to file within a memory budget. The command line is ``spanfft``.
 - `write_trace`, `read_trace`: write and read which rank did what when, for plans run inside `Plan.trace`.
 - `tune`, `probe`: measure what is fastest here, and remember it.
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         rfftn,
     )
     from ._file_runs import TransformResult
+    from ._halo import Halo
     from ._info import info
     from ._lengths import next_fast_len, prev_fast_len
     from ._permute import PermuteResult, permute
@@ -80,6 +82,7 @@ __all__ = [
     "EngineError",
     "Error",
     "Forecast",
+    "Halo",
     "IOFailure",
     "InternalError",
     "Interrupted",
@@ -152,6 +155,7 @@ _MODULES = {
         "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
         "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
     ),
+    "_halo": ("Halo",),
     "_info": ("info",),
     "_lengths": ("next_fast_len", "prev_fast_len"),
     "_permute": ("PermuteResult", "permute"),

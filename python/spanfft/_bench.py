@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ._core import Plan as CorePlan
     from ._mpi import Ranks
 
-__all__ = ["BenchRow", "bench"]
+__all__ = ["BenchRow", "Candidate", "bench", "candidate_of"]
 
 _PRECISIONS = ("float", "double", "longdouble")
 
@@ -47,7 +47,9 @@ class BenchRow(TypedDict):
 
 
 @dataclass
-class _Candidate:
+class Candidate:
+    """A plan with arrays of its own, to be timed."""
+
     plan: CorePlan
     source: AnyArray
     target: AnyArray
@@ -62,7 +64,7 @@ class _Candidate:
             self.source[...] = self.kept
 
 
-def _candidate(problem: str, ranks: Ranks | None) -> _Candidate:
+def candidate_of(problem: str, ranks: Ranks | None) -> Candidate:
     words = core.canonical(problem).split()
     if any(word.startswith("memory=") for word in words):
         raise Unsupported(f"'{problem}' is for files; bench times arrays in memory, so leave memory= out")
@@ -83,7 +85,7 @@ def _candidate(problem: str, ranks: Ranks | None) -> _Candidate:
         target = np.asarray(_PlanMemory(kept, plan.output_address, shape, dtype))
     else:
         target = aligned_zeros(shape, dtype)
-    return _Candidate(plan, source, target, source.copy() if in_place else None, [])
+    return Candidate(plan, source, target, source.copy() if in_place else None, [])
 
 
 def bench(
@@ -121,10 +123,10 @@ def bench(
             check_target(trace)
 
     check() if ranks is None else ranks.agree(check)
-    candidates: list[_Candidate] = []
+    candidates: list[Candidate] = []
     try:
         for text in _variants(problems, exchanges):
-            candidates.append(_candidate(text, ranks))
+            candidates.append(candidate_of(text, ranks))
         for candidate in candidates:
             candidate.run()
         for _ in range(repeats):
@@ -150,7 +152,7 @@ def _variants(problems: Sequence[str], exchanges: Sequence[str]) -> list[str]:
     return variants
 
 
-def _timed(candidate: _Candidate, ranks: Ranks | None) -> float:
+def _timed(candidate: Candidate, ranks: Ranks | None) -> float:
     candidate.refill()
     if ranks is not None:
         ranks.comm.barrier()
@@ -160,7 +162,7 @@ def _timed(candidate: _Candidate, ranks: Ranks | None) -> float:
     return seconds if ranks is None else max(ranks.comm.allgather(seconds))
 
 
-def _row(candidate: _Candidate) -> BenchRow:
+def _row(candidate: Candidate) -> BenchRow:
     plan = candidate.plan
     return {
         "problem": plan.problem,

@@ -6,10 +6,12 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._cli_arguments import count, size
-from ._errors import EngineError, InvalidArgument
+from ._errors import EngineError, InvalidArgument, IOFailure
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -58,6 +60,9 @@ def add_parsers(commands: Any) -> None:
     f.add_argument("--machine-line", metavar="PART:N:UNIT", help="print the line of a machine file (docs/foresight.md) "
                    "instead: PART is communication or computation of a forward and an inverse transform of N points an "
                    "axis, UNIT s or ms")  # fmt: skip
+    f.add_argument("--sheet", metavar="FILE", help="print a whole machine file instead: this one, with the figures "
+                   "that it lacks, or has '?' for, fitted to ROWS with a problem, ranks and seconds each")  # fmt: skip
+    f.add_argument("--output", metavar="FILE", help="with --sheet: where the machine file goes (default: printed)")
     f.add_argument("--absolute", action="store_true", help="minimise differences, not differences relative to the time")
     f.add_argument("--plot", metavar="PICTURE", help="draw the curve over the points (.svg, .png)")
     f.add_argument("--json", action="store_true", help="print parameters as JSON")
@@ -135,6 +140,10 @@ def _trace(options: argparse.Namespace, comm: Comm | None) -> None:
 
 
 def _fit(options: argparse.Namespace, comm: Comm | None) -> None:
+    if options.sheet is not None:
+        return _fit_sheet(options)
+    if options.output is not None:
+        raise InvalidArgument("--output is for --sheet; leave it out")
     from ._fit import FORMS, fit_model, read_rows
 
     form = options.form.replace(" ", "")
@@ -159,6 +168,27 @@ def _fit(options: argparse.Namespace, comm: Comm | None) -> None:
     unit = " of the time" if fit.relative else ""
     print(f"residual  {fit.rms_residual:14.3g} root mean square, {fit.worst_residual:.3g} at most{unit}")
     print(f"condition {fit.condition:14.3g}")
+
+
+def _fit_sheet(options: argparse.Namespace) -> None:
+    from ._fit_machine import fit_machine
+
+    if options.plot or options.absolute or options.machine_line is not None or options.np is not None:
+        raise InvalidArgument("--sheet takes --time, --output and --json only; leave the other options out")
+    found = fit_machine(options.rows, options.sheet, time_name=options.time)
+    if options.output is not None:
+        try:
+            Path(options.output).write_text(found.machine, encoding="utf-8")
+        except OSError as error:
+            raise IOFailure(f"{options.output} can't be written: {error.strerror}") from None
+    if options.json:
+        print(json.dumps(asdict(found), indent=2))
+    elif options.output is None:
+        print(found.machine, end="")
+    else:
+        figures = ", ".join(f"{name} {value:.4g}" for name, value in found.figures.items())
+        print(f"{options.output}: {figures}; from {found.rows} rows, {100 * found.rms_residual:.1f} % root mean "
+              f"square, {100 * found.worst_residual:.1f} % at most")  # fmt: skip
 
 
 def _machine_line(asked: str, fit: ModelFit, processors: Sequence[float], rows: str) -> str:

@@ -54,6 +54,8 @@ def add_parser(commands: Any) -> None:
     p.add_argument("--check", type=count, nargs="?", const=20, metavar="N", help="instead: time N random problems here "
                    "(default: 20), on the ranks of mpiexec, beside what plans predict")  # fmt: skip
     p.add_argument("--seed", type=count, metavar="S", help="of the random problems (default: 1)")
+    p.add_argument("--folder", metavar="DIR", help="with --check: a quarter of them are files there, a few hundred MiB")
+    p.add_argument("--benchmarks", action="store_true", help="with --check: problems like the benchmarks' too")
     p.add_argument("--plot", metavar="PICTURE", help="draw seconds against ranks, with the bounds (.svg, .png, .pdf)")
     p.add_argument("--json", action="store_true", help="print it as JSON")
 
@@ -67,7 +69,10 @@ def _check(options: argparse.Namespace, comm: Comm | None) -> None:
         raise InvalidArgument("--check has problems of its own; leave out PROBLEM, --strong and --weak")
     from ._predict_check import check
 
-    found = check(options.check, 1 if options.seed is None else options.seed, comm)
+    found = check(
+        options.check, 1 if options.seed is None else options.seed, comm,
+        folder=options.folder, benchmarks=options.benchmarks,
+    )  # fmt: skip
     if found is None:
         return
     if options.json:
@@ -78,12 +83,15 @@ def _check(options: argparse.Namespace, comm: Comm | None) -> None:
           f"percentile; worst:")  # fmt: skip
     for row in found["rows"][:_RUNNERS_UP]:
         print(f"{100 * row['deviation']:>+6.0f} %  {_seconds(row['predicted_seconds']):>9} predicted, "
-              f"{_seconds(row['measured_seconds']):>9} measured: {row['problem']}")  # fmt: skip
+              f"{_seconds(row['measured_seconds']):>9} measured: {row['problem']}; {row['step']} "
+              f"{_seconds(row['step_predicted_seconds'])} predicted, "
+              f"{_seconds(row['step_measured_seconds'])} counted")  # fmt: skip
 
 
 def _checked(options: argparse.Namespace) -> str:
-    if options.seed is not None:
-        raise InvalidArgument("--seed is for --check; leave it out")
+    for name in ("seed", "folder", "benchmarks"):
+        if getattr(options, name) not in (None, False):
+            raise InvalidArgument(f"--{name} is for --check; leave it out")
     if not options.problem:
         raise InvalidArgument("no PROBLEM is given, such as 'c2c 4096x4096x4096'; give one, or --check")
     if options.machine is None:

@@ -23,12 +23,19 @@ class Counts(TypedDict):
     calls: int
     parallel_ios: int
 
+class Limit(TypedDict):
+    name: str
+    seconds: float
+    predicted_share: float | None
+    measured_share: float | None
+
 class Step(TypedDict):
     depth: int
     type: str
     description: str
     predicted: Counts
     counted: Counts | None
+    limit: Limit | None
 
 class Engine(TypedDict):
     name: str

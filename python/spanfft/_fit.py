@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ._errors import CorruptData, InvalidArgument, IOFailure
 
-__all__ = ["FORMS", "ModelFit", "fit_model", "read_rows"]
+__all__ = ["FORMS", "ModelFit", "column_of", "fit_model", "read_rows", "read_table"]
 
 FORMS = ("a0+a1/(a2+np)", "a0+a1/np")
 _NP_NAMES = ("np", "ranks", "processors")
@@ -190,14 +190,8 @@ def _spread(jacobian: _Floats, residuals: _Floats) -> tuple[float, tuple[float, 
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
-def read_rows(
-    path: str | os.PathLike[str], np_name: str | None = None, time_name: str | None = None
-) -> tuple[list[float], list[float]]:
-    """Numbers of processors and times of a CSV file with a header, or of a JSON file with a list of objects.
-
-    A JSON file may also be an object whose "rows" are that list. Columns are found by their usual names (np, ranks,
-    processors; time, seconds, median_seconds, ms, milliseconds) unless they are named.
-    """
+def read_table(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """The rows of a CSV file with a header, or of a JSON file: a list of objects, or an object whose "rows" are one."""
     name = os.fspath(path)
     try:
         with open(name, encoding="utf-8", newline="") as file:
@@ -210,13 +204,27 @@ def read_rows(
         raise CorruptData(f"{name} holds no rows: {error}") from error
     if not rows:
         raise CorruptData(f"{name} holds no rows; give a header line and one line each, or a list of objects")
-    columns = []
-    for asked, usual in ((np_name, _NP_NAMES), (time_name, _TIME_NAMES)):
-        column = asked if asked is not None else next((c for c in usual if c in rows[0]), None)
-        if column is None or column not in rows[0]:
-            raise InvalidArgument(f"{name} has no column {asked or ' or '.join(usual)}; it has {', '.join(rows[0])}")
-        columns.append(_numbers(name, rows, column))
-    return columns[0], columns[1]
+    return rows
+
+
+def column_of(name: str, rows: Sequence[dict[str, Any]], asked: str | None, usual: Sequence[str]) -> list[float]:
+    """The numbers of the column that is asked for, or else of the first with a usual name."""
+    column = asked if asked is not None else next((c for c in usual if c in rows[0]), None)
+    if column is None or column not in rows[0]:
+        raise InvalidArgument(f"{name} has no column {asked or ' or '.join(usual)}; it has {', '.join(rows[0])}")
+    return _numbers(name, rows, column)
+
+
+def read_rows(
+    path: str | os.PathLike[str], np_name: str | None = None, time_name: str | None = None
+) -> tuple[list[float], list[float]]:
+    """Numbers of processors and times of a table, as read_table takes it.
+
+    Columns are found by their usual names (np, ranks, processors; time, seconds, median_seconds, ms, milliseconds)
+    unless they are named.
+    """
+    name, rows = os.fspath(path), read_table(path)
+    return column_of(name, rows, np_name, _NP_NAMES), column_of(name, rows, time_name, _TIME_NAMES)
 
 
 def _json_rows(text: str) -> list[dict[str, Any]]:

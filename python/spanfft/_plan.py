@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from ._core import Counts, Part
     from ._core import Plan as CorePlan
+    from ._halo import Halo, Width
     from ._mpi import Ranks
     from ._report import Report
     from ._trace import TraceEvent
@@ -591,6 +592,40 @@ class Plan:
         if self._own_input:
             return self._owned(self._own_inputs, BACKWARD, self.output_shape, self.spectrum_dtype)
         return arrays.aligned_zeros(self.output_shape, self.spectrum_dtype)
+
+    def halo(self, width: Width) -> Halo:
+        """Plans the exchange of this rank's surroundings in real space, which is periodic. Collective on ranks.
+
+        Parameters
+        ----------
+        width
+            Elements on each side of the part, along each axis: a number for all axes, or one entry for each, which is
+            a number or a pair (before, after). Any width will do, beyond the neighbours' parts too.
+
+        Returns
+        -------
+        Halo
+            Its `exchange` gives the part with its surroundings, its `add_back` is the adjoint.
+
+        Raises
+        ------
+        InvalidArgument, InvalidType, Unsupported, OutOfMemory, MPIError
+            The same on all ranks.
+
+        Examples
+        --------
+        >>> plan = Plan((64, 48), kind="r2c")
+        >>> halo = plan.halo(1)
+        >>> halo.exchange(plan.input_array()).shape
+        (66, 50)
+        """
+        from ._halo import Halo
+
+        if self._layout == "cyclic":
+            raise Unsupported('halo: layout="cyclic" has no neighbours; a halo needs layout="block"')
+        start, count, _ = self._parts()[0]
+        box = tuple(zip(start, count, strict=True))
+        return Halo(self.shape, box, self.batch, self.dtype, self._ranks, width)
 
     # --- what it is --------------------------------------------------------------------------------------------------
 

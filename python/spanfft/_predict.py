@@ -19,7 +19,8 @@ from ._arguments import did_you_mean
 from ._errors import Error, InvalidArgument, IOFailure
 from ._native import core
 
-__all__ = ["Forecast", "Useful", "largest_useful", "machine_text", "machines", "predict", "ranks_up_to", "weak_problem"]
+__all__ = ["Forecast", "Useful", "largest_useful", "machine_text", "machines", "predict", "ranks_up_to", "weak_problem",
+           "with_ranks"]  # fmt: skip
 
 _FOLDER = Path(__file__).resolve().parent / "machines"
 _GAIN = 0.9  # more ranks are useful as long as twice as many take at most this share of the time
@@ -92,7 +93,8 @@ def machine_text(machine: str | os.PathLike[str]) -> str:
         raise IOFailure(f"can't read {name}: {error}") from None
 
 
-def _with_ranks(problem: str, ranks: int) -> str:
+def with_ranks(problem: str, ranks: int) -> str:
+    """The problem string with this number of ranks."""
     return f"{' '.join(_RANKS.sub('', problem).split())} ranks={ranks}"
 
 
@@ -108,7 +110,7 @@ def _operations(problem: str) -> float:
 
 
 def _forecast(problem: str, ranks: int, text: str, ranks_per_node: int) -> Forecast:
-    asked = _with_ranks(problem, ranks)
+    asked = with_ranks(problem, ranks)
     best, *others = core.foresee(asked, text, ranks_per_node)
     runners_up = [{key: other[key] for key in ("seconds", "grid", "exchange", "limit")} for other in others]
     gflops = _operations(asked) / best["seconds"] / 1e9 if best["seconds"] > 0 else math.inf

@@ -1,25 +1,39 @@
 """Predicted seconds beside measured ones, here: what `spanfft predict --check` does.
 
-Problems are drawn at random, the same for one seed: c2c and r2c, of one to three axes, float and double. Each is
-planned with the figures that plans have here (those of `spanfft probe`, if it ran) and timed as `spanfft bench` does.
+Problems are drawn at random, the same for one seed: in memory c2c and r2c of one to three axes, float and double; on
+disk one or two axes in a fraction of their bytes. Each is planned with the figures that plans have here (those of
+`spanfft probe`, if it ran). In memory a problem is run again and again, as a program does that transforms many arrays,
+and the median of some samples of several milliseconds counts, without what Python takes to hand over a call; on disk a
+file is transformed once to make its blocks known, and then timed. The step whose predicted and counted seconds differ
+most is named.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import random
 import statistics
+import tempfile
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from ._bench import bench
+from ._bench import Candidate, candidate_of
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
-__all__ = ["Check", "CheckRow", "check", "random_problems"]
+    from ._core import Step
+    from ._mpi import Ranks
+
+__all__ = ["Check", "CheckRow", "benchmark_problems", "check", "random_file_problems", "random_problems"]
 
 _FACTORS = (2, 2, 2, 3, 5, 7)
+_SAMPLE_SECONDS = 5e-3
+_CALLS = 1000
+_BYTES = {"float": 4, "double": 8}
 
 
 class CheckRow(TypedDict):
@@ -28,6 +42,10 @@ class CheckRow(TypedDict):
     measured_seconds: float
     deviation: float
     """Relative to what was measured: 0.1 is a tenth above it."""
+    step: str
+    """The type of the step that is furthest off, in seconds."""
+    step_predicted_seconds: float
+    step_measured_seconds: float
 
 
 class Check(TypedDict):
@@ -36,6 +54,9 @@ class Check(TypedDict):
     median_deviation: float
     p95_deviation: float
     rows: list[CheckRow]
+
+
+# --- problems --------------------------------------------------------------------------------------------------------
 
 
 def _length(draw: random.Random, most: int) -> int:
@@ -57,22 +78,179 @@ def random_problems(count: int, seed: int, most_points: int = 1 << 21) -> list[s
     return found
 
 
-def check(count: int, seed: int = 1, comm: Comm | None = None, repeats: int = 5) -> Check | None:
-    """Collective over comm, if there is one; None but on its rank 0."""
+def _numbers_bytes(problem: str) -> int:
+    """Of the input."""
+    kind, shape, precision = problem.split()[:3]
+    return math.prod(map(int, shape.split("x"))) * _BYTES[precision] * (2 if kind == "c2c" else 1)
+
+
+def random_file_problems(count: int, seed: int, most_points: int = 1 << 22) -> list[str]:
+    """Problem strings of files, with a budget that is a part of their bytes."""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(count):
+        points = 1 << draw.randint(most_points.bit_length() - 4, most_points.bit_length() - 1)
+        rows = draw.choice((1, 1, 1 << draw.randint(6, 10)))
+        shape = f"{points}" if rows == 1 else f"{rows}x{points // rows}"
+        problem = f"{draw.choice(('c2c', 'r2c'))} {shape} {draw.choice(('float', 'double'))}"
+        found.append(f"{problem} memory={_numbers_bytes(problem) // draw.choice((2, 4, 8)) + (2 << 20)}")
+    return found
+
+
+def benchmark_problems(on_disk: bool) -> list[str]:
+    """Like those of the benchmarks, no larger than 256 MiB an array."""
+    shapes = ("1048576", "4194304", "16777216", "64x64x64", "128x128x128", "256x256x256", "2048x2048")
+    problems = [f"{kind} {shape} double" for kind in ("c2c", "r2c") for shape in shapes]
+    problems += ["c2c 256x256x256 float", "c2c 16777216 float", "c2c 1048573 double"]
+    if not on_disk:
+        return problems
+    files = ("c2c 16777216 float", "c2c 16777216 double", "r2c 33554432 float", "c2c 4096x4096 float")
+    return problems + [f"{each} memory={_numbers_bytes(each) // part}" for each in files for part in (4, 16)]
+
+
+# --- measuring -------------------------------------------------------------------------------------------------------
+
+
+def _furthest(steps: list[Step]) -> tuple[str, float, float]:
+    """Type, predicted and counted seconds of the step that is furthest off."""
+    found = ("", 0.0, 0.0)
+    for step in steps:
+        counted = step["counted"]
+        if counted is None:
+            continue
+        predicted, measured = step["predicted"]["seconds"], counted["seconds"]
+        if abs(predicted - measured) >= abs(found[1] - found[2]):
+            found = (step["type"], predicted, measured)
+    return found
+
+
+def _row(problem: str, predicted: float, measured: float, steps: list[Step]) -> CheckRow:
+    step, step_predicted, step_measured = _furthest(steps)
+    return {
+        "problem": problem,
+        "predicted_seconds": predicted,
+        "measured_seconds": measured,
+        "deviation": predicted / measured - 1,
+        "step": step,
+        "step_predicted_seconds": step_predicted,
+        "step_measured_seconds": step_measured,
+    }
+
+
+def _call_seconds() -> float:
+    """What it takes Python to hand over a call: of a plan with next to nothing to do, but for what C++ takes of it."""
+    candidate = candidate_of("c2c 2 threads=1", None)
+    try:
+        samples = []
+        for _ in range(9):
+            start = time.perf_counter()
+            for _ in range(_CALLS):
+                candidate.run()
+            samples.append((time.perf_counter() - start) / _CALLS)
+        return max(0.0, statistics.median(samples) - candidate.plan.predicted(-1, 0)["seconds"])
+    finally:
+        candidate.plan.free()
+
+
+def _sample(candidate: Candidate, runs: int, ranks: Ranks | None) -> float:
+    """Seconds of a run, one of several that follow one another; of the slowest rank."""
+    if ranks is not None:
+        ranks.comm.barrier()
+    start = time.perf_counter()
+    for _ in range(runs):
+        candidate.run()
+    seconds = (time.perf_counter() - start) / runs
+    return seconds if ranks is None else max(ranks.comm.allgather(seconds))
+
+
+def _in_memory(problem: str, repeats: int, ranks: Ranks | None, call_seconds: float) -> CheckRow:
+    candidate = candidate_of(problem, ranks)
+    plan = candidate.plan
+    try:
+        candidate.run()
+        once = _sample(candidate, 1, ranks)
+        runs = max(1, math.ceil(_SAMPLE_SECONDS / once))
+        measured = statistics.median(_sample(candidate, runs, ranks) for _ in range(repeats)) - call_seconds
+        predicted = max(plan.predicted(-1, rank)["seconds"] for rank in range(plan.ranks))
+        return _row(plan.problem, predicted, measured, plan.steps())
+    finally:
+        plan.free()
+
+
+def _on_disk(problem: str, folder: Path, comm: Comm | None) -> CheckRow:
+    from ._transform import transform
+
+    kind, shape, precision, memory = problem.split()
+    extents = tuple(map(int, shape.split("x")))
+    source, target = folder / "in.npy", folder / "out.npy"
+    if comm is None or comm.Get_rank() == 0:
+        _write_random(source, extents, kind == "c2c", precision)
+    if comm is not None:
+        comm.barrier()
+    for _ in range(2):
+        result = transform(source, target, kind=kind, memory=memory.removeprefix("memory="), comm=comm)
+    report = result.report
+    counted = report["counted"]
+    assert counted is not None
+    measured = counted["seconds"] if comm is None else max(comm.allgather(counted["seconds"]))
+    if comm is None or comm.Get_rank() == 0:
+        source.unlink()
+        target.unlink()
+    return _row(report["problem"], report["predicted"]["seconds"], measured, report["steps"])
+
+
+def _write_random(path: Path, extents: tuple[int, ...], is_complex: bool, precision: str) -> None:
+    import numpy as np
+
+    dtype = np.dtype(f"{'c' if is_complex else 'f'}{_BYTES[precision] * (2 if is_complex else 1)}")
+    array = np.lib.format.open_memmap(path, "w+", dtype, extents)
+    flat = array.reshape(-1)
+    draw = np.random.default_rng(1)
+    for start in range(0, flat.size, 1 << 20):
+        flat[start : start + (1 << 20)] = draw.standard_normal(min(1 << 20, flat.size - start))
+    array.flush()
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
+def check(
+    count: int,
+    seed: int = 1,
+    comm: Comm | None = None,
+    repeats: int = 5,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    benchmarks: bool = False,
+) -> Check | None:
+    """Collective over comm, if there is one; None but on its rank 0.
+
+    With a folder a quarter of the problems, at least one, are files there. `benchmarks`: those of the benchmarks too.
+    """
     if count < 1:
         raise InvalidArgument(f"a check of {count} problems says nothing; give at least 1")
-    measured = bench(random_problems(count, seed), [], repeats, comm, None)
+    ranks: Ranks | None = None
+    if comm is not None:
+        from ._mpi import ranks_of
+
+        ranks = ranks_of(comm)
+    on_disk = 0 if folder is None else max(1, count // 4)
+    problems = random_problems(count - on_disk, seed) + random_file_problems(on_disk, seed)
+    if benchmarks:
+        problems += benchmark_problems(folder is not None)
+    rows = []
+    call_seconds = _call_seconds()
+    with tempfile.TemporaryDirectory(prefix="spanfft-check-", dir=folder) as scratch:
+        place = Path(scratch if comm is None else comm.bcast(scratch))
+        for problem in problems:
+            rows.append(
+                _on_disk(problem, place, comm)
+                if "memory=" in problem
+                else _in_memory(problem, repeats, ranks, call_seconds)
+            )
+        if comm is not None:
+            comm.barrier()
     if comm is not None and comm.Get_rank() != 0:
         return None
-    rows: list[CheckRow] = [
-        {
-            "problem": row["problem"],
-            "predicted_seconds": row["predicted_seconds"],
-            "measured_seconds": row["median_seconds"],
-            "deviation": row["predicted_seconds"] / row["median_seconds"] - 1,
-        }
-        for row in measured
-    ]
     rows.sort(key=lambda row: -abs(row["deviation"]))
     sizes = [abs(row["deviation"]) for row in rows]
     return {

@@ -137,7 +137,7 @@ def probe(
     comm
         mpi4py communicator; None: this process alone, which measures memory and engines only.
     seconds
-        About the longest time that it takes; 0: 40.
+        About the longest time that it takes; 0: 60.
     quick
         Two message sizes, few runs, no engines: rough figures in a second or two.
     store

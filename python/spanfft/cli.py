@@ -124,7 +124,7 @@ def _parser() -> _Parser:
         description="Measures memory, local engines and, under mpiexec, every exchange strategy over message sizes, in "
         "under a minute.\nPlans on as many ranks use the figures from then on.", formatter_class=formatter,
     )  # fmt: skip
-    b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the longest time; default: 40")
+    b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the longest time; default: 60")
     b.add_argument("--quick", action="store_true", help="rough figures in a second or two")
     b.add_argument(
         "--disk",

@@ -97,7 +97,7 @@ def _norm(norm: Any) -> str:
 
 
 def _whole(values: Any, name: str) -> list[int]:
-    several = (values,) if isinstance(values, Number) else values
+    several: Any = (values,) if isinstance(values, Number) else values
     try:
         return [operator.index(value) for value in several]
     except TypeError:
@@ -163,7 +163,7 @@ def _along_one(form: Form, small: int, hermitian: bool = False) -> Callable[...,
         threads = _threads(workers)
         if not (hermitian and form is calls.R2C) and isinstance(x, np.ndarray):
             # Of a plain array, in one step; what needs more is told by None.
-            found = core.small_call(small, np.conjugate(x) if hermitian else x, n, axis, named)
+            found: AnyArray | None = core.small_call(small, np.conjugate(x) if hermitian else x, n, axis, named)
             if found is not None and x.dtype != np.float16:
                 return found
         array = _floating(x)
@@ -178,8 +178,8 @@ def _along_one(form: Form, small: int, hermitian: bool = False) -> Callable[...,
             raise InvalidArgument(f"invalid number of data points ({length}) specified")
         if form is calls.C2R and hermitian:
             array = np.conjugate(array)
-        found = _fourier(array, [length], [at], form, named, threads)
-        return np.conjugate(found, found) if hermitian and form is calls.R2C else found
+        result = _fourier(array, [length], [at], form, named, threads)
+        return np.conjugate(result, result) if hermitian and form is calls.R2C else result
 
     return transform
 

@@ -238,6 +238,28 @@ class PyPlan {
         return counts_dict(counts);
     }
 
+    // None for a step that does nothing; a share is None where there is no time to compare with.
+    nb::object limit(int index, int rank) const {
+        spanfft_limit found{};
+        found.size = sizeof found;
+        check(spanfft_plan_limit(get(), index, rank, &found));
+        if (found.seconds <= 0) return nb::none();
+        spanfft_counts predicted{}, counted{};
+        predicted.size = counted.size = sizeof predicted;
+        check(spanfft_plan_predicted(get(), index, rank, &predicted));
+        const bool own = rank < 0 || rank == spanfft_plan_rank(get());
+        const bool ran = own && spanfft_plan_counted(get(), index, &counted) == SPANFFT_OK;
+        const auto share = [&](double seconds) -> nb::object {
+            return seconds > 0 ? nb::object(nb::float_(found.seconds / seconds)) : nb::object(nb::none());
+        };
+        nb::dict d;
+        d["name"] = found.name;
+        d["seconds"] = found.seconds;
+        d["predicted_share"] = share(predicted.seconds);
+        d["measured_share"] = share(ran ? counted.seconds : 0);
+        return d;
+    }
+
     nb::list steps(int rank) const {
         nb::list lines;
         const int n = spanfft_plan_steps(get());
@@ -251,6 +273,7 @@ class PyPlan {
             line["description"] = std::string(step.description);
             line["predicted"] = predicted(i, rank);
             line["counted"] = counted(i);
+            line["limit"] = limit(i, rank);
             lines.append(line);
         }
         return lines;

@@ -6,7 +6,7 @@
 #include "capi/problem.hpp"
 #include "comm/node_window.hpp"
 #include "engine/engine.hpp"
-#include "sweeps/sweep_step.hpp"
+#include "sweeps/sweep_team.hpp"
 
 using namespace spanfft;
 
@@ -64,6 +64,13 @@ Status check_line(const spanfft_plan* plan, int index) {
         return error(Code::invalid_argument, "line ", index, " does not exist; the plan has ", plan->lines.size());
     }
     return Status();
+}
+
+// -1: this one.
+Result<int> rank_of(const spanfft_plan& plan, int rank) {
+    const int ranks = plan.plan->problem.ranks;
+    if (rank < -1 || rank >= ranks) return error(Code::invalid_argument, "rank ", rank, " is outside 0 to ", ranks - 1);
+    return rank == -1 ? plan.rank : rank;
 }
 
 Result<const Trace*> trace_of(const spanfft_plan* plan) {
@@ -150,11 +157,21 @@ int spanfft_plan_step(const spanfft_plan* plan, int index, spanfft_step* step) {
 int spanfft_plan_predicted(const spanfft_plan* plan, int index, int rank, spanfft_counts* counts) {
     return report([&]() -> Status {
         SPANFFT_TRY(check_line(plan, index));
-        const int r = rank == -1 ? plan->rank : rank;
-        if (r < 0 || r >= plan->plan->problem.ranks)
-            return error(Code::invalid_argument, "rank ", rank, " is outside 0 to ", plan->plan->problem.ranks - 1);
+        SPANFFT_ASSIGN(const int r, rank_of(*plan, rank));
         return give(to_c(index < 0 ? plan->plan->predict(r) : plan->lines[static_cast<size_t>(index)].step->predict(r)),
                     counts);
+    });
+}
+
+int spanfft_plan_limit(const spanfft_plan* plan, int index, int rank, spanfft_limit* limit) {
+    return report([&]() -> Status {
+        SPANFFT_TRY(check_line(plan, index));
+        if (index < 0)
+            return error(Code::invalid_argument, "line -1 is the whole plan, whose steps have limits; use 0 and up");
+        SPANFFT_ASSIGN(const int r, rank_of(*plan, rank));
+        const Step& step = *plan->lines[static_cast<size_t>(index)].step;
+        const StepLimit found = limit_of(step.predict(r), plan->plan->peaks);
+        return give(spanfft_limit{sizeof(spanfft_limit), found.name, found.seconds}, limit);
     });
 }
 

@@ -31,16 +31,16 @@ ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
     const index_t i = place_among_all(panel_index);
     if (i >= panels_of_all()) return {};
     const index_t begin = i % panels_per_section() * panel, end = std::min(begin + panel, section_columns());
-    const index_t pitch = section > 0 ? section_pitch : row_elems, before = i / panels_per_section() * pitch;
+    const index_t pitch = section_pitch(), before = i / panels_per_section() * pitch;
     const Group own{before + begin, end - begin};
     if (which == 0) return own;
-    if (twin_elems > 0) return twin_once && panel_index >= panels_per_matrix() ? Group() : own;
-    if (reflected) {  // of 10 columns in panels of 3: 0-2 and 7-9, 3-4 and 5-6 where 5 are walked over
+    if (twin()) return twin()->once && panel_index >= panels_per_matrix() ? Group() : own;
+    if (reflected()) {  // of 10 columns in panels of 3: 0-2 and 7-9, 3-4 and 5-6 where 5 are walked over
         const index_t first = std::max(before + end, row_elems - before - end), last = row_elems - before - begin;
         return first >= last ? Group() : Group{first, last - first};
     }
-    if (!mirrored) return {};
-    if (mirrors_all) {
+    if (!mirrored()) return {};
+    if (mirrors_all()) {
         const index_t first = before == 0 ? std::max<index_t>(begin, 1) : begin;
         return first >= end ? Group() : Group{row_elems - before - end + 1, end - first};
     }
@@ -52,22 +52,22 @@ ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
 }
 
 ColumnPanels::Group ColumnPanels::own_group(int which) const {
-    assert(ranks == 1 || (in_blocks && section == 0));
+    assert(ranks == 1 || (in_blocks() && !in_sections()));
     const index_t begin = std::min(first_column(0), columns);
     const index_t end = std::min(begin + panels_per_matrix() * panel, columns);
     if (which == 0) return {begin, end - begin};
-    if (!reflected || begin == end) return {};
+    if (!reflected() || begin == end) return {};
     const index_t first = std::max(end, row_elems - end), last = row_elems - begin;
     return first >= last ? Group() : Group{first, last - first};
 }
 
 ColumnPanels ColumnPanels::kept_alone() const {
-    if (!kept) return *this;
+    if (!own_file()) return *this;
     ColumnPanels alone = *this;
     alone.row_elems = alone.last_row_elems = alone.columns = own_group(0).width;
     alone.ranks = 1;
     alone.rank = 0;
-    alone.in_blocks = alone.kept = false;
+    alone.share = Share::by_turns;
     return alone;
 }
 
@@ -80,14 +80,14 @@ index_t ColumnPanels::slot_bytes() const { return rows * pitch_bytes() * groups(
 
 RowMap ColumnPanels::map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const {
     RowMap rows_at;
-    const bool twin = which == 1 && twin_elems > 0;
-    const index_t before = twin ? twin_elems : panel_index / panels_per_matrix() * stored_matrix_elems();
+    const index_t before =
+        which == 1 && twin() ? twin()->elems : panel_index / panels_per_matrix() * stored_matrix_elems();
     rows_at.base = static_cast<char*>(slot) + which * rows * pitch_bytes();
     rows_at.pitch_bytes = pitch_bytes();
     rows_at.file_bytes = file_offset_bytes + (before + stored_at(group(panel_index, which), which)) * elem_bytes;
     rows_at.row_bytes = stored_row_elems() * elem_bytes;
     rows_at.alignment = alignment();
-    if (packed) {
+    if (use == Use::sent) {
         rows_at.base = static_cast<char*>(slot) + which * rows * panel * elem_bytes;
         rows_at.pitch_bytes = group(panel_index, which).width * elem_bytes;
         rows_at.alignment = 1;
@@ -145,11 +145,11 @@ std::vector<index_t> changes(index_t count, std::initializer_list<index_t> place
 // The same where ranks share panels out, of which none is part of a section.
 template <class Each>
 index_t sum_over_own_panels(const ColumnPanels& panels, Each each) {
-    assert(panels.section == 0 || panels.section == panels.panel);
+    assert(!panels.in_sections() || panels.section_columns() == panels.panel);
     const index_t count = panels.panels_per_matrix(), row = panels.row_elems, cut = panels.last_row_elems;
     const auto own = [&](index_t column) {
-        const index_t among_all = column / (panels.section > 0 ? panels.section_pitch : panels.panel);
-        return panels.in_blocks ? among_all - panels.rank * count : (among_all - panels.rank) / panels.ranks;
+        const index_t among_all = column / (panels.in_sections() ? panels.section_pitch() : panels.panel);
+        return panels.in_blocks() ? among_all - panels.rank * count : (among_all - panels.rank) / panels.ranks;
     };
     const std::vector<index_t> places =
         changes(count, {0, count, own(panels.columns), own(row), own(cut), own(row - cut), own(row / 2)});
@@ -165,8 +165,7 @@ template <class Each>
 index_t sum_over_panels(const ColumnPanels& panels, Each each) {
     if (panels.ranks > 1) return sum_over_own_panels(panels, each);
     const index_t in_section = panels.panels_per_section(), sections = panels.panels_per_matrix() / in_section;
-    const index_t pitch = panels.section > 0 ? panels.section_pitch : panels.row_elems, row = panels.row_elems,
-                  cut = panels.last_row_elems;
+    const index_t pitch = panels.section_pitch(), row = panels.row_elems, cut = panels.last_row_elems;
     const std::vector<index_t> outer =
         changes(sections, {0, sections, cut / pitch, (row - cut) / pitch, row / 2 / pitch});
     index_t total = 0;
@@ -188,14 +187,14 @@ index_t sum_over_panels(const ColumnPanels& panels, Each each) {
 
 index_t ColumnPanels::own_columns() const {
     if (ranks == 1) return columns;
-    if (in_blocks) return own_group(0).width;
+    if (in_blocks()) return own_group(0).width;
     return sum_over_panels(*this, [&](index_t p) { return group(p, 0).width; });
 }
 
 index_t ColumnPanels::payload_bytes() const {
     index_t elems = outer * matrix_elems();
-    if (twin_elems > 0) elems += (twin_once ? 1 : outer) * matrix_elems();
-    if (mirrors_all || ranks > 1) {  // some are read twice, or by others
+    if (twin()) elems += (twin()->once ? 1 : outer) * matrix_elems();
+    if (mirrors_all() || ranks > 1) {  // some are read twice, or by others
         elems = outer * sum_over_panels(*this, [&](index_t p) {
                     return group_runs(*this, group(p, 0)).elems() + group_runs(*this, group(p, 1)).elems();
                 });
@@ -205,20 +204,20 @@ index_t ColumnPanels::payload_bytes() const {
 
 index_t ColumnPanels::total_requests() const {
     const index_t total = sum_over_panels(*this, [&](index_t p) { return requests(p); });
-    if (!twin_once) return outer * total;
+    if (!twin() || !twin()->once) return outer * total;
     return total + (outer - 1) * sum_over_panels(*this, [&](index_t p) { return walked_requests(p); });
 }
 
 index_t ColumnPanels::total_groups(index_t step, index_t lanes) const {
     return outer * sum_over_panels(*this, [&](index_t p) {
-               const index_t all = group(p, 0).width + (reflected ? group(p, 1).width : 0);
+               const index_t all = group(p, 0).width + (reflected() ? group(p, 1).width : 0);
                if (step == 0) return ceil_div(all * numbers, lanes);
                return all / step * ceil_div(step * numbers, lanes) + ceil_div(all % step * numbers, lanes);
            });
 }
 
-Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes, index_t memory_offset_bytes,
-                      void* slot) const {
+Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes, const ColumnPanels& in_memory,
+                      index_t memory_offset_bytes, void* slot) const {
     int which = 0;
     GroupRuns runs = group_runs(*this, group(panel_index, 0));
     if (i >= runs.count()) {
@@ -231,8 +230,8 @@ Run ColumnPanels::run(index_t panel_index, index_t i, index_t file_offset_bytes,
     const index_t row = last ? rows - 1 : i / runs.pieces;
     const index_t piece = last ? i - runs.full * runs.pieces : i % runs.pieces;
     const RowMap rows_at = map(panel_index, which, file_offset_bytes, slot);
-    const RowMap in_memory = map(panel_index, which, memory_offset_bytes, slot);
-    const Run whole{rows_at.file_bytes + row * rows_at.row_bytes, in_memory.row(row),
+    const RowMap memory = in_memory.map(panel_index, which, memory_offset_bytes, slot);
+    const Run whole{rows_at.file_bytes + row * rows_at.row_bytes, memory.row(row),
                     (last ? runs.last_width : runs.width) * elem_bytes, !lean()};
     return piece_of(whole, last ? runs.last_pieces : runs.pieces, piece, number_bytes());
 }

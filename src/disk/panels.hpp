@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <variant>
 
 #include "disk/store.hpp"
 
@@ -43,39 +44,77 @@ struct RowMap {
     char* row(index_t r) const { return base + r * pitch_bytes + (file_bytes + r * row_bytes) % alignment; }
 };
 
+// What a panel of columns [a, b) holds besides those.
+namespace panel_kinds {
+struct Plain {            // nothing
+    index_t section = 0;  // > 0: and none reaches across the end of so many columns
+};
+// Of each `period` columns of a row panels walk over the first half and one, and none over two of these; besides, they
+// hold columns row_elems - c, where no panel walks over those, or of all c but 0.
+struct Mirrored {
+    index_t period = 0;
+    bool all = false;
+};
+struct Reflected {};  // columns [row_elems - b, row_elems - a), but for those that it has already
+// The same columns of a matrix that lies so far behind the first one, and that all `outer` share: on the first only
+// (once), or on each.
+struct Twin {
+    index_t elems = 0;
+    bool once = false;
+};
+}  // namespace panel_kinds
+
 struct ColumnPanels {
     index_t outer = 1;
     index_t rows = 1, row_elems = 1;
     index_t last_row_elems = 1;  // in the file; less than row_elems for half spectra, whose last row is cut off
     index_t elem_bytes = 16;
-    index_t columns = 1;    // that panels walk over: row_elems, or row_elems/2+1 when mirrored
-    index_t panel = 1;      // columns a panel
-    bool mirrored = false;  // a panel of columns [a, b) also holds columns row_elems - c for 0 < c < row_elems/2
-    // > 0: panels walk over the first `section` columns of every section_pitch, and none over two of these.
-    index_t section = 0, section_pitch = 0;
-    bool mirrors_all = false;  // mirrored: of all columns but 0, not only of those that no panel walks over
-    // A panel of columns [a, b) also holds columns [row_elems - b, row_elems - a), but for those that it has already.
-    bool reflected = false;
-    // > 0: a panel also holds the same columns of a matrix that lies so far behind the first one, and that all `outer`
-    // share: on the first only (twin_once), or on each.
-    index_t twin_elems = 0;
-    bool twin_once = false;
-    bool written = false;  // rows are written from where they lie; else they are only read there
-    index_t numbers = 1;   // an element is a row of so many numbers, side by side
-    // Ranks share the panels of each matrix out: panels are this rank's, every `ranks`th from its own number on, or, in
-    // blocks, so many one after the other. Each has as many; some may lie beyond the end and hold nothing.
-    int ranks = 1, rank = 0;
-    bool in_blocks = false;
-    bool packed = false;  // in memory rows lie one after the other, as wide as the panel: they are sent
-    bool kept = false;    // the file has this rank's columns only, side by side; in blocks
+    index_t columns = 1;  // that panels walk over
+    index_t panel = 1;    // columns a panel
 
-    index_t section_columns() const { return section > 0 ? section : columns; }
+    // What a panel holds besides its columns, as its group 1.
+    using Plain = panel_kinds::Plain;
+    using Mirrored = panel_kinds::Mirrored;
+    using Reflected = panel_kinds::Reflected;
+    using Twin = panel_kinds::Twin;
+    std::variant<Plain, Mirrored, Reflected, Twin> besides;
+
+    index_t numbers = 1;  // an element is a row of so many numbers, side by side
+    // Ranks share the panels of each matrix out: panels are this rank's, every `ranks`th from its own number on, or, in
+    // blocks, so many one after the other, of which the file may have this rank's alone: those columns, and what lies
+    // besides, side by side. Each has as many; some may lie beyond the end and hold nothing.
+    enum class Share { by_turns, in_blocks, own_file };
+    int ranks = 1, rank = 0;
+    Share share = Share::by_turns;
+    // What becomes of rows in memory: they are read there, they are written from where they lie, or they are sent, for
+    // which they lie one after the other, as wide as the panel.
+    enum class Use { read, written, sent };
+    Use use = Use::read;
+
+    const Mirrored* mirrored() const { return std::get_if<Mirrored>(&besides); }
+    bool mirrors_all() const { return mirrored() && mirrored()->all; }
+    bool reflected() const { return std::holds_alternative<Reflected>(besides); }
+    const Twin* twin() const { return std::get_if<Twin>(&besides); }
+    index_t section() const {  // of plain panels; 0: they may end anywhere
+        const auto* plain = std::get_if<Plain>(&besides);
+        return plain ? plain->section : 0;
+    }
+    bool in_blocks() const { return share != Share::by_turns; }
+    bool own_file() const { return share == Share::own_file; }
+
+    index_t section_columns() const {  // that are walked over
+        return mirrored() ? mirrored()->period / 2 + 1 : section() > 0 ? section() : columns;
+    }
+    index_t section_pitch() const {  // in a row
+        return mirrored() ? mirrored()->period : section() > 0 ? section() : row_elems;
+    }
+    bool in_sections() const { return section_columns() < columns; }
     index_t panels_per_section() const { return ceil_div(section_columns(), panel); }
     index_t panels_of_all() const { return columns / section_columns() * panels_per_section(); }  // ranks, of a matrix
     index_t panels_per_matrix() const { return ceil_div(panels_of_all(), ranks); }
     index_t place_among_all(index_t panel_index) const {  // of a matrix
         const index_t i = panel_index % panels_per_matrix();
-        return in_blocks ? rank * panels_per_matrix() + i : i * ranks + rank;
+        return in_blocks() ? rank * panels_per_matrix() + i : i * ranks + rank;
     }
     index_t first_column(index_t panel_index) const {  // of those that are walked over
         const index_t i = place_among_all(panel_index);
@@ -83,12 +122,12 @@ struct ColumnPanels {
     }
     index_t own_columns() const;  // of a matrix: those in this rank's panels
     index_t own_images() const {  // and, reflected, those that mirror them
-        if (!reflected) return 0;
+        if (!reflected()) return 0;
         return ranks == 1 ? row_elems - columns : own_group(1).width;
     }
     bool owns(index_t column) const {  // that is walked over, without sections
         const index_t i = column / panel;
-        return (in_blocks ? i / panels_per_matrix() : i % ranks) == rank;
+        return (in_blocks() ? i / panels_per_matrix() : i % ranks) == rank;
     }
     index_t panels() const { return outer * panels_per_matrix(); }
     index_t matrix_elems() const { return (rows - 1) * row_elems + last_row_elems; }
@@ -99,24 +138,29 @@ struct ColumnPanels {
         index_t first = 0, width = 0;
     };
     Group group(index_t panel_index, int which) const;
-    // In blocks: of all panels of this rank, of a matrix. A kept file has those of group 1 behind those of group 0.
+    // In blocks: of all panels of this rank, of a matrix. Its own file has those of group 1 behind those of group 0.
     Group own_group(int which) const;
-    index_t stored_row_elems() const { return kept ? own_group(0).width + own_group(1).width : row_elems; }
-    index_t stored_matrix_elems() const { return kept ? rows * stored_row_elems() : matrix_elems(); }
+    index_t stored_row_elems() const { return own_file() ? own_group(0).width + own_group(1).width : row_elems; }
+    index_t stored_matrix_elems() const { return own_file() ? rows * stored_row_elems() : matrix_elems(); }
     // What one rank keeps, as the array of rows that it is to that rank alone.
     ColumnPanels kept_alone() const;
     index_t stored_at(Group of, int which) const {  // in a row, where it begins
-        if (!kept) return of.first;
-        if (twin_elems > 0) which = 0;
+        if (!own_file()) return of.first;
+        if (twin()) which = 0;
         return of.first - own_group(which).first + (which == 1 ? own_group(0).width : 0);
     }
-    index_t groups() const { return mirrored || reflected || twin_elems > 0 ? 2 : 1; }
+    index_t column_at(index_t stored) const {  // the reverse
+        if (!own_file()) return stored;
+        const Group own = own_group(0);
+        return stored < own.width ? own.first + stored : own_group(1).first + stored - own.width;
+    }
+    index_t groups() const { return std::holds_alternative<Plain>(besides) ? 1 : 2; }
     index_t pitch_bytes() const;
     bool lean() const { return panel * elem_bytes < kLeanBytes; }
     // Of what multiple rows lie as far past in memory as in the file.
     index_t alignment() const {
         if (lean()) return 1;
-        return written ? run_alignment(panel * elem_bytes) : kSlackBytes;
+        return use == Use::read ? kSlackBytes : run_alignment(panel * elem_bytes);
     }
     index_t slot_bytes() const;  // memory for one panel
     RowMap map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const;
@@ -124,10 +168,11 @@ struct ColumnPanels {
     index_t requests(index_t panel_index) const;
     index_t walked_requests(index_t panel_index) const;  // of group 0, which come first
     Run run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const {
-        return run(panel_index, i, file_offset_bytes, file_offset_bytes, slot);
+        return run(panel_index, i, file_offset_bytes, *this, file_offset_bytes, slot);
     }
-    // Of an array at file_offset_bytes that lies in memory as if it were at memory_offset_bytes: where it was read.
-    Run run(index_t panel_index, index_t i, index_t file_offset_bytes, index_t memory_offset_bytes, void* slot) const;
+    // Of panels at file_offset_bytes whose rows lie in memory as those of others do: where they were read, in place.
+    Run run(index_t panel_index, index_t i, index_t file_offset_bytes, const ColumnPanels& in_memory,
+            index_t memory_offset_bytes, void* slot) const;
     index_t payload_bytes() const;  // of all panels
     index_t total_requests() const;
     // Groups of at most `lanes` of the columns of numbers of all panels, taken `step` elements of a panel at a time; 0:

@@ -138,22 +138,22 @@ struct Noted {
     index_t reads = 0, writes = 0;  // groups; sums ask for the count of one once more
 };
 
-void describe(const DiskSweep& sweep, Noted& noted, PipelineSpec& pipeline) {
+void describe(const DiskSweep& sweep, const SweepMeans& means, Noted& noted, PipelineSpec& pipeline) {
     const index_t load_bytes = sweep.blocks_per_load * sweep.source->block_bytes();
-    const bool async = sweep.mode == IoMode::asynchronous;
+    const bool async = means.mode == IoMode::asynchronous;
     pipeline.in_place = sweep.in_place;
     pipeline.read_slots = !async ? 1 : sweep.in_place ? 3 : 2;
     pipeline.write_slots = async ? 2 : 1;
     pipeline.source = sweep.source;
     pipeline.target = sweep.target;
-    char* const read_memory = sweep.memory;
+    char* const read_memory = means.memory;
     char* const write_memory = sweep.in_place ? read_memory : read_memory + pipeline.read_slots * load_bytes;
-    pipeline.memory = sweep.memory;
+    pipeline.memory = means.memory;
     pipeline.memory_bytes = (pipeline.read_slots + (sweep.in_place ? 0 : pipeline.write_slots)) * load_bytes;
-    const auto count = [&sweep, &noted](ParallelDisks* disks, AsyncIo::Kind kind, index_t group,
-                                        const std::function<index_t(index_t, index_t)>& block) {
+    const auto count = [&sweep, &means, &noted](ParallelDisks* disks, AsyncIo::Kind kind, index_t group,
+                                                const std::function<index_t(index_t, index_t)>& block) {
         index_t& groups = kind == AsyncIo::Kind::read ? noted.reads : noted.writes;
-        if (kind == AsyncIo::Kind::write && group < sweep.writes_from) return index_t{0};
+        if (kind == AsyncIo::Kind::write && group < means.writes_from) return index_t{0};
         if (group < groups) return sweep.blocks_per_load;
         groups = group + 1;
         const Status status = disks->note(kind, [&](index_t i) { return block(group, i); }, sweep.blocks_per_load);
@@ -180,24 +180,24 @@ void describe(const DiskSweep& sweep, Noted& noted, PipelineSpec& pipeline) {
         SPANFFT_TRY(noted.status);
         return sweep.compute(step, read_memory + read_slot * load_bytes, write_memory + write_slot * load_bytes);
     };
-    pipeline.trace = sweep.trace;
-    pipeline.progress = sweep.progress;
+    pipeline.trace = means.trace;
+    pipeline.progress = means.progress;
 }
 
 }  // namespace
 
-Status run_sweep(const DiskSweep& sweep, Pipeline& pipeline) {
+Status run_sweep(const DiskSweep& sweep, const SweepMeans& means) {
     assert(sweep.source->block_bytes() == sweep.target->block_bytes());
     Noted noted;
     PipelineSpec spec;
-    describe(sweep, noted, spec);
-    if (sweep.dress) sweep.dress(spec);
+    describe(sweep, means, noted, spec);
+    if (means.dress) means.dress(spec);
     // Synchronous: a pipeline of one memoryload at a time has nothing to overlap.
-    const index_t at_once = sweep.mode == IoMode::asynchronous ? sweep.loads : 1;
-    for (index_t first = sweep.first_load; first < sweep.loads; first += at_once) {
+    const index_t at_once = means.mode == IoMode::asynchronous ? sweep.loads : 1;
+    for (index_t first = means.first_load; first < sweep.loads; first += at_once) {
         spec.first_step = first;
         spec.steps = std::min(sweep.loads, first + at_once);
-        SPANFFT_TRY(pipeline.run(spec));
+        SPANFFT_TRY(means.pipeline->run(spec));
         SPANFFT_TRY(noted.status);
     }
     return {};

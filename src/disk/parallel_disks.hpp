@@ -97,14 +97,9 @@ constexpr index_t sweep_buffers(bool in_place, IoMode mode) {
     return in_place ? 3 : 4;
 }
 
-struct DiskSweep {
-    ParallelDisks* source = nullptr;
-    ParallelDisks* target = nullptr;
-    index_t loads = 0, blocks_per_load = 0;
-    // The i-th block of a memoryload: it lies at i * block_bytes in memory.
-    std::function<index_t(index_t load, index_t i)> source_block, target_block;
-    bool in_place = false;  // in == out
-    std::function<Status(index_t load, char* in, char* out)> compute;
+// With what a sweep of memoryloads is done, and from where on.
+struct SweepMeans {
+    Pipeline* pipeline = nullptr;
     char* memory = nullptr;  // sweep_buffers() memoryloads
     IoMode mode = IoMode::asynchronous;
     Trace* trace = nullptr;
@@ -115,6 +110,16 @@ struct DiskSweep {
     std::function<void(PipelineSpec& pipeline)> dress;
 };
 
-Status run_sweep(const DiskSweep& sweep, Pipeline& pipeline);
+struct DiskSweep {
+    ParallelDisks* source = nullptr;
+    ParallelDisks* target = nullptr;
+    index_t loads = 0, blocks_per_load = 0;
+    // The i-th block of a memoryload: it lies at i * block_bytes in memory.
+    std::function<index_t(index_t load, index_t i)> source_block, target_block;
+    bool in_place = false;  // in == out
+    std::function<Status(index_t load, char* in, char* out)> compute;
+};
+
+Status run_sweep(const DiskSweep& sweep, const SweepMeans& means);
 
 }  // namespace spanfft

@@ -10,66 +10,46 @@ namespace {
 index_t panel_walking(const ColumnPanels& panels, index_t column) {
     const index_t section = panels.section_columns();
     const index_t i = column / section * panels.panels_per_section() + column % section / panels.panel;
-    return panels.in_blocks ? i % panels.panels_per_matrix() : i / panels.ranks;
+    return panels.in_blocks() ? i % panels.panels_per_matrix() : i / panels.ranks;
 }
 
-// Of a file with one rank's columns: those of its panels, one after the other, then those that mirror them.
-Partition::Part part_of_kept_columns(const ColumnPanels& panels, index_t elem) {
-    Partition::Part part;
-    const index_t row_elems = panels.stored_row_elems(), row = elem / row_elems, column = elem % row_elems;
-    const ColumnPanels::Group near = panels.own_group(0), far = panels.own_group(1);
-    index_t i = column / panels.panel, end = std::min((i + 1) * panels.panel, near.width);
-    if (column >= near.width) {
-        const index_t image = panels.row_elems - 1 - (far.first + column - near.width) - near.first;
-        i = image / panels.panel;
-        end = near.width + panels.row_elems - (near.first + i * panels.panel) - far.first;
+// Which panel of a matrix holds a column, in which of its groups: the one that walks over it, or else over its mirror
+// image, row_elems - column, or its reflection, row_elems - 1 - column.
+struct Holder {
+    index_t panel = 0;
+    int which = 0;
+    ColumnPanels::Group group;
+};
+
+Holder holder_of(const ColumnPanels& panels, index_t column) {
+    const index_t pitch = panels.section_pitch(), section = panels.section_columns();
+    Holder holder;
+    const index_t images[] = {column, panels.row_elems - column, panels.row_elems - 1 - column};
+    for (const index_t& image : images) {
+        holder.which = &image == images ? 0 : 1;
+        if (image % pitch >= section) continue;
+        holder.panel = panel_walking(panels, image / pitch * section + image % pitch);
+        holder.group = panels.group(holder.panel, holder.which);
+        const index_t at = column - holder.group.first;
+        if (at >= 0 && at < holder.group.width) break;
     }
-    part.id = row / panels.rows * panels.panels_per_matrix() + i;
-    part.end_bytes = row * row_elems + end;
-    return part;
+    return holder;
 }
 
 Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem) {
+    const bool twin = panels.twin() && elem >= panels.twin()->elems;
+    const index_t region = twin ? panels.twin()->elems : 0;
+    const index_t matrix_elems = panels.stored_matrix_elems(), row_elems = panels.stored_row_elems();
+    const index_t matrix = (elem - region) / matrix_elems, within = (elem - region) % matrix_elems;
+    const index_t row = within / row_elems, column = panels.column_at(within % row_elems);
+    const Holder holder = holder_of(panels, column);
+    index_t end = panels.stored_at(holder.group, holder.which) + holder.group.width;
+    // What is read as an image may go on with columns that a panel walks over, which the next period begins with.
+    if (panels.mirrored() && holder.which == 1) end = std::min(end, round_up(column + 1, panels.section_pitch()));
     Partition::Part part;
-    const bool twin = panels.twin_elems > 0 && elem >= panels.twin_elems;
-    const index_t region = twin ? panels.twin_elems : 0;
-    if (panels.kept) {
-        part = part_of_kept_columns(panels, elem - region);
-        part.id += twin ? panels.panels() : 0;
-        part.end_bytes += region;
-        return part;
-    }
-    const index_t matrix = (elem - region) / panels.matrix_elems(), within = (elem - region) % panels.matrix_elems();
-    const index_t row = within / panels.row_elems, column = within % panels.row_elems;
-    if (panels.reflected) {
-        const bool far = column >= panels.columns;
-        const index_t i = (far ? panels.row_elems - 1 - column : column) / panels.panel;
-        const index_t end =
-            far ? panels.row_elems - i * panels.panel : std::min((i + 1) * panels.panel, panels.columns);
-        part.id = matrix * panels.panels_per_matrix() + i;
-        part.end_bytes = matrix * panels.matrix_elems() + std::min(row * panels.row_elems + end, panels.matrix_elems());
-        return part;
-    }
-    const index_t pitch = panels.section > 0 ? panels.section_pitch : panels.row_elems;
-    if (panels.mirrored && column % pitch >= panels.section_columns()) {
-        // The mirror image of a column that a panel walks over, in a run that ends with that of the panel's first (but
-        // column 0 of a section is none's). Worked: 7 columns in panels of 2: 1 has 6, 2 and 3 have 5 and 4.
-        const index_t image = panels.row_elems - column, section = image / pitch * pitch;
-        const index_t first = (image - section) / panels.panel * panels.panel;
-        part.image = true;
-        part.id =
-            image / pitch * panels.panels_per_section() + first / panels.panel + matrix * panels.panels_per_matrix();
-        const index_t stop = panels.row_elems - section - std::max<index_t>(first, 1) + 1;
-        part.end_bytes =
-            matrix * panels.matrix_elems() + std::min(row * panels.row_elems + stop, panels.matrix_elems());
-        return part;
-    }
-    const index_t i = column % pitch / panels.panel;
-    part.id = column / pitch * panels.panels_per_section() + i + (twin ? panels.panels() : 0) +
-              matrix * panels.panels_per_matrix();
-    const index_t end = column / pitch * pitch + std::min((i + 1) * panels.panel, panels.section_columns());
-    const index_t row_end = std::min(row * panels.row_elems + end, panels.matrix_elems());
-    part.end_bytes = region + matrix * panels.matrix_elems() + row_end;
+    part.id = (twin ? panels.panels() : 0) + matrix * panels.panels_per_matrix() + holder.panel;
+    part.end_bytes = region + matrix * matrix_elems + std::min(row * row_elems + end, matrix_elems);
+    part.image = holder.which == 1;
     return part;
 }
 

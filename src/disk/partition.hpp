@@ -35,13 +35,13 @@ struct Partition {
     };
     Part at(index_t byte) const;
     index_t ids() const { return panels.panels() + (twins() ? panels.panels_per_matrix() : 0); }
-    bool twins() const { return kind == Kind::columns && panels.twin_elems > 0; }
+    bool twins() const { return kind == Kind::columns && panels.twin(); }
     // The panel that moves an id's bytes (a twin's: the first that does).
     index_t panel_of(index_t id) const { return id < panels.panels() ? id : id - panels.panels(); }
     // Whether what run i of a panel has of this part is to be summed up there: of bytes that are read as images too
-    // (ColumnPanels::mirrors_all) those that are walked over are, once.
+    // (Mirrored::all) those that are walked over are, once.
     bool has(index_t panel, index_t i, const Part& part) const {
-        if (kind != Kind::columns || !panels.mirrors_all) return true;
+        if (kind != Kind::columns || !panels.mirrors_all()) return true;
         return part.id == panel && part.image == (i >= panels.walked_requests(panel));
     }
 };

@@ -43,7 +43,7 @@ void SweepLog::serve() {
         const index_t panels = asked_;
         lock.unlock();
         Status status = sink_.before_flush();
-        if (status.ok()) status = sweep_.target->sync();
+        if (status.ok()) status = sweep_.written_store->sync();
         if (status.ok()) status = sink_.append(line_);
         lock.lock();
         busy_ = false;
@@ -67,8 +67,8 @@ void SweepLog::begin(const LoggedSweep& sweep) {
 
 // The text is made here, by the thread that adds to the sums.
 void SweepLog::ask(std::unique_lock<std::mutex>& /*lock*/) {
-    line_ = cat("panels ", sweep_.number, " ", written_, " ", sweep_.read ? hex_of(sweep_.read->sum()) : "-", " ",
-                sweep_.sums ? sweep_.sums->snapshot(asked_, written_) : std::string("0 0 "));
+    line_ = cat("panels ", sweep_.number, " ", written_, " ", sweep_.input_sum ? hex_of(sweep_.input_sum->sum()) : "-",
+                " ", sweep_.sums ? sweep_.sums->snapshot(asked_, written_) : std::string("0 0 "));
     asked_ = written_;
     asked_at_ = std::chrono::steady_clock::now();
     busy_ = true;

@@ -35,9 +35,9 @@ class LineSink {
 
 struct LoggedSweep {
     int number = 0;
-    Store* target = nullptr;
-    PanelSums* sums = nullptr;      // of what is written; nullptr: nobody reads it again
-    const ReadSum* read = nullptr;  // of what was read; nullptr: no input of the run's, or no checksums
+    Store* written_store = nullptr;  // which is flushed
+    PanelSums* sums = nullptr;       // of what is written; nullptr: nobody reads it again, or no checksums
+    ReadSum* input_sum = nullptr;    // of what is read; nullptr: not the run's input, or no checksums
     index_t panels = 0, first_panel = 0;
     index_t panel_bytes = 0;  // about
     // How many panels must be on the disk before this one is written; empty: none.

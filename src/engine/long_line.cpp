@@ -270,9 +270,9 @@ std::optional<double> sweep_seconds(const Engine& engine, const LocalSpec& spec,
                                     index_t lines, bool paired) {
     const LineTileForm tile = tile_form(spec, points);
     if (!stays_in_cache(spec.caches, tile)) return std::nullopt;
-    LocalSpec all = call_of(spec, tile);
-    all.batch = {{lines, points, points}};
-    return expected_seconds(rates, engine.name(), all) +
+    // A call has a tile of them, which stays in the cache.
+    const double calls = static_cast<double>(lines) / static_cast<double>(tile.lines);
+    return calls * expected_seconds(rates, engine.name(), call_of(spec, tile)) +
            line_tile_seconds(tile, lines, tile.lines / (paired ? 2 : 1), spec.memory_bytes_per_second);
 }
 

@@ -14,8 +14,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/vector_width.hpp"
 #include "engine/scratch.hpp"
@@ -125,30 +127,88 @@ RateShape shape_of(const LocalSpec& spec) {
                : RateShape::line;
 }
 
-// Rate at log2 n between the rows of one engine, precision, shape and thread count; nothing without a row.
-std::optional<double> interpolate(const RateTable& table, const std::string& engine, Precision precision,
-                                  RateShape shape, int threads, double n) {
+RateKernel rate_kernel(Kernel kernel) {
+    return is_c2c(kernel) ? RateKernel::c2c : is_r2r(kernel) ? RateKernel::r2r : RateKernel::half;
+}
+
+// What a rate is asked for.
+struct Wanted {
+    std::string_view engine;
+    Precision precision = Precision::dbl;
+    RateKernel kernel = RateKernel::c2c;
+    RateShape shape = RateShape::line;
+    int threads = 1;
+    double n = 1, batch_points = 0;  // as in RateRow
+    bool power_of_two = true;        // of n: engines are faster there
+};
+
+bool power_of_two(double n) { return std::exp2(std::round(std::log2(n))) == n; }
+
+// Between two places of a scale, in the logarithm of both.
+double between(double x, double below, double above, double at_below, double at_above) {
+    if (below == above) return at_below;
+    const double t = std::log(x / below) / std::log(above / below);
+    return at_below * std::pow(at_above / at_below, t);
+}
+
+// Rate at log2 n between rows; nothing without one. Where powers of two and other lengths were measured, each is asked
+// of its own sort.
+std::optional<double> along_n(const std::vector<const RateRow*>& rows, const Wanted& wanted) {
+    const double n = wanted.n;
+    const auto is_like = [&](const RateRow* row) { return power_of_two(row->n) == wanted.power_of_two; };
+    const bool told = std::any_of(rows.begin(), rows.end(), is_like);
     const RateRow* below = nullptr;
     const RateRow* above = nullptr;
-    for (const RateRow& row : table) {
-        if (row.engine != engine || row.precision != precision) continue;
-        if (row.shape != shape || row.threads != threads) continue;
-        if (row.n <= n && (!below || row.n > below->n)) below = &row;
-        if (row.n >= n && (!above || row.n < above->n)) above = &row;
+    for (const RateRow* row : rows) {
+        if (told && !is_like(row)) continue;
+        if (row->n <= n && (!below || row->n > below->n)) below = row;
+        if (row->n >= n && (!above || row->n < above->n)) above = row;
     }
     if (!below && !above) return std::nullopt;
-    if (!below || !above || below->n == above->n) return (below ? below : above)->gflops;
-    const double t = (std::log2(n) - std::log2(below->n)) / (std::log2(above->n) - std::log2(below->n));
-    return below->gflops * std::pow(above->gflops / below->gflops, t);
+    if (!below || !above) return (below ? below : above)->gflops;
+    return between(n, below->n, above->n, below->gflops, above->gflops);
+}
+
+// Of batches: along n at the two sizes of batches that lie around the one that is asked for. Lines longer than any in a
+// batch, and all where no batch was measured, are as fast as alone.
+std::optional<double> interpolate(const RateTable& table, const Wanted& wanted) {
+    std::vector<const RateRow*> alone, batched;
+    double longest = 0;
+    for (const RateRow& row : table) {
+        if (row.shape != wanted.shape || row.threads != wanted.threads || row.kernel != wanted.kernel ||
+            row.precision != wanted.precision || row.engine != wanted.engine)
+            continue;
+        (row.batch_points > 0 ? batched : alone).push_back(&row);
+        if (row.batch_points > 0) longest = std::max(longest, row.n);
+    }
+    const bool in_batch = wanted.batch_points > wanted.n && wanted.n <= longest;
+    if (!in_batch && !alone.empty()) return along_n(alone, wanted);
+    if (batched.empty()) return along_n(alone, wanted);
+    double below = 0, above = std::numeric_limits<double>::infinity();
+    for (const RateRow* row : batched) {
+        if (row->batch_points <= wanted.batch_points) below = std::max(below, row->batch_points);
+        if (row->batch_points >= wanted.batch_points) above = std::min(above, row->batch_points);
+    }
+    const auto at = [&](double points) {
+        std::vector<const RateRow*> rows;
+        for (const RateRow* row : batched)
+            if (row->batch_points == points) rows.push_back(row);
+        return along_n(rows, wanted);
+    };
+    if (below == 0) return at(above);
+    if (std::isinf(above)) return at(below);
+    return between(wanted.batch_points, below, above, *at(below), *at(above));
 }
 
 // Rate for any thread count: rows of one and two threads give the gain by doubling.
-std::optional<double> with_threads(const RateTable& table, const std::string& engine, Precision precision,
-                                   RateShape shape, int threads, double n) {
-    if (auto exact = interpolate(table, engine, precision, shape, threads, n)) return exact;
-    const auto one = interpolate(table, engine, precision, shape, 1, n);
+std::optional<double> with_threads(const RateTable& table, Wanted wanted) {
+    if (auto exact = interpolate(table, wanted)) return exact;
+    const int threads = wanted.threads;
+    wanted.threads = 1;
+    const auto one = interpolate(table, wanted);
     if (!one) return std::nullopt;
-    const auto two = interpolate(table, engine, precision, shape, 2, n);
+    wanted.threads = 2;
+    const auto two = interpolate(table, wanted);
     const double gain = two ? *two / *one : kThreadGain;
     return *one * std::pow(gain, std::log2(static_cast<double>(threads)));
 }
@@ -157,15 +217,57 @@ double precision_factor(Precision precision) {
     return precision == Precision::single ? kSingleFactor : precision == Precision::dbl ? 1.0 : kExtendedFactor;
 }
 
-double base_rate(const RateTable& rates, const std::string& engine, Precision precision, RateShape shape, int threads,
-                 double n) {
+double kernel_factor(RateKernel kernel) {
+    return kernel == RateKernel::c2c ? 1.0 : kernel == RateKernel::r2r ? kR2rFactor : kRealFactor;
+}
+
+double base_rate(const RateTable& rates, const Wanted& wanted) {
+    const double of_precision = precision_factor(wanted.precision), of_kernel = kernel_factor(wanted.kernel);
     for (const RateTable* table : {&rates, &prior_rates()}) {
-        if (auto rate = with_threads(*table, engine, precision, shape, threads, n)) return *rate;
-        if (auto rate = with_threads(*table, engine, Precision::dbl, shape, threads, n)) {
-            return *rate * precision_factor(precision);
-        }
+        Wanted nearest = wanted;
+        if (auto rate = with_threads(*table, nearest)) return *rate;
+        nearest.precision = Precision::dbl;
+        if (auto rate = with_threads(*table, nearest)) return *rate * of_precision;
+        nearest.precision = wanted.precision;
+        nearest.kernel = RateKernel::c2c;
+        if (auto rate = with_threads(*table, nearest)) return *rate * of_kernel;
+        nearest.precision = Precision::dbl;
+        if (auto rate = with_threads(*table, nearest)) return *rate * of_precision * of_kernel;
     }
-    return kUnknownGflops * precision_factor(precision);
+    return kUnknownGflops * of_precision * of_kernel;
+}
+
+// Of transforms along several axes at once, by the rates of lines of the axes' lengths: what there is to say of shapes
+// that were not measured. Of real data only the last axis is real.
+double rate_by_axes(const RateTable& rates, const Wanted& whole, const std::vector<double>& lengths, bool cube) {
+    double operations = 0, seconds = 0;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+        Wanted lines = whole;
+        lines.shape = RateShape::line;
+        lines.n = std::max(2.0, lengths[i]);
+        if (i + 1 < lengths.size()) lines.kernel = RateKernel::c2c;
+        if (!cube) lines.power_of_two = power_of_two(lines.n);
+        operations += std::log2(lines.n);
+        seconds += std::log2(lines.n) / base_rate(rates, lines);
+    }
+    return operations / seconds;
+}
+
+// How much faster than the cube of as many points, which was measured, another shape is expected to be.
+double gain_beside_cube(const RateTable& rates, const Wanted& whole, const LocalSpec& spec) {
+    constexpr double kMost = 4;
+    std::vector<double> lengths;
+    for (const LoopDim& axis : spec.transform) lengths.push_back(static_cast<double>(axis.n));
+    const std::vector<double> cube(3, std::cbrt(whole.n));
+    const double gain = rate_by_axes(rates, whole, lengths, false) / rate_by_axes(rates, whole, cube, true);
+    return std::clamp(gain, 1 / kMost, kMost);
+}
+
+// Whether a table has measured what threads gain where there is little to do: then no rule has to say it.
+bool knows_small_work(const RateTable& rates, const std::string& engine, int threads) {
+    return std::any_of(rates.begin(), rates.end(), [&](const RateRow& row) {
+        return row.batch_points > 0 && row.threads == threads && row.engine == engine;
+    });
 }
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -208,9 +310,20 @@ double expected_gflops(const RateTable& rates, const std::string& engine, const 
     // A convolution is two transforms of twice as many points at least, and of a single line engines do it with one
     // thread: ducc0 takes 0.62 s for 4194301 points with two, and this says 0.65.
     const bool alone = spec.transform.size() == 1 && spec_elems(spec) == spec.transform[0].n;
-    const int threads = spec_flops(spec) < kThreadsWorthFlops || (convolved && alone) ? 1 : spec.threads;
-    double rate = base_rate(rates, engine, spec.precision, shape_of(spec), threads, convolved ? 2 * n : n);
-    if (!is_c2c(spec.kernel)) rate *= is_r2r(spec.kernel) ? kR2rFactor : kRealFactor;
+    const bool small = spec_flops(spec) < kThreadsWorthFlops && !knows_small_work(rates, engine, spec.threads);
+    const int threads = small || (convolved && alone) ? 1 : spec.threads;
+    const double length = convolved ? 2 * n : n;
+    const Wanted wanted{engine,
+                        spec.precision,
+                        rate_kernel(spec.kernel),
+                        shape_of(spec),
+                        threads,
+                        length,
+                        std::max(1.0, static_cast<double>(batch_count(spec))) * length,
+                        power_of_two(length)};
+    double rate = base_rate(rates, wanted);
+    if (wanted.shape == RateShape::several && knows_small_work(rates, engine, threads))
+        rate *= gain_beside_cube(rates, wanted, spec);
     return convolved ? rate * std::log2(n) / (4 * std::log2(2 * n)) : rate;
 }
 
@@ -218,6 +331,16 @@ double expected_seconds(const RateTable& rates, const std::string& engine, const
     // A transform of no flops (length 1, or a copy) still moves its data: one flop an element stands for that.
     const double flops = std::max(spec_flops(spec), static_cast<double>(spec_elems(spec)));
     return flops / (expected_gflops(rates, engine, spec) * 1e9);
+}
+
+double peak_gflops(const RateTable& rates, Precision precision, int threads) {
+    double most = 0;
+    for (const RateRow& row : rates.empty() ? prior_rates() : rates) {
+        for (const int each : {1, threads})
+            most = std::max(most, base_rate(rates, {row.engine, precision, RateKernel::c2c, row.shape, each, row.n,
+                                                    row.batch_points, power_of_two(row.n)}));
+    }
+    return most;
 }
 
 Result<double> measure_seconds(const LocalFft& fft, const LocalSpec& spec, double limit_seconds) {

@@ -20,6 +20,9 @@ const RateTable& prior_rates();
 double expected_gflops(const RateTable& rates, const std::string& engine, const LocalSpec& spec);
 double expected_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec);
 
+// The fastest of all engines, shapes and lengths that the table has rows of; of the priors where it has none.
+double peak_gflops(const RateTable& rates, Precision precision, int threads);
+
 // Wall seconds of one execution, measured on scratch arrays: the median of some, within about a time limit.
 Result<double> measure_seconds(const LocalFft& fft, const LocalSpec& spec, double limit_seconds);
 

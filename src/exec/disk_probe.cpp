@@ -8,7 +8,7 @@
 #include "core/buffer.hpp"
 #include "disk/async_io.hpp"
 #include "disk/output_file.hpp"
-#include "sweeps/sweep_step.hpp"
+#include "sweeps/sweep_team.hpp"
 
 namespace spanfft {
 
@@ -16,8 +16,10 @@ namespace {
 
 constexpr index_t kLargeBytes = index_t{1} << 20;
 constexpr index_t kShortBytes = index_t{32} << 10;  // runs of about this length are what a plan has to choose about
-constexpr index_t kBuffers = 64;                    // as many requests as a ring has under way
-constexpr index_t kStep = 7919;  // short blocks are taken this far apart, modulo their number: a prime, so each once
+constexpr index_t kUnalignedBytes = 136;            // past a block's beginning, as behind an .npy file's header
+constexpr double kLeastRequestSeconds = 1e-7;
+constexpr index_t kBuffers = 64;  // as many requests as a ring has under way
+constexpr index_t kStep = 7919;   // short blocks are taken this far apart, modulo their number: a prime, so each once
 
 double since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -26,18 +28,18 @@ double since(std::chrono::steady_clock::time_point start) {
 // One direction: its file, its memory, and who does the requests.
 class Way {
   public:
-    Way(IoKind kind, Store& store) : store_(store), io_(kind, kSweepIoThreads) {}
+    Way(IoKind kind, Store& store) : kind_(kind), store_(store), io_(kind, kSweepIoThreads) {}
     Status open() {
         SPANFFT_TRY(io_.started());
         SPANFFT_ASSIGN(memory_, Buffer::allocate(static_cast<size_t>(kBuffers * kLargeBytes)));
         std::memset(memory_.data(), 1, memory_.bytes());
         return io_.attach(store_, memory_.data(), kBuffers * kLargeBytes);
     }
-    // The whole file in blocks of so many bytes, `step` blocks apart.
-    void start(index_t bytes, index_t step) {
-        const index_t blocks = store_.size_bytes() / bytes;
+    // The whole file in blocks of so many bytes, `step` blocks apart, but for what a shift leaves over at the end.
+    void start(index_t bytes, index_t step, index_t shift) {
+        const index_t blocks = (store_.size_bytes() - shift) / bytes;
         run_ = [=, this](index_t, index_t, index_t i) {
-            return Run{i * step % blocks * bytes, memory_.as<char>() + i % kBuffers * bytes, bytes, false};
+            return Run{i * step % blocks * bytes + shift, memory_.as<char>() + i % kBuffers * bytes, bytes, false};
         };
         batch_.emplace();
         batch_->store = &store_;
@@ -45,9 +47,15 @@ class Way {
         batch_->run = &run_;
         io_.start(*batch_);
     }
-    Status wait() { return io_.wait(*batch_); }
+    // Until it is done, and what went through the page cache is on the disk.
+    Status wait(IoKind kind) {
+        SPANFFT_TRY(io_.wait(*batch_));
+        return kind == IoKind::write ? store_.sync() : Status();
+    }
+    IoKind kind() const { return kind_; }
 
   private:
+    IoKind kind_;
     Store& store_;
     AsyncIo io_;
     Buffer memory_;
@@ -56,11 +64,11 @@ class Way {
 };
 
 // Seconds until all of these have moved their files once.
-Result<double> timed(std::initializer_list<Way*> ways, index_t bytes, index_t step) {
+Result<double> timed(std::initializer_list<Way*> ways, index_t bytes, index_t step, index_t shift = 0) {
     const auto start = std::chrono::steady_clock::now();
-    for (Way* way : ways) way->start(bytes, step);
+    for (Way* way : ways) way->start(bytes, step, shift);
     Status status;
-    for (Way* way : ways) keep_first(status, way->wait());
+    for (Way* way : ways) keep_first(status, way->wait(way->kind()));
     if (!status.ok()) return status;
     return since(start);
 }
@@ -80,12 +88,19 @@ Status probe_disk(const std::string& folder, bool quick, Machine& machine) {
     SPANFFT_ASSIGN(const double writing, timed({&write}, kLargeBytes, 1));
     SPANFFT_ASSIGN(const double both, timed({&read, &write}, kLargeBytes, 1));
     SPANFFT_ASSIGN(const double both_short, timed({&read, &write}, kShortBytes, kStep));
+    SPANFFT_ASSIGN(const double short_reading, timed({&read}, kShortBytes, kStep));
+    SPANFFT_ASSIGN(const double short_writing, timed({&write}, kShortBytes, kStep));
+    SPANFFT_ASSIGN(const double unaligned, timed({&write}, kShortBytes, kStep, kUnalignedBytes));
+    const double blocks = static_cast<double>(bytes / kShortBytes);
+    machine.disk_short_read_seconds = std::max(kLeastRequestSeconds, (short_reading - reading) / blocks);
+    machine.disk_short_write_seconds = std::max(kLeastRequestSeconds, (short_writing - writing) / blocks);
+    machine.disk_unaligned_write_seconds_per_byte =
+        std::max(0.0, (unaligned - short_writing) / static_cast<double>(bytes));
     // Plans add up what is read and what is written, and are to arrive at the time of both at once.
     const double share = reading / (reading + writing);
     machine.disk_read_bytes_per_second = static_cast<double>(bytes) / (both * share);
     machine.disk_write_bytes_per_second = static_cast<double>(bytes) / (both * (1 - share));
-    const double requests = 2 * static_cast<double>(bytes / kShortBytes);
-    const double each = std::max(1e-7, (both_short - both) / requests);
+    const double each = std::max(kLeastRequestSeconds, (both_short - both) / (2 * blocks));
     machine.disk_request_seconds = each * machine.disk_queue_depth;
     return {};
 }

@@ -50,6 +50,11 @@ struct Row {
     std::string what, predicted, counted;
 };
 
+// The share of a time that its limit takes alone; more where a cache held what the limit counts as memory's.
+std::string share(double limit_seconds, double seconds) {
+    return seconds > 0 ? fixed(100 * limit_seconds / seconds, 0) + " %" : "";
+}
+
 // The quantities that are not zero on either side.
 std::vector<Row> rows(const Counts& predicted, const Counts* counted) {
     std::vector<Row> table;
@@ -116,7 +121,12 @@ std::string explain(const Plan& plan, int rank, const std::optional<std::vector<
             << line.step->describe() << '\n';
         if (line.index < 0) continue;
         const Counts* c = counted ? &(*counted)[static_cast<size_t>(line.index)] : nullptr;
-        print_rows(out, rows(line.step->predict(rank), c), "    ");
+        const Counts predicted = line.step->predict(rank);
+        auto table = rows(predicted, c);
+        if (const StepLimit limit = limit_of(predicted, plan.peaks); limit.seconds > 0)
+            table.push_back({cat("of the limit, ", limit.name), share(limit.seconds, predicted.seconds),
+                             c ? share(limit.seconds, c->seconds) : ""});
+        print_rows(out, table, "    ");
     }
     Counts total;
     if (counted) {

@@ -166,6 +166,11 @@ KeptFiles kept_names(const std::string& input, index_t offset, const std::string
     return kept;
 }
 
+KeptFiles kept_names(const JournalledRun::Request& request) {
+    return kept_names(request.input_path, request.input_offset_bytes, request.output_path,
+                      request.output.scratch_folders, request.in_place, request.behind.has_value(), request.rank);
+}
+
 // The names of what the run kept that a journal speaks of, in the folders that it names.
 KeptFiles kept_by(const std::vector<std::string>& lines, const JournalledRun::Request& request) {
     std::vector<std::string> folders;
@@ -220,7 +225,7 @@ Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t inp
 
 JournalledRun::JournalledRun(const Request& request, const PlannedSweeps& layout)
     : request_(request), overwrites_(layout.overwrites_input) {
-    for (const SweepOutline& sweep : layout.sweeps) targets_.push_back(sweep.target);
+    for (const SweepOutline& sweep : layout.sweeps) targets_.push_back(sweep.target.place);
     last_sweep_ = targets_.empty() ? 0 : targets_.size() - 1;
 }
 
@@ -228,8 +233,7 @@ Result<std::unique_ptr<JournalledRun>> JournalledRun::open(const Plan& plan, con
                                                            const Request& request) {
     std::unique_ptr<JournalledRun> run(new JournalledRun(request, layout));
     OutputRequest& output = run->request_.output;
-    output.kept = kept_names(request.input_path, request.input_offset_bytes, request.output_path,
-                             output.scratch_folders, request.in_place, request.behind.has_value(), request.rank);
+    output.kept = kept_names(request);
     (output.staged_output_bytes > 0 ? output.staged_output_bytes : output.extra_bytes) += layout.output_extra_bytes;
     if (output.scratch_bytes > 0) output.scratch_bytes += layout.scratch_extra_bytes;
     const std::string& journal = output.kept->journal;
@@ -576,9 +580,7 @@ namespace {
 
 KnownRun known_run(const JournalledRun::Request& request) {
     KnownRun known;
-    const KeptFiles kept =
-        kept_names(request.input_path, request.input_offset_bytes, request.output_path, request.output.scratch_folders,
-                   request.in_place, request.behind.has_value(), request.rank);
+    const KeptFiles kept = kept_names(request);
     const auto lines = Journal::peek(kept.journal);
     if (!lines.ok() || !parse_hex(journal_value(lines.value(), "marks"), known.run)) return known;
     known.begun = has_begun(lines.value(), InPlaceState::untouched, kept_by(lines.value(), request));
@@ -621,8 +623,7 @@ Status agree_on_run(Comm& comm, JournalledRun::Request& request) {
 }
 
 Status pass_over_unfinished(const JournalledRun::Request& request, const std::string& why_no_journal) {
-    const KeptFiles kept = kept_names(request.input_path, request.input_offset_bytes, request.output_path,
-                                      request.output.scratch_folders, false, request.behind.has_value());
+    const KeptFiles kept = kept_names(request);
     const std::string& path = kept.journal;
     if (!file_exists(path)) return {};
     const auto found = Journal::peek(path);

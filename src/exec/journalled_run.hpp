@@ -21,17 +21,11 @@
 
 #include "disk/journal.hpp"
 #include "disk/output_file.hpp"
+#include "exec/file_request.hpp"
 #include "exec/in_place.hpp"
 #include "sweeps/sweep_run.hpp"
 
 namespace spanfft {
-
-enum class JournalMode {
-    off,        // no names, nothing kept
-    automatic,  // goes on with an unfinished run, else begins one
-    resume,     // goes on with an unfinished run, else it is an error
-    restart,    // throws an unfinished run away
-};
 
 struct UnfinishedRun {
     std::string problem;  // with the means that it was planned for; empty: there is none

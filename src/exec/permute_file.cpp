@@ -10,7 +10,7 @@
 #include "exec/in_place.hpp"
 #include "plan/problem.hpp"
 #include "solvers/disk_sweeps.hpp"
-#include "sweeps/sweep_step.hpp"
+#include "sweeps/sweep_team.hpp"
 
 namespace spanfft {
 

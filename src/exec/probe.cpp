@@ -8,11 +8,9 @@
 #include <map>
 #include <numeric>
 
-#include "engine/engine.hpp"
-#include "engine/rates.hpp"
-#include "engine/spec.hpp"
 #include "exchange/exchange.hpp"
 #include "exec/disk_probe.hpp"
+#include "exec/engine_probe.hpp"
 #include "exec/executor.hpp"
 #include "lower/lower.hpp"
 #include "plan/machine_file.hpp"
@@ -28,11 +26,15 @@ namespace {
 
 constexpr index_t kMostLocalBytes = index_t{128} << 20;  // of an array in an exchange's measurement
 constexpr int kMostRuns = 40;
+constexpr int kCallsASample = 500;
+constexpr double kEnginesShare = 0.5;      // of the time, where exchanges are measured too
 constexpr double kLeastShareOfCopy = 0.1;  // a byte on the way is never cheaper than this share of a copied one
 
 using Way = WireFigures ExchangeFigures::*;  // near or far
-constexpr double Machine::* kDiskFigures[] = {&Machine::disk_read_bytes_per_second,
-                                              &Machine::disk_write_bytes_per_second, &Machine::disk_request_seconds};
+constexpr double Machine::* kDiskFigures[] = {
+    &Machine::disk_read_bytes_per_second, &Machine::disk_write_bytes_per_second,
+    &Machine::disk_request_seconds,       &Machine::disk_short_read_seconds,
+    &Machine::disk_short_write_seconds,   &Machine::disk_unaligned_write_seconds_per_byte};
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -52,6 +54,7 @@ class Probe {
         machine_.library = comm_.library();
         machine_.measured_ranks = comm_.size();
         SPANFFT_TRY(measure_memory());
+        SPANFFT_TRY(measure_call());
         if (!options_.quick) SPANFFT_TRY(measure_engines());
         if (comm_.size() > 1) SPANFFT_TRY(measure_exchanges());
         SPANFFT_TRY(measure_disk());
@@ -108,6 +111,27 @@ class Probe {
         return Status();
     }
 
+    // A transform of two points has next to nothing to do. All ranks at once, each by itself.
+    Status measure_call() {
+        const auto measured = [&]() -> Result<double> {
+            SPANFFT_ASSIGN(const Problem problem, Problem::parse("c2c 2 threads=1"));
+            SPANFFT_ASSIGN(auto planned, Planner(machine_).plan(problem));
+            SPANFFT_ASSIGN(const auto executor, Executor::make(std::move(planned), make_self_comm()));
+            double in[4] = {}, out[4] = {};
+            std::vector<double> seconds;
+            for (int sample = 0; sample < 9; ++sample) {
+                const auto start = Clock::now();
+                for (int run = 0; run < kCallsASample; ++run) SPANFFT_TRY(executor->execute(in, out));
+                seconds.push_back(since(start) / kCallsASample);
+            }
+            return median(seconds);
+        };
+        const auto mine = measured();
+        SPANFFT_TRY(agree(comm_, mine.status()));
+        SPANFFT_ASSIGN(machine_.call_seconds, slowest(mine.value()));
+        return Status();
+    }
+
     // By rank 0, for all. What an earlier probe measured is kept where this one is not asked to.
     Status measure_disk() {
         Status measured;
@@ -123,68 +147,11 @@ class Probe {
         return {};
     }
 
-    // --- engines --------------------------------------------------------------------------------------------------
-
-    // A batch of double c2c transforms out of place.
-    static LocalSpec engine_spec(RateShape shape, index_t n, int threads) {
-        LocalSpec spec;
-        spec.kernel = Kernel::c2c_forward;
-        spec.precision = Precision::dbl;
-        spec.threads = threads;
-        if (shape == RateShape::several) {  // a cube of n points
-            const auto edge = static_cast<index_t>(std::llround(std::cbrt(static_cast<double>(n))));
-            spec.transform = {{edge, edge * edge, edge * edge}, {edge, edge, edge}, {edge, 1, 1}};
-        } else if (shape == RateShape::strided) {  // the columns of n rows of 1024
-            spec.transform = {{n, 1024, 1024}};
-            spec.batch = {{1024, 1, 1}};
-        } else {  // as many lines as half a MiB holds
-            spec.transform = {{n, 1, 1}};
-            const index_t lines = std::max<index_t>(1, (index_t{1} << 15) / n);
-            if (lines > 1) spec.batch = {{lines, n, n}};
-        }
-        return spec;
-    }
-
     Status measure_engines() {
-        struct Work {
-            RateShape shape;
-            index_t n;
-        };
-        constexpr Work works[] = {{RateShape::line, 1 << 10},
-                                  {RateShape::line, 1 << 16},
-                                  {RateShape::line, 1 << 20},
-                                  {RateShape::strided, 256},
-                                  {RateShape::several, 1 << 21}};
-        std::string names = engine_names();  // rank 0's: what the others lack is left out
-        SPANFFT_TRY(broadcast_text(comm_, names));
-        TextReader list(names);
-        const int most_threads = std::min(2, machine_.threads_for(comm_.size()));
-        for (std::string name; std::getline(list >> std::ws, name, ',');) {
-            for (int threads = 1; threads <= most_threads; ++threads) {
-                for (const Work& work : works) {
-                    SPANFFT_ASSIGN(const bool left, time_is_left(0.35 * options_.cap_seconds));
-                    if (!left) return Status();
-                    SPANFFT_TRY(measure_engine(name, work.shape, work.n, threads));
-                }
-            }
-        }
-        return Status();
-    }
-
-    Status measure_engine(const std::string& name, RateShape shape, index_t n, int threads) {
-        const LocalSpec spec = engine_spec(shape, n, threads);
-        double seconds = INFINITY;
-        SPANFFT_TRY(comm_.barrier());
-        const Engine* engine = find_engine(name);
-        if (engine && engine->supports(spec).ok()) {
-            auto fft = engine->plan(spec);
-            const auto measured = fft.ok() ? measure_seconds(*fft.value(), spec, 0.12) : Result<double>(fft.status());
-            if (measured.ok()) seconds = measured.value();
-        }
-        SPANFFT_ASSIGN(const double all, slowest(seconds));
-        if (!std::isfinite(all) || all <= 0) return Status();
-        machine_.engine_rates.push_back(
-            {name, Precision::dbl, shape, threads, static_cast<double>(n), spec_flops(spec) / all / 1e9});
+        const double share = comm_.size() > 1 ? kEnginesShare : 1;
+        const auto left = [&] { return time_is_left(share * options_.cap_seconds); };
+        const int threads = std::min(2, machine_.threads_for(comm_.size()));
+        SPANFFT_ASSIGN(machine_.engine_rates, probe_engines(comm_, machine_.caches_of(comm_.size()), threads, left));
         return Status();
     }
 

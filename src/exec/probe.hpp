@@ -17,7 +17,7 @@
 namespace spanfft {
 
 struct ProbeOptions {
-    double cap_seconds = 40;  // about the most that it takes
+    double cap_seconds = 60;  // about the most that it takes
     bool quick = false;       // two sizes, few runs, no engines
     std::string disk_folder;  // on the disk that transforms of files will use; empty: disks are not measured
 };

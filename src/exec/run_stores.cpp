@@ -1,6 +1,8 @@
 // Opening the stores of a run; see run_stores.hpp.
 #include "exec/run_stores.hpp"
 
+#include "exec/file_identity.hpp"
+
 namespace spanfft {
 
 namespace {
@@ -96,22 +98,20 @@ BoxTransfer BoxThread::on_it(BoxTransfer move) {
     };
 }
 
-Status RunStores::open_input(RunContext& context) {
+Status RunStores::open_input() {
     if (plan_.staged_input_bytes > 0 || plan_.staged_output_bytes > 0) {
         SPANFFT_ASSIGN(box_thread_, BoxThread::start());
     }
-    context.input_offset_bytes = request_.input_offset_bytes;
     if (request_.read_box) {
         ArrayBoxes boxes{plan_.problem.input_shape(), plan_.input_box, input_elem_bytes(plan_)};
         input_array_ = std::make_unique<ArrayStore>(
             std::move(boxes), request_.input_path,
             plan_.staged_input_bytes > 0 ? box_thread_->on_it(request_.read_box) : request_.read_box, BoxTransfer());
-        context.input_offset_bytes = 0;
-        context.input_store = input_array_.get();
+        arrays_.input = {input_array_.get(), 0};
         return {};
     }
     SPANFFT_ASSIGN(input_file_, FileStore::open_input(request_.input_path));
-    context.input_store = input_file_.get();
+    arrays_.input = {input_file_.get(), request_.input_offset_bytes};
     const Problem& p = plan_.problem;
     const index_t bytes = input_file_bytes(plan_);
     if (!request_.packed_input) {
@@ -119,14 +119,13 @@ Status RunStores::open_input(RunContext& context) {
         if (!p.loads_other()) return {};
         loaded_input_ = std::make_unique<LoadedStore>(*input_file_, request_.input_offset_bytes, *p.load,
                                                       p.input_elem(), product(p.input_shape()));
-        context.input_store = loaded_input_.get();
-        context.input_offset_bytes = loaded_input_->offset_bytes();
+        arrays_.input = {loaded_input_.get(), loaded_input_->offset_bytes()};
         return {};
     }
     SPANFFT_TRY(check_input_length(*input_file_, request_, bytes - input_elem_bytes(plan_)));
     packed_input_ = std::make_unique<PackedStore>(*input_file_, request_.input_offset_bytes, p.shape[0] / 2,
                                                   input_elem_bytes(plan_));
-    context.input_store = packed_input_.get();
+    arrays_.input.store = packed_input_.get();
     return packed_input_->load();
 }
 
@@ -190,45 +189,45 @@ OutputRequest RunStores::output_request() const {
     return output;
 }
 
-void RunStores::attach(OutputFile& output, RunContext& context) {
-    context.output_store = &output.store();
-    context.scratch_store = output.scratch();
-    context.output_offset_bytes = output.payload_offset_bytes();
+void RunStores::attach(OutputFile& output) {
+    arrays_.output = {&output.store(), output.payload_offset_bytes()};
+    arrays_.scratch.store = output.scratch();
     if (output.staged_input()) {
-        context.staged_input_store = input_array_.get();
-        context.input_store = output.staged_input();
+        arrays_.chunked_input.store = input_array_.get();
+        arrays_.input.store = output.staged_input();
     }
-    if (output.staged_output()) context.output_store = output.staged_output();
+    if (output.staged_output()) arrays_.output.store = output.staged_output();
 }
 
-void RunStores::dress(RunContext& context, BlockWork& work) {
+const RunArrays& RunStores::dress(BlockWork& work) {
     if (request_.write_box) {
         ArrayBoxes boxes{plan_.problem.output_shape(), plan_.output_box, output_elem_bytes(plan_)};
         output_array_ = std::make_unique<ArrayStore>(
             std::move(boxes), request_.output_path, BoxTransfer(),
             plan_.staged_output_bytes > 0 ? box_thread_->on_it(request_.write_box) : request_.write_box);
-        context.output_offset_bytes = 0;
-        (plan_.staged_output_bytes > 0 ? context.staged_output_store : context.output_store) = output_array_.get();
+        arrays_.output.offset_bytes = 0;
+        (plan_.staged_output_bytes > 0 ? arrays_.chunked_output : arrays_.output).store = output_array_.get();
     }
-    if (work.on_way_in() && context.staged_input_store) {
+    if (work.on_way_in() && arrays_.chunked_input.store) {
         reads_ = std::make_unique<FusedBoxes>(*input_array_, input_array_->boxes(), work);
-        context.staged_input_store = reads_.get();
+        arrays_.chunked_input.store = reads_.get();
     } else if (work.on_way_in()) {
-        reads_ = std::make_unique<FusedReads>(*context.input_store, context.input_offset_bytes, work);
-        context.input_store = reads_.get();
+        reads_ = std::make_unique<FusedReads>(*arrays_.input.store, arrays_.input.offset_bytes, work);
+        arrays_.input.store = reads_.get();
     }
-    if (!work.on_way_out()) return;
-    if (context.staged_output_store) {
+    if (!work.on_way_out()) return arrays_;
+    if (arrays_.chunked_output.store) {
         ArrayBoxes computed = output_array_->boxes();
         computed.elem_bytes = work.computed_bytes();
         writes_ = std::make_unique<FusedBoxes>(*output_array_, std::move(computed), work);
-        context.staged_output_store = writes_.get();
-        return;
+        arrays_.chunked_output.store = writes_.get();
+        return arrays_;
     }
-    Store& last = context.finished_store ? *context.finished_store : *context.output_store;
-    writes_ = std::make_unique<FusedWrites>(last, context.finished_offset_bytes.value_or(context.output_offset_bytes),
-                                            product(plan_.problem.output_shape()), work);
-    context.finished_store = writes_.get();
+    const StoredArray last = arrays_.as_it_stays();
+    writes_ =
+        std::make_unique<FusedWrites>(*last.store, last.offset_bytes, product(plan_.problem.output_shape()), work);
+    arrays_.result = {writes_.get(), last.offset_bytes};
+    return arrays_;
 }
 
 Status RunStores::finish(OutputFile& output) const {

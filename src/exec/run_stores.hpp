@@ -12,8 +12,10 @@
 #include "disk/output_file.hpp"
 #include "disk/packed_store.hpp"
 #include "exchange/call_thread.hpp"
-#include "exec/executor.hpp"
+#include "exec/file_request.hpp"
+#include "plan/plan.hpp"
 #include "sweeps/fused_stores.hpp"
+#include "sweeps/sweep_run.hpp"
 
 namespace spanfft {
 
@@ -43,7 +45,7 @@ class BoxThread {
 class RunStores {
   public:
     RunStores(const FileRequest& request, const Plan& plan) : request_(request), plan_(plan) {}
-    Status open_input(RunContext& context);  // and checks its length
+    Status open_input();  // and checks its length
     // After all was read: an error where the file's size or time of modification is not what it was when it was opened.
     Status check_input_unchanged() const;
     bool needs_file() const { return !request_.write_box || plan_.all_scratch_bytes() > 0; }
@@ -53,16 +55,20 @@ class RunStores {
     OutputRequest scratch_request() const;
     // In place: what the last sweep, or a copy, overwrites the input from.
     OutputRequest in_place_request(const PlannedSweeps& layout) const;
-    // The file that it asked for, with its scratch; on rank 0.
-    void attach(OutputFile& output, RunContext& context);
-    // After context has the output (in place: finished_store too): arrays behind functions, and work on blocks.
-    void dress(RunContext& context, BlockWork& work);
+    // The file that it asked for, with its scratch: of a rank's own.
+    void attach(OutputFile& output);
+    index_t output_offset_bytes() const { return arrays_.output.offset_bytes; }
+    void attach_shared(const StoredArray& output) { arrays_.output = output; }  // rank 0's
+    void overwrite_input(Store& file) { arrays_.result = {&file, arrays_.input.offset_bytes}; }
+    // After all these: arrays behind functions, and work on blocks. Then all arrays are what steps see.
+    const RunArrays& dress(BlockWork& work);
     // When all ranks have written, on rank 0; before the file gets its name. Allowed again if it fails.
     Status finish(OutputFile& output) const;
 
   private:
     const FileRequest& request_;
     const Plan& plan_;
+    RunArrays arrays_;
     std::unique_ptr<FileStore> input_file_;
     std::unique_ptr<BoxThread> box_thread_;  // nullptr: whoever runs the plan moves boxes itself
     std::unique_ptr<ArrayStore> input_array_, output_array_;

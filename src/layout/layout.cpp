@@ -242,7 +242,8 @@ size_t most_divided_axis(const std::vector<Patch>& boxes, const std::vector<size
     for (size_t axis = 0; axis < axes; ++axis) {
         starts.clear();
         for (const size_t rank : ranks) starts.push_back(boxes[rank][axis].start);
-        std::sort(starts.begin(), starts.end());
+        // Of ranks in order they are sorted already, and there may be a million.
+        if (!std::is_sorted(starts.begin(), starts.end())) std::sort(starts.begin(), starts.end());
         const auto different = static_cast<size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
         if (different <= most) continue;
         most = different;
@@ -277,7 +278,8 @@ Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
     // Sorted by their start along one axis, only boxes that overlap there need comparing.
     const size_t axis = most_divided_axis(boxes, filled, shape.size());
     const auto along = [&](size_t rank) -> const AxisRange& { return boxes[rank][axis]; };
-    std::sort(filled.begin(), filled.end(), [&](size_t a, size_t b) { return along(a).start < along(b).start; });
+    const auto before = [&](size_t a, size_t b) { return along(a).start < along(b).start; };
+    if (!std::is_sorted(filled.begin(), filled.end(), before)) std::sort(filled.begin(), filled.end(), before);
     for (size_t i = 0; i < filled.size(); ++i) {
         const Patch& a = boxes[filled[i]];
         for (size_t j = i + 1; j < filled.size() && along(filled[j]).start < a[axis].start + a[axis].count; ++j) {

@@ -126,17 +126,10 @@ Status BmmcSweep::run(ParallelDisks& source, ParallelDisks& target, const Means&
     const auto scattered = [this](index_t load, index_t t) {
         return shape_.own_block(map_.scattered_block(load, shape_.block_of(processor_, t)));
     };
-    sweep.memory = means.memory;
-    sweep.mode = means.mode;
-    sweep.trace = means.trace;
-    sweep.progress = means.progress;
-    sweep.first_load = means.first_load;
-    sweep.writes_from = means.writes_from;
-    sweep.dress = means.dress;
     sweep.source_block = map_.collects() ? std::function<index_t(index_t, index_t)>(scattered) : ordered;
     sweep.target_block = map_.collects() ? std::function<index_t(index_t, index_t)>(ordered) : scattered;
     sweep.compute = [&](index_t load, char* in, char* out) { return permute(load, in, out, means); };
-    return run_sweep(sweep, *means.pipeline);
+    return run_sweep(sweep, means);
 }
 
 }  // namespace spanfft

@@ -83,19 +83,11 @@ class BmmcSweep {
     // itself.
     std::vector<Word> exchange_classes() const;
     std::vector<PairParts> pairs(Word exchange_class) const;
-    struct Means {
-        Pipeline* pipeline = nullptr;
+    struct Means : SweepMeans {
         ThreadTeam* team = nullptr;
-        char* memory = nullptr;
-        IoMode mode = IoMode::asynchronous;
-        Trace* trace = nullptr;
-        std::function<bool(index_t bytes)> progress;
-        index_t first_load = 0;  // as of DiskSweep
-        std::function<void(PipelineSpec& pipeline)> dress;
         index_t* moved_bytes = nullptr;  // of records that were read and written in memory; added to, if given
         // Of a sweep that sends: does what pairs() say of the class, from the one to the other.
         std::function<Status(Word exchange_class, const char* packed, char* received)> exchange = {};
-        index_t writes_from = 0;  // loads before this one are exchanged, but were written in an earlier run
     };
     Status run(ParallelDisks& source, ParallelDisks& target, const Means& means) const;
 

@@ -36,6 +36,7 @@ constexpr SheetFigure kSheetFigures[] = {
     {"switch_gb_per_second", &DataSheet::switch_bytes_per_second, 1e9, 1e-3, 1e6},
     {"latency_us", &DataSheet::latency_seconds, 1e-6, 1e-2, 1e5, true},
     {"message_us", &DataSheet::message_seconds, 1e-6, 0, 1e5},
+    {"buffered_bytes", &DataSheet::buffered_bytes, 1, 0, 1e12},
     {"message_rate_millions", &DataSheet::node_messages_per_second, 1e6, 1e-4, 1e5},
     {"barrier_us", &DataSheet::barrier_seconds, 1e-6, 0, 1e6},
     {"packet_payload_bytes", &DataSheet::packet_payload_bytes, 1, 1, 1e6},

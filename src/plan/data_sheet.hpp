@@ -50,10 +50,12 @@ struct DataSheet {
     double injection_bytes_per_second = 0;  // of a node, each way; 0: that of its links
     double latency_seconds = 0;             // of a message between nodes, software included
     double message_seconds = 0;             // that a rank's processor spends on each message, sent and received
-    double node_messages_per_second = 0;    // message rate of a node's adapter; 0: no limit
-    double barrier_seconds = 0;             // of all ranks; 0: two latencies a doubling of ranks
-    double packet_payload_bytes = 0;        // at most; 0: packets cost nothing
-    double packet_overhead_bytes = 0;       // header, trailer, acknowledgement: for each packet
+    // MPI copies shorter messages into buffers of its own and out of them, one copy at each end; 0: no message.
+    double buffered_bytes = 0;
+    double node_messages_per_second = 0;  // message rate of a node's adapter; 0: no limit
+    double barrier_seconds = 0;           // of all ranks; 0: two latencies a doubling of ranks
+    double packet_payload_bytes = 0;      // at most; 0: packets cost nothing
+    double packet_overhead_bytes = 0;     // header, trailer, acknowledgement: for each packet
     // Of the peak of links and injection, what an all-to-all reaches that is not phased, and one that is
     // (exchange/phased.cpp).
     double alltoall_share = 1, phased_share = 1;

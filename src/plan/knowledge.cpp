@@ -1,6 +1,9 @@
 // Reading, sharing and using what is known; see knowledge.hpp.
 #include "plan/knowledge.hpp"
 
+#include <mutex>
+#include <optional>
+
 #include "plan/kept_wisdom.hpp"
 #include "plan/machine_file.hpp"
 #include "plan/topology.hpp"
@@ -19,16 +22,32 @@ std::string known_here(const TuningKey& key, const Problem& problem) {
     return (tuned ? tuned->print() : "") + "\n" + stored_machine_text(key.library, key.ranks);
 }
 
+// What a text says, and what is built in beside it. Kept, for every planning asks for the same hundreds of lines.
+std::optional<Machine> machine_of(const std::string& text) {
+    static std::mutex mutex;
+    static std::string last_text;
+    static std::optional<Machine> last;
+    const std::lock_guard lock(mutex);
+    if (text == last_text) return last;
+    auto machine = parse_machine(text, Machine());
+    last_text = text;
+    last = machine.ok() ? std::optional(std::move(machine).value()) : std::nullopt;
+    return last;
+}
+
 void take_in(Knowledge& knowledge, const std::string& text) {
     const size_t end = text.find('\n');
     knowledge.tuned = Tuned::parse(text.substr(0, end));
-    auto machine = parse_machine(text.substr(end + 1), knowledge.machine);
-    if (!machine.ok()) return;  // none is stored
+    auto machine = machine_of(text.substr(end + 1));
+    if (!machine) return;  // none is stored
     // Figures are the probe's; where the ranks are and what they may use is today's.
-    machine.value().cores = knowledge.machine.cores;
-    machine.value().caches = knowledge.machine.caches;
-    machine.value().topology = knowledge.machine.topology;
-    knowledge.machine = std::move(machine).value();
+    const Machine& here = knowledge.machine;
+    machine->cores = here.cores;
+    machine->caches = here.caches;
+    machine->topology = here.topology;
+    machine->shared_windows = here.shared_windows;
+    machine->persistent_collectives = here.persistent_collectives;
+    knowledge.machine = std::move(*machine);
 }
 
 // Collective. Every rank's engines learn what rank 0 found; the answer is rank 0's note.

@@ -58,6 +58,8 @@ struct Machine {
     double memory_bytes_per_second = 19e9;         // copied by one thread, reads plus writes counted once
     double shared_memory_bytes_per_second = 17e9;  // the same while every rank of the node copies
 
+    double call_seconds = 0;  // that a call to a plan in memory takes beside its steps; 0: not measured
+
     std::map<std::string, ExchangeFigures> exchanges{
         {"alltoallw", {{8e-6, 1.0 / 2.0e9, {}}, {25e-6, 1.0 / 1e9, {}}, false}},
         {"alltoallv", {{5e-6, 1.0 / 5.0e9, {}}, {20e-6, 1.0 / 1e9, {}}, false}}};

@@ -20,6 +20,7 @@ namespace {
 
 constexpr const char* kHeader = "spanfft-machine 1";
 constexpr const char* kShapes[] = {"line", "strided", "several"};
+constexpr const char* kRateKernels[] = {"c2c", "half", "r2r"};
 
 // The lines that hold one number.
 struct Field {
@@ -61,6 +62,7 @@ const std::vector<Field>& fields() {
          [](const Machine& m) { return m.overlap_share; }, 1},
         divisor("memory_bytes_per_second", &Machine::memory_bytes_per_second),
         divisor("shared_memory_bytes_per_second", &Machine::shared_memory_bytes_per_second),
+        field("call_seconds", &Machine::call_seconds),
         divisor("disk_read_bytes_per_second", &Machine::disk_read_bytes_per_second),
         divisor("disk_write_bytes_per_second", &Machine::disk_write_bytes_per_second),
         field("disk_request_seconds", &Machine::disk_request_seconds),
@@ -123,7 +125,7 @@ bool parse_torus(TextReader& words, Machine& machine) {
 
 bool parse_engine(TextReader& words, Machine& machine) {
     RateRow row;
-    std::string precision, shape;
+    std::string precision, shape, kernel;
     if (!(words >> row.engine >> precision >> shape >> row.threads >> row.n >> row.gflops) || !(row.gflops > 0))
         return false;
     for (Precision p : {Precision::single, Precision::dbl, Precision::extended}) {
@@ -131,6 +133,11 @@ bool parse_engine(TextReader& words, Machine& machine) {
     }
     for (size_t i = 0; i < std::size(kShapes); ++i) {
         if (shape == kShapes[i]) row.shape = static_cast<RateShape>(i);
+    }
+    if (words >> kernel && kernel.front() != '#') {  // files of earlier versions end before
+        const auto* const known = std::find(std::begin(kRateKernels), std::end(kRateKernels), kernel);
+        if (known == std::end(kRateKernels) || !(words >> row.batch_points) || !(row.batch_points >= 0)) return false;
+        row.kernel = static_cast<RateKernel>(known - std::begin(kRateKernels));
     }
     machine.engine_rates.push_back(row);
     return true;
@@ -251,8 +258,8 @@ std::string print_machine(const Machine& machine) {
     }
     for (const RateRow& row : machine.engine_rates) {
         out << "engine " << row.engine << ' ' << precision_name(row.precision) << ' '
-            << kShapes[static_cast<size_t>(row.shape)] << ' ' << row.threads << ' ' << row.n << ' ' << row.gflops
-            << '\n';
+            << kShapes[static_cast<size_t>(row.shape)] << ' ' << row.threads << ' ' << row.n << ' ' << row.gflops << ' '
+            << kRateKernels[static_cast<size_t>(row.kernel)] << ' ' << row.batch_points << '\n';
     }
     return out.str();
 }

@@ -15,7 +15,14 @@ std::array<index_t, kSlots> SlotBytes::operator[](size_t rank) const {
 Counts Plan::predict(int rank) const {
     Counts total;
     for (const auto& step : steps) total += step->predict(rank);
+    total.seconds += call_seconds;
     return total;
+}
+
+index_t Plan::progress_bytes(int rank) const {
+    index_t bytes = 0;
+    for (const auto& step : steps) bytes += step->progress_bytes(rank);
+    return bytes;
 }
 
 index_t Plan::peak_memory_bytes(int rank) const {

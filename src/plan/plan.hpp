@@ -10,6 +10,7 @@
 #include "plan/alternative.hpp"
 #include "plan/problem.hpp"
 #include "plan/step.hpp"
+#include "plan/step_limit.hpp"
 
 namespace spanfft {
 
@@ -48,12 +49,15 @@ struct Plan {
     index_t checksum_bytes = 0;      // of memory, for the sums of what sweeps hand on
     bool reads_twice = false;        // some elements of the input: then no callback can have each once
     int sweeps = 0;                  // reads (and writes) of the whole array on disk
+    double call_seconds = 0;         // of a plan in memory: what a run takes beside its steps
+    Peaks peaks;                     // what a rank can have at best of the machine that it was planned for
     std::vector<std::string> notes;  // engines passed over, runners-up and why they lost, whence the figures are
     // The ways that were compared, fewest predicted seconds first: the plan's own choice, then the runners-up. Empty
     // where there was nothing to choose.
     std::vector<Alternative> alternatives;
 
-    Counts predict(int rank) const;  // sum over steps
+    Counts predict(int rank) const;          // sum over steps, and the call
+    index_t progress_bytes(int rank) const;  // sum over steps
     index_t all_scratch_bytes() const { return scratch_bytes + staged_input_bytes + staged_output_bytes; }
     index_t peak_memory_bytes(
         int rank) const;                // slots the executor owns + the steps' own + (in memory) the user's arrays

@@ -1,7 +1,8 @@
-// Slots by name and the communicators that steps share; see step.hpp.
+// Slots and places by name, the communicators that steps share, and what most steps say; see step.hpp.
 #include "plan/step.hpp"
 
 #include "comm/counted_comm.hpp"
+#include "plan/sweep_outline.hpp"
 
 namespace spanfft {
 
@@ -17,6 +18,17 @@ const char* slot_name(Slot slot) {
             return "work1";
     }
     return "?";
+}
+
+const char* place_name(Place place) {
+    return place == Place::input ? "input" : place == Place::scratch ? "scratch" : "output";
+}
+
+std::vector<SweepOutline> Step::sweep_outlines(int /*rank*/) const { return {}; }
+
+index_t Step::progress_bytes(int rank) const {
+    const Counts counts = predict(rank);
+    return counts.disk_read_bytes + counts.disk_written_bytes;
 }
 
 Result<GroupComm> Binding::group(const std::vector<int>& ranks) {

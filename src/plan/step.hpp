@@ -9,7 +9,6 @@
 #include <array>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +40,9 @@ struct GroupComm {
     std::shared_ptr<Counts> counts;
 };
 
-class SweepTeam;      // sweeps/sweep_step.cpp
+class SweepTeam;      // sweeps/sweep_team.hpp
 struct RunningSweep;  // sweeps/sweep_run.hpp
+struct SweepOutline;  // plan/sweep_outline.hpp
 
 // What bind() may use; it outlives the tasks. Collective where it makes communicators.
 class Binding {
@@ -73,33 +73,35 @@ class Binding {
 // done and total bytes of the disk work (all sweeps); false asks to stop: the run ends with Code::interrupted.
 using Progress = std::function<bool(index_t done_bytes, index_t total_bytes)>;
 
-// What a run works on. Slots hold this rank's part in C order. Stores and scratch_folder are for plans on disk.
+// An array on disk: the store, and where in it the array begins.
+struct StoredArray {
+    Store* store = nullptr;
+    index_t offset_bytes = 0;
+};
+
+// The arrays of a run on disk, each resolved once, before the first step.
+struct RunArrays {
+    StoredArray input, output;
+    StoredArray scratch;  // as large as Plan::scratch_bytes asks, or none when it asks for none
+    // The output for the step that writes it as it stays: with work on its blocks, or in place, which is the input.
+    // Without a store: `output`.
+    StoredArray result;
+    // Chunked ones that pass through a file (sweeps/staging.hpp); input and output are the files then.
+    StoredArray chunked_input, chunked_output;
+    const StoredArray& as_it_stays() const { return result.store ? result : output; }
+};
+
+// What a run works on. Slots hold this rank's part in C order.
 struct RunContext {
     std::array<void*, kSlots> slots{};
-    Store* input_store = nullptr;
-    index_t input_offset_bytes = 0;  // where the array starts in the input file
-    Store* output_store = nullptr;
-    Store* finished_store = nullptr;  // the output for the step that writes it as it stays: with work, or output_store
-    bool last_step = false;
-    index_t output_offset_bytes = 0;
-    // Where the array starts in finished_store, where that is another file than output_store: the input, in place.
-    std::optional<index_t> finished_offset_bytes;
-    // Of chunked arrays that pass through a file (sweeps/staging.hpp): the arrays themselves; the two stores above
-    // are the files then.
-    Store* staged_input_store = nullptr;
-    Store* staged_output_store = nullptr;
-    Store* scratch_store = nullptr;  // as large as Plan::scratch_bytes asks, or nullptr when it asks for none
-    // Of the step that runs, where the sweeps of a plan run together (sweeps/sweep_run.hpp); else nullptr.
+    RunArrays arrays;  // of plans on disk
+    // Of the step that runs, the first of its sweeps (sweeps/sweep_run.hpp); nullptr: it has none.
     const RunningSweep* sweep = nullptr;
     Progress progress;                        // may be empty
     Trace* trace = nullptr;                   // nullptr: nothing is recorded
     index_t done_bytes = 0, total_bytes = 0;  // of the disk work so far; the executor sets both before the first step
 
     void* at(Slot slot) const { return slots[static_cast<size_t>(slot)]; }
-    Store* written_store() const { return last_step && finished_store ? finished_store : output_store; }
-    index_t written_offset_bytes() const {
-        return last_step && finished_offset_bytes ? *finished_offset_bytes : output_offset_bytes;
-    }
     bool advance(index_t bytes) {  // false: stop
         done_bytes += bytes;
         return !progress || progress(done_bytes, total_bytes);
@@ -122,6 +124,12 @@ class Step {
     virtual std::string describe() const = 0;
     virtual Counts predict(int rank) const = 0;  // seconds too, by the Machine it was planned for
     virtual index_t own_memory_bytes(int /*rank*/) const { return 0; }  // beyond the slots: packing buffers, panels
+    // Its sweeps of disks on this rank, for sums and a journal of them; empty: it has none.
+    virtual std::vector<SweepOutline> sweep_outlines(int rank) const;
+    // Payload of its disk work as it is computed, whatever files store of it: what it tells RunContext::advance.
+    virtual index_t progress_bytes(int rank) const;
+    // Whether work0 holds panels, each of which is read, used once and written.
+    virtual bool streams_work0() const { return false; }
     // Work slots whose memory this step wants all ranks of the plan (which share a node) to see.
     virtual std::vector<Slot> shared_slots() const { return {}; }
     // The ranks that bind() makes use of by binding.group(), for this rank; empty: none. The executor makes the

@@ -271,7 +271,10 @@ std::optional<SweepRoute> fit(const ManyAxes& job, const std::vector<Group>& gro
             sweep.tiled() ? widen_columns(sweep, route.room(job), machine) : widen_slabs(sweep, route.room(job));
         if (!fits) return std::nullopt;
         ColumnPanels& in = sweep.source.columns();
-        if (exchanges && i == 1) in.kept = in.in_blocks = sweep.target.columns().in_blocks = true;
+        if (exchanges && i == 1) {
+            in.share = ColumnPanels::Share::own_file;
+            sweep.target.columns().share = ColumnPanels::Share::in_blocks;
+        }
     }
     for (size_t i = 0; i < groups.size(); ++i) {
         SweepSpec& sweep = route.sweeps[i];

@@ -45,16 +45,15 @@ SweepRoute outline(const ChirpedAxis& job, index_t m1, index_t m2, index_t lanes
     in.work = TileWork{{}, 0, job.problem.scale() / static_cast<long double>(m)};
     in.twiddles = {.roots_n = m};
     ColumnPanels both = written(matrix(m, m2, true));
-    both.twin_elems = twin;
-    both.twin_once = true;
+    both.besides = ColumnPanels::Twin{twin, true};
     in.target.array = both;
     in.points = in.out_points = m1;
     in.flops_each = column_flops(m1, false);
 
     ColumnPanels lines = matrix(m, m, true);
-    lines.kept = lines.in_blocks = job.ranks > 1;
+    if (job.ranks > 1) lines.share = ColumnPanels::Share::own_file;
     rows.target.array = written(lines);
-    lines.twin_elems = twin;
+    lines.besides = ColumnPanels::Twin{twin};
     rows.source.array = lines;
     rows.work = ProductWork();
     rows.twiddles = {.roots_n = m, .backward = true};

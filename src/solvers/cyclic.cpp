@@ -26,7 +26,7 @@
 #include <cmath>
 #include <set>
 
-#include "lower/route_search.hpp"
+#include "solvers/families.hpp"
 #include "solvers/table.hpp"
 #include "steps/butterfly_step.hpp"
 
@@ -242,12 +242,16 @@ Result<Route> cyclic_route(const Problem& problem, const Extents& grid) {
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> solve_cyclic(const Problem& problem, const Planner& planner) {
+const RouteFamily& cyclic_family() {
     static const RouteFamily family{"cyclic", candidate_grids, cyclic_route};
+    return family;
+}
+
+Result<std::unique_ptr<Plan>> solve_cyclic(const Problem& problem, const Planner& planner) {
     if (problem.layout != Division::cyclic)
         return error(Code::unsupported, "cyclic is for arrays that are divided cyclically; give layout=cyclic");
     if (problem.memory_bytes > 0) return error(Code::unsupported, "cyclic works on arrays in memory, not on files");
-    return solve_by_route(family, problem, planner);
+    return solve_by_route(cyclic_family(), problem, planner);
 }
 
 }  // namespace spanfft

@@ -288,7 +288,7 @@ bool widen_together(SweepSpec& sweep, index_t room_bytes) {
 void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine& machine) {
     if (sweep.ranks() == 1 || !sweep.tiled() || sweep.sharing.reads_together) return;
     const ColumnPanels& in = sweep.source.columns();
-    const bool can = in.outer == 1 && !in.in_blocks && in.section == 0 && !in.mirrored &&
+    const bool can = in.outer == 1 && !in.in_blocks() && !in.in_sections() && !in.mirrored() &&
                      in.last_row_elems == in.row_elems && !sweep.target.is_in_place();
     SweepSpec together = sweep;
     if (!can || !widen_together(together, room_bytes)) return;

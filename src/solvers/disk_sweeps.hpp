@@ -67,7 +67,7 @@ ColumnPanels column_panels(const LongAxis& job, index_t outer, index_t rows, ind
 ColumnPanels of_numbers(ColumnPanels panels);
 // The same panels, to be written from where they lie.
 inline ColumnPanels written(ColumnPanels panels) {
-    panels.written = true;
+    panels.use = ColumnPanels::Use::written;
     return panels;
 }
 // So many elements of a matrix with rows of row_elems, the last of which may be cut off.

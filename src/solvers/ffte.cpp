@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lower/route_search.hpp"
+#include "solvers/families.hpp"
 #include "solvers/lines.hpp"
 #include "solvers/table.hpp"
 
@@ -104,14 +104,18 @@ Result<std::vector<Extents>> ffte_grids(const Problem& problem) { return std::ve
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> solve_ffte(const Problem& problem, const Planner& planner) {
+const RouteFamily& ffte_family() {
     static const RouteFamily family{"ffte", ffte_grids, ffte_route};
-    SPANFFT_TRY(is_line_on_ranks(problem, family.solver));
+    return family;
+}
+
+Result<std::unique_ptr<Plan>> solve_ffte(const Problem& problem, const Planner& planner) {
+    SPANFFT_TRY(is_line_on_ranks(problem, "ffte"));
     if (problem.kinds[0] != AxisKind::c2c)
         return error(Code::unsupported, "ffte transforms c2c lines; leave method= out for ",
                      axis_kind_name(problem.kinds[0]));
     SPANFFT_ASSIGN(const ThreeFactors f, three_factors_of(problem));
-    SPANFFT_ASSIGN(auto plan, solve_by_route(family, problem, planner));
+    SPANFFT_ASSIGN(auto plan, solve_by_route(ffte_family(), problem, planner));
     plan->notes.push_back(cat("the line is ", f.n1, "*", f.n2, "*", f.n3, " points"));
     note_order(*plan);
     return plan;

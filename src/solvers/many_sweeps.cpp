@@ -58,11 +58,8 @@ std::vector<Stage> stages_of(const LongAxis& job, const Factors& factors) {
 ColumnPanels half_spectrum(const LongAxis& job, index_t row_elems, index_t halved, bool reads) {
     ColumnPanels panels = column_panels(job, job.outer, ceil_div(job.half(), row_elems), row_elems, true);
     panels.last_row_elems = job.half() - (panels.rows - 1) * row_elems;
-    panels.section = halved / 2 + 1;
-    panels.section_pitch = halved;
-    panels.columns = row_elems / halved * panels.section;
-    panels.mirrored = true;
-    panels.mirrors_all = reads;
+    panels.besides = ColumnPanels::Mirrored{halved, reads};
+    panels.columns = row_elems / halved * panels.section_columns();
     return panels;
 }
 
@@ -89,7 +86,7 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
         BlockGrid blocks;
         blocks.outer = job.outer;
         blocks.columns = in.columns;
-        blocks.section = in.section;
+        blocks.section = in.section_columns();
         blocks.rows = blocks.tile_rows = sweep.out_points;
         blocks.tile_columns = std::min(tile, in.section_columns());
         blocks.elem_bytes = job.elem(true);
@@ -97,12 +94,13 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
         if (job.ranks > 1) blocks.section = blocks.shared_section = next_rest(job, factors);
         sweep.target.array = blocks;
     } else if (!stage.last) {
-        in.section = in.section_pitch = sweep.twiddles.section = stage.done;
+        in.besides = ColumnPanels::Plain{stage.done};
+        sweep.twiddles.section = stage.done;
         sweep.target.array = written(column_panels(job, job.outer * stage.rest, stage.f, stage.done, true));
     } else if (real_out) {
         sweep.target.array = written(column_panels(job, job.outer, stage.f, stage.done, false));
     } else if (job.halves) {
-        in.section = in.section_pitch = factors[0] / 2 + 1;
+        in.besides = ColumnPanels::Plain{factors[0] / 2 + 1};
         sweep.target.array = written(half_spectrum(job, job.n / stage.f, factors[0], false));
     } else if (job.ranks > 1) {
         sweep.target.array = written(in);
@@ -142,21 +140,19 @@ void place(const LongAxis& job, SweepRoute& route) {
 // those that mirror them; then q f0 neighbours of the half spectrum are complete on either side.
 std::optional<SweepSpec> by_whole_sections(const LongAxis& job, const Stage& stage, SweepSpec sweep) {
     ColumnPanels& in = sweep.source.columns();
-    if (sweep.target.is_blocks() || in.section == 0) return std::nullopt;
+    if (sweep.target.is_blocks() || in.section() == 0) return std::nullopt;
     if (!stage.last) {
         const index_t row_elems = stage.rest * stage.f * stage.done;
         sweep.target.array = Sections{written(column_panels(job, job.outer, 1, row_elems, true)), stage.done};
+        in.besides = ColumnPanels::Plain{};
     } else {
-        Reflection whole{sweep.target.columns(), sweep.target.columns().section_pitch};
+        Reflection whole{sweep.target.columns(), sweep.target.columns().section_pitch()};
         const index_t stored = whole.columns / 2 + 1, walked = ceil_div(stage.done / stored, 2);
-        whole.panels.section = whole.panels.section_pitch = 0;
-        whole.panels.mirrored = false;
-        in.reflected = whole.panels.reflected = true;
+        in.besides = whole.panels.besides = ColumnPanels::Reflected{};
         in.columns = walked * stored;
         whole.panels.columns = walked * whole.columns;
         sweep.target.array = whole;
     }
-    in.section = in.section_pitch = 0;
     return sweep;
 }
 
@@ -169,7 +165,8 @@ bool share_sections(const LongAxis& job, const Machine& machine, const std::vect
         SweepSpec& sweep = route.sweeps[s];
         if (whole) sweep = std::move(*whole);
         ColumnPanels& in = sweep.source.columns();
-        in.kept = in.in_blocks = sweep.target.columns().in_blocks = true;
+        in.share = ColumnPanels::Share::own_file;
+        sweep.target.columns().share = ColumnPanels::Share::in_blocks;
         if (s == 1) sweep.sharing.kept = Sharing::Columns{route.sweeps[2].source.columns()};
         // The last sweep has sections for r2c alone.
         if (whole ? !widen_by_sections(sweep, room) : s == 1 || !widen_columns(sweep, room, machine)) return false;
@@ -201,7 +198,7 @@ std::optional<SweepRoute> fit(const LongAxis& job, const Machine& machine, const
     };
     if (job.ranks > 1 && !share_sections(job, machine, stages, route, room)) return std::nullopt;
     for (size_t s = 0; s < stages.size(); ++s) {
-        if (!route.sweeps[s].source.columns().kept && !widen(s)) return std::nullopt;
+        if (!route.sweeps[s].source.columns().own_file() && !widen(s)) return std::nullopt;
     }
     place(job, route);
     return route;

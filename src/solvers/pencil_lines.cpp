@@ -28,6 +28,7 @@
 #include <iterator>
 
 #include "lower/lower.hpp"
+#include "solvers/families.hpp"
 #include "solvers/lines.hpp"
 #include "solvers/pencil.hpp"
 #include "solvers/table.hpp"
@@ -291,11 +292,6 @@ Result<std::vector<Extents>> candidate_grids(const Problem& problem) {
     return grids;
 }
 
-const RouteFamily& pencil_lines_family() {
-    static const RouteFamily family{"pencil_lines", candidate_grids, pencil_lines_route};
-    return family;
-}
-
 Status applies(const Problem& problem) {
     if (problem.memory_bytes > 0)
         return error(Code::unsupported, "pencil_lines works on arrays in memory, not on files");
@@ -307,6 +303,11 @@ Status applies(const Problem& problem) {
 }
 
 }  // namespace
+
+const RouteFamily& pencil_lines_family() {
+    static const RouteFamily family{"pencil_lines", candidate_grids, pencil_lines_route};
+    return family;
+}
 
 Result<Problem> with_common_grid(const Problem& problem, const Planner& planner, const RouteFamily& own) {
     if (!problem.method.empty() || problem.ndim() == 1 || pencil_feeds_all(problem)) return problem;

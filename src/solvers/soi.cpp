@@ -12,7 +12,7 @@
 // Worked numbers: n = 2^20 on 2 ranks, 14 digits: 5/4, so 655,360 points are exchanged, 74 taps.
 #include <array>
 
-#include "lower/route_search.hpp"
+#include "solvers/families.hpp"
 #include "solvers/table.hpp"
 #include "steps/segment_step.hpp"
 
@@ -95,15 +95,19 @@ Result<std::vector<Extents>> segment_grids(const Problem& problem) { return std:
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> solve_soi(const Problem& problem, const Planner& planner) {
+const RouteFamily& soi_family() {
     static const RouteFamily family{"soi", segment_grids, segments_route};
+    return family;
+}
+
+Result<std::unique_ptr<Plan>> solve_soi(const Problem& problem, const Planner& planner) {
     const bool line = problem.ndim() == 1 && problem.axes.size() == 1 && problem.kinds[0] == AxisKind::c2c;
     if (!line || problem.ranks == 1 || problem.memory_bytes > 0 || !problem.real_boxes.empty() ||
         !problem.spectrum_boxes.empty() || problem.output == SpectrumOrder::exchanged)
         return error(Code::unsupported, "soi transforms one c2c axis over several ranks, in their balanced blocks and ",
                      "natural order; leave method= out for others");
     SPANFFT_TRY(digits_of(problem).status());
-    return solve_by_route(family, problem, planner);
+    return solve_by_route(soi_family(), problem, planner);
 }
 
 }  // namespace spanfft

@@ -62,7 +62,7 @@ SweepRoute outline(const SplitAxis& job, index_t n1, index_t lanes, index_t tile
     SweepSpec &first = route.sweeps[0], &second = route.sweeps[1];
     // c2r reads the half spectrum as rows of n1; the others read rows of n2.
     ColumnPanels in = matrix(job, job.inputs(), real_out ? n1 : n2, job.problem.input_elem().complex);
-    in.mirrored = real_out;
+    if (real_out) in.besides = ColumnPanels::Mirrored{n1};
     in.columns = real_out ? n1 / 2 + 1 : n2;
     first.source.array = in;
     first.source.complex = !real_in;
@@ -75,9 +75,9 @@ SweepRoute outline(const SplitAxis& job, index_t n1, index_t lanes, index_t tile
     first.flops_each = column_flops(first.points, real_in);
 
     ColumnPanels out = written(matrix(job, job.outputs(), real_out ? n2 : n1, job.problem.output_elem().complex));
-    out.mirrored = real_in;
+    if (real_in) out.besides = ColumnPanels::Mirrored{n1};
     out.columns = first.out_points;
-    out.in_blocks = true;  // the rows that a rank keeps of a tile lie together
+    out.share = ColumnPanels::Share::in_blocks;  // the rows that a rank keeps of a tile lie together
     second.target.array = out;
     second.target.complex = !real_out;
     second.target.factors = job.chirp;
@@ -119,7 +119,7 @@ std::optional<SweepRoute> fit_in_place(const SplitAxis& job, SweepRoute route, c
     blocks.natural = true;
     blocks.tile_rows = blocks.rows;
     ColumnPanels columns = of_numbers(second.target.columns());
-    columns.in_blocks = false;
+    columns.share = ColumnPanels::Share::by_turns;
     first.target.place = second.source.place = Place::output;
     second.source.array = columns;
     second.target.array = InPlace{columns};

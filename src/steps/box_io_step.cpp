@@ -59,10 +59,11 @@ class BoxTask final : public Task {
     Status started() const { return io_.started(); }
     Status run(RunContext& context) override {
         counts_ = Counts();
-        Store& store = *(way_ == Way::read ? context.input_store : context.written_store());
+        const StoredArray& array = way_ == Way::read ? context.arrays.input : context.arrays.as_it_stays();
+        Store& store = *array.store;
         const StoreCounter moved(store, store);
         TraceScope scope(context.trace, way_ == Way::read ? "read" : "write", TraceCategory::disk);
-        const Status status = transfer(store, context);
+        const Status status = transfer(store, array.offset_bytes, context);
         counts_ = moved.counted();
         scope.moved(counts_.disk_read_bytes + counts_.disk_written_bytes);
         return status;
@@ -81,8 +82,7 @@ class BoxTask final : public Task {
         return {};
     }
     // Two batches by turns, so that enough requests are under way while progress is told and a stop heard between.
-    Status transfer(Store& store, RunContext& context) {
-        const index_t base = way_ == Way::read ? context.input_offset_bytes : context.output_offset_bytes;
+    Status transfer(Store& store, index_t base, RunContext& context) {
         char* const memory = static_cast<char*>(context.at(slot_));
         const std::function<Run(index_t, index_t, index_t)> run = [&](index_t group, index_t, index_t i) {
             return requests_.at(group * requests_.per_batch + i, base, memory);
@@ -147,6 +147,7 @@ class BoxStep final : public Step {
         counts.seconds = machine_.disk_seconds(all);
         return counts;
     }
+    index_t progress_bytes(int rank) const override { return BoxRequests(state_, rank, request_bytes_).bytes(); }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         IoChoice io;
         SPANFFT_ASSIGN(io.backend, choose_io_backend(binding.io));

@@ -1,37 +1,29 @@
 // Rounds of tiles among ranks; see block_exchange.hpp.
 #include "sweeps/block_exchange.hpp"
 
-#include <algorithm>
-
 namespace spanfft {
 
 Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec, Binding& binding) {
     std::unique_ptr<BlockExchange> made(new BlockExchange(spec));
-    std::vector<int> everyone;
-    for (int rank = 0; rank < spec.ranks(); ++rank) everyone.push_back(rank);
-    SPANFFT_ASSIGN(made->group_, binding.group(everyone));
-    Comm& comm = *made->group_.comm;
-    made->rounds_ = made->geometry_.rounds() + made->geometry_.takes();
-
+    SPANFFT_ASSIGN(made->rounds_, Rounds::make(spec.ranks(), binding));
     const index_t tiles = spec.exchanges() ? spec.tile_steps() : 0, panels = spec.walked().panels_per_matrix();
     for (const index_t panel : {index_t{0}, panels - 1}) {
-        if (spec.sharing.reads_together) {
-            auto transfer = made->make_take(comm, panel);
-            SPANFFT_TRY(agree(comm, transfer.status()));
-            made->takes_.push_back(std::move(transfer).value());
-        }
+        if (spec.sharing.reads_together) SPANFFT_TRY(made->add(made->takes_, made->make_take(panel)));
         for (index_t t = 0; t < tiles; ++t) {
-            for (index_t call = 0; call < made->geometry_.most_calls(); ++call) {
-                auto transfer = made->make_transfer(comm, panel * tiles + t, static_cast<int>(call));
-                SPANFFT_TRY(agree(comm, transfer.status()));
-                made->transfers_.push_back(std::move(transfer).value());
-            }
+            for (int call = 0; call < made->geometry_.most_calls(); ++call)
+                SPANFFT_TRY(made->add(made->transfers_, made->make_transfer(panel * tiles + t, call)));
         }
     }
     return made;
 }
 
-Result<std::unique_ptr<Transfer>> BlockExchange::make_take(Comm& comm, index_t panel) const {
+Status BlockExchange::add(Transfers& transfers, Result<std::unique_ptr<Transfer>> made) {
+    SPANFFT_TRY(agree(rounds_.comm(), made.status()));
+    transfers.push_back(std::move(made).value());
+    return {};
+}
+
+Result<std::unique_ptr<Transfer>> BlockExchange::make_take(index_t panel) const {
     const ColumnPanels& in = spec_.source.columns();
     const index_t elem = in.elem_bytes, own = geometry_.width_of(panel, in.rank);
     const index_t pitch = geometry_.together(in.rank).pitch_bytes(), rows = geometry_.rows_of(in.rank);
@@ -42,10 +34,10 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_take(Comm& comm, index_t p
         send.push_back({rank * in.panel * elem, {{width > 0 ? rows : 0, pitch}}, width * elem});
         receive.push_back({begin, {{own > 0 ? theirs : 0, own * elem}}, own * elem});
     }
-    return comm.make_alltoallw(send, receive, Issue::blocking);
+    return rounds_.comm().make_alltoallw(send, receive, Issue::blocking);
 }
 
-Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(Comm& comm, index_t step, int call) const {
+Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(index_t step, int call) const {
     const int me = spec_.rank();
     const RoundTile own = geometry_.round_tile(step, me);
     if (!geometry_.of_sections()) {
@@ -56,7 +48,7 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(Comm& comm, index
             send.push_back({call * geometry_.tile_bytes() / 2 + theirs.begin_bytes, theirs.bytes});
             receive.push_back({call * geometry_.received_bytes_a_call() + geometry_.place_bytes(rank), mine.bytes});
         }
-        return comm.make_alltoallv(send, receive, Issue::blocking);
+        return rounds_.comm().make_alltoallv(send, receive, Issue::blocking);
     }
     const ColumnPanels keeper = geometry_.keepers_of(me);
     const index_t elem = keeper.elem_bytes;
@@ -71,67 +63,13 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(Comm& comm, index
         send.push_back(part(theirs.first * elem, own.columns, keeper.row_elems, theirs.width));
         receive.push_back(part(place, sections, keeper.stored_row_elems(), mine.width));
     }
-    return comm.make_alltoallw(send, receive, Issue::blocking);
-}
-
-bool BlockExchange::in_last_panel(index_t panel) const {
-    const index_t panels = spec_.walked().panels_per_matrix();
-    return panel % panels == panels - 1;
-}
-
-index_t BlockExchange::first_transfer(index_t step) const {
-    const index_t tiles = spec_.tile_steps();
-    return (step % tiles + (in_last_panel(step / tiles) ? tiles : 0)) * geometry_.most_calls();
-}
-
-void BlockExchange::begin(char* memory, index_t first_step) {
-    memory_ = memory;
-    before_ = *group_.counts;
-    rounds_done_ = spec_.exchanges() ? first_step : 0;
-    if (spec_.sharing.reads_together) rounds_done_ += first_step / spec_.tile_steps();
-    all_know_ = false;
-}
-
-Status BlockExchange::meet() {
-    const Status known = agree(*group_.comm, Status());
-    if (known.ok())
-        ++rounds_done_;
-    else
-        all_know_ = true;
-    return known;
-}
-
-Status BlockExchange::take(index_t panel, const char* rows) {
-    SPANFFT_TRY(meet());
-    Transfer& transfer = *takes_[in_last_panel(panel) ? 1 : 0];
-    SPANFFT_TRY(transfer.start(rows, taken()));
-    return transfer.finish();
+    return rounds_.comm().make_alltoallw(send, receive, Issue::blocking);
 }
 
 Status BlockExchange::round(index_t step, char* slot) {
-    SPANFFT_TRY(meet());
-    Status status;  // where a call fails the next one is made all the same, as the others make it
-    for (index_t call = 0; call < geometry_.calls_in_round(step); ++call) {
-        Transfer& transfer = *transfers_[static_cast<size_t>(first_transfer(step) + call)];
-        Status moved = transfer.start(tile(), slot);
-        if (moved.ok()) moved = transfer.finish();
-        if (status.ok()) status = moved;
-    }
-    return status;
-}
-
-Status BlockExchange::leave(const Status& why) {
-    if (why.ok() || all_know_ || rounds_done_ == rounds_) return why;
-    all_know_ = true;
-    return agree(*group_.comm, why);
-}
-
-Counts BlockExchange::counted() const {
-    Counts counts;
-    counts.messages = group_.counts->messages - before_.messages;
-    counts.sent_bytes = group_.counts->sent_bytes - before_.sent_bytes;
-    counts.calls = group_.counts->calls - before_.calls;
-    return counts;
+    const index_t tiles = spec_.tile_steps(), calls = geometry_.calls_in_round(step);
+    const index_t first = (step % tiles + (in_last_panel(step / tiles) ? tiles : 0)) * geometry_.most_calls();
+    return rounds_.round({&transfers_[static_cast<size_t>(first)], static_cast<size_t>(calls)}, tile(), slot);
 }
 
 }  // namespace spanfft

@@ -6,21 +6,25 @@ namespace spanfft {
 namespace {
 
 // Some rows of the panels of all ranks, side by side.
-ColumnPanels rows_of_all(ColumnPanels panels, index_t rows) {
-    panels.packed = false;
+ColumnPanels rows_of_all(ColumnPanels panels, index_t rows, ColumnPanels::Use use) {
     panels.panel *= panels.ranks;
     panels.ranks = 1;
     panels.rank = 0;
     panels.rows = rows;
-    if (panels.twin_elems > 0) panels.twin_elems = panels.outer * panels.matrix_elems();
+    panels.use = use;
+    if (panels.twin()) panels.besides = ColumnPanels::Twin{panels.outer * panels.matrix_elems(), panels.twin()->once};
     return panels;
 }
 
 }  // namespace
 
-ColumnPanels ExchangeGeometry::together(int rank) const { return rows_of_all(in(), rows_of(rank)); }
+ColumnPanels ExchangeGeometry::together(int rank) const {
+    return rows_of_all(in(), rows_of(rank), ColumnPanels::Use::read);
+}
 
-ColumnPanels ExchangeGeometry::kept_columns(int rank) const { return rows_of_all(out(), kept_by(rank)); }
+ColumnPanels ExchangeGeometry::kept_columns(int rank) const {
+    return rows_of_all(out(), kept_by(rank), ColumnPanels::Use::written);
+}
 
 ColumnPanels ExchangeGeometry::keepers_of(int rank) const {
     ColumnPanels panels = *keepers();
@@ -125,7 +129,7 @@ Partition ExchangeGeometry::partition() const {
     if (of_sections()) {  // as far as rounds are concerned, a panel is so many sections
         panels.row_elems = panels.last_row_elems = panels.columns = keepers()->rows;
         panels.panel = sections_a_panel();
-        panels.kept = false;
+        panels.share = ColumnPanels::Share::in_blocks;
     }
     return {Partition::Kind::column_tiles, panels, kept_blocks(in().rank)};
 }

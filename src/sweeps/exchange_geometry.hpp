@@ -79,7 +79,7 @@ class ExchangeGeometry {
     // Sections are sent column by column of the next sweep's panels, then those that mirror them; columns, then their
     // twins, which go with the first matrix alone.
     index_t most_calls() const {
-        return (of_sections() && keepers()->reflected) || (of_columns() && out().groups() > 1) ? 2 : 1;
+        return (of_sections() && keepers()->reflected()) || (of_columns() && out().groups() > 1) ? 2 : 1;
     }
     index_t calls_in_round(index_t step) const {
         return of_columns() && step / spec_.tile_steps() >= in().panels_per_matrix() ? 1 : most_calls();

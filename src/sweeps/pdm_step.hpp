@@ -44,7 +44,7 @@ struct PdmPlace {
     index_t area = 0;  // which array of scratch
 };
 
-// A SweptStep, as the other one is. `places`: where the array is before the first sweep and after each one.
+// `places`: where the array is before the first sweep and after each one.
 std::unique_ptr<Step> make_permute_step(const PdmSpec& spec, BmmcPlan plan, std::vector<PdmPlace> places,
                                         std::string title, Machine machine);
 

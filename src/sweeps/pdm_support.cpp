@@ -7,28 +7,12 @@
 
 namespace spanfft {
 
-Status check_pdm_context(const RunContext& context, const PdmPlace& source, const PdmPlace& target) {
-    const bool stores = written_at(context, source.place, 0).store && written_at(context, target.place, 0).store;
-    if (stores && context.at(Slot::work0)) return {};
-    return error(Code::internal, "a step on parallel disks was run without its stores or its work space");
-}
-
-ParallelDisks pdm_disks(const PdmSpec& spec, const PdmPlace& place, const RunContext& context, int rank) {
-    const bool own = place.place == Place::scratch;  // else a file that all ranks see
-    // The last sweep alone has to do with the output.
-    const StoredAt at = written_at(context, place.place, place.area * spec.array_bytes());
-    return ParallelDisks(*at.store, static_cast<int>(spec.share().disks()), at.offset_bytes, spec.blocks(),
-                         spec.block_bytes(), own ? ParallelDisks::Share{} : ParallelDisks::Share{rank, spec.ranks()});
-}
-
 SweepOutline pdm_outline(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, bool exchanges,
                          std::function<index_t(index_t block)> reads, std::function<index_t(index_t block)> writes) {
     const index_t loads = spec.shape.memoryloads();
     SweepOutline outline;
-    outline.source = source.place;
-    outline.target = target.place;
-    outline.source_scratch_bytes = source.area * spec.array_bytes();
-    outline.target_scratch_bytes = target.area * spec.array_bytes();
+    outline.source = {source.place, source.area * spec.array_bytes()};
+    outline.target = {target.place, target.area * spec.array_bytes()};
     outline.panels = loads;
     outline.read = Partition::of_loads(loads, spec.block_bytes(), std::move(reads));
     outline.written = Partition::of_loads(loads, spec.block_bytes(), std::move(writes));
@@ -38,21 +22,10 @@ SweepOutline pdm_outline(const PdmSpec& spec, const PdmPlace& source, const PdmP
     return outline;
 }
 
-index_t first_load(const RunningSweep* sweep) { return sweep ? sweep->begins_at : 0; }
-index_t first_written(const RunningSweep* sweep) { return sweep ? sweep->logged.first_panel : 0; }
-
 double pdm_wire_seconds(const PdmSpec& spec, const Counts& sent, const Machine& machine) {
     const ExchangeFigures figures = machine.exchange("overlap");
     return (machine.topology.nodes(spec.ranks()) == 1 ? figures.near : figures.far)
         .seconds(static_cast<double>(sent.messages), static_cast<double>(sent.sent_bytes));
-}
-
-std::function<void(PipelineSpec&)> pdm_dress(const RunningSweep* sweep, ThreadTeam& team) {
-    if (!sweep) return {};
-    return [sweep, &team](PipelineSpec& pipeline) {
-        sum_up(pipeline, *sweep, 1, team);
-        log_panels(pipeline, *sweep, 1);
-    };
 }
 
 Counts pdm_predicted(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, const Machine& machine) {
@@ -70,16 +43,68 @@ Counts pdm_predicted(const PdmSpec& spec, const PdmPlace& source, const PdmPlace
     return counts;
 }
 
-Counts pdm_counted(const ParallelDisks& source, const ParallelDisks& target) {
-    const bool same = &source == &target;
+Status PdmTask::join(Binding& binding, const std::function<Status()>& make_transfers) {
+    SPANFFT_ASSIGN(rounds_, Rounds::make(spec_.ranks(), binding));
+    if (spec_.ranks() > 1) SPANFFT_TRY(agree(rounds_.comm(), make_transfers()));
+    SPANFFT_ASSIGN(team_, team_of(binding, spec_.threads));
+    return {};
+}
+
+// Scratch is a rank's own, and all ranks see the files.
+ParallelDisks PdmTask::disks(const StoredArray& array, const PdmPlace& place) const {
+    const auto share =
+        place.place == Place::scratch ? ParallelDisks::Share{} : ParallelDisks::Share{rank_, spec_.ranks()};
+    return ParallelDisks(*array.store, static_cast<int>(spec_.share().disks()), array.offset_bytes, spec_.blocks(),
+                         spec_.block_bytes(), share);
+}
+
+// On ranks it begins earlier than it writes, where others need what this one has done.
+SweepMeans PdmTask::means(RunContext& context, const RunningSweep& running) const {
+    SweepMeans means;
+    means.pipeline = &team_->pipeline;
+    means.memory = static_cast<char*>(context.at(Slot::work0));
+    means.mode = spec_.mode;
+    means.trace = context.trace;
+    if (context.progress) means.progress = [&context](index_t bytes) { return context.advance(bytes); };
+    means.first_load = running.begins_at;
+    means.writes_from = running.first_panel;
+    means.dress = [this, &running](PipelineSpec& pipeline) { watch_panels(pipeline, running, 1, team_->compute); };
+    return means;
+}
+
+namespace {
+
+Counts counts_of(const ParallelDisks& source, const ParallelDisks& target) {
     const StoreCounts reads = source.counts(), writes = target.counts();
     Counts counts;
     counts.disk_reads = reads.reads;
     counts.disk_read_bytes = reads.read_bytes;
     counts.disk_writes = writes.writes;
     counts.disk_written_bytes = writes.written_bytes;
-    counts.parallel_ios = source.parallel_ios().total() + (same ? 0 : target.parallel_ios().total());
+    counts.parallel_ios = source.parallel_ios().total() + target.parallel_ios().total();
     return counts;
+}
+
+}  // namespace
+
+Status PdmTask::sweep(const PdmPlace& from, const PdmPlace& to, RunContext& context, const RunningSweep& running,
+                      const Body& body) {
+    const auto mine = [&]() -> Status {
+        if (running.done()) return {};
+        if (!running.source.store || !running.target.store || !context.at(Slot::work0))
+            return error(Code::internal, "a sweep of parallel disks was run without its stores or its work space");
+        ParallelDisks source = disks(running.source, from), target = disks(running.target, to);
+        const index_t before_bytes = running.target.store->counts().written_bytes;
+        SPANFFT_TRY(run_logged(running, [&] { return body(source, target, means(context, running)); }));
+        Counts counted = counts_of(source, target);
+        if (spec_.stored_bytes > 0 && to.place == Place::output)
+            counted.disk_written_bytes = running.target.store->counts().written_bytes - before_bytes;
+        counts_ += counted;
+        counts_ += rounds_.counted();
+        return {};
+    };
+    rounds_.begin();
+    return rounds_.end(mine());
 }
 
 }  // namespace spanfft

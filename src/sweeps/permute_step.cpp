@@ -3,10 +3,7 @@
 #include <cstring>
 #include <map>
 
-#include "sweeps/pdm_step.hpp"
 #include "sweeps/pdm_support.hpp"
-#include "sweeps/rounds.hpp"
-#include "sweeps/sweep_hooks.hpp"
 
 namespace spanfft {
 
@@ -21,19 +18,31 @@ struct LoadExchange {
     std::map<Word, Moved> of_class;
 };
 
-class PermuteTask : public Task {
+class PermuteTask : public PdmTask {
   public:
-    PermuteTask(const PdmSpec& spec, const BmmcPlan& plan, std::vector<PdmPlace> places,
-                std::shared_ptr<SweepTeam> team, int rank)
-        : spec_(spec), places_(std::move(places)), team_(std::move(team)), rank_(rank) {
+    PermuteTask(const PdmSpec& spec, const BmmcPlan& plan, std::vector<PdmPlace> places, int rank)
+        : PdmTask(spec, rank), places_(std::move(places)) {
         sweeps_.reserve(plan.factors.size());
         for (const Factor& each : plan.factors) sweeps_.emplace_back(each, spec.shape, spec.record_bytes(), rank);
     }
 
-    // Collective over all ranks, if there are several.
     Status prepare(Binding& binding) {
-        if (spec_.ranks() == 1) return {};
-        SPANFFT_ASSIGN(rounds_, Rounds::make(spec_.ranks(), binding));
+        return join(binding, [this] { return make_transfers(); });
+    }
+
+    Status run(RunContext& context) override {
+        counts_ = Counts();
+        for (size_t i = 0; i < sweeps_.size(); ++i) {
+            SPANFFT_TRY(sweep(places_[i], places_[i + 1], context, context.sweep[i],
+                              [this, i](ParallelDisks& source, ParallelDisks& target, const SweepMeans& means) {
+                                  return permute(i, source, target, means);
+                              }));
+        }
+        return {};
+    }
+
+  private:
+    Status make_transfers() {
         exchanges_.resize(sweeps_.size());
         Status made;
         for (size_t i = 0; i < sweeps_.size(); ++i) {
@@ -47,58 +56,24 @@ class PermuteTask : public Task {
                     moved.stays = *self;
                     pairs.erase(self);
                 }
-                auto transfer = rounds_->comm().make_pairs(pairs, Pairing::nonblocking);
+                auto transfer = rounds_.comm().make_pairs(pairs, Pairing::nonblocking);
                 keep_first(made, transfer.status());
                 if (transfer.ok()) moved.transfer = std::move(transfer).value();
             }
         }
-        return agree(rounds_->comm(), made);
+        return made;
     }
 
-    Status run(RunContext& context) override {
-        counts_ = Counts();
-        for (size_t i = 0; i < sweeps_.size(); ++i) {
-            SPANFFT_TRY(check_pdm_context(context, places_[i], places_[i + 1]));
-            const RunningSweep* const with = context.sweep ? context.sweep + i : nullptr;
-            if (rounds_) rounds_->begin();
-            Status status = with && with->done() ? Status() : sweep(i, context, with);
-            if (rounds_) status = rounds_->end(status);
-            SPANFFT_TRY(status);
-        }
-        return {};
-    }
-    Counts counted() const override { return counts_; }
-
-  private:
-    Status sweep(size_t i, RunContext& context, const RunningSweep* with) {
-        ParallelDisks source = pdm_disks(spec_, places_[i], context, rank_),
-                      target = pdm_disks(spec_, places_[i + 1], context, rank_);
-        BmmcSweep::Means means;
-        means.pipeline = &team_->pipeline;
-        means.team = &team_->compute;
-        means.memory = static_cast<char*>(context.at(Slot::work0));
-        means.mode = spec_.mode;
-        means.trace = context.trace;
-        if (context.progress) means.progress = [&context](index_t bytes) { return context.advance(bytes); };
-        means.first_load = first_load(with);
-        means.writes_from = first_written(with);
-        means.dress = pdm_dress(with, team_->compute);
-        means.moved_bytes = &counts_.memory_bytes;
-        means.exchange = [this, i](Word exchange_class, const char* packed, char* received) {
-            return exchange(exchanges_[i].of_class[exchange_class], packed, received);
-        };
-        const bool stores_other = spec_.stored_bytes > 0 && places_[i + 1].place == Place::output;
-        const index_t before_bytes = stores_other ? context.written_store()->counts().written_bytes : 0;
-        SPANFFT_TRY(run_logged(with, [&] { return sweeps_[i].run(source, target, means); }));
-        Counts counted = pdm_counted(source, target);
-        if (stores_other) counted.disk_written_bytes = context.written_store()->counts().written_bytes - before_bytes;
-        if (rounds_) counted += rounds_->counted();
-        counts_ += counted;
-        return {};
+    Status permute(size_t i, ParallelDisks& source, ParallelDisks& target, const SweepMeans& means) {
+        const BmmcSweep::Means with{means, &team_->compute, &counts_.memory_bytes,
+                                    [this, i](Word exchange_class, const char* packed, char* received) {
+                                        return exchange(exchanges_[i].of_class[exchange_class], packed, received);
+                                    }};
+        return sweeps_[i].run(source, target, with);
     }
 
     Status exchange(const LoadExchange::Moved& moved, const char* packed, char* received) {
-        SPANFFT_TRY(rounds_->round(*moved.transfer, packed, received));
+        SPANFFT_TRY(rounds_.round({&moved.transfer, 1}, packed, received));
         const index_t bytes = moved.stays.send.bytes;
         if (bytes > 0)
             std::memcpy(received + moved.stays.receive.offset_bytes, packed + moved.stays.send.offset_bytes,
@@ -107,17 +82,12 @@ class PermuteTask : public Task {
         return {};
     }
 
-    const PdmSpec spec_;
     const std::vector<PdmPlace> places_;
     std::vector<BmmcSweep> sweeps_;
-    std::shared_ptr<SweepTeam> team_;
-    const int rank_;
-    std::unique_ptr<Rounds> rounds_;  // nullptr: one process
     std::vector<LoadExchange> exchanges_;
-    Counts counts_;
 };
 
-class PermuteStep : public Step, public SweptStep {
+class PermuteStep : public Step {
   public:
     PermuteStep(const PdmSpec& spec, BmmcPlan plan, std::vector<PdmPlace> places, std::string title, Machine machine)
         : spec_(spec),
@@ -139,9 +109,8 @@ class PermuteStep : public Step, public SweptStep {
         }
         return counts;
     }
-    std::vector<int> group(int /*rank*/) const override {
-        return spec_.ranks() > 1 ? Rounds::everyone(spec_.ranks()) : std::vector<int>();
-    }
+    index_t progress_bytes(int /*rank*/) const override { return std::ssize(plan_.factors) * 2 * spec_.array_bytes(); }
+    std::vector<int> group(int /*rank*/) const override { return Rounds::everyone(spec_.ranks()); }
     std::vector<SweepOutline> sweep_outlines(int rank) const override {
         std::vector<SweepOutline> outlines;
         const PdmShape shape = spec_.shape;
@@ -155,17 +124,8 @@ class PermuteStep : public Step, public SweptStep {
         return outlines;
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
-        Status made;
-        if (!binding.sweep_team) {
-            auto team = make_sweep_team(spec_.threads, binding.io);
-            made = team.status();
-            if (made.ok()) binding.sweep_team = std::move(team).value();
-        }
-        if (made.ok()) made = binding.sweep_team->pipeline.started();
-        // Whatever failed here: the other ranks are in what is collective.
-        auto task = std::make_unique<PermuteTask>(spec_, plan_, places_, binding.sweep_team, binding.comm.rank());
-        keep_first(made, task->prepare(binding));
-        SPANFFT_TRY(made);
+        auto task = std::make_unique<PermuteTask>(spec_, plan_, places_, binding.comm.rank());
+        SPANFFT_TRY(task->prepare(binding));
         return std::unique_ptr<Task>(std::move(task));
     }
 

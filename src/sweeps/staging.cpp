@@ -7,7 +7,6 @@
 #include "plan/machine.hpp"
 #include "steps/box_io_step.hpp"
 #include "sweeps/sweep_hooks.hpp"
-#include "sweeps/sweep_step.hpp"
 
 namespace spanfft {
 
@@ -72,14 +71,12 @@ class StageTask final : public Task {
     Counts counted() const override { return counts_; }
 
     Status run(RunContext& context) override {
+        const RunningSweep& sweep = *context.sweep;
         counts_ = Counts();
-        if (context.sweep && context.sweep->done()) return {};
+        if (sweep.done()) return {};
         const bool in = spec_.way == Way::in;
-        Store* const array = in ? context.staged_input_store : context.staged_output_store;
-        Store* const file = in ? context.input_store : context.output_store;
-        const index_t file_offset = in ? context.input_offset_bytes : context.output_offset_bytes;
+        const index_t file_offset = (in ? sweep.target : sweep.source).offset_bytes;
         char* const memory = static_cast<char*>(context.at(Slot::work0));
-        if (!array || !file || !memory) return error(Code::internal, "a chunked array is staged without its stores");
         const auto slot_at = [=, this](index_t slot) { return memory + slot * spec_.slot_bytes(); };
         const auto flat_count = [=, this](index_t group) {
             return FlatBox(spec_.boxes, group, file_offset).requests();
@@ -97,8 +94,6 @@ class StageTask final : public Task {
         pipeline.read_slots = spec_.slots;
         pipeline.write_slots = 0;
         pipeline.in_place = true;
-        pipeline.source = in ? array : file;
-        pipeline.target = in ? file : array;
         pipeline.read_count = in ? std::function<index_t(index_t)>(one) : flat_count;
         pipeline.write_count = in ? std::function<index_t(index_t)>(flat_count) : one;
         pipeline.read_run = in ? std::function<Run(index_t, index_t, index_t)>(box_run) : flat_run;
@@ -106,17 +101,8 @@ class StageTask final : public Task {
         pipeline.compute = [](index_t, index_t, index_t) { return Status(); };
         pipeline.memory = memory;
         pipeline.memory_bytes = spec_.slots * spec_.slot_bytes();
-        pipeline.trace = context.trace;
-        if (context.progress) pipeline.progress = [&context](index_t bytes) { return context.advance(bytes); };
-        if (context.sweep) {
-            sum_up(pipeline, *context.sweep, 1, team_->compute);
-            log_panels(pipeline, *context.sweep, 1);
-            pipeline.first_step = context.sweep->logged.first_panel;
-        }
-        const StoreCounter moved(*pipeline.source, *pipeline.target);
-        const Status status = run_logged(context.sweep, [&] { return team_->pipeline.run(pipeline); });
-        counts_ = moved.counted();
-        return status;
+        SPANFFT_ASSIGN(counts_, run_panels(pipeline, 1, context, *team_));
+        return {};
     }
 
   private:
@@ -125,7 +111,7 @@ class StageTask final : public Task {
     Counts counts_;
 };
 
-class StageStep final : public Step, public SweptStep {
+class StageStep final : public Step {
   public:
     StageStep(StageSpec spec, const Machine& machine) : spec_(std::move(spec)), machine_(machine) {}
     const char* type() const override { return "Stage"; }
@@ -148,22 +134,20 @@ class StageStep final : public Step, public SweptStep {
                          static_cast<double>(flat) * machine_.disk_request_seconds / machine_.disk_queue_depth;
         return counts;
     }
+    index_t progress_bytes(int /*rank*/) const override { return 2 * spec_.boxes.bytes(); }
     std::vector<SweepOutline> sweep_outlines(int /*rank*/) const override {
         SweepOutline outline;
         const bool in = spec_.way == Way::in;
-        outline.source = in ? Place::array : Place::output;
-        outline.target = in ? Place::input : Place::array;
+        outline.source.place = in ? Place::array : Place::output;
+        outline.target.place = in ? Place::input : Place::array;
         outline.panels = spec_.boxes.count();
         outline.written = outline.read = Partition::of_boxes(spec_.boxes);
         outline.threads = spec_.threads;
         return {outline};
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
-        if (!binding.sweep_team) {
-            SPANFFT_ASSIGN(binding.sweep_team, make_sweep_team(spec_.threads, binding.io));
-        }
-        SPANFFT_TRY(binding.sweep_team->pipeline.started());
-        return std::unique_ptr<Task>(std::make_unique<StageTask>(spec_, binding.sweep_team));
+        SPANFFT_ASSIGN(auto team, team_of(binding, spec_.threads));
+        return std::unique_ptr<Task>(std::make_unique<StageTask>(spec_, std::move(team)));
     }
 
   private:

@@ -11,10 +11,7 @@
 
 #include "engine/engine.hpp"
 #include "steps/tile_kernels.hpp"
-#include "sweeps/pdm_step.hpp"
 #include "sweeps/pdm_support.hpp"
-#include "sweeps/rounds.hpp"
-#include "sweeps/sweep_hooks.hpp"
 
 namespace spanfft {
 
@@ -89,26 +86,13 @@ BitMatrix reversal(const PdmSpec& spec, const Superlevel& level) {
 }
 
 template <class T>
-class SuperlevelTask : public Task {
+class SuperlevelTask : public PdmTask {
   public:
-    SuperlevelTask(const PdmSpec& spec, const Superlevel& level, std::shared_ptr<SweepTeam> team, int rank)
-        : spec_(spec), level_(level), stages_(spec, level), team_(std::move(team)), rank_(rank) {}
-
-    // Collective over all ranks, if there are several.
-    Status join(Binding& binding) {
-        if (spec_.ranks() == 1) return {};
-        SPANFFT_ASSIGN(rounds_, Rounds::make(spec_.ranks(), binding));
-        Status made;
-        for (int i = 0; i < stages_.ranks; ++i) {
-            const BytesPart all{0, spec_.load_bytes()};
-            auto transfer = rounds_->comm().make_pairs({{rank_ ^ 1 << i, all, all}}, Pairing::nonblocking);
-            keep_first(made, transfer.status());
-            if (transfer.ok()) transfers_.push_back(std::move(transfer).value());
-        }
-        return agree(rounds_->comm(), made);
-    }
+    SuperlevelTask(const PdmSpec& spec, const Superlevel& level, int rank)
+        : PdmTask(spec, rank), level_(level), stages_(spec, level) {}
 
     Status prepare(Binding& binding, const RateTable& rates) {
+        SPANFFT_TRY(join(binding, [this] { return make_transfers(); }));
         const auto plan = [&](const LocalSpec& local, std::unique_ptr<CountedFft>& fft) -> Status {
             SPANFFT_ASSIGN(EngineChoice choice, plan_local(local, level_.engine, rates));
             binding.engine_ran(choice.engine);
@@ -128,27 +112,37 @@ class SuperlevelTask : public Task {
 
     Status run(RunContext& context) override {
         counts_ = Counts();
-        SPANFFT_TRY(check_pdm_context(context, level_.from, level_.to));
-        const RunningSweep* const with = context.sweep;
-        if (rounds_) rounds_->begin();
-        const Status status = with && with->done() ? Status() : sweep(context, with);
-        return rounds_ ? rounds_->end(status) : status;
+        const LocalWork before = engines_done();
+        moved_bytes_ = butterflies_ = 0;
+        SPANFFT_TRY(sweep(level_.from, level_.to, context, *context.sweep,
+                          [this](ParallelDisks& source, ParallelDisks& target, const SweepMeans& means) {
+                              return transform(source, target, means);
+                          }));
+        const LocalWork work = engines_done() - before;
+        counts_.flops = work.flops + 5.0 * static_cast<double>(butterflies_.load());
+        counts_.memory_bytes = work.memory_bytes + moved_bytes_;
+        return {};
     }
-    Counts counted() const override { return counts_; }
 
   private:
     using C = Pair<T>;
 
-    Status sweep(RunContext& context, const RunningSweep* with) {
-        ParallelDisks source = pdm_disks(spec_, level_.from, context, rank_),
-                      target = pdm_disks(spec_, level_.to, context, rank_);
+    Status make_transfers() {
+        Status made;
+        for (int i = 0; i < stages_.ranks; ++i) {
+            const BytesPart all{0, spec_.load_bytes()};
+            auto transfer = rounds_.comm().make_pairs({{rank_ ^ 1 << i, all, all}}, Pairing::nonblocking);
+            keep_first(made, transfer.status());
+            if (transfer.ok()) transfers_.push_back(std::move(transfer).value());
+        }
+        return made;
+    }
+
+    Status transform(ParallelDisks& source, ParallelDisks& target, const SweepMeans& means) {
+        const PdmShape own = spec_.share();
         DiskSweep sweep;
         sweep.source = &source;
         sweep.target = &target;
-        sweep.first_load = first_load(with);
-        sweep.writes_from = first_written(with);
-        sweep.dress = pdm_dress(with, team_->compute);
-        const PdmShape own = spec_.share();
         sweep.loads = own.memoryloads();
         sweep.blocks_per_load = own.blocks_per_load();
         sweep.source_block =
@@ -158,19 +152,7 @@ class SuperlevelTask : public Task {
             if (level_.reversed) moved_bytes_ += reversal_->scatter(0, in, out, team_->compute);
             return compute(load, reinterpret_cast<C*>(out), reinterpret_cast<C*>(in));
         };
-        sweep.memory = static_cast<char*>(context.at(Slot::work0));
-        sweep.mode = spec_.mode;
-        sweep.trace = context.trace;
-        if (context.progress) sweep.progress = [&context](index_t bytes) { return context.advance(bytes); };
-        const LocalWork before = engines_done();
-        moved_bytes_ = butterflies_ = 0;
-        SPANFFT_TRY(run_logged(with, [&] { return run_sweep(sweep, team_->pipeline); }));
-        const LocalWork work = engines_done() - before;
-        counts_ = pdm_counted(source, target);
-        counts_.flops = work.flops + 5.0 * static_cast<double>(butterflies_.load());
-        counts_.memory_bytes = work.memory_bytes + moved_bytes_;
-        if (rounds_) counts_ += rounds_->counted();
-        return {};
+        return run_sweep(sweep, means);
     }
 
     LocalWork engines_done() const {
@@ -249,7 +231,7 @@ class SuperlevelTask : public Task {
         }
         fft_->execute(data, data);
         for (int i = 0; i < stages_.ranks; ++i) {
-            SPANFFT_TRY(rounds_->round(*transfers_[static_cast<size_t>(i)], data, spare));
+            SPANFFT_TRY(rounds_.round({&transfers_[static_cast<size_t>(i)], 1}, data, spare));
             butterflies(load, i, data, spare);
         }
         if (stages_.high == 0) return {};
@@ -281,33 +263,17 @@ class SuperlevelTask : public Task {
             });
     }
 
-    const PdmSpec spec_;
     const Superlevel level_;
     const Stages stages_;
-    std::shared_ptr<SweepTeam> team_;
-    const int rank_;
     std::unique_ptr<CountedFft> fft_, high_fft_;
     std::unique_ptr<MemoryPermutation> reversal_;
-    std::unique_ptr<Rounds> rounds_;                    // nullptr: one process
     std::vector<std::unique_ptr<Transfer>> transfers_;  // of each bit of the rank
     RootTable roots_;
     Buffer factors_;
     std::atomic<index_t> moved_bytes_{0}, butterflies_{0};  // through memory, by loops; points of stages between ranks
-    Counts counts_;
 };
 
-template <class T>
-Result<std::unique_ptr<Task>> make_task(const PdmSpec& spec, const Superlevel& level, const RateTable& rates,
-                                        Binding& binding) {
-    auto task = std::make_unique<SuperlevelTask<T>>(spec, level, binding.sweep_team, binding.comm.rank());
-    SPANFFT_TRY(task->join(binding));  // first: what is collective is done whatever fails here
-    if (!binding.sweep_team) return error(Code::internal, "a superlevel is bound without its threads");
-    SPANFFT_TRY(binding.sweep_team->pipeline.started());
-    SPANFFT_TRY(task->prepare(binding, rates));
-    return std::unique_ptr<Task>(std::move(task));
-}
-
-class SuperlevelStep : public Step, public SweptStep {
+class SuperlevelStep : public Step {
   public:
     SuperlevelStep(const PdmSpec& spec, Superlevel level, Machine machine)
         : spec_(spec), level_(std::move(level)), machine_(std::move(machine)) {}
@@ -341,26 +307,18 @@ class SuperlevelStep : public Step, public SweptStep {
         return counts;
     }
     index_t own_memory_bytes(int) const override { return superlevel_own_bytes(spec_, level_); }
-    std::vector<int> group(int /*rank*/) const override {
-        return spec_.ranks() > 1 ? Rounds::everyone(spec_.ranks()) : std::vector<int>();
-    }
+    std::vector<int> group(int /*rank*/) const override { return Rounds::everyone(spec_.ranks()); }
     std::vector<SweepOutline> sweep_outlines(int /*rank*/) const override {
         const PdmShape own = spec_.share();
         const auto load_of = [shift = own.m - own.b](index_t block) { return block >> shift; };
         return {pdm_outline(spec_, level_.from, level_.to, Stages(spec_, level_).ranks > 0, load_of, load_of)};
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
-        Status made;
-        if (!binding.sweep_team) {
-            auto team = make_sweep_team(spec_.threads, binding.io);
-            made = team.status();
-            if (made.ok()) binding.sweep_team = std::move(team).value();
-        }
-        auto task = with_real(spec_.precision, [&](auto real) {
-            return make_task<decltype(real)>(spec_, level_, machine_.engine_rates, binding);
+        return with_real(spec_.precision, [&](auto real) -> Result<std::unique_ptr<Task>> {
+            auto task = std::make_unique<SuperlevelTask<decltype(real)>>(spec_, level_, binding.comm.rank());
+            SPANFFT_TRY(task->prepare(binding, machine_.engine_rates));
+            return std::unique_ptr<Task>(std::move(task));
         });
-        SPANFFT_TRY(made);
-        return task;
     }
 
   private:

@@ -28,10 +28,9 @@ Status check_panel(const PipelineSpec& pipeline, const RunningSweep& sweep, inde
     });
 }
 
-}  // namespace
-
+// Checksums of what was read before it is used, and of what was made before it is written.
 void sum_up(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, ThreadTeam& team) {
-    if (!sweep.read_sums && !sweep.written_sums && !sweep.input_sum) return;
+    if (!sweep.read_sums && !sweep.sums && !sweep.input_sum) return;
     const bool sums_reads = sweep.read_sums || sweep.input_sum, takes = static_cast<bool>(pipeline.take);
     const auto sum_read = [&pipeline, &sweep, &team, tiles](index_t group, index_t slot) -> Status {
         const index_t panel = group * pipeline.steps_per_read / tiles;
@@ -53,38 +52,61 @@ void sum_up(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, Th
         if (sums && step % pipeline.steps_per_read == 0) SPANFFT_TRY(sum_read(step / pipeline.steps_per_read, read));
         SPANFFT_TRY(compute(step, read, write));
         if (sweep.input_sum && (step + 1) % tiles == 0) sweep.input_sum->end_read(step / tiles);
-        if (sweep.written_sums && (step + 1) % pipeline.steps_per_write == 0) {
+        if (sweep.sums && (step + 1) % pipeline.steps_per_write == 0) {
             const index_t group = step / pipeline.steps_per_write;
             each_run(team, pipeline.write_count(group), [&](int member, index_t i) {
-                sweep.written_sums->add_written(member, pipeline.write_run(group, write, i));
+                sweep.sums->add_written(member, pipeline.write_run(group, write, i));
             });
-            if ((step + 1) % tiles == 0) sweep.written_sums->end_written(step / tiles);
+            if ((step + 1) % tiles == 0) sweep.sums->end_written(step / tiles);
         }
         return {};
     };
 }
 
+// What the journal wants to know, and what it wants to be waited for.
 void log_panels(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles) {
     const index_t groups = tiles / pipeline.steps_per_write;  // of writes, a panel
     pipeline.written = [&sweep, groups](index_t group) -> Status {
         if ((group + 1) % groups != 0 || sweep.done_before(group / groups)) return {};
         if (sweep.input_sum) sweep.input_sum->settle(group / groups);
         if (sweep.log) return sweep.log->written(group / groups);
-        if (sweep.written_sums) sweep.written_sums->settle(group / groups);
+        if (sweep.sums) sweep.sums->settle(group / groups);
         return {};
     };
-    if (!sweep.log || !sweep.logged.needs) return;
-    pipeline.writes_before = [&sweep, groups](index_t group) { return sweep.logged.needs(group / groups) * groups; };
+    if (!sweep.log || !sweep.needs) return;
+    pipeline.writes_before = [&sweep, groups](index_t group) { return sweep.needs(group / groups) * groups; };
     pipeline.before_write = [&sweep, groups](index_t group) { return sweep.log->before_write(group / groups); };
 }
 
-Status run_logged(const RunningSweep* sweep, const std::function<Status()>& run) {
-    if (!sweep || !sweep->log) return run();
-    sweep->log->begin(sweep->logged);
+}  // namespace
+
+void watch_panels(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, ThreadTeam& team) {
+    sum_up(pipeline, sweep, tiles, team);
+    log_panels(pipeline, sweep, tiles);
+}
+
+Status run_logged(const RunningSweep& sweep, const std::function<Status()>& run) {
+    if (!sweep.log) return run();
+    sweep.log->begin(sweep);
     Status status = run();
-    if (status.ok()) return sweep->log->finish();
-    sweep->log->stop();
+    if (status.ok()) return sweep.log->finish();
+    sweep.log->stop();
     return status;
+}
+
+Result<Counts> run_panels(PipelineSpec& pipeline, index_t tiles, RunContext& context, SweepTeam& team) {
+    const RunningSweep& sweep = *context.sweep;
+    pipeline.source = sweep.source.store;
+    pipeline.target = sweep.target.store;
+    if (!pipeline.source || !pipeline.target || !pipeline.memory)
+        return error(Code::internal, "a sweep was run without its stores or its work space");
+    pipeline.first_step = sweep.begins_at * tiles;
+    pipeline.trace = context.trace;
+    if (context.progress) pipeline.progress = [&context](index_t bytes) { return context.advance(bytes); };
+    watch_panels(pipeline, sweep, tiles, team.compute);
+    const StoreCounter moved(*pipeline.source, *pipeline.target);
+    SPANFFT_TRY(run_logged(sweep, [&] { return team.pipeline.run(pipeline); }));
+    return moved.counted();
 }
 
 }  // namespace spanfft

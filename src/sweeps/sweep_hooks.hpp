@@ -1,21 +1,22 @@
-// What a sweep does besides, in a plan whose sweeps run together (sweep_run.hpp): checksums and the journal's panels,
-// added to a pipeline that is described.
+// Running a sweep's pipeline with what its plan wants besides (sweep_run.hpp): checksums, the journal's panels,
+// progress and trace.
 #pragma once
 
 #include <functional>
 
-#include "core/threads.hpp"
 #include "disk/pipeline.hpp"
 #include "sweeps/sweep_run.hpp"
+#include "sweeps/sweep_team.hpp"
 
 namespace spanfft {
 
-// Checksums of what was read before it is used, and of what was made before it is written. A panel is `tiles` compute
-// steps; `pipeline` and `sweep` outlive the run.
-void sum_up(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, ThreadTeam& team);
-// What the journal wants to know, and what it wants to be waited for.
-void log_panels(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles);
-// Runs it from its log's beginning to its end; `sweep` may be nullptr.
-Status run_logged(const RunningSweep* sweep, const std::function<Status()>& run);
+// Adds to a pipeline that is described: checksums of what was read before it is used, and of what was made before it is
+// written; what the journal wants to know, and what it wants to be waited for. A panel is `tiles` compute steps;
+// `pipeline` and `sweep` outlive the run.
+void watch_panels(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, ThreadTeam& team);
+// Runs it from its log's beginning to its end.
+Status run_logged(const RunningSweep& sweep, const std::function<Status()>& run);
+// A whole sweep between its stores, from its first panel that is not done. Returns what it moved.
+Result<Counts> run_panels(PipelineSpec& pipeline, index_t tiles, RunContext& context, SweepTeam& team);
 
 }  // namespace spanfft

@@ -2,6 +2,7 @@
 #include "sweeps/sweep_run.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "disk/checksum.hpp"
 
@@ -20,22 +21,15 @@ Partition placed(Partition partition, index_t offset_bytes) {
     return partition;
 }
 
-bool overwrites_itself(const SweepOutline& sweep) {
-    return sweep.source == sweep.target &&
-           (sweep.source != Place::scratch || sweep.source_scratch_bytes == sweep.target_scratch_bytes);
-}
-
 // Whether what is read is one array of equal rows, and what is written the same.
-bool plain_array(const SweepSpec& sweep) {
-    if (sweep.source.is_blocks() || sweep.target.is_blocks()) return false;
-    const ColumnPanels &in = sweep.source.columns(), &out = sweep.target.columns();
-    return in.section == 0 && !in.mirrored && !out.mirrored && out.twin_elems == 0 &&
-           in.last_row_elems == in.row_elems && in.columns == in.row_elems && in.outer == out.outer &&
-           in.rows == out.rows && in.row_elems == out.row_elems && in.last_row_elems == out.last_row_elems &&
-           in.panel == out.panel && in.elem_bytes == out.elem_bytes;
+bool plain_array(const SweepOutline& sweep) {
+    if (sweep.read.kind != Partition::Kind::columns || sweep.written.kind != Partition::Kind::columns) return false;
+    const ColumnPanels &in = sweep.read.panels, &out = sweep.written.panels;
+    return in.section() == 0 && !in.mirrored() && !out.mirrored() && !out.twin() && in.last_row_elems == in.row_elems &&
+           in.columns == in.row_elems && in.outer == out.outer && in.rows == out.rows &&
+           in.row_elems == out.row_elems && in.last_row_elems == out.last_row_elems && in.panel == out.panel &&
+           in.elem_bytes == out.elem_bytes;
 }
-
-ColumnPanels read_by(const SweepSpec& sweep, int rank) { return sweep.of_rank(rank).source.columns(); }
 
 // Whether what a sweep writes is read again by the rank that wrote it.
 bool reads_its_own(const SweepOutline& before, bool alone) { return alone || before.keeps_own; }
@@ -89,10 +83,6 @@ index_t panels_needed(const ColumnPanels& in, const Displacement& displacement, 
     return end <= shift ? 0 : matrix * in.panels_per_matrix() + ceil_div(end - shift, in.panel);
 }
 
-}  // namespace
-
-namespace {
-
 std::string why_no_sweeps(const Plan& plan) {
     if (plan.sweeps == 1) return cat(plan.solver, " reads the array once and writes it once, with no panel in between");
     return cat(plan.solver, " has no journal");
@@ -102,16 +92,18 @@ std::string why_no_sweeps(const Plan& plan) {
 
 PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
     PlannedSweeps planned;
+    planned.rank = rank;
     const bool alone = plan.problem.ranks == 1;
     for (const auto& step : plan.steps) {
         planned.first_sweep.push_back(planned.sweeps.size());
-        if (const auto* swept = dynamic_cast<const SweptStep*>(step.get())) {
-            for (SweepOutline& outline : swept->sweep_outlines(rank)) planned.sweeps.push_back(std::move(outline));
-        } else {
+        std::vector<SweepOutline> own = step->sweep_outlines(rank);
+        if (own.empty()) {
             planned.sweeps.clear();
+            planned.first_sweep.assign(plan.steps.size() + 1, 0);
             planned.why_not = why_no_sweeps(plan);
             return planned;
         }
+        std::move(own.begin(), own.end(), std::back_inserter(planned.sweeps));
     }
     planned.first_sweep.push_back(planned.sweeps.size());
     planned.displaced.resize(planned.sweeps.size());
@@ -119,7 +111,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
         planned.overwrites_input = true;
         planned.needs_output = false;
         for (size_t i = 1; i < planned.sweeps.size(); ++i)
-            planned.needs_output = planned.needs_output || planned.sweeps[i].source == Place::output;
+            planned.needs_output = planned.needs_output || planned.sweeps[i].source.place == Place::output;
     }
     for (size_t i = 0; i < planned.sweeps.size(); ++i) {
         const SweepOutline& sweep = planned.sweeps[i];
@@ -128,26 +120,50 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
                 PanelSums::bytes(planned.sweeps[i - 1].written, sweep.read, max_cells(plan), sweep.threads);
         }
         const bool last = i + 1 == planned.sweeps.size();
-        if (!overwrites_itself(sweep) || (last && planned.overwrites_input)) continue;
+        if (sweep.source != sweep.target || (last && planned.overwrites_input)) continue;
         if (!alone && !sweep.keeps_own) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, which other ranks may have written");
             continue;
         }
-        if (!sweep.spec || !plain_array(*sweep.spec)) {
+        if (!plain_array(sweep)) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, in another shape");
             continue;
         }
-        const Displacement displacement = displacement_of(read_by(*sweep.spec, rank).kept_alone());
+        const Displacement displacement = displacement_of(sweep.read.panels.kept_alone());
         if (displacement.total_bytes == 0) continue;  // a rank that has nothing of it
         planned.displaced[i] = displacement;
-        (sweep.target == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=
+        (sweep.target.place == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=
             displacement.extra_bytes();
     }
     return planned;
 }
 
-SweepRun::SweepRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink, int rank)
-    : rank_(rank), planned_(examine_sweeps(plan, context.finished_offset_bytes.has_value(), rank)) {
+namespace {
+
+StoredArray read_at(const RunArrays& arrays, const PlacedArray& array) {
+    switch (array.place) {
+        case Place::input:
+            return arrays.input;
+        case Place::scratch:
+            return {arrays.scratch.store, arrays.scratch.offset_bytes + array.scratch_bytes};
+        case Place::output:
+            return arrays.output;
+        case Place::array:
+            return arrays.chunked_input;
+    }
+    return {};
+}
+
+// `last`: by the plan's last sweep.
+StoredArray written_at(const RunArrays& arrays, const PlacedArray& array, bool last) {
+    if (array.place == Place::array) return arrays.chunked_output;
+    return array.place == Place::output && last ? arrays.as_it_stays() : read_at(arrays, array);
+}
+
+}  // namespace
+
+SweepRun::SweepRun(const Plan& plan, PlannedSweeps planned, const RunArrays& arrays, bool checksums, LineSink* sink)
+    : planned_(std::move(planned)) {
     const bool alone = plan.problem.ranks == 1;
     const size_t count = planned_.sweeps.size();
     if (sink) log_ = std::make_unique<SweepLog>(*sink);
@@ -156,54 +172,49 @@ SweepRun::SweepRun(const Plan& plan, const RunContext& context, bool checksums, 
     for (size_t i = count; i-- > 0;) {
         const SweepOutline& outline = planned_.sweeps[i];
         RunningSweep& sweep = sweeps_[i];
-        Store* const last =
-            context.finished_store && outline.target == Place::output ? context.finished_store : nullptr;
-        const StoredAt source = stored_at(context, outline.source, outline.source_scratch_bytes);
-        sweep.target = i + 1 < count ? sweeps_[i + 1].source
-                       : last        ? last
-                                     : written_at(context, outline.target, 0).store;
-        sweep.source = source.store;
-        sweep.log = outline.target == Place::array ? nullptr : log_.get();
-        sweep.logged.number = static_cast<int>(i);
-        sweep.logged.panels = outline.panels;
+        const bool last = i + 1 == count;
+        sweep.source = read_at(arrays, outline.source);
+        sweep.target = written_at(arrays, outline.target, last);
+        if (!last) sweep.target.store = sweeps_[i + 1].source.store;
+        sweep.log = outline.target.place == Place::array ? nullptr : log_.get();
+        sweep.number = static_cast<int>(i);
+        sweep.panels = outline.panels;
         if (sink && planned_.displaced[i]) {
             Displacement displacement = *planned_.displaced[i];
-            displacement.begin_bytes = source.offset_bytes;
+            displacement.begin_bytes = sweep.source.offset_bytes;
             // What is written with work on it is read as it lies.
-            Store& below = i + 1 == count && last ? *context.output_store : *sweep.target;
+            Store& below = last ? *sweep.source.store : *sweep.target.store;
             views_.push_back(std::make_unique<DisplacedStore>(below, displacement));
-            sweep.source = views_.back().get();
-            sweep.logged.needs = [in = read_by(*outline.spec, rank_), displacement](index_t panel) {
+            sweep.source.store = views_.back().get();
+            sweep.needs = [in = outline.read.panels, displacement](index_t panel) {
                 return panels_needed(in, displacement, panel);
             };
         }
         if (checksums && plan.checksum_bytes > 0 && i > 0 && reads_its_own(planned_.sweeps[i - 1], alone)) {
-            const SweepOutline& before = planned_.sweeps[i - 1];
+            const Partition& written = planned_.sweeps[i - 1].written;
+            const index_t offset_bytes = sweep.source.offset_bytes;  // where the sweep before writes, too
             sums_[i - 1] = std::make_unique<PanelSums>(
-                placed(before.written, stored_at(context, before.target, before.target_scratch_bytes).offset_bytes),
-                placed(outline.read, source.offset_bytes), max_cells(plan), outline.threads);
+                placed(written, offset_bytes), placed(outline.read, offset_bytes), max_cells(plan), outline.threads);
             sweep.read_sums = sums_[i - 1].get();
         }
-        if (sink && checksums && alone && i == 0 && outline.source == Place::input &&
-            ReadSum::can_sum(context.input_offset_bytes, static_cast<index_t>(plan.problem.input_elem().bytes()))) {
-            input_sum_ = std::make_unique<ReadSum>(placed(outline.read, context.input_offset_bytes), outline.threads);
+        const auto input_elem_bytes = static_cast<index_t>(plan.problem.input_elem().bytes());
+        if (sink && checksums && alone && i == 0 && outline.source.place == Place::input &&
+            ReadSum::can_sum(sweep.source.offset_bytes, input_elem_bytes)) {
+            input_sum_ = std::make_unique<ReadSum>(placed(outline.read, sweep.source.offset_bytes), outline.threads);
             sweep.input_sum = input_sum_.get();
-            sweep.logged.read = input_sum_.get();
         }
-        sweep.written_sums = sums_[i].get();
-        sweep.logged.target = sweep.target;
-        sweep.logged.sums = sweep.written_sums;
+        sweep.sums = sums_[i].get();
+        sweep.written_store = sweep.target.store;
     }
     for (size_t step = 0; step < plan.steps.size(); ++step) {
         for (size_t i = planned_.first_sweep[step]; i < planned_.first_sweep[step + 1]; ++i)
-            sweeps_[i].logged.panel_bytes = bytes_per_panel(plan, step) / 2;
+            sweeps_[i].panel_bytes = bytes_per_panel(plan, step) / 2;
     }
 }
 
 index_t SweepRun::bytes_per_panel(const Plan& plan, size_t step) const {
     const size_t first = planned_.first_sweep[step], end = planned_.first_sweep[step + 1];
-    const Counts counts = plan.steps[step]->predict(rank_);
-    return (counts.disk_read_bytes + counts.disk_written_bytes) / static_cast<index_t>(end - first) /
+    return plan.steps[step]->progress_bytes(planned_.rank) / static_cast<index_t>(end - first) /
            std::max<index_t>(1, planned_.sweeps[first].panels);
 }
 
@@ -215,14 +226,13 @@ Status SweepRun::resume(const std::vector<std::string>& lines) {
         index_t done = 0;
         if (!(in >> word) || (word != "panels" && word != "restored")) continue;
         if (word == "restored" && in >> sweep && sweep < sweeps_.size()) {  // what this sweep had written is gone
-            resumed_panels_ -= sweeps_[sweep].logged.first_panel;
-            sweeps_[sweep].logged.first_panel = 0;
+            resumed_panels_ -= sweeps_[sweep].first_panel;
+            sweeps_[sweep].first_panel = 0;
             continue;
         }
         in >> sweep >> done >> read;
-        if (!in || sweep >= sweeps_.size() || done < sweeps_[sweep].logged.first_panel ||
-            done > sweeps_[sweep].logged.panels ||
-            (sweep > 0 && sweeps_[sweep - 1].logged.first_panel < sweeps_[sweep - 1].logged.panels)) {
+        if (!in || sweep >= sweeps_.size() || done < sweeps_[sweep].first_panel || done > sweeps_[sweep].panels ||
+            (sweep > 0 && sweeps_[sweep - 1].first_panel < sweeps_[sweep - 1].panels)) {
             return error(Code::corrupt_data, "the journal has a line that does not fit its plan: ", line.substr(0, 60),
                          "; begin anew with restart");
         }
@@ -231,17 +241,16 @@ Status SweepRun::resume(const std::vector<std::string>& lines) {
             sweeps_[sweep].input_sum->restore(sum);
         } else if (done > 0) {  // these panels were read without checksums
             sweeps_[sweep].input_sum = nullptr;
-            sweeps_[sweep].logged.read = nullptr;
         }
-        resumed_panels_ += done - sweeps_[sweep].logged.first_panel;
-        sweeps_[sweep].logged.first_panel = done;
+        resumed_panels_ += done - sweeps_[sweep].first_panel;
+        sweeps_[sweep].first_panel = done;
         if (sums_[sweep] && sums.compare(0, 5, " 0 0 ") == 0) {  // these panels were written without checksums
             sums_[sweep].reset();
-            sweeps_[sweep].written_sums = sweeps_[sweep].logged.sums = sweeps_[sweep + 1].read_sums = nullptr;
+            sweeps_[sweep].sums = sweeps_[sweep + 1].read_sums = nullptr;
         }
         if (sums_[sweep]) SPANFFT_TRY(sums_[sweep]->restore(sums));
     }
-    for (RunningSweep& sweep : sweeps_) sweep.begins_at = sweep.logged.first_panel;
+    for (RunningSweep& sweep : sweeps_) sweep.begins_at = sweep.first_panel;
     return {};
 }
 
@@ -249,7 +258,7 @@ Status SweepRun::align(Comm& comm) {
     std::vector<index_t> all(static_cast<size_t>(comm.size()));
     for (size_t i = 0; i < sweeps_.size(); ++i) {
         if (!planned_.sweeps[i].exchanges) continue;
-        SPANFFT_TRY(comm.allgather(&sweeps_[i].logged.first_panel, sizeof(index_t), all.data()));
+        SPANFFT_TRY(comm.allgather(&sweeps_[i].first_panel, sizeof(index_t), all.data()));
         sweeps_[i].begins_at = *std::min_element(all.begin(), all.end());
     }
     return {};
@@ -257,11 +266,11 @@ Status SweepRun::align(Comm& comm) {
 
 Result<bool> SweepRun::input_is_as_read(RunContext& context, index_t input_bytes, char* memory, index_t memory_bytes) {
     const RunningSweep& first = sweeps_.front();
-    if (first.logged.first_panel == 0) return true;  // nothing that is kept is made of it
+    if (first.first_panel == 0) return true;  // nothing that is kept is made of it
     if (!first.input_sum) return false;
-    SPANFFT_ASSIGN(const uint64_t now, first.input_sum->sum_again(*first.source, context.input_offset_bytes,
-                                                                  input_bytes, first.logged.first_panel, memory,
-                                                                  memory_bytes, [&] { return context.advance(0); }));
+    SPANFFT_ASSIGN(const uint64_t now, first.input_sum->sum_again(*first.source.store, first.source.offset_bytes,
+                                                                  input_bytes, first.first_panel, memory, memory_bytes,
+                                                                  [&] { return context.advance(0); }));
     return now == first.input_sum->sum();
 }
 
@@ -269,7 +278,7 @@ index_t SweepRun::skipped_bytes(const Plan& plan) const {
     index_t bytes = 0;
     for (size_t step = 0; step < plan.steps.size(); ++step) {
         for (size_t i = planned_.first_sweep[step]; i < planned_.first_sweep[step + 1]; ++i)
-            bytes += bytes_per_panel(plan, step) * sweeps_[i].logged.first_panel;
+            bytes += bytes_per_panel(plan, step) * sweeps_[i].first_panel;
     }
     return bytes;
 }

@@ -19,28 +19,24 @@
 #include "disk/panel_sums.hpp"
 #include "disk/sweep_log.hpp"
 #include "plan/plan.hpp"
-#include "sweeps/swept_step.hpp"
+#include "plan/sweep_outline.hpp"
 
 namespace spanfft {
 
-// For one sweep; the stores and what is behind the pointers are the SweepRun's.
-struct RunningSweep {
-    Store* source = nullptr;
-    Store* target = nullptr;
-    PanelSums* read_sums = nullptr;     // nullptr: the run's input, or no checksums
-    ReadSum* input_sum = nullptr;       // of what is read; nullptr: not the run's input, no journal, or no checksums
-    PanelSums* written_sums = nullptr;  // nullptr: nobody reads it again, or no checksums
-    SweepLog* log = nullptr;            // nullptr: no journal, or a sweep that begins anew
-    LoggedSweep logged;
-    // Where the sweep begins: at logged.first_panel, or before it, where other ranks need what this one has done.
+// One sweep; the stores and what is behind the pointers are the SweepRun's.
+struct RunningSweep : LoggedSweep {
+    StoredArray source, target;
+    PanelSums* read_sums = nullptr;  // what its source must be; nullptr: the run's input, or no checksums
+    SweepLog* log = nullptr;         // nullptr: no journal, or a sweep that begins anew
+    // Where the sweep begins: at first_panel, or before it, where other ranks need what this one has done.
     index_t begins_at = 0;
-    bool done() const { return begins_at >= logged.panels; }
-    bool done_before(index_t panel) const { return panel < logged.first_panel; }
+    bool done() const { return begins_at >= panels; }
+    bool done_before(index_t panel) const { return panel < first_panel; }
 };
 
 // How the sweeps of a plan can be journalled.
 struct PlannedSweeps {
-    std::vector<SweepOutline> sweeps;                    // empty: the plan has other steps
+    std::vector<SweepOutline> sweeps;                    // empty: some step of the plan has none
     std::vector<size_t> first_sweep;                     // of each step, and the end
     std::string why_not;                                 // not empty: it can't
     std::vector<std::optional<Displacement>> displaced;  // the source of each sweep, from the array's first byte on
@@ -48,15 +44,15 @@ struct PlannedSweeps {
     bool overwrites_input = false;  // in place: the last sweep does; else the whole output is copied there
     bool needs_output = true;       // besides what the last sweep writes, if that goes elsewhere
     index_t memory_bytes = 0;       // of the sums, journal or not
+    int rank = 0;                   // whose they are
 };
 // On several ranks, of one of them.
 PlannedSweeps examine_sweeps(const Plan& plan, bool in_place = false, int rank = 0);
 
 class SweepRun {
   public:
-    // Of a plan whose sweeps were examined; `context` has its stores, as large as these ask where there is a
-    // sink. On several ranks, of one of them.
-    SweepRun(const Plan& plan, const RunContext& context, bool checksums, LineSink* sink, int rank = 0);
+    // `arrays` are as large as the plan asks and, where there is a sink, as its sweeps ask besides.
+    SweepRun(const Plan& plan, PlannedSweeps sweeps, const RunArrays& arrays, bool checksums, LineSink* sink);
     Status started() const { return log_ ? log_->started() : Status(); }
     // Goes on where these lines of a journal end.
     Status resume(const std::vector<std::string>& lines);
@@ -77,7 +73,6 @@ class SweepRun {
   private:
     index_t bytes_per_panel(const Plan& plan, size_t step) const;  // read and written, of any of its sweeps
 
-    int rank_ = 0;
     PlannedSweeps planned_;
     std::vector<std::unique_ptr<Store>> views_;
     std::vector<std::unique_ptr<PanelSums>> sums_;  // of what sweep i hands to sweep i+1

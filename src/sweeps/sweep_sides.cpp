@@ -5,30 +5,6 @@
 
 namespace spanfft {
 
-const char* place_name(Place place) {
-    return place == Place::input ? "input" : place == Place::scratch ? "scratch" : "output";
-}
-
-StoredAt stored_at(const RunContext& context, Place place, index_t scratch_bytes) {
-    switch (place) {
-        case Place::input:
-            return {context.input_store, context.input_offset_bytes};
-        case Place::scratch:
-            return {context.scratch_store, scratch_bytes};
-        case Place::output:
-            return {context.output_store, context.output_offset_bytes};
-        case Place::array:
-            return {context.staged_input_store, 0};
-    }
-    return {};
-}
-
-StoredAt written_at(const RunContext& context, Place place, index_t scratch_bytes) {
-    if (place == Place::output) return {context.written_store(), context.written_offset_bytes()};
-    if (place == Place::array) return {context.staged_output_store, 0};
-    return stored_at(context, place, scratch_bytes);
-}
-
 index_t SweepSource::slot_bytes() const {
     return round_up(is_blocks() ? blocks().read_slot_bytes() : columns().slot_bytes(), 4096);
 }

@@ -12,32 +12,16 @@
 #include <utility>
 #include <variant>
 
-#include "disk/panels.hpp"
-#include "disk/partition.hpp"
-#include "plan/step.hpp"
+#include "plan/sweep_outline.hpp"
 #include "steps/chirp.hpp"
 
 namespace spanfft {
 
-enum class Place : int { input, scratch, output, array };  // array: a chunked one (staging.hpp)
-const char* place_name(Place place);
-
-// What a place is in a run: the store, and where in it the array begins. scratch_bytes: of what is in scratch.
-struct StoredAt {
-    Store* store = nullptr;
-    index_t offset_bytes = 0;
-};
-StoredAt stored_at(const RunContext& context, Place place, index_t scratch_bytes);
-StoredAt written_at(const RunContext& context, Place place, index_t scratch_bytes);  // by the step that runs
-
 // What both sides say.
-struct SweepSide {
-    Place place = Place::input;
-    index_t scratch_bytes = 0;  // where in scratch the array begins
-    bool complex = true;        // the numbers of a tile
-    index_t file_number_bytes =
-        0;          // of a number in the file where it is not as computed (Problem::load, store); else 0
-    Chirp factors;  // numbers are multiplied by on their way; length 0: by none
+struct SweepSide : PlacedArray {
+    bool complex = true;            // the numbers of a tile
+    index_t file_number_bytes = 0;  // in the file, where they are not as computed (Problem::load, store); else 0
+    Chirp factors;                  // numbers are multiplied by on their way; length 0: by none
 };
 
 struct SweepSource : SweepSide {

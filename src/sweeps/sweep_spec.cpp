@@ -27,7 +27,8 @@ index_t table_bytes(const SweepSpec& spec) {
 
 // What a rank keeps of a twin lies behind what it keeps of the array.
 void place_twin(ColumnPanels& panels) {
-    if (panels.kept && panels.twin_elems > 0) panels.twin_elems = panels.outer * panels.stored_matrix_elems();
+    auto* twin = std::get_if<ColumnPanels::Twin>(&panels.besides);
+    if (panels.own_file() && twin) twin->elems = panels.outer * panels.stored_matrix_elems();
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ SweepSpec SweepSpec::of_rank(int rank) const {
     SweepSpec mine = *this;
     if (!source.is_blocks()) {
         mine.source.columns().rank = rank;
-        mine.source.columns().packed = sharing.reads_together;
+        if (sharing.reads_together) mine.source.columns().use = ColumnPanels::Use::sent;
         place_twin(mine.source.columns());
     } else if (ranks() > 1) {  // which hold the rows that this rank transforms
         BlockGrid grid = source.blocks();
@@ -46,7 +47,7 @@ SweepSpec SweepSpec::of_rank(int rank) const {
     }
     if (!target.is_blocks()) {
         mine.target.columns().rank = rank;
-        if (exchanges()) mine.target.columns().packed = true;
+        if (exchanges()) mine.target.columns().use = ColumnPanels::Use::sent;
     }
     if (auto* columns = std::get_if<Sharing::Columns>(&mine.sharing.kept)) columns->keepers.rank = rank;
     return mine;

@@ -5,26 +5,9 @@
 
 #include "engine/spec.hpp"
 #include "sweeps/exchange_geometry.hpp"
+#include "sweeps/rounds.hpp"
 
 namespace spanfft {
-
-Result<std::shared_ptr<SweepTeam>> make_sweep_team(int threads, const std::string& io) {
-    IoChoice choice;
-    SPANFFT_ASSIGN(choice.backend, choose_io_backend(io));
-    return std::make_shared<SweepTeam>(threads, choice);
-}
-
-std::string describe_io(const SweepTeam& team) {
-    const std::string reads = team.pipeline.describe_reads(), writes = team.pipeline.describe_writes();
-    if (reads.empty() || reads == writes) return reads;
-    return "reads " + reads + "; writes " + writes;
-}
-
-Result<std::string> describe_machine_io(const std::string& io) {
-    IoChoice choice;
-    SPANFFT_ASSIGN(choice.backend, choose_io_backend(io));
-    return describe_disk_io(choice, kSweepIoThreads);
-}
 
 std::string SweepStep::describe() const {
     const SweepSource& source = spec_.source;
@@ -52,15 +35,13 @@ std::string SweepStep::describe() const {
 
 std::vector<SweepOutline> SweepStep::sweep_outlines(int rank) const {
     const SweepSpec sweep = spec_.of_rank(rank);
-    return {{&spec_, sweep.source.place, sweep.target.place, sweep.source.scratch_bytes, sweep.target.scratch_bytes,
-             sweep.walked().panels(), sweep.written_partition(), sweep.read_partition(), sweep.threads,
-             sweep.has_rounds(), sweep.exchanges() || (!sweep.target.is_blocks() && sweep.target.columns().kept)}};
+    const bool keeps_own = sweep.exchanges() || (!sweep.target.is_blocks() && sweep.target.columns().own_file());
+    return {{sweep.source, sweep.target, sweep.walked().panels(), sweep.written_partition(), sweep.read_partition(),
+             sweep.threads, sweep.has_rounds(), keeps_own}};
 }
 
 std::vector<int> SweepStep::group(int /*rank*/) const {
-    std::vector<int> everyone;
-    for (int rank = 0; spec_.has_rounds() && rank < spec_.ranks(); ++rank) everyone.push_back(rank);
-    return everyone;
+    return spec_.has_rounds() ? Rounds::everyone(spec_.ranks()) : std::vector<int>();
 }
 
 namespace {
@@ -98,7 +79,7 @@ index_t row_runs(const SweepSpec& spec) {
 index_t gathered_bytes(const SweepSpec& spec, index_t columns) {
     if (spec.source.is_blocks()) return columns * spec.points * spec.source_elem_bytes();
     const ColumnPanels& in = spec.source.columns();
-    if (!in.mirrored) return columns * in.rows * in.number_bytes();
+    if (!in.mirrored()) return columns * in.rows * in.number_bytes();
     // DCT-III as c2r has one input less than the half spectrum has numbers.
     const Chirp& factors = spec.source.factors;
     index_t zeros = 0;
@@ -112,7 +93,7 @@ index_t scattered_bytes(const SweepSpec& spec, index_t columns) {
         return columns * spec.out_points * spec.target_elem_bytes();
     const ColumnPanels& out = spec.target.columns();
     // Each number of a half spectrum once.
-    const bool once = out.mirrored || std::holds_alternative<Reflection>(spec.target.array);
+    const bool once = out.mirrored() || std::holds_alternative<Reflection>(spec.target.array);
     return once ? out.payload_bytes() : columns * out.rows * out.number_bytes();
 }
 
@@ -166,34 +147,40 @@ double engine_seconds(const SweepSpec& spec, const std::vector<SweepStage>& stag
     return seconds / stage_flops * flops / (together ? 1 : spec.threads);
 }
 
-// Of the disk, whatever is stored of an element.
-void count_disk(const SweepSpec& spec, Counts& counts) {
-    const SweepSource& source = spec.source;
-    const SweepTarget& target = spec.target;
-    counts.disk_read_bytes = source.payload_bytes();
-    counts.disk_reads = source.total_requests();
+// Of the disk, as if it had all numbers as they are computed.
+Counts count_panels(const SweepSpec& spec) {
+    Counts counts;
+    counts.disk_read_bytes = spec.source.payload_bytes();
+    counts.disk_reads = spec.source.total_requests();
+    const ExchangeGeometry geometry(spec);
     if (spec.sharing.reads_together) {
-        const ColumnPanels read = ExchangeGeometry(spec).together(spec.rank());
+        const ColumnPanels read = geometry.together(spec.rank());
         counts.disk_read_bytes = read.payload_bytes();
         counts.disk_reads = read.total_requests();
     }
-    const ExchangeGeometry geometry(spec);
-    counts.disk_written_bytes = spec.exchanges() ? geometry.payload_bytes() : target.payload_bytes(spec.walked());
-    counts.disk_writes = spec.exchanges() ? geometry.total_requests() : target.total_requests(spec.walked());
+    counts.disk_written_bytes = spec.exchanges() ? geometry.payload_bytes() : spec.target.payload_bytes(spec.walked());
+    counts.disk_writes = spec.exchanges() ? geometry.total_requests() : spec.target.total_requests(spec.walked());
+    return counts;
+}
+
+// Of the disk, whatever is stored of an element.
+Counts count_disk(const SweepSpec& spec) {
+    Counts counts = count_panels(spec);
+    const SweepSource& source = spec.source;
+    const SweepTarget& target = spec.target;
     if (source.loads_other())
         counts.disk_read_bytes = counts.disk_read_bytes / source.columns().number_bytes() * source.file_number_bytes;
-    if (target.file_number_bytes > 0) {
-        const index_t number_bytes = spec.target.columns().number_bytes();
-        counts.disk_written_bytes = counts.disk_written_bytes / number_bytes * target.file_number_bytes;
-    }
+    if (target.file_number_bytes > 0)
+        counts.disk_written_bytes =
+            counts.disk_written_bytes / target.columns().number_bytes() * target.file_number_bytes;
+    return counts;
 }
 
 }  // namespace
 
 Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     const SweepSpec spec = sweep.of_rank(rank);
-    Counts counts;
-    count_disk(spec, counts);
+    Counts counts = count_disk(spec);
     counts.memory_bytes = swept_bytes(spec);
     const auto* tiles = std::get_if<TileWork>(&spec.work);
     const double column_flops = spec.flops_each * static_cast<double>(transformed_columns(spec));
@@ -230,6 +217,11 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     counts.seconds = in_place && in_place->slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
     if (spec.sharing.reads_together) counts.seconds += wire;  // in one slot nothing is read meanwhile
     return counts;
+}
+
+index_t SweepStep::progress_bytes(int rank) const {
+    const Counts counts = count_panels(spec_.of_rank(rank));
+    return counts.disk_read_bytes + counts.disk_written_bytes;
 }
 
 }  // namespace spanfft

@@ -10,26 +10,25 @@
 #include <string>
 #include <vector>
 
-#include "core/threads.hpp"
-#include "disk/pipeline.hpp"
 #include "plan/machine.hpp"
 #include "plan/step.hpp"
-#include "sweeps/swept_step.hpp"
+#include "plan/sweep_outline.hpp"
+#include "sweeps/sweep_spec.hpp"
 
 namespace spanfft {
-
-constexpr int kSweepIoThreads = 16;  // for reads, and as many for writes
 
 // What a step of this sweep predicts; for those who compare thousands of sweeps.
 Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank = 0);
 
-class SweepStep : public Step, public SweptStep {
+class SweepStep : public Step {
   public:
     SweepStep(SweepSpec spec, Machine machine) : spec_(std::move(spec)), machine_(std::move(machine)) {}
     const char* type() const override { return "Sweep"; }
     std::string describe() const override;
     Counts predict(int rank) const override { return predict_sweep(spec_, machine_, rank); }
+    index_t progress_bytes(int rank) const override;
     index_t own_memory_bytes(int) const override { return spec_.own_bytes(); }
+    bool streams_work0() const override { return true; }
     std::vector<int> group(int rank) const override;
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override;
     std::vector<SweepOutline> sweep_outlines(int rank) const override;
@@ -39,17 +38,5 @@ class SweepStep : public Step, public SweptStep {
     SweepSpec spec_;
     Machine machine_;
 };
-
-// What the tasks of one executor share: compute threads and I/O threads. Made by the first sweep that is bound.
-class SweepTeam {
-  public:
-    SweepTeam(int threads, const IoChoice& io) : compute(threads), pipeline(kSweepIoThreads, io) {}
-    ThreadTeam compute;
-    Pipeline pipeline;
-};
-Result<std::shared_ptr<SweepTeam>> make_sweep_team(int threads, const std::string& io);
-std::string describe_io(const SweepTeam& team);  // who did the reads and writes so far; "" before the first
-// What sweeps would do on this machine, asked for `io` (Problem::io).
-Result<std::string> describe_machine_io(const std::string& io);
 
 }  // namespace spanfft

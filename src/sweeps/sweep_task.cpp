@@ -6,12 +6,9 @@
 #include <cstring>
 #include <functional>
 
-#include "core/threads.hpp"
-#include "disk/pipeline.hpp"
 #include "steps/tile_kernels.hpp"
 #include "sweeps/block_exchange.hpp"
 #include "sweeps/sweep_hooks.hpp"
-#include "sweeps/sweep_run.hpp"
 #include "sweeps/sweep_step.hpp"
 #include "sweeps/sweep_tiles.hpp"
 
@@ -50,7 +47,7 @@ class SweepTask : public Task {
         if (spec_.target.is_in_place()) return read_slot(slot);
         return base_ + spec_.read_slots() * spec_.read_slot_bytes() + slot * spec_.write_slot_bytes();
     }
-    void describe_pipeline(PipelineSpec& pipeline, RunContext& context);
+    void describe_pipeline(PipelineSpec& pipeline, const RunningSweep& sweep);
     void describe_reads(PipelineSpec& pipeline);
     void describe_writes(PipelineSpec& pipeline);
     void describe_kept(PipelineSpec& pipeline);
@@ -122,7 +119,7 @@ Status SweepTask<T>::prepare(Binding& binding, const RateTable& rates) {
         lane.twiddles = reinterpret_cast<C*>(next + tile_bytes);
         next += lane_bytes;
     }
-    return team_->pipeline.started();
+    return {};
 }
 
 template <class T>
@@ -148,7 +145,7 @@ SweepWhere SweepTask<T>::locate(index_t step, index_t read, index_t write) const
     const index_t begin = panels.first_column(where.panel), end = begin + panels.group(where.panel, 0).width;
     where.first = begin + tile_step * width;
     where.count = std::clamp<index_t>(end - where.first, 0, width);
-    if (panels.reflected) where.count += panels.group(where.panel, 1).width;
+    if (panels.reflected()) where.count += panels.group(where.panel, 1).width;
     if (spec_.target.is_blocks()) where.tile = spec_.target.blocks().tile_at(where.first);
     return where;
 }
@@ -243,9 +240,7 @@ void SweepTask<T>::transform(const SlabWork& work, const SweepWhere& where) {
     const index_t in_bytes = spec_.points * spec_.source_elem_bytes();
     const index_t out_bytes = spec_.out_points * spec_.target_elem_bytes();
     char* source = spec_.source.columns().map(where.panel, 0, tiles_.in_offset, where.read).row(0);
-    char* target = spec_.target.is_in_place()
-                       ? source
-                       : spec_.target.columns().map(where.panel, 0, tiles_.out_offset, where.write).row(0);
+    char* target = tiles_.panels_in_memory().map(where.panel, 0, tiles_.offset_in_memory(), where.write).row(0);
     std::atomic<index_t> next{0};
     const auto scaled = [&](char* slab, index_t bytes) -> index_t {
         if (spec_.scale == 1) return 0;
@@ -299,7 +294,7 @@ void SweepTask<T>::transform(const ProductWork& work, const SweepWhere& where) {
 }
 
 template <class T>
-void SweepTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context) {
+void SweepTask<T>::describe_pipeline(PipelineSpec& pipeline, const RunningSweep& sweep) {
     const index_t tiles = spec_.tile_steps();
     pipeline.steps = spec_.walked().panels() * tiles;
     pipeline.steps_per_read = spec_.source.is_blocks() ? 1 : tiles;
@@ -307,17 +302,20 @@ void SweepTask<T>::describe_pipeline(PipelineSpec& pipeline, RunContext& context
     pipeline.read_slots = spec_.read_slots();
     pipeline.write_slots = spec_.write_slots();
     pipeline.in_place = spec_.target.is_in_place();
-    const StoredAt source = stored_at(context, spec_.source.place, spec_.source.scratch_bytes);
-    const StoredAt target = written_at(context, spec_.target.place, spec_.target.scratch_bytes);
-    pipeline.source = source.store;
-    pipeline.target = target.store;
-    tiles_.in_offset = source.offset_bytes;
-    tiles_.out_offset = target.offset_bytes;
+    pipeline.memory = base_;
+    pipeline.memory_bytes = spec_.panel_bytes();
+    tiles_.in_offset = sweep.source.offset_bytes;
+    tiles_.out_offset = sweep.target.offset_bytes;
     describe_reads(pipeline);
     if (spec_.exchanges()) {
         describe_kept(pipeline);
     } else {
         describe_writes(pipeline);
+    }
+    if (exchange_) {  // what this rank had done in an earlier run is there, and only the others need it again
+        pipeline.write_count = [&sweep, tiles, count = pipeline.write_count](index_t step) {
+            return sweep.done_before(step / tiles) ? 0 : count(step);
+        };
     }
     pipeline.compute = [this](index_t step, index_t read, index_t write) { return compute(step, read, write); };
 }
@@ -364,11 +362,10 @@ void SweepTask<T>::describe_writes(PipelineSpec& pipeline) {
         };
         return;
     }
-    // In place the slot keeps the alignment with which it was read.
-    const index_t in_memory = spec_.target.is_in_place() ? tiles_.in_offset : tiles_.out_offset;
     pipeline.write_count = [this](index_t panel) { return spec_.target.columns().requests(panel); };
-    pipeline.write_run = [this, in_memory](index_t panel, index_t slot, index_t i) {
-        Run run = spec_.target.columns().run(panel, i, tiles_.out_offset, in_memory, write_slot(slot));
+    pipeline.write_run = [this](index_t panel, index_t slot, index_t i) {
+        Run run = spec_.target.columns().run(panel, i, tiles_.out_offset, tiles_.panels_in_memory(),
+                                             tiles_.offset_in_memory(), write_slot(slot));
         run.slack = false;  // other panels' columns are next to it
         return run;
     };
@@ -410,44 +407,22 @@ void SweepTask<T>::describe_kept(PipelineSpec& pipeline) {
 
 template <class T>
 Status SweepTask<T>::run(RunContext& context) {
+    const RunningSweep& sweep = *context.sweep;
     counts_ = Counts();
+    if (sweep.done()) return {};
     base_ = static_cast<char*>(context.at(Slot::work0));
     PipelineSpec pipeline;
-    describe_pipeline(pipeline, context);
-    const RunningSweep* const sweep = context.sweep;
-    if (sweep) {
-        if (sweep->done()) return {};
-        pipeline.source = sweep->source;
-        pipeline.target = sweep->target;
-        if (exchange_) {  // what this rank had done in an earlier run is there, and only the others need it again
-            pipeline.write_count = [sweep, tiles = spec_.tile_steps(), count = pipeline.write_count](index_t step) {
-                return sweep->done_before(step / tiles) ? 0 : count(step);
-            };
-        }
-        sum_up(pipeline, *sweep, spec_.tile_steps(), team_->compute);
-        log_panels(pipeline, *sweep, spec_.tile_steps());
-        pipeline.first_step = sweep->begins_at * spec_.tile_steps();
-    }
-    pipeline.trace = context.trace;
-    pipeline.memory = base_;
-    pipeline.memory_bytes = spec_.panel_bytes();
-    if (!base_ || !pipeline.source || !pipeline.target) {
-        return error(Code::internal, "a disk sweep was run without its stores or its work space");
-    }
-    if (context.progress) {
-        pipeline.progress = [&context](index_t bytes) { return context.advance(bytes); };
-    }
-    const StoreCounter moved(*pipeline.source, *pipeline.target);
+    describe_pipeline(pipeline, sweep);
     const Counts before = done();
-    if (exchange_) exchange_->begin(base_ + spec_.panel_bytes() - spec_.exchange_bytes(), pipeline.first_step);
-    Status status = run_logged(sweep, [&] { return team_->pipeline.run(pipeline); });
-    if (exchange_) status = exchange_->leave(status);
+    if (exchange_) exchange_->begin(base_ + spec_.panel_bytes() - spec_.exchange_bytes());
+    const Result<Counts> moved = run_panels(pipeline, spec_.tile_steps(), context, *team_);
+    SPANFFT_TRY(exchange_ ? exchange_->end(moved.status()) : moved.status());
     const Counts after = done();
-    counts_ = moved.counted();
+    counts_ = moved.value();
     counts_.memory_bytes = after.memory_bytes - before.memory_bytes;
     counts_.flops = after.flops - before.flops;
     if (exchange_) counts_ += exchange_->counted();
-    return status;
+    return {};
 }
 
 // What engines did in a tile is flops; what they did where a panel lies went through memory too.
@@ -472,7 +447,8 @@ Counts SweepTask<T>::done() const {
 template <class T>
 Result<std::unique_ptr<Task>> make_task(const SweepSpec& spec, const Machine& machine, Binding& binding,
                                         std::unique_ptr<BlockExchange> exchange) {
-    auto task = std::make_unique<SweepTask<T>>(spec, binding.sweep_team, std::move(exchange));
+    SPANFFT_ASSIGN(auto team, team_of(binding, spec.threads));
+    auto task = std::make_unique<SweepTask<T>>(spec, std::move(team), std::move(exchange));
     SPANFFT_TRY(task->prepare(binding, machine.engine_rates));
     return std::unique_ptr<Task>(std::move(task));
 }
@@ -484,9 +460,6 @@ Result<std::unique_ptr<Task>> SweepStep::bind(Binding& binding) const {
     std::unique_ptr<BlockExchange> exchange;  // first: what is collective is done whatever fails here
     if (spec.has_rounds()) {
         SPANFFT_ASSIGN(exchange, BlockExchange::make(spec, binding));
-    }
-    if (!binding.sweep_team) {
-        SPANFFT_ASSIGN(binding.sweep_team, make_sweep_team(spec_.threads, binding.io));
     }
     return with_real(spec.precision, [&](auto real) {
         return make_task<decltype(real)>(spec, machine_, binding, std::move(exchange));

@@ -5,6 +5,19 @@
 
 namespace spanfft {
 
+namespace {
+
+// Rows of the columns of a tile, to rows of a panel from element `at` on.
+template <class E>
+index_t put_rows(const E* tile, index_t pitch, index_t count, const RowMap& rows, index_t row_count, index_t at) {
+    index_t written_bytes = 0;
+    for (index_t r = 0; r < row_count; ++r)
+        written_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<E*>(rows.row(r)) + at);
+    return written_bytes;
+}
+
+}  // namespace
+
 template <class T>
 index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t count, void* tile) const {
     const SweepSource& source = spec_.source;
@@ -14,7 +27,7 @@ index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t co
     const bool factors = source.factors.length > 0;  // a real kind as a Fourier transform, or a convolution
     if (!source.complex)
         return factors ? gather_padded(where, first, count, reals) : gather_columns(where, first, count, reals);
-    if (source.columns().mirrored) return gather_half_spectrum(where, first, count, numbers);
+    if (source.columns().mirrored()) return gather_half_spectrum(where, first, count, numbers);
     return factors ? gather_inputs(where, first, count, numbers) : gather_columns(where, first, count, numbers);
 }
 
@@ -26,7 +39,7 @@ index_t SweepTiles<T>::scatter(const SweepWhere& where, index_t first, index_t c
     if (std::holds_alternative<Reflection>(target.array)) return scatter_reflected(where, first, count, numbers);
     if (std::holds_alternative<Sections>(target.array)) return scatter_sections(where, first, count, numbers);
     if (!target.complex) return scatter_columns(where, first, count, static_cast<T*>(tile));
-    if (spec_.target.columns().mirrored) return scatter_half_spectrum(where, first, count, numbers);
+    if (spec_.target.columns().mirrored()) return scatter_half_spectrum(where, first, count, numbers);
     if (target.factors.length > 0) return scatter_outputs(where, first, count, numbers);
     return scatter_columns(where, first, count, numbers);
 }
@@ -77,7 +90,7 @@ typename SweepTiles<T>::Lot SweepTiles<T>::lot_of(const SweepWhere& where, index
                                                   index_t count) const {
     const index_t numbers = spec_.numbers(), left = count - from;
     const index_t at = first + from - spec_.source.columns().first_column(where.panel) * numbers;
-    if (!spec_.source.columns().reflected) return {0, at, from, left};
+    if (!spec_.source.columns().reflected()) return {0, at, from, left};
     const index_t own = spec_.source.columns().group(where.panel, 0).width * numbers;
     if (at >= own) return {1, at - own, from, left};
     return {0, at, from, std::min(left, own - at)};
@@ -118,7 +131,7 @@ index_t SweepTiles<T>::gather_half_spectrum(const SweepWhere& where, index_t fir
                           : reinterpret_cast<const C*>(rows.row(k2))[column];
                 continue;
             }
-            const bool own = k1 == 0 || (2 * k1 == row_elems && !in.mirrors_all);
+            const bool own = k1 == 0 || (2 * k1 == row_elems && !in.mirrors_all());
             const RowMap& map = own ? rows : mirror_rows;
             const index_t row = k1 == 0 ? n2 - k2 : n2 - 1 - k2;
             const index_t element = k1 == 0 ? 0 : own ? k1 - at : row_elems - k1 - mirror_at;
@@ -188,18 +201,10 @@ void SweepTiles<T>::scale_tile(index_t count, E* tile) const {
 template <class T>
 template <class E>
 index_t SweepTiles<T>::scatter_columns(const SweepWhere& where, index_t first, index_t count, E* tile) const {
-    const index_t pitch = spec_.target_pitch();
     scale_tile(count, tile);
-    // In place the slot keeps the alignment with which it was read.
-    const ColumnPanels& out = spec_.target.columns();
-    const RowMap rows = spec_.target.is_in_place() ? spec_.source.columns().map(where.panel, 0, in_offset, where.write)
-                                                   : out.map(where.panel, 0, out_offset, where.write);
+    const RowMap rows = panels_in_memory().map(where.panel, 0, offset_in_memory(), where.write);
     const index_t at = first - spec_.walked().first_column(where.panel) * spec_.numbers();
-    index_t written_bytes = 0;
-    for (index_t r = 0; r < out.rows; ++r) {
-        written_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<E*>(rows.row(r)) + at);
-    }
-    return written_bytes;
+    return put_rows(tile, spec_.target_pitch(), count, rows, spec_.target.columns().rows, at);
 }
 
 // The reverse of gather_half_spectrum: what row k1 of the second sweep gives of X[0..n/2], each element once. Columns
@@ -209,7 +214,7 @@ index_t SweepTiles<T>::scatter_half_spectrum(const SweepWhere& where, index_t fi
                                              const C* tile) const {
     const ColumnPanels& out = spec_.target.columns();
     const index_t row_elems = out.row_elems, n2 = spec_.points, half = out.matrix_elems() - 1;
-    const index_t section = out.section > 0 ? out.section_pitch : row_elems;
+    const index_t section = out.section_pitch();
     index_t written = 0;
     const auto put = [&](index_t k, const C& value, char* row, index_t column) {
         ++written;
@@ -307,17 +312,12 @@ index_t SweepTiles<T>::scatter_outputs(const SweepWhere& where, index_t first, i
     }
     const RowMap rows = out.map(where.panel, 0, out_offset, where.write);
     const index_t at = first - spec_.walked().first_column(where.panel) * spec_.numbers();
-    index_t written_bytes = 0;
+    if (out.number_bytes() == static_cast<index_t>(sizeof(C))) return put_rows(tile, pitch, count, rows, out.rows, at);
     for (index_t r = 0; r < out.rows; ++r) {
-        if (out.number_bytes() == static_cast<index_t>(sizeof(C))) {
-            written_bytes += from_tile(tile, pitch, r, count, reinterpret_cast<C*>(rows.row(r)) + at);
-        } else {
-            T* reals = reinterpret_cast<T*>(rows.row(r)) + at;
-            for (index_t j = 0; j < count; ++j) reals[j] = tile[j * pitch + r].re;
-            written_bytes += count * static_cast<index_t>(sizeof(T));
-        }
+        T* reals = reinterpret_cast<T*>(rows.row(r)) + at;
+        for (index_t j = 0; j < count; ++j) reals[j] = tile[j * pitch + r].re;
     }
-    return written_bytes;
+    return out.rows * count * static_cast<index_t>(sizeof(T));
 }
 
 // A column of elements is numbers side by side, all twiddled alike.
@@ -365,10 +365,7 @@ index_t SweepTiles<T>::scatter_filter(const SweepWhere& where, index_t first, in
     const ColumnPanels& out = spec_.target.columns();
     const RowMap rows = out.map(where.panel, 1, out_offset, where.write);
     const index_t at = first - spec_.walked().first_column(where.panel);
-    index_t written_bytes = 0;
-    for (index_t r = 0; r < out.rows; ++r)
-        written_bytes += from_tile(tile, spec_.target_pitch(), r, count, reinterpret_cast<C*>(rows.row(r)) + at);
-    return written_bytes;
+    return put_rows(tile, spec_.target_pitch(), count, rows, out.rows, at);
 }
 
 template class SweepTiles<float>;

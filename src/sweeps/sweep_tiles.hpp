@@ -36,6 +36,12 @@ class SweepTiles {
     void make_filter(index_t first, index_t count, C* tile) const;
     index_t scatter_filter(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
 
+    // As what rows that are written to panels lie in memory: in place as they were read.
+    const ColumnPanels& panels_in_memory() const {
+        return spec_.target.is_in_place() ? spec_.source.columns() : spec_.target.columns();
+    }
+    index_t offset_in_memory() const { return spec_.target.is_in_place() ? in_offset : out_offset; }
+
     RootTable roots, source_roots, target_roots;  // of twiddles and of both sides' factors; made with the task
     index_t in_offset = 0, out_offset = 0;        // of the arrays in their stores, set before a run
 

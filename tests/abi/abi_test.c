@@ -310,6 +310,7 @@ static void round_trip(void) {
     spanfft_box box;
     spanfft_counts predicted = {0}, counted = {0};
     spanfft_step step = {0};
+    spanfft_limit limit = {0};
     int64_t extents[SPANFFT_MAX_NDIM];
     char* text = NULL;
     double in[240], back[240], spectrum[2 * 150];
@@ -352,6 +353,10 @@ static void round_trip(void) {
     CHECK(spanfft_plan_step(forward, 0, &step) == SPANFFT_OK && step.depth == 0 && strcmp(step.type, "Transform") == 0);
     CHECK(strstr(step.description, "r2c") != NULL);
     CHECK(spanfft_plan_step(forward, -1, &step) == SPANFFT_INVALID_ARGUMENT);
+    limit.size = sizeof limit;
+    CHECK(spanfft_plan_limit(forward, 0, -1, &limit) == SPANFFT_OK && limit.seconds > 0 && strlen(limit.name) > 0);
+    CHECK(spanfft_plan_limit(forward, -1, -1, &limit) == SPANFFT_INVALID_ARGUMENT && says("line -1"));
+    CHECK(spanfft_plan_limit(forward, 0, 7, &limit) == SPANFFT_INVALID_ARGUMENT && says("rank 7"));
     CHECK(spanfft_plan_explain(forward, &text) == SPANFFT_OK && text && strstr(text, "counted") != NULL);
     spanfft_free(text);
     text = NULL;

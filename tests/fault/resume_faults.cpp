@@ -147,23 +147,23 @@ TEST(Checksums, FindEachFlippedBitInEveryRegionOfScratch) {
         const PlannedSweeps layout = examine_sweeps(*probe.plan);
         for (size_t step = 0; step + 1 < probe.plan->steps.size(); ++step) {
             const SweepOutline& last = layout.sweeps[layout.first_sweep[step + 1] - 1];
-            const size_t store = probe.index_of(last.target);
+            const size_t store = probe.index_of(last.target.place);
             constexpr int kPlaces = 12;
             for (int place = 0; place < kPlaces; place += kFaultStep) {
                 CrashWorld world(route, 1);
                 RunContext context;
                 world.fill(context);
                 // Without a journal, so that the store holds nothing but the array.
-                SweepRun sweeps(*world.plan, context, true, nullptr);
+                SweepRun sweeps(*world.plan, layout, context.arrays, true, nullptr);
                 ASSERT_TRUE(world.run(step, &sweeps).ok());
                 world.disk.forget_writes();
                 ASSERT_TRUE(world.run(step + 1, &sweeps, step).ok());
                 auto bytes = static_cast<index_t>(world.disk.content(store).size());
                 index_t byte = bytes / kPlaces * place;
                 // What sweeps before the step's last one wrote is not read again.
-                if (!last.spec && last.target == Place::scratch) {
-                    bytes = last.target_scratch_bytes + world.plan->output_file_bytes;
-                    byte = last.target_scratch_bytes + world.plan->output_file_bytes / kPlaces * place;
+                if (last.read.kind == Partition::Kind::blocks_of_loads && last.target.place == Place::scratch) {
+                    bytes = last.target.scratch_bytes + world.plan->output_file_bytes;
+                    byte = last.target.scratch_bytes + world.plan->output_file_bytes / kPlaces * place;
                 }
                 while (byte < bytes && !world.disk.was_written(store, byte)) ++byte;
                 if (byte == bytes) continue;  // the rest is padding, or another sweep's
@@ -197,36 +197,37 @@ TEST(Displacement, OverwritesOnlyPanelsThatAreOnTheDisk) {
         ASSERT_TRUE(world.status().ok());
         RunContext context;
         world.fill(context);
-        const SweepRun sweeps(*world.plan, context, true, &world.disk);
         const PlannedSweeps layout = examine_sweeps(*world.plan);
+        const SweepRun sweeps(*world.plan, layout, context.arrays, true, &world.disk);
         for (size_t i = 0; i < layout.sweeps.size(); ++i) {
             if (!layout.displaced[i]) continue;
             ++displaced;
-            const SweepSpec& spec = *layout.sweeps[i].spec;
+            const SweepOutline& outline = layout.sweeps[i];
+            const ColumnPanels &in = outline.read.panels, &out = outline.written.panels;
             const RunningSweep& sweep = *sweeps.sweep(i);
-            const index_t offset =
-                spec.target.place == Place::output ? context.output_offset_bytes : spec.target.scratch_bytes;
+            const index_t offset = outline.target.place == Place::output ? context.arrays.output.offset_bytes
+                                                                         : outline.target.scratch_bytes;
             // Whose source lies at each byte of the store below; -1: nobody's.
-            std::vector<index_t> owner(static_cast<size_t>(sweep.target->size_bytes()), -1);
+            std::vector<index_t> owner(static_cast<size_t>(sweep.target.store->size_bytes()), -1);
             Displacement displacement = *layout.displaced[i];
             displacement.begin_bytes = offset;
-            for (index_t panel = 0; panel < spec.source.columns().panels(); ++panel) {
-                for (index_t r = 0; r < spec.source.columns().requests(panel); ++r) {
-                    const spanfft::Run run = spec.source.columns().run(panel, r, offset, nullptr);
+            for (index_t panel = 0; panel < in.panels(); ++panel) {
+                for (index_t r = 0; r < in.requests(panel); ++r) {
+                    const spanfft::Run run = in.run(panel, r, offset, nullptr);
                     for (index_t byte = run.offset_bytes; byte < run.offset_bytes + run.bytes; ++byte) {
                         const index_t below = displacement.find(byte).byte;
-                        ASSERT_LT(below, sweep.target->size_bytes());
+                        ASSERT_LT(below, sweep.target.store->size_bytes());
                         if (byte - offset >= displacement.total_bytes) continue;  // a twin, which all panels read
                         ASSERT_EQ(owner[static_cast<size_t>(below)], -1) << route.problem << ": two bytes at " << below;
                         owner[static_cast<size_t>(below)] = panel;
                     }
                 }
             }
-            for (index_t panel = 0; panel < spec.target.columns().panels(); ++panel) {
-                const index_t done = sweep.logged.needs(panel);
+            for (index_t panel = 0; panel < out.panels(); ++panel) {
+                const index_t done = sweep.needs(panel);
                 ASSERT_LE(done, panel) << route.problem << ": a panel that waits for itself";
-                for (index_t r = 0; r < spec.target.columns().requests(panel); ++r) {
-                    const spanfft::Run run = spec.target.columns().run(panel, r, offset, nullptr);
+                for (index_t r = 0; r < out.requests(panel); ++r) {
+                    const spanfft::Run run = out.run(panel, r, offset, nullptr);
                     for (index_t byte = run.offset_bytes; byte < run.offset_bytes + run.bytes; ++byte) {
                         ASSERT_LT(owner[static_cast<size_t>(byte)], done)
                             << route.problem << " (" << route.what << "): panel " << panel << " overwrites "

@@ -305,6 +305,30 @@ TEST_F(JournalledFiles, FusedAndPermutedRunsGoOnToTheSameBits) {
     }
 }
 
+// Progress is of what is computed, whatever is stored of it: to the last byte, and after a stop to about a panel, as
+// all of a sweep count alike.
+TEST_F(JournalledFiles, TellOfProgressUpToTheEnd) {
+    for (const JournalRoute& route : kMoreRoutes) {
+        TemporaryFolder folder;
+        make_input(route, folder.path());
+        index_t last = 0, all = 0;
+        const Progress watch = [&](index_t done, index_t total) {
+            last = done, all = total;
+            return true;
+        };
+        ASSERT_TRUE(transform(route, folder.path(), JournalMode::off, nullptr, watch).ok());
+        EXPECT_EQ(last, all) << route.problem;
+        ASSERT_EQ(unlink(folder.file("out").c_str()), 0);
+        const auto stop = [](index_t done, index_t total) { return done < total * 9 / 10; };
+        ASSERT_EQ(transform(route, folder.path(), JournalMode::automatic, nullptr, stop).code(), Code::interrupted);
+        index_t resumed = 0;
+        ASSERT_TRUE(transform(route, folder.path(), JournalMode::resume, &resumed, watch).ok());
+        EXPECT_GT(resumed, all / 3) << route.problem;
+        EXPECT_NEAR(static_cast<double>(last), static_cast<double>(all), static_cast<double>(all) / 12)
+            << route.problem;
+    }
+}
+
 TEST_F(JournalledFiles, StoppedRunsSayHowToGoOnAndDo) {
     for (const JournalRoute& route : journal_routes()) {
         const std::string whole = expected(route);

@@ -41,11 +41,14 @@ def test_a_picture_is_drawn_from_its_plan_and_small(draw: Any, name: str, tmp_pa
         assert texts_of(committed) == texts_of(made), "draw it anew: ./spanfft-dev run python bench/figures/draw.py"
 
 
-def test_pictures_of_predictions_are_as_committed(draw: Any, tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(("name", "pictures"), [("foresight", 5), ("simulated", 2)])
+def test_pictures_of_predictions_are_as_committed(
+    draw: Any, name: str, pictures: int, tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(draw, "IMAGES", tmp_path)
-    draw.draw_foresight()
+    getattr(draw, f"draw_{name}")()
     made = sorted(tmp_path.glob("*.svg"))
-    assert len(made) == 5
+    assert len(made) == pictures
     for each in made:
         assert each.stat().st_size < 100_000
         committed = ROOT / "docs" / "images" / each.name

@@ -17,7 +17,7 @@ import spanfft
 from conftest import cli
 from spanfft._native import core
 from spanfft._predict import largest_useful, machine_text, machines, ranks_up_to, strong, weak_problem
-from spanfft._predict_check import check, random_problems
+from spanfft._predict_check import check, random_file_problems, random_problems
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {"blue-gene-l", "t3e", "sp2", "fleet", "duke-cluster", "jean-zay", "hector-xt4"}
@@ -113,15 +113,65 @@ def test_counts_of_random_problems_are_those_of_the_plans():
         problem, ranks = " ".join(words), draw.choice((2, 3, 5, 8, 12, 16))
         machine, per_node = draw.choice(("jean-zay", "hector-xt4", "t3e")), draw.choice((1, 2, 4))
         (found,) = spanfft.predict(problem, machine, ranks, ranks_per_node=per_node)
-        asked = f"{problem} exchange={found.exchange} grid={found.grid} method={found.solver} ranks={ranks}"
         if not found.exchange:
             continue
-        counts = core.imagine(asked, machine_text(machine), per_node).predicted(-1, 0)
+        counts = plan_counts(problem, found, machine, ranks, per_node)
         compared += 1
         for name in ("messages", "sent_bytes", "calls"):
-            assert found.counts[name] == counts[name], (asked, machine, per_node, name)
-        assert math.isclose(found.counts["flops"], counts["flops"], rel_tol=1e-9), asked
+            assert found.counts[name] == counts[name], (problem, ranks, machine, per_node, name)
+        assert math.isclose(found.counts["flops"], counts["flops"], rel_tol=1e-9), (problem, ranks)
     assert compared > 60
+
+
+def plan_counts(problem: str, found: Any, machine: str, ranks: int, per_node: int) -> dict[str, Any]:
+    """What rank 0 of the planner's plan is predicted to do, with what was foreseen to be fastest."""
+    words = [word for word in problem.split() if not word.startswith("method=")]
+    method = next((word for word in problem.split() if word.startswith("method=")), f"method={found.solver}")
+    asked = f"{' '.join(words)} exchange={found.exchange} grid={found.grid} {method} ranks={ranks}"
+    counts: dict[str, Any] = core.imagine(asked, machine_text(machine), per_node).predicted(-1, 0)
+    return counts
+
+
+def random_of_other_solvers(draw: random.Random) -> tuple[str, int]:
+    """A problem for cyclic, ffte, soi or pencil_lines, and a number of ranks that it takes."""
+    way = draw.choice(("", " backward"))
+    sort = draw.choice(("cyclic", "cyclic", "ffte", "soi", "pencil_lines"))
+    ranks = draw.choice((2, 4, 8))
+    if sort == "cyclic":
+        kind = draw.choice(("c2c", "r2c")) if way == "" else "c2c"
+        return (
+            f"{kind} {draw.choice((128, 192))}x{draw.choice((64, 320))}x{draw.choice((6, 64))}{way} layout=cyclic",
+            ranks,
+        )
+    if sort == "pencil_lines":
+        shape = draw.choice(("4096x2", "2x3x1024", "4x4096"))
+        return f"c2c {shape}{way} method=pencil_lines", ranks
+    if sort == "ffte":
+        return f"c2c {draw.choice((4096, 46656 // 9 * 4, 32768))}{way} method=ffte", ranks
+    return f"c2c {draw.choice((1 << 16, 3 << 16, 5 << 15))}{way} method=soi:digits={draw.choice((5, 8))}", ranks
+
+
+def test_counts_of_cyclic_ffte_soi_and_pencil_lines_are_those_of_the_plans():
+    draw = random.Random(11)
+    compared: dict[str, int] = {}
+    for _ in range(60):
+        problem, ranks = random_of_other_solvers(draw)
+        machine, per_node = draw.choice(("jean-zay", "hector-xt4")), draw.choice((1, 2, 4))
+        (found,) = spanfft.predict(problem, machine, ranks, ranks_per_node=per_node)
+        counts = plan_counts(problem, found, machine, ranks, per_node)
+        for name in ("messages", "sent_bytes", "calls"):
+            assert found.counts[name] == counts[name], (problem, ranks, machine, per_node, name)
+        assert math.isclose(found.counts["flops"], counts["flops"], rel_tol=1e-9), (problem, ranks)
+        assert math.isclose(sum(found.parts.values()), found.seconds)
+        compared[found.solver] = compared.get(found.solver, 0) + 1
+    assert set(compared) == {"cyclic", "ffte", "soi", "pencil_lines"}
+
+
+def test_more_ranks_than_the_other_axes_feed_divide_a_long_axis():
+    (found,) = spanfft.predict("c2c 8x8x65536", "jean-zay", 512)
+    assert found.solver == "pencil_lines"
+    done = cli("predict", "c2c 8x8x64 method=local", "--machine", "sp2", "--ranks", "4")
+    assert "method local is not foreseen here; leave it out, or use pencil, pencil_lines" in done.stderr
 
 
 @pytest.mark.parametrize("problem", ["c2c 4096x4096x4096", "c2c 1099511627776"])
@@ -175,6 +225,25 @@ def test_predictions_are_checked_here_on_random_problems(monkeypatch):
     assert "--check is of this machine" in done.stderr
 
 
+def test_files_are_checked_too_and_the_step_that_is_furthest_off_is_named(tmp_path, monkeypatch):
+    for problem in random_file_problems(30, 2):
+        spanfft._native.core.canonical(problem)
+    monkeypatch.setattr(
+        spanfft._predict_check, "random_file_problems", lambda count, seed: ["r2c 256x512 float memory=2228224"] * count
+    )
+    found = check(8, seed=2, repeats=1, folder=tmp_path)
+    assert found is not None
+    on_disk = [row for row in found["rows"] if "memory=" in row["problem"]]
+    assert len(on_disk) == 2
+    assert len(found["rows"]) == 8
+    assert all(row["step"] in ("Sweep", "ReadBox", "Transform", "WriteBox") for row in on_disk)
+    for row in found["rows"]:
+        assert row["step"]
+        assert row["measured_seconds"] > 0
+    assert list(tmp_path.iterdir()) == []
+    assert "--folder is for --check" in cli("predict", "c2c 64", "--folder", str(tmp_path)).stderr
+
+
 def test_the_fits_of_p3_are_its_times():
     forward, inverse = (
         spanfft.predict(f"c2c 256x256x256 {way} output=exchanged grid=64 exchange=alltoallv", "t3e", 64)[0]
@@ -196,6 +265,58 @@ def test_a_fit_of_ones_own_rows_becomes_a_line_of_a_machine_file(tmp_path):
     assert found.fitted
     assert math.isclose(2 * found.parts["wire"], 2e-3 + 0.8 / 11, rel_tol=1e-6)
     assert "write PART:N:UNIT" in cli("fit", str(rows), "--machine-line", "communication").stderr
+
+
+def measured_rows(path: Path, machine: Path, problems: dict[str, list[int]]) -> None:
+    """Rows as spanfft bench prints them, of a machine that is known."""
+    rows = [
+        {"problem": found.problem, "ranks": found.ranks, "median_seconds": found.seconds}
+        for problem, ranks in problems.items()
+        for found in spanfft.predict(problem, machine, ranks)
+    ]
+    path.write_text(json.dumps({"rows": rows}))
+
+
+def test_a_fit_of_timings_gives_a_whole_machine_file(tmp_path):
+    rows, known, all_told, fitted = (tmp_path / name for name in ("rows.json", "known.txt", "all.txt", "fitted.txt"))
+    known.write_text("spanfft-machine 1\nname ours  # of the test\nnodes 64\ncores_per_node 8\nnetwork fat_tree 8 2\n"
+                     "message_us ?\n")  # fmt: skip
+    figures = {"core_fft_gflops": 3, "node_memory_gb_per_second": 90, "link_gb_per_second": 6, "latency_us": 4}
+    text = known.read_text().replace("message_us ?", "message_us 0.5")
+    all_told.write_text(text + "".join(f"{name} {value}\n" for name, value in figures.items()))
+    small, large = "c2c 16x16x16 exchange=alltoallv", "c2c 256x256x256 exchange=alltoallv"
+    measured_rows(rows, all_told, {small: [1, 8, 64, 256], large: [1, 8, 64, 256], "c2c 1024 exchange=alltoallv": [1]})
+    done = cli("fit", str(rows), "--sheet", str(known), "--output", str(fitted))
+    assert done.returncode == 0, done.stderr
+    found = dict(line.split("#")[0].split(maxsplit=1) for line in fitted.read_text().splitlines()[1:])
+    for name, value in {**figures, "message_us": 0.5}.items():
+        assert math.isclose(float(found[name]), value, rel_tol=0.1), (name, found[name])
+    assert "9 rows" in fitted.read_text()
+    (again,) = spanfft.predict("c2c 128x128x128", fitted, 128)
+    (truly,) = spanfft.predict("c2c 128x128x128", all_told, 128)
+    assert math.isclose(again.seconds, truly.seconds, rel_tol=0.05)
+
+
+def test_a_fit_names_what_is_missing(tmp_path):
+    rows, sheet, machine = (tmp_path / name for name in ("rows.json", "sheet.txt", "machine.txt"))
+    text = "spanfft-machine 1\nnodes 64\ncores_per_node 8\nnetwork switch\nnode_memory_gb_per_second 90\n"
+    machine.write_text(f"{text}core_fft_gflops 3\nlink_gb_per_second 6\nlatency_us 4\n")
+    measured_rows(rows, machine, {"c2c 64x64x64": [1], "c2c 128x128x128": [1], "c2c 256x256": [1]})
+    for told, status, says in (
+        (text, 2, "no row depends on link_gb_per_second, latency_us: give it a value in the sheet, or measure: "
+         "link_gb_per_second needs large arrays on several nodes"),
+        (text.replace("network switch\n", ""), 7, "the data sheet lacks network"),
+        (text.replace("nodes 64", "nodes ?"), 2, "nodes is '?', and rows can't tell it"),
+        (machine.read_text(), 2, "has every figure; write '?'"),
+        (text.split("\n", 1)[1], 7, "must begin with 'spanfft-machine 1'"),
+        (text.replace("node_memory_gb_per_second 90\n", "message_us ?\nalltoall_share ?\n"), 2, "3 rows can't tell 6"),
+    ):  # fmt: skip
+        sheet.write_text(told)
+        done = cli("fit", str(rows), "--sheet", str(sheet))
+        assert (done.returncode, says in done.stderr) == (status, True), (says, done.stderr)
+    rows.write_text('[{"ranks": 1, "seconds": 2}]')
+    sheet.write_text(text)
+    assert "row 1 has no problem; give columns problem" in cli("fit", str(rows), "--sheet", str(sheet)).stderr
 
 
 def test_files_are_priced_on_machines_with_disks():

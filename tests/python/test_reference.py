@@ -98,10 +98,14 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
     predict = printed("predict", "c2c 64x64x64", "--machine", "sp2", "--ranks", "8")
     prediction = predict["predictions"][0]
     checked = printed("predict", "--check", "2")
+    sheet = "spanfft-machine 1\nnodes 4\ncores_per_node 1\nnode_memory_gb_per_second 9\nnetwork switch\n"
+    Path("sheet.txt").write_text(f"{sheet}link_gb_per_second 1\nlatency_us 9\n")
+    Path("timings.csv").write_text("problem,ranks,seconds\nc2c 64x64,1,0.001\n")
     report = transform["ranks"][0]
     found = {
         "transform": transform, "transform-into": into,
-        "report": report, "step": report["steps"][0], "counts": report["predicted"],
+        "report": report, "step": report["steps"][0], "limit": report["steps"][0]["limit"],
+        "counts": report["predicted"],
         "plan": printed("plan", "c2c 8x8"),
         "predict": predict, "prediction": prediction, "prediction-parts": prediction["parts"],
         "prediction-bounds": prediction["bounds"], "prediction-counts": prediction["counts"],
@@ -111,6 +115,7 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
         "analyse": analyse, "analyse-method": analyse["methods"][0],
         "permute": printed("permute", "in.npy", "out.npy", "--kind", "bit-reversal"),
         "bench": trace[0][0], "trace": trace[1], "trace-rank": trace[1]["ranks"][0], "fit": printed("fit", "rows.csv"),
+        "fit-sheet": printed("fit", "timings.csv", "--sheet", "sheet.txt"),
         "probe": printed("probe", "--quick", "--no-store"), "tune": tune, "tuned": tune["tuned"][0],
         "stored": tune["stored"][0], "info": info, "mpi": info["mpi"], "engine": info["engines"][0],
     }  # fmt: skip

@@ -148,7 +148,7 @@ Status CrashWorld::run(size_t steps, SweepRun* with, size_t first) {
     fill(context);
     std::optional<SweepRun> own;
     if (!with) {
-        own.emplace(*plan, context, true, &disk);
+        own.emplace(*plan, examine_sweeps(*plan, in_place_), context.arrays, true, &disk);
         SPANFFT_TRY(own->started());
         SPANFFT_TRY(own->resume(disk.lines()));
         resumed_bytes = own->skipped_bytes(*plan);
@@ -160,7 +160,6 @@ Status CrashWorld::run(size_t steps, SweepRun* with, size_t first) {
     for (size_t i = first; i < plan->steps.size() && i < steps; ++i) {
         SPANFFT_ASSIGN(const auto task, plan->steps[i]->bind(binding));
         context.sweep = with->sweep(i);
-        context.last_step = i + 1 == plan->steps.size();
         SPANFFT_TRY(task->run(context));
     }
     return {};
@@ -181,16 +180,14 @@ size_t CrashWorld::index_of(Place place) const {
 
 void CrashWorld::fill(RunContext& context) {
     context.slots[static_cast<size_t>(Slot::work0)] = memory.data();
-    context.input_store = input;
-    context.output_store = output;
-    context.scratch_store = scratch;
+    RunArrays& arrays = context.arrays;
+    arrays.input.store = input;
     // The copy that the input is overwritten from lies as far past a sector's boundary as the input.
-    context.output_offset_bytes = in_place_ || staged_output ? 0 : kHeader;
-    if (staged_input) context.staged_input_store = input, context.input_store = staged_input;
-    if (staged_output) context.staged_output_store = output, context.output_store = staged_output;
-    if (!in_place_) return;
-    context.finished_store = input;
-    context.finished_offset_bytes = 0;
+    arrays.output = {output, in_place_ || staged_output ? 0 : kHeader};
+    arrays.scratch.store = scratch;
+    if (staged_input) arrays.chunked_input.store = input, arrays.input.store = staged_input;
+    if (staged_output) arrays.chunked_output.store = output, arrays.output.store = staged_output;
+    if (in_place_) arrays.result.store = input;
 }
 
 bool CrashWorld::may_overwrite() const {

@@ -9,10 +9,12 @@
 
 #include "core/buffer.hpp"
 #include "exec/executor.hpp"
+#include "exec/journalled_run.hpp"
 #include "support/crash_disk.hpp"
 #include "support/store_run.hpp"
 #include "sweeps/sweep_run.hpp"
 #include "sweeps/sweep_step.hpp"
+#include "sweeps/sweep_team.hpp"
 
 namespace spanfft::test {
 

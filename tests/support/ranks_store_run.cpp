@@ -21,14 +21,14 @@ namespace {
 index_t sweeps_over_output(const Plan& plan) {
     const PlannedSweeps layout = examine_sweeps(plan);
     return std::count_if(layout.sweeps.begin(), layout.sweeps.end(),
-                         [](const SweepOutline& sweep) { return sweep.target == Place::output; });
+                         [](const SweepOutline& sweep) { return sweep.target.place == Place::output; });
 }
 
 // How often they write a byte of scratch, at most.
 index_t sweeps_over_scratch(const Plan& plan) {
     std::map<index_t, index_t> sweeps;  // by where in scratch they write
     for (const SweepOutline& sweep : examine_sweeps(plan).sweeps) {
-        if (sweep.target == Place::scratch) ++sweeps[sweep.target_scratch_bytes];
+        if (sweep.target.place == Place::scratch) ++sweeps[sweep.target.scratch_bytes];
     }
     index_t most = 0;
     for (const auto& [place, count] : sweeps) most = std::max(most, count);
@@ -75,16 +75,14 @@ Status run_rank(const Plan& plan, const RanksSetting& setting, SharedStores& sha
         SPANFFT_ASSIGN(slots[i], Buffer::allocate(static_cast<size_t>(plan.slot_bytes[static_cast<size_t>(rank)][i])));
         context.slots[i] = slots[i].data();
     }
-    context.input_store = &input_view;
-    context.output_store = &output_view;
-    if (scratch_bytes(plan) > 0) context.scratch_store = &scratch_view;
-    context.input_offset_bytes = setting.input_offset;
-    context.output_offset_bytes = setting.output_offset;
+    context.arrays.input = {&input_view, setting.input_offset};
+    context.arrays.output = {&output_view, setting.output_offset};
+    if (scratch_bytes(plan) > 0) context.arrays.scratch.store = &scratch_view;
     SPANFFT_ASSIGN(const auto work, BlockWork::make(plan.problem, {}));
     FusedReads reads(input_view, setting.input_offset, *work);
     FusedWrites writes(output_view, setting.output_offset, product(plan.problem.output_shape()), *work);
-    if (work->on_way_in()) context.input_store = &reads;
-    if (work->on_way_out()) context.finished_store = &writes;
+    if (work->on_way_in()) context.arrays.input.store = &reads;
+    if (work->on_way_out()) context.arrays.result = {&writes, setting.output_offset};
     const Counts all = plan.predict(rank);
     context.total_bytes = all.disk_read_bytes + all.disk_written_bytes + unstored_bytes(plan, *work, rank);
     context.progress = [&](index_t done, index_t total) {
@@ -105,9 +103,10 @@ Status run_rank(const Plan& plan, const RanksSetting& setting, SharedStores& sha
         tasks.push_back(std::move(task).value());
         seen.predicted.push_back(step->predict(rank));
     }
+    const SweepRun sweeps(plan, examine_sweeps(plan, false, rank), context.arrays, false, nullptr);
     Status status;
     for (size_t i = 0; status.ok() && i < tasks.size(); ++i) {
-        context.last_step = i + 1 == tasks.size();
+        context.sweep = sweeps.sweep(i);
         status = agree(comm, tasks[i]->run(context));
         if (status.ok()) seen.counted.push_back(tasks[i]->counted());
     }
@@ -162,7 +161,7 @@ Counts sum_of(const RanksRun& run, size_t step) {
 
 // The filter of a convolution is read with each array of a batch.
 index_t filter_read_again_bytes(const SweepSpec& sweep) {
-    if (sweep.source.is_blocks() || sweep.source.columns().twin_elems == 0) return 0;
+    if (sweep.source.is_blocks() || !sweep.source.columns().twin()) return 0;
     const ColumnPanels& array = sweep.source.columns();
     return (array.outer - 1) * array.matrix_elems() * array.elem_bytes;
 }

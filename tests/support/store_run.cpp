@@ -13,6 +13,7 @@
 #include "steps/transform_step.hpp"
 #include "support/expect_counted.hpp"
 #include "sweeps/fused_stores.hpp"
+#include "sweeps/sweep_run.hpp"
 #include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
@@ -263,20 +264,17 @@ StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t in
         slots[i] = std::move(buffer).value();
         context.slots[i] = slots[i].data();
     }
-    context.input_store = &faulty_input;
-    context.output_store = &faulty_output;
-    if (run.plan->scratch_bytes > 0) {
-        context.scratch_store = striped ? static_cast<Store*>(striped.get()) : &faulty_scratch;
-    }
-    context.input_offset_bytes = input_offset;
-    context.output_offset_bytes = output_offset;
+    context.arrays.input = {&faulty_input, input_offset};
+    context.arrays.output = {&faulty_output, output_offset};
+    if (run.plan->scratch_bytes > 0)
+        context.arrays.scratch.store = striped ? static_cast<Store*>(striped.get()) : &faulty_scratch;
     auto work = BlockWork::make(p, callbacks);
     run.status = work.status();
     if (!run.status.ok()) return run;
     FusedReads reads(faulty_input, input_offset, *work.value());
     FusedWrites writes(faulty_output, output_offset, product(p.output_shape()), *work.value());
-    if (work.value()->on_way_in()) context.input_store = &reads;
-    if (work.value()->on_way_out()) context.finished_store = &writes;
+    if (work.value()->on_way_in()) context.arrays.input.store = &reads;
+    if (work.value()->on_way_out()) context.arrays.result = {&writes, output_offset};
     const Counts all = run.plan->predict(0);
     const index_t unstored_bytes =
         product(p.output_shape()) * (work.value()->computed_bytes() - work.value()->stored_bytes());
@@ -297,11 +295,12 @@ StoreRun run_on_stores(const std::string& text, SolverFunction solve, index_t in
         tasks.push_back(std::move(task).value());
         run.predicted.push_back(step->predict(0));
     }
-    for (auto& task : tasks) {
-        context.last_step = task == tasks.back();
-        run.status = task->run(context);
+    const SweepRun sweeps(*run.plan, examine_sweeps(*run.plan), context.arrays, false, nullptr);
+    for (size_t i = 0; i < tasks.size(); ++i) {
+        context.sweep = sweeps.sweep(i);
+        run.status = tasks[i]->run(context);
         if (!run.status.ok()) break;
-        run.counted.push_back(task->counted());
+        run.counted.push_back(tasks[i]->counted());
     }
     for (const auto& disk : disks) {
         const StoreCounts moved = disk->counts();

@@ -12,6 +12,7 @@
 #include "support/simulated_store.hpp"
 #include "support/thread_comm.hpp"
 #include "sweeps/pdm_step.hpp"
+#include "sweeps/sweep_run.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -69,7 +70,10 @@ void expect_permuted(const Case& c) {
     const index_t sweeps = std::ssize(c.factors);
     for (index_t i = 1; i < sweeps; ++i) places.push_back({Place::scratch, (i - 1) % 2});
     places.push_back({Place::output, 0});
-    const auto step = make_permute_step(spec, plan, places, "permutation", Machine());
+    Plan steps;
+    steps.problem.ranks = spec.ranks();
+    steps.steps.push_back(make_permute_step(spec, plan, places, "permutation", Machine()));
+    const Step* const step = steps.steps[0].get();
 
     const index_t record_bytes = spec.record_bytes(), bytes = c.shape.records() * record_bytes;
     MemoryStore input(kInputOffset + bytes), output(kOutputOffset + bytes);
@@ -87,11 +91,11 @@ void expect_permuted(const Case& c) {
         MemoryStore scratch(2 * spec.array_bytes());
         std::vector<char> memory(static_cast<size_t>(spec.work_bytes()) + 64);
         RunContext context;
-        context.input_store = &input;
-        context.output_store = &output;
-        context.scratch_store = &scratch;
-        context.input_offset_bytes = kInputOffset;
-        context.output_offset_bytes = kOutputOffset;
+        context.arrays.input = {&input, kInputOffset};
+        context.arrays.output = {&output, kOutputOffset};
+        context.arrays.scratch.store = &scratch;
+        const SweepRun running(steps, examine_sweeps(steps, false, rank), context.arrays, false, nullptr);
+        context.sweep = running.sweep(0);
         context.slots[static_cast<size_t>(Slot::work0)] = memory.data();
         mine.status = task.value()->run(context);
         mine.predicted = step->predict(rank);

@@ -72,7 +72,7 @@ void expect_permuted(Team& team, const Bmmc& map, const PdmShape& s, index_t rec
         Disks &source = **(arrays.end() - 2), &target = *arrays.back();
         const BmmcSweep sweep(each, s, record_bytes);
         const Status status = sweep.run(source.get(), target.get(),
-                                        {&team.pipeline, &team.threads, memory.data(), mode, nullptr, {}, 0, {}});
+                                        {{&team.pipeline, memory.data(), mode, nullptr, {}, 0, 0, {}}, &team.threads});
         ASSERT_TRUE(status.ok()) << status.message();
         PdmCounts both;
         both.striped_reads = source.get().parallel_ios().striped_reads;
@@ -256,7 +256,7 @@ TEST(ParallelDisks, ASweepStopsAtTheFirstFailure) {
             const auto plan = plan_bmmc({BitMatrix::identity(8), 1}, s);
             const BmmcSweep sweep(plan.value().factors[0], s, 8);
             const Status status =
-                sweep.run(from, to, {&team.pipeline, &team.threads, memory.data(), mode, nullptr, {}, 0, {}});
+                sweep.run(from, to, {{&team.pipeline, memory.data(), mode, nullptr, {}, 0, 0, {}}, &team.threads});
             EXPECT_EQ(status.code(), Code::io_error) << fail_at;
         }
     }

@@ -86,23 +86,19 @@ TEST(Panels, TotalsAreTheSumsOverAllPanels) {
         panels.columns = panels.row_elems;
         const auto kind = random.below(6);
         if (kind == 1 || kind == 2) {  // half spectra in sections, as many_sweeps has them
-            panels.section = pitch / 2 + 1;
-            panels.section_pitch = pitch;
-            panels.columns = sections * panels.section;
-            panels.mirrored = true;
-            panels.mirrors_all = kind == 2;
+            panels.besides = ColumnPanels::Mirrored{pitch, kind == 2};
+            panels.columns = sections * panels.section_columns();
         } else if (kind == 3) {
-            panels.mirrored = true;
+            panels.besides = ColumnPanels::Mirrored{panels.row_elems};
             panels.columns = panels.row_elems / 2 + 1;
         } else if (kind == 4) {
-            panels.reflected = true;
+            panels.besides = ColumnPanels::Reflected{};
             panels.columns = ceil_div(panels.row_elems, 2);
         } else if (kind == 5) {
-            panels.twin_elems = 1000 * panels.row_elems;
-            panels.twin_once = random.below(2) == 0;
+            panels.besides = ColumnPanels::Twin{1000 * panels.row_elems, random.below(2) == 0};
             panels.last_row_elems = panels.row_elems;
         } else if (random.below(2) == 0) {
-            panels.section = panels.section_pitch = pitch;
+            panels.besides = ColumnPanels::Plain{pitch};
         }
         panels.panel = random.between(1, panels.section_columns());
         expect_totals(panels);
@@ -111,8 +107,8 @@ TEST(Panels, TotalsAreTheSumsOverAllPanels) {
 
 TEST(Panels, TileTheArray) {
     for (index_t panel : {1, 3, 7, 256, 300, 1000}) {
-        for (index_t offset : {0, 128, 4096}) expect_tiles({2, 5, 700, 700, 16, 700, panel, false}, offset);
-        expect_tiles({1, 9, 301, 301, 8, 301, panel, false}, 80);
+        for (index_t offset : {0, 128, 4096}) expect_tiles({2, 5, 700, 700, 16, 700, panel, {}}, offset);
+        expect_tiles({1, 9, 301, 301, 8, 301, panel, {}}, 80);
     }
 }
 
@@ -120,9 +116,9 @@ TEST(Panels, TileTheArray) {
 TEST(Panels, LongRowsThatAreWrittenLieAsFarPastABlockInMemoryAsInTheFile) {
     for (index_t panel : {kWideBytes / 16, kWideBytes / 16 + 5, 3 * kWideBytes / 16}) {
         for (index_t offset : {0, 128, 4096, 5000}) {
-            ColumnPanels panels{1, 3, 7 * panel, 7 * panel, 16, 7 * panel, panel, false};
+            ColumnPanels panels{1, 3, 7 * panel, 7 * panel, 16, 7 * panel, panel, {}};
             EXPECT_EQ(panels.alignment(), kSlackBytes);
-            panels.written = true;
+            panels.use = ColumnPanels::Use::written;
             Buffer slot = Buffer::allocate(static_cast<size_t>(panels.slot_bytes())).value();
             for (index_t p = 0; p < panels.panels(); ++p) {
                 for (index_t i = 0; i < panels.requests(p); ++i) {
@@ -136,8 +132,8 @@ TEST(Panels, LongRowsThatAreWrittenLieAsFarPastABlockInMemoryAsInTheFile) {
     }
     for (index_t panel : {kWideBytes / 16, kWideBytes / 16 + 5, 8 * kWideBytes / 16}) {
         for (bool written : {false, true}) {
-            ColumnPanels panels{2, 3, 9000, 8000, 16, 9000, panel, false};
-            panels.written = written;
+            ColumnPanels panels{2, 3, 9000, 8000, 16, 9000, panel, {}};
+            if (written) panels.use = ColumnPanels::Use::written;
             for (index_t offset : {0, 128, 5000}) expect_tiles(panels, offset);
         }
     }
@@ -149,7 +145,7 @@ TEST(Panels, OfWholeRowsAndTheirReflections) {
     panels.row_elems = panels.last_row_elems = 10;
     panels.columns = 6;  // four sections of two and one in the middle: the last panel has no other side
     panels.panel = 4;
-    panels.reflected = true;
+    panels.besides = ColumnPanels::Reflected{};
     EXPECT_EQ(panels.panels(), 2);
     const auto expect_group = [&](index_t panel, int which, index_t first, index_t width) {
         EXPECT_EQ(panels.group(panel, which).first, first);
@@ -166,8 +162,8 @@ TEST(Panels, OfWholeRowsAndTheirReflections) {
     EXPECT_EQ(panels.run(0, 5, 0, nullptr).bytes, panels.elem_bytes);
     for (const index_t panel : {2, 4, 8}) {
         for (const index_t walked : {6, 8}) {
-            panels = {2, 3, walked * 2, 5, 16, walked, panel, false};
-            panels.reflected = true;
+            panels = {2, 3, walked * 2, 5, 16, walked, panel, {}};
+            panels.besides = ColumnPanels::Reflected{};
             expect_tiles(panels, 128);
             panels.row_elems = 2 * walked - 2;
             expect_tiles(panels, 0);
@@ -180,7 +176,8 @@ TEST(Panels, TileHalfSpectra) {
         for (index_t n2 : {2, 3, 8, 9}) {
             const index_t half = n1 * n2 / 2 + 1, rows = ceil_div(half, n1);
             for (index_t panel : {1, 2, 300}) {
-                expect_tiles({2, rows, n1, half - (rows - 1) * n1, 16, n1 / 2 + 1, panel, true}, 128);
+                expect_tiles({2, rows, n1, half - (rows - 1) * n1, 16, n1 / 2 + 1, panel, ColumnPanels::Mirrored{n1}},
+                             128);
             }
         }
     }
@@ -188,7 +185,7 @@ TEST(Panels, TileHalfSpectra) {
 
 TEST(Panels, SplitLongRuns) {
     const index_t elems = 7 * kPieceBytes / 16 + 5;
-    ColumnPanels panels{1, 1, elems, elems, 16, elems, elems, false};
+    ColumnPanels panels{1, 1, elems, elems, 16, elems, elems, {}};
     EXPECT_EQ(panels.requests(0), 8);
     index_t at = 128;
     for (index_t i = 0; i < 8; ++i) {

@@ -342,10 +342,11 @@ TEST(Sweeps, LayRowsThatTheyWriteOnWholeBlocksAndNoOthers) {
             ASSERT_NE(sweep, nullptr) << text;
             const SweepSpec& spec = sweep->spec();
             if (!spec.source.is_blocks()) {
-                EXPECT_EQ(spec.source.columns().written, spec.target.is_in_place())
+                EXPECT_EQ(spec.source.columns().use == ColumnPanels::Use::written, spec.target.is_in_place())
                     << text << ": " << sweep->describe();
             }
-            EXPECT_TRUE(spec.target.is_blocks() || spec.target.columns().written) << text << ": " << sweep->describe();
+            EXPECT_TRUE(spec.target.is_blocks() || spec.target.columns().use == ColumnPanels::Use::written)
+                << text << ": " << sweep->describe();
         }
     }
 }

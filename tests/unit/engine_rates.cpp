@@ -38,6 +38,74 @@ TEST(EngineRates, GrowWithThreadsByWhatDoublingThemGave) {
     EXPECT_NEAR(expected_gflops(rates, "mine", small), 4, 1e-12);  // too small for threads
 }
 
+RateRow batch_row(double n, double batch_points, double gflops, int threads = 1) {
+    return {"mine", Precision::dbl, RateShape::line, threads, n, gflops, RateKernel::c2c, batch_points};
+}
+
+LocalSpec batch(index_t n, index_t lines, int threads = 1) {
+    LocalSpec spec = line(n, threads);
+    spec.batch[0].n = lines;
+    return spec;
+}
+
+TEST(EngineRates, OfBatchesGoWithTheSizeOfTheBatch) {
+    const RateTable rates{row(1 << 10, 1, 4), batch_row(1 << 10, 1 << 14, 16), batch_row(1 << 10, 1 << 20, 2)};
+    LocalSpec alone = line(1 << 10);
+    alone.batch.clear();
+    EXPECT_NEAR(expected_gflops(rates, "mine", alone), 4, 1e-12);
+    EXPECT_NEAR(expected_gflops(rates, "mine", batch(1 << 10, 1 << 4)), 16, 1e-12);
+    EXPECT_NEAR(expected_gflops(rates, "mine", batch(1 << 10, 1 << 7)), std::sqrt(16 * 2), 1e-9);  // halfway
+    EXPECT_NEAR(expected_gflops(rates, "mine", batch(1 << 10, 1 << 16)), 2, 1e-12);                // beyond
+    EXPECT_NEAR(expected_gflops(rates, "mine", batch(1 << 10, 2)), 16, 1e-12);
+    EXPECT_NEAR(expected_gflops(rates, "mine", batch(1 << 16, 16)), 4, 1e-12);  // longer than any in a batch
+}
+
+TEST(EngineRates, OfOtherShapesGoWithTheLinesOfTheirAxes) {
+    const RateTable rates{batch_row(16, 1 << 12, 4), batch_row(256, 1 << 12, 1),
+                          row(1 << 12, 1, 2, RateShape::several)};
+    LocalSpec cube, plane;
+    cube.transform = {{16, 256, 256}, {16, 16, 16}, {16, 1, 1}};
+    plane.transform = {{16, 256, 256}, {256, 1, 1}};
+    EXPECT_NEAR(expected_gflops(rates, "mine", cube), 2, 1e-9);
+    // 4 operations at 4 and 8 at 1, where the cube's are all at 4.
+    EXPECT_NEAR(expected_gflops(rates, "mine", plane), 2 * (12 / (4.0 / 4 + 8.0 / 1)) / 4, 1e-9);
+    EXPECT_NEAR(expected_gflops({row(1 << 12, 1, 2, RateShape::several)}, "mine", plane), 2, 1e-12);  // no lines
+}
+
+TEST(EngineRates, OfPowersOfTwoAndOfOtherLengthsAreTwoSorts) {
+    const RateTable rates{row(1 << 10, 1, 8), row(1 << 14, 1, 8), row(1000, 1, 4), row(9000, 1, 4)};
+    EXPECT_NEAR(expected_gflops(rates, "mine", line(1 << 12)), 8, 1e-12);
+    EXPECT_NEAR(expected_gflops(rates, "mine", line(3000)), 4, 1e-12);
+    EXPECT_NEAR(expected_gflops({row(1000, 1, 4)}, "mine", line(1 << 12)), 4, 1e-12);  // the only sort there is
+}
+
+TEST(EngineRates, OfRealDataAreItsOwnWhereMeasured) {
+    RateTable rates{row(1 << 10, 1, 8)};
+    LocalSpec real = line(1 << 10);
+    real.kernel = Kernel::c2r;
+    const double guessed = expected_gflops(rates, "mine", real);
+    EXPECT_LT(guessed, 8);
+    rates.push_back({"mine", Precision::dbl, RateShape::line, 1, 1 << 10, 3, RateKernel::half});
+    EXPECT_NEAR(expected_gflops(rates, "mine", real), 3, 1e-12);
+    real.precision = Precision::single;
+    EXPECT_NEAR(expected_gflops(rates, "mine", real), 6, 1e-12);  // twice as fast, as nothing of floats is known
+}
+
+TEST(EngineRates, ThreadsGainInSmallWorkWhatWasMeasuredThere) {
+    RateTable rates{row(64, 1, 4), row(64, 2, 3), batch_row(64, 1 << 14, 5, 2)};
+    LocalSpec small = line(64, 2);
+    small.batch.clear();
+    EXPECT_NEAR(expected_gflops(rates, "mine", small), 3, 1e-12);
+    rates.pop_back();
+    EXPECT_NEAR(expected_gflops(rates, "mine", small), 4, 1e-12);  // a table without batches: threads gain nothing
+}
+
+TEST(EngineRates, ThePeakIsTheFastestRow) {
+    const RateTable rates{row(1 << 10, 1, 8), batch_row(1 << 10, 1 << 14, 16), row(1 << 14, 1, 2)};
+    EXPECT_NEAR(peak_gflops(rates, Precision::dbl, 1), 16, 1e-12);
+    EXPECT_NEAR(peak_gflops(rates, Precision::single, 1), 32, 1e-12);
+}
+
 TEST(EngineRates, SecondsAreFlopsOverTheRate) {
     const RateTable rates{row(1 << 10, 1, 5)};
     // 2^20 transforms of 5 * 1024 * 10 flops at 5 GF/s.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "exec/executor.hpp"
 #include "plan/planner.hpp"
 #include "support/oracle.hpp"
@@ -40,6 +42,71 @@ TEST(Explain, AfterARunShowsPredictedBesideCounted) {
         << run.explained;
     EXPECT_TRUE(has(run.explained, "bytes to other ranks                       512                 512"))
         << run.explained;
+}
+
+Machine even_machine() {
+    Machine machine;
+    machine.memory_bytes_per_second = machine.shared_memory_bytes_per_second = 1e9;
+    machine.engine_rates = {{"ducc0", Precision::dbl, RateShape::line, 1, 1024, 10}};
+    machine.exchanges = {{"alltoallv", {{1e-6, 1e-9, {}}, {1e-5, 1e-8, {{1024, 4e-8}, {65536, 2e-8}}}, true}}};
+    machine.disk_read_bytes_per_second = machine.disk_write_bytes_per_second = 1e8;
+    machine.disk_request_seconds = 1.6e-3;
+    return machine;
+}
+
+TEST(Explain, AStepIsLimitedByWhatTakesLongestAtItsBest) {
+    const Machine machine = even_machine();
+    const Peaks alone = peaks_of(machine, Precision::dbl, 1, 1, 1);
+    Counts counts;
+    EXPECT_STREQ(limit_of(counts, alone).name, "");
+    counts.flops = 1e7;  // 1 ms
+    EXPECT_STREQ(limit_of(counts, alone).name, "flops");
+    EXPECT_DOUBLE_EQ(limit_of(counts, alone).seconds, 1e-3);
+    counts.memory_bytes = 4'000'000;  // read and written: 2 ms
+    EXPECT_STREQ(limit_of(counts, alone).name, "memory");
+    EXPECT_DOUBLE_EQ(limit_of(counts, alone).seconds, 2e-3);
+    EXPECT_DOUBLE_EQ(limit_of(counts, peaks_of(machine, Precision::dbl, 1, 2, 1)).seconds, 1e-3);  // two threads copy
+    counts.sent_bytes = 3'000'000;                                                                 // 3 ms
+    EXPECT_STREQ(limit_of(counts, alone).name, "wire");
+    EXPECT_DOUBLE_EQ(limit_of(counts, alone).seconds, 3e-3);
+    counts.messages = 4000;  // 4 ms
+    EXPECT_STREQ(limit_of(counts, alone).name, "latency");
+    EXPECT_DOUBLE_EQ(limit_of(counts, alone).seconds, 4e-3);
+    counts.disk_read_bytes = counts.disk_written_bytes = 200'000;
+    counts.disk_reads = counts.disk_writes = 5;  // 4 ms for bytes and 1 ms for requests, 16 at once
+    EXPECT_STREQ(limit_of(counts, alone).name, "disk");
+    EXPECT_DOUBLE_EQ(limit_of(counts, alone).seconds, 5e-3);
+    EXPECT_DOUBLE_EQ(limit_of(counts, peaks_of(machine, Precision::dbl, 2, 1, 4)).seconds, 4e-3);  // of the messages
+    EXPECT_DOUBLE_EQ(limit_of(counts, peaks_of(machine, Precision::dbl, 2, 1, 1)).seconds, 1e-2);  // ranks share it
+}
+
+TEST(Explain, BetweenNodesTheWireIsTheBestPointOfItsCurve) {
+    Machine machine = even_machine();
+    machine.topology.ranks_per_node = 1;
+    Counts counts;
+    counts.sent_bytes = 1'000'000;
+    EXPECT_DOUBLE_EQ(limit_of(counts, peaks_of(machine, Precision::dbl, 2, 1, 1)).seconds, 2e-2);
+}
+
+TEST(Explain, PlansOfEveryKindNameTheLimitOfEachStep) {
+    Machine slow_engine = even_machine(), slow_wire = even_machine(), slow_messages = even_machine();
+    slow_engine.engine_rates[0].gflops = 0.1;
+    slow_wire.exchanges["alltoallv"].near.seconds_per_byte = 1e-6;
+    slow_messages.exchanges["alltoallv"].near.latency_seconds = 1;
+    std::set<std::string> met;
+    for (const Machine& machine : {even_machine(), slow_engine, slow_wire, slow_messages}) {
+        for (const char* text : {"c2c 128x128x128 threads=1", "c2c 256x256 ranks=4 grid=4 exchange=alltoallv threads=1",
+                                 "c2c 4096 ranks=4 threads=1", "c2c 2097152 memory=4MiB threads=1"}) {
+            const auto p = Planner(machine).plan(Problem::parse(text).value()).value();
+            for (const auto& step : p->steps) {
+                const StepLimit limit = limit_of(step->predict(0), p->peaks);
+                EXPECT_GT(limit.seconds, 0) << text << ": " << step->describe();
+                EXPECT_TRUE(has(explain(*p, 0, std::nullopt), cat("of the limit, ", limit.name)));
+                met.insert(limit.name);
+            }
+        }
+    }
+    EXPECT_EQ(met, (std::set<std::string>{"flops", "memory", "wire", "latency", "disk"}));
 }
 
 TEST(Explain, GroupsDigitsByThree) {

@@ -118,6 +118,21 @@ TEST(Foresight, OverlapHidesWhatP2sFormulaSays) {
     EXPECT_GT(hidden, 0);
 }
 
+TEST(Foresight, PhasesWaitAtABarrierBetweenAnyTwoGroups) {
+    const Machine machine = sheet_machine("torus 4x4x4", 64, 1, "barrier_us 10\n");
+    // 64 ranks meet in 16 phases of four on the torus, else in 64 of one; messages are of 256 bytes.
+    for (const auto& [exchange, barriers] : {std::pair("phased:4x4x4/1", 15),
+                                             {"phased:4x4x4/4", 3},
+                                             {"phased:4x4x4/5", 3},
+                                             {"phased:4x4x4", 0},
+                                             {"phased:/1", 63}}) {
+        const auto plans =
+            foreseen(cat("c2c 256x256 ranks=64 grid=64x1 output=exchanged exchange=", exchange), machine);
+        ASSERT_EQ(plans.size(), 1u) << exchange;
+        EXPECT_NEAR(plans.front().barrier_seconds, barriers * 10e-6, 1e-12) << exchange;
+    }
+}
+
 TEST(Foresight, ABetterMachineIsNeverSlower) {
     const Machine plain = sheet_machine("torus 8x8x8", 512, 4,
                                         "message_us 0.5\npacket_payload_bytes 240\npacket_overhead_bytes 30\n"
@@ -160,6 +175,21 @@ TEST(Foresight, TheLimitIsNamed) {
     EXPECT_EQ(limit(big, machine), "messages");
 }
 
+TEST(Foresight, MessagesThatMpiBuffersAreCopiedAtBothEnds) {
+    Machine machine = sheet_machine("switch", 8, 1);
+    const char* problem = "c2c 64x64x64 ranks=8 grid=8 output=exchanged exchange=alltoallv";
+    const ForeseenPlan plain = foreseen(problem, machine).front();
+    const GroupTraffic& traffic = plain.exchanges.front().traffic;
+    const double message_bytes = traffic.bytes / traffic.messages;
+    machine.sheet.buffered_bytes = message_bytes;  // not shorter
+    EXPECT_DOUBLE_EQ(foreseen(problem, machine).front().seconds, plain.seconds);
+    machine.sheet.buffered_bytes = message_bytes + 1;
+    const ForeseenPlan buffered = foreseen(problem, machine).front();
+    const double copies = 4 * traffic.bytes / machine.sheet.node_memory_bytes_per_second;
+    EXPECT_NEAR(buffered.wire_seconds - plain.wire_seconds, copies, 1e-9 * copies);
+    EXPECT_NEAR(buffered.seconds - plain.seconds, copies, 1e-9 * copies);
+}
+
 TEST(Foresight, WhatCantBeForeseenSaysWhyAndWhatToDo) {
     const Machine machine = sheet_machine("switch", 4, 2);
     const auto told = [&](const char* problem, const Machine& on) {
@@ -167,7 +197,8 @@ TEST(Foresight, WhatCantBeForeseenSaysWhyAndWhatToDo) {
     };
     EXPECT_NE(told("c2c 64x64 ranks=16", machine).find("ask for 8 ranks at most"), std::string::npos);
     EXPECT_NE(told("c2c 64x64 ranks=4", Machine()).find("has no data sheet; give it nodes"), std::string::npos);
-    EXPECT_NE(told("c2c 64 ranks=4 layout=cyclic", machine).find("leave out layout="), std::string::npos);
+    EXPECT_NE(told("c2c 64x64 ranks=4 method=ffte", machine).find("leave it out, or use pencil"), std::string::npos);
+    EXPECT_NE(told("c2c 63 ranks=4 layout=cyclic", machine).find("for layout=cyclic use"), std::string::npos);
     EXPECT_NE(told("c2c 65536 memory=1MiB", machine).find("has no disks; give it disks_per_node"), std::string::npos);
 }
 

@@ -172,9 +172,7 @@ TEST(Partition, OfMirroredPanelsIsWhatTheyMove) {
         panels.last_row_elems = upto(panels.row_elems);
         panels.outer = upto(3);
         panels.elem_bytes = 8;
-        panels.mirrored = true;
-        panels.mirrors_all = round % 2 == 1;
-        if (sections > 1) panels.section = pitch / 2 + 1, panels.section_pitch = pitch;
+        panels.besides = ColumnPanels::Mirrored{pitch, round % 2 == 1};
         panels.columns = sections * (pitch / 2 + 1);
         panels.panel = upto(panels.section_columns());
         const Partition partition{Partition::Kind::columns, panels, {}, 16};
@@ -185,6 +183,9 @@ TEST(Partition, OfMirroredPanelsIsWhatTheyMove) {
                 for (index_t at = run.offset_bytes; at < run.offset_bytes + run.bytes; at += 8) {
                     const Partition::Part part = partition.at(at);
                     ASSERT_GT(part.end_bytes, at);
+                    const Partition::Part last = partition.at(part.end_bytes - 8);
+                    ASSERT_EQ(last.id, part.id) << "byte " << at << ", round " << round;
+                    ASSERT_EQ(last.image, part.image) << "byte " << at << ", round " << round;
                     if (!partition.has(panel, i, part)) continue;
                     ASSERT_EQ(part.id, panel) << "byte " << at << ", round " << round;
                     ASSERT_LE(part.end_bytes, run.offset_bytes + run.bytes) << "byte " << at << ", round " << round;

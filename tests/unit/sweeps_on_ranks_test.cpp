@@ -213,6 +213,39 @@ INSTANTIATE_TEST_SUITE_P(Halved, SweepsOnRanksOverAxesThatExchange,
                                          SweepCase{"c2r 5x600 backward float threads=1", "32KiB"},
                                          SweepCase{"c2r 40x64 backward double store=float32 threads=1", "48KiB"}));
 
+// Slabs that are transformed in the slot into which they were read, from scratch of a rank's own and into the output:
+// where its first slab is no multiple of a block, the two arrays would lie differently in the slot.
+TEST(SweepsOnRanks, InPlaceFromScratchOfTheirOwnMatchTheDefinition) {
+    int runs = 0, unlike = 0;
+    for (const char* problem : {"r2c 40x66 forward double axes=1,0 store=complex64 memory=48KiB",
+                                "r2c 41x130 forward double axes=1,0 power memory=64KiB",
+                                "r2c 30x5x66 forward double axes=2,1,0 store=complex64 memory=48KiB",
+                                "r2c 33x62 forward longdouble axes=1,0 store=complex128 memory=64KiB",
+                                "r2c 90x35 forward float axes=1,0 power memory=40KiB",
+                                "r2c 24x99 forward longdouble axes=1,0 store=complex64 memory=64KiB"}) {
+        for (const int ranks : {2, 3, 5}) {
+            const std::string text = cat(problem, " threads=1 ranks=", ranks);
+            SCOPED_TRACE(text);
+            RanksSetting setting;
+            setting.output_offset = 128;
+            const RanksRun run = run_on_ranks(text, solve_axis_sweeps, setting);
+            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+            expect_shared_out(run);
+            expect_stored(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input));
+            ++runs;
+            for (int rank = 0; rank < ranks && run.exchanges(); ++rank) {
+                const SweepSpec last = spec_of(*run.plan, 1).of_rank(rank);
+                if (!last.target.is_in_place()) continue;
+                EXPECT_TRUE(last.source.columns().own_file());
+                const char* const read = last.source.columns().map(0, 0, 0, nullptr).row(0);
+                unlike += read != last.target.columns().map(0, 0, setting.output_offset, nullptr).row(0);
+            }
+        }
+    }
+    EXPECT_EQ(runs, 18);
+    EXPECT_GE(unlike, 12);
+}
+
 // Rows of panels that all ranks read together: few and many, more ranks than rows, panels that are lean and that are
 // not, the last of which some ranks have no column of.
 TEST(SweepsOnRanks, ThatReadTogetherMatchTheDefinition) {
@@ -331,7 +364,7 @@ TEST(SweepsOnRanks, InThreeSweepsOfManyPanelsMatchTheDefinition) {
         const SweepSpec &first = spec_of(*run.plan, 0), &second = spec_of(*run.plan, 1);
         const ColumnPanels& in = first.source.columns();
         EXPECT_GE(in.panels_per_matrix(), 2);
-        EXPECT_GE(in.panel / first.target.blocks().section, in.mirrored ? 1 : 2);
+        EXPECT_GE(in.panel / first.target.blocks().section, in.mirrored() ? 1 : 2);
         EXPECT_GE(second.source.columns().panels_per_matrix(), 2);
         EXPECT_GE(ExchangeGeometry(second).sections_a_panel(), 2);
     }

@@ -215,7 +215,9 @@ TEST(MachineFile, PrintingAndParsingAreInverse) {
     machine.torus = {4, 2, 8};
     machine.overlap_share = 0.5;
     machine.exchanges["overlap"] = {{1e-6, 2e-10, {{1024, 3e-10}, {65536, 2e-10}}}, {2e-5, 1e-9, {}}, true};
-    machine.engine_rates = {{"ducc0", Precision::dbl, RateShape::strided, 2, 256, 7.5}};
+    machine.engine_rates = {{"ducc0", Precision::dbl, RateShape::strided, 2, 256, 7.5},
+                            {"ducc0", Precision::single, RateShape::line, 1, 64, 2.5, RateKernel::half, 4096}};
+    machine.call_seconds = 1e-6;
     const auto again = parse_machine(print_machine(machine), Machine());
     ASSERT_TRUE(again.ok()) << again.status().message();
     EXPECT_EQ(print_machine(again.value()), print_machine(machine));
@@ -223,6 +225,18 @@ TEST(MachineFile, PrintingAndParsingAreInverse) {
     EXPECT_EQ(again.value().topology.nodes(4), 2);
     EXPECT_EQ(again.value().torus, machine.torus);
     EXPECT_EQ(again.value().overlap_share, 0.5);
+    EXPECT_EQ(again.value().engine_rates, machine.engine_rates);
+    EXPECT_EQ(again.value().call_seconds, 1e-6);
+}
+
+TEST(MachineFile, ReadsRatesOfEarlierVersionsAndRefusesUnknownKernels) {
+    const std::string head = "spanfft-machine 1\nengine ducc0 double line 1 1024 7";
+    const auto earlier = parse_machine(head + "\n", Machine());
+    ASSERT_TRUE(earlier.ok());
+    EXPECT_EQ(earlier.value().engine_rates, (RateTable{{"ducc0", Precision::dbl, RateShape::line, 1, 1024, 7}}));
+    EXPECT_TRUE(parse_machine(head + "  # measured\n", Machine()).ok());
+    for (const char* rest : {" quarter 0", " half", " half -1"})
+        EXPECT_FALSE(parse_machine(head + rest, Machine()).ok());
 }
 
 TEST(MachineFile, LeavesOutWhatIsBuiltInAndSkipsWhatIsNew) {

@@ -56,7 +56,7 @@ def _alltoallw(job: Job) -> str:
     for rank in range(ranks):
         types.append(MPI.DOUBLE.Create_subarray(received.shape, (rows, columns), (rows * rank, 0)).Commit())
     one, zero = [1] * ranks, [0] * ranks
-    comm.Alltoallw([sent, (one, zero), types[:ranks]], [received, (one, zero), types[ranks:]])  # type: ignore[list-item]
+    comm.Alltoallw([sent, (one, zero), types[:ranks]], [received, (one, zero), types[ranks:]])
     for made in types:
         made.Free()
     first = np.arange(rows * columns * ranks, dtype="float64").reshape(rows, columns * ranks)
@@ -79,7 +79,7 @@ def _far_places(job: Job) -> str:
         )
     except (OSError, ValueError, OverflowError):
         memory = None
-    if not all(job.everywhere(memory is not None)):
+    if not all(job.everywhere(memory is not None)) or memory is None:
         return ""  # address space is limited; nothing can lie so far away then
     far = np.frombuffer(memory, "float64")
     far[::stride] = np.arange(rows) + 10.0 * job.rank
@@ -87,7 +87,6 @@ def _far_places(job: Job) -> str:
     got = np.full(rows, -1.0)
     left, right = (job.rank - 1) % job.size, (job.rank + 1) % job.size
     comm.Sendrecv([far, 1, places], right, 7, got, left, 7)
-    back = np.zeros(0)
     far[::stride] = -1.0
     comm.Sendrecv(got, left, 8, [far, 1, places], right, 8)
     back = far[::stride].copy()

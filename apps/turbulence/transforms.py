@@ -1,0 +1,80 @@
+"""The transforms that the solver needs, by spanfft, and by mpi4py-fft to compare with: three fields at a time.
+
+Both give Fourier coefficients: forward carries the factor 1 / N. The spectrum is left where the last exchange puts it,
+as the solver only multiplies it ("exchanged" in spanfft, the only order of mpi4py-fft).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import spanfft
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm
+
+Real = npt.NDArray[np.float64]
+Complex = npt.NDArray[np.complex128]
+
+
+class Transforms(Protocol):
+    """Of three real fields on a grid of size^3, divided over ranks."""
+
+    name: str
+    real_slices: tuple[slice, ...]
+    spectrum_slices: tuple[slice, ...]
+
+    def forward(self, u: Real, out: Complex) -> None:
+        """Grid values, (3, *box), to Fourier coefficients."""
+
+    def backward(self, u_hat: Complex, out: Real) -> None:
+        """Fourier coefficients to grid values. `u_hat` is left as it is."""
+
+
+class Spanfft:
+    """One plan transforms the three fields in one execution: a batch."""
+
+    def __init__(self, size: int, comm: Comm | None) -> None:
+        self.plan = spanfft.Plan(
+            (size,) * 3, "float64", kind="r2c", comm=comm, output="exchanged", norm="forward", batch=3
+        )
+        self.name = f"spanfft {spanfft.__version__}, {self.plan.solver}, {self.plan.engines}"
+        self.real_slices, self.spectrum_slices = self.plan.input_slices, self.plan.output_slices
+
+    def forward(self, u: Real, out: Complex) -> None:
+        self.plan.forward(u, out)
+
+    def backward(self, u_hat: Complex, out: Real) -> None:
+        self.plan.backward(u_hat, out)
+
+
+class Mpi4pyFft:
+    """mpi4py-fft in slabs, as in its own demonstration of this solver: FFTW with FFTW_MEASURE, a field at a time."""
+
+    def __init__(self, size: int, comm: Comm | None) -> None:
+        import mpi4py_fft
+        from mpi4py import MPI
+
+        self._fft: Any = mpi4py_fft.PFFT(comm or MPI.COMM_SELF, (size,) * 3, dtype=np.float64, grid=(-1,))
+        self.name = f"mpi4py-fft {mpi4py_fft.__version__}, slabs, FFTW"
+        self.real_slices, self.spectrum_slices = self._fft.local_slice(False), self._fft.local_slice(True)
+
+    def forward(self, u: Real, out: Complex) -> None:
+        for field, spectrum in zip(u, out, strict=True):
+            self._fft.forward(field, spectrum)
+
+    def backward(self, u_hat: Complex, out: Real) -> None:
+        for spectrum, field in zip(u_hat, out, strict=True):
+            self._fft.backward(spectrum, field)
+
+
+def preload(names: Iterable[str]) -> None:
+    """Loads what links FFTW before spanfft loads MKL, whose own fftw_* functions it would otherwise be bound to."""
+    if "mpi4py-fft" in names:
+        import mpi4py_fft.fftw  # noqa: F401
+
+
+LIBRARIES: dict[str, Any] = {"spanfft": Spanfft, "mpi4py-fft": Mpi4pyFft}

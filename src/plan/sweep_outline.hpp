@@ -1,0 +1,31 @@
+// SweepOutline: what a step tells about each of its sweeps of disks, so that sums and a journal can be kept of them,
+// and stores found for them, whatever the step is (sweeps/sweep_run.hpp).
+//
+// Method: arrays are told by place; which store a place is in a run is found once, for all sweeps (RunArrays). What is
+// read and written is told as partitions of the places' bytes among panels (disk/partition.hpp).
+// Invariant: it follows from the plan and the rank alone.
+#pragma once
+
+#include "disk/partition.hpp"
+
+namespace spanfft {
+
+enum class Place { input, scratch, output, array };  // array: a chunked one (sweeps/staging.hpp)
+const char* place_name(Place place);
+
+struct PlacedArray {
+    Place place = Place::input;
+    index_t scratch_bytes = 0;  // where in scratch it begins
+    bool operator==(const PlacedArray&) const = default;
+};
+
+struct SweepOutline {
+    PlacedArray source, target;
+    index_t panels = 1;
+    Partition written, read;  // of arrays at byte 0
+    int threads = 1;          // that add to sums
+    // Of several ranks: whether they exchange in it, and whether what each has written is its own to read.
+    bool exchanges = false, keeps_own = false;
+};
+
+}  // namespace spanfft
