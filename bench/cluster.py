@@ -40,8 +40,8 @@ _BURST_BYTES = 64 << 10  # what a link may send at once after a rest: one large 
 # dropped and no sender waits for TCP's 200 ms timer; 256 KiB fill 1 Gb/s up to a round trip of 2 ms.
 _WINDOW_BYTES = 256 << 10
 # The route limits the window, and not what a receiver may keep: segments take several times their bytes there. One
-# whose memory is full throws away what lies within its window, and then Linux 6.18 came to a state in which both ends of a
-# connection threw away all that the other sent: ranks waited for ever, after some GB.
+# whose memory is full throws away what lies within its window, and then Linux 6.18 came to a state in which both ends
+# of a connection threw away all that the other sent: ranks waited for ever, after some GB.
 _BUFFER_BYTES = 16 * _WINDOW_BYTES
 # Which control of congestion a kernel prefers must not change a row: reno is in every kernel, and nothing is lost that
 # would slow it down.
