@@ -24,6 +24,7 @@ from . import _calls as calls
 from . import _dct
 from ._arrays import AnyArray, norm_name
 from ._errors import InvalidArgument, InvalidAxis, InvalidType, Unsupported
+from ._fft import swapped_norm
 from ._native import core
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 __ua_domain__ = "numpy.scipy.fft"
-
-_HERMITIAN = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def __ua_function__(method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -140,7 +139,7 @@ def _one(x: AnyArray, axis: Any) -> int:
 
 
 def _fourier(
-    x: Any, lengths: Sequence[int] | None, axes: Sequence[int], form: Form, norm: str, threads: int
+    x: Any, lengths: Sequence[int] | None, axes: Sequence[int], form: Form, norm: str | None, threads: int
 ) -> AnyArray:
     """`lengths` are those in real space of `axes`; None: the array's own."""
     s = None if lengths is None else tuple(lengths)
@@ -159,7 +158,7 @@ def _along_one(form: Form, small: int, hermitian: bool = False) -> Callable[...,
         plan: object = None,
     ) -> AnyArray:
         _no_plan(plan)
-        named = _HERMITIAN.get(norm, norm) if hermitian else norm
+        named = swapped_norm(norm) if hermitian else norm
         threads = _threads(workers)
         if isinstance(x, np.ndarray) and x.dtype != np.float16:
             # Of a plain array, in one step; what needs more is told by None.
@@ -216,7 +215,7 @@ def _along_several(form: Form, small: int, hermitian: bool = False, default: Any
                 lengths[-1] = 2 * (array.shape[picked[-1]] - 1)
             if lengths[-1] < 1:
                 raise InvalidArgument(f"invalid number of data points ({lengths[-1]}) specified")
-        named = _HERMITIAN.get(norm, norm) if hermitian else norm
+        named = swapped_norm(norm) if hermitian else norm
         if form is calls.C2R and hermitian:
             array = np.conjugate(array)
         found = _fourier(array, lengths, picked, form, named, threads)
