@@ -39,10 +39,13 @@ _BURST_BYTES = 64 << 10  # what a link may send at once after a rest: one large 
 # A port of the switch queues what its host can't take yet. Windows of 256 KiB from 3 peers fit into it, so nothing is
 # dropped and no sender waits for TCP's 200 ms timer; 256 KiB fill 1 Gb/s up to a round trip of 2 ms.
 _WINDOW_BYTES = 256 << 10
-# With timestamps a receiver throws away what seems older than what it has. On hosts that share processors a connection
-# of 6 GB came to a state in which it threw away everything, and ranks waited for ever. Which control of congestion a
-# kernel prefers must not change a row: reno is in every kernel, and nothing is lost that would slow it down.
-_TCP = {"tcp_timestamps": "0", "tcp_congestion_control": "reno"}
+# The route limits the window, and not what a receiver may keep: segments take several times their bytes there. One
+# whose memory is full throws away what lies within its window, and then Linux 6.18 came to a state in which both ends
+# of a connection threw away all that the other sent: ranks waited for ever, after some GB.
+_BUFFER_BYTES = 16 * _WINDOW_BYTES
+# Which control of congestion a kernel prefers must not change a row: reno is in every kernel, and nothing is lost that
+# would slow it down.
+_TCP = {"tcp_congestion_control": "reno"}
 _MPI_VARIABLES = {
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",  # ranks share few cores, so a waiting one must give way to others
     "MPIR_CVAR_CH4_NETMOD": "ofi",  # where there is a choice: libfabric fills the links better than UCX
@@ -179,7 +182,8 @@ class Cluster:
         )
         self._inside(
             f"tc qdisc add dev eth0 {limit} && ip addr add {self.address(host)}/24 dev eth0 && ip link set eth0 up && "
-            f"echo '4096 {_WINDOW_BYTES // 2} {_WINDOW_BYTES}' >/proc/sys/net/ipv4/tcp_rmem && "
+            f"echo '4096 {_BUFFER_BYTES} {_BUFFER_BYTES}' >/proc/sys/net/ipv4/tcp_rmem && "
+            f"ip route replace {_NETWORK}.0/24 dev eth0 src {self.address(host)} window {_WINDOW_BYTES} && "
             + " && ".join(f"echo {value} >/proc/sys/net/ipv4/{name}" for name, value in _TCP.items()),
             host,
         )

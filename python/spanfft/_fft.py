@@ -67,7 +67,8 @@ _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward":
 
 
 # What is wrong stays as it is, for transform_like_numpy to refuse: on all ranks, where one alone must not raise here.
-def _swapped(norm: str | None) -> str | None:
+def swapped_norm(norm: str | None) -> str | None:
+    """Of a Hermitian transform, which is the other direction's of the conjugate."""
     return _SWAPPED.get(norm, norm) if norm is None or isinstance(norm, str) else norm
 
 
@@ -95,7 +96,7 @@ def _hermitian(
         s = list(s)
         axes = range(-len(s), 0)  # scipy's, where numpy warns
     threads = 0 if workers is None or workers < 0 else workers
-    return transform_like_numpy(x, s, axes, form, _swapped(norm), None, comm, grid, threads=threads)
+    return transform_like_numpy(x, s, axes, form, swapped_norm(norm), None, comm, grid, threads=threads)
 
 
 def _just(n: object) -> object:
@@ -227,7 +228,7 @@ def hfft(
 
     Parameters are those of `irfft`. Collective with `comm`.
     """
-    return transform_like_numpy(_conjugate(a), _just(n), axis, C2R, _swapped(norm), out, comm, grid, one_axis=True)
+    return transform_like_numpy(_conjugate(a), _just(n), axis, C2R, swapped_norm(norm), out, comm, grid, one_axis=True)
 
 
 def ihfft(
@@ -244,7 +245,7 @@ def ihfft(
 
     Parameters are those of `rfft`. Collective with `comm`.
     """
-    result = transform_like_numpy(a, _just(n), axis, R2C, _swapped(norm), out, comm, grid, one_axis=True)
+    result = transform_like_numpy(a, _just(n), axis, R2C, swapped_norm(norm), out, comm, grid, one_axis=True)
     return np.conjugate(result, out=result)
 
 

@@ -30,7 +30,7 @@ RESIDUAL_LIMIT = 16.0
 _EPS = 2.0**-53  # as HPC Challenge has it (HPL_dlamch), half of NumPy's
 _FREQUENCIES = 4
 _BLOCK = 1 << 20
-_TURN = 2 * np.longdouble("3.14159265358979323846264338327950288")
+TURN = 2 * np.longdouble("3.14159265358979323846264338327950288")
 
 
 class GfftResult(TypedDict):
@@ -109,7 +109,7 @@ def _reference_inverse(spectrum: AnyArray, n: int, comm: Comm | None) -> AnyArra
     for begin in range(0, len(x), step):
         lines = x[begin : begin + step]
         k2 = columns[rank] // n1 + begin + np.arange(len(lines))
-        turn = _TURN * (np.outer(k2, np.arange(n1)).astype(np.longdouble) / n)
+        turn = TURN * (np.outer(k2, np.arange(n1)).astype(np.longdouble) / n)
         lines *= (np.cos(turn) + 1j * np.sin(turn)).astype(x.dtype)
     x = np.fft.ifft(_moved(comm, x.ravel(), lambda i: turned(columns[rank] + i, n1, n2), rows).reshape(-1, n2))
     return _moved(comm, x.ravel(), lambda i: turned(rows[rank] + i, n2, n1), blocks)
@@ -142,7 +142,7 @@ def _error_at_samples(plan: Plan, given: AnyArray, spectrum: AnyArray, comm: Com
         squares += float((np.abs(block) ** 2).sum())
         j = mine.start + begin + np.arange(block.size)
         for i, k in enumerate(picked):
-            turn = _TURN * (_product(j, int(k), n).astype(np.longdouble) / n)
+            turn = TURN * (_product(j, int(k), n).astype(np.longdouble) / n)
             exact[i] += (block * (np.cos(turn) - 1j * np.sin(turn))).sum()
     for i, k in enumerate(picked):
         if place.start <= k < place.stop:

@@ -1,7 +1,8 @@
 """Predicted seconds beside measured ones, here: what `spanfft predict --check` does.
 
-Problems are drawn at random, the same for one seed: in memory c2c and r2c of one to three axes, float and double; on
-disk one or two axes in a fraction of their bytes. Each is planned with the figures that plans have here (those of
+Problems are drawn at random, the same for one seed: in memory c2c and r2c of one to three axes and at least 1,024
+points, float and double, since of fewer points what Python takes to hand over a call outweighs the transform; on disk
+one or two axes in a fraction of their bytes. Each is planned with the figures that plans have here (those of
 `spanfft probe`, if it ran). In memory a problem is run again and again, as a program does that transforms many arrays,
 and the median of some samples of several milliseconds counts, without what Python takes to hand over a call; on disk a
 file is transformed once to make its blocks known, and then timed. The step whose predicted and counted seconds differ
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Check", "CheckRow", "benchmark_problems", "check", "random_file_problems", "random_problems"]
 
 _FACTORS = (2, 2, 2, 3, 5, 7)
+_LEAST_POINTS = 1024
 _SAMPLE_SECONDS = 5e-3
 _CALLS = 1000
 _BYTES = {"float": 4, "double": 8}
@@ -68,12 +70,14 @@ def _length(draw: random.Random, most: int) -> int:
 
 
 def random_problems(count: int, seed: int, most_points: int = 1 << 21) -> list[str]:
-    """So many problem strings of at most so many points."""
+    """So many problem strings of at least 1,024 and at most so many points."""
     draw = random.Random(seed)
-    found = []
-    for _ in range(count):
+    found: list[str] = []
+    while len(found) < count:
         ndim = draw.randint(1, 3)
         shape = [_length(draw, int(most_points ** (1 / ndim))) for _ in range(ndim)]
+        if math.prod(shape) < _LEAST_POINTS:
+            continue
         found.append(f"{draw.choice(('c2c', 'r2c'))} {'x'.join(map(str, shape))} {draw.choice(('float', 'double'))}")
     return found
 

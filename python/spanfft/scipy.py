@@ -24,6 +24,7 @@ from . import _calls as calls
 from . import _dct
 from ._arrays import AnyArray, norm_name
 from ._errors import InvalidArgument, InvalidAxis, InvalidType, Unsupported
+from ._fft import swapped_norm
 from ._native import core
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 __ua_domain__ = "numpy.scipy.fft"
-
-_HERMITIAN = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def __ua_function__(method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -140,7 +139,7 @@ def _one(x: AnyArray, axis: Any) -> int:
 
 
 def _fourier(
-    x: Any, lengths: Sequence[int] | None, axes: Sequence[int], form: Form, norm: str, threads: int
+    x: Any, lengths: Sequence[int] | None, axes: Sequence[int], form: Form, norm: str | None, threads: int
 ) -> AnyArray:
     """`lengths` are those in real space of `axes`; None: the array's own."""
     s = None if lengths is None else tuple(lengths)
@@ -159,13 +158,14 @@ def _along_one(form: Form, small: int, hermitian: bool = False) -> Callable[...,
         plan: object = None,
     ) -> AnyArray:
         _no_plan(plan)
-        named = _HERMITIAN.get(norm, norm) if hermitian else norm
+        named = swapped_norm(norm) if hermitian else norm
         threads = _threads(workers)
-        if not (hermitian and form is calls.R2C) and isinstance(x, np.ndarray):
+        if isinstance(x, np.ndarray) and x.dtype != np.float16:
             # Of a plain array, in one step; what needs more is told by None.
-            found: AnyArray | None = core.small_call(small, np.conjugate(x) if hermitian else x, n, axis, named)
-            if found is not None and x.dtype != np.float16:
-                return found
+            plain = np.conjugate(x) if hermitian and form is calls.C2R else x
+            found: AnyArray | None = core.small_call(small, plain, n, axis, named)
+            if found is not None:
+                return np.conjugate(found, found) if hermitian and form is calls.R2C else found
         array = _floating(x)
         if form is calls.R2C and array.dtype.kind == "c":
             raise InvalidType(f"x must be a real sequence; it has dtype {array.dtype}")
@@ -184,7 +184,7 @@ def _along_one(form: Form, small: int, hermitian: bool = False) -> Callable[...,
     return transform
 
 
-def _along_several(form: Form, hermitian: bool = False, default: Any = None) -> Callable[..., AnyArray]:
+def _along_several(form: Form, small: int, hermitian: bool = False, default: Any = None) -> Callable[..., AnyArray]:
     def transform(
         x: Any,
         s: Any = None,
@@ -196,11 +196,15 @@ def _along_several(form: Form, hermitian: bool = False, default: Any = None) -> 
         plan: object = None,
     ) -> AnyArray:
         _no_plan(plan)
+        threads = _threads(workers)
+        if s is None and not hermitian and isinstance(x, np.ndarray) and x.dtype != np.float16:
+            plain: AnyArray | None = core.small_call_nd(small, x, axes, norm)
+            if plain is not None:
+                return plain
         array = _floating(x)
         if form is calls.R2C and array.dtype.kind == "c":
             raise InvalidType(f"x must be a real sequence; it has dtype {array.dtype}")
         lengths, picked = _several(array, s, axes)
-        threads = _threads(workers)
         _norm(norm)
         if not picked:
             if form.name == "c2c":
@@ -211,7 +215,7 @@ def _along_several(form: Form, hermitian: bool = False, default: Any = None) -> 
                 lengths[-1] = 2 * (array.shape[picked[-1]] - 1)
             if lengths[-1] < 1:
                 raise InvalidArgument(f"invalid number of data points ({lengths[-1]}) specified")
-        named = _HERMITIAN.get(norm, norm) if hermitian else norm
+        named = swapped_norm(norm) if hermitian else norm
         if form is calls.C2R and hermitian:
             array = np.conjugate(array)
         found = _fourier(array, lengths, picked, form, named, threads)
@@ -275,16 +279,16 @@ _METHODS: dict[str, Callable[..., AnyArray]] = {
     "hfft": _along_one(calls.C2R, calls.SMALL_C2R, hermitian=True),
     "ihfft": _along_one(calls.R2C, calls.SMALL_R2C, hermitian=True),
 }
-for _name, _form, _is_hermitian in (
-    ("fft", calls.C2C, False),
-    ("ifft", calls.C2C_BACKWARD, False),
-    ("rfft", calls.R2C, False),
-    ("irfft", calls.C2R, False),
-    ("hfft", calls.C2R, True),
-    ("ihfft", calls.R2C, True),
+for _name, _form, _small, _is_hermitian in (
+    ("fft", calls.C2C, calls.SMALL_C2C, False),
+    ("ifft", calls.C2C_BACKWARD, calls.SMALL_C2C_BACKWARD, False),
+    ("rfft", calls.R2C, calls.SMALL_R2C, False),
+    ("irfft", calls.C2R, calls.SMALL_C2R, False),
+    ("hfft", calls.C2R, calls.SMALL_C2R, True),
+    ("ihfft", calls.R2C, calls.SMALL_R2C, True),
 ):
-    _METHODS[f"{_name}n"] = _along_several(_form, _is_hermitian)
-    _METHODS[f"{_name}2"] = _along_several(_form, _is_hermitian, (-2, -1))
+    _METHODS[f"{_name}n"] = _along_several(_form, _small, _is_hermitian)
+    _METHODS[f"{_name}2"] = _along_several(_form, _small, _is_hermitian, (-2, -1))
 for _name in ("dct", "dst"):
     for _prefix, _inverse in (("", False), ("i", True)):
         _METHODS[f"{_prefix}{_name}"] = _cosine(_name, _inverse, several=False)

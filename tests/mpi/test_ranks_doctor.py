@@ -29,8 +29,12 @@ def test_a_fault_of_mpi_is_told_as_mpis_on_all_ranks(comm: MPI.Comm):
 
 
 def test_every_way_is_exact(comm: MPI.Comm):
-    states = {finding.state for finding in transforms.check_transforms(Job(comm))}
-    assert comm.allgather(states) == [{"ok"}] * comm.size
+    found = list(transforms.check_transforms(Job(comm)))
+    assert comm.allgather([finding for finding in found if finding.state == "bad"]) == [[]] * comm.size
+    # What this MPI can't do at all: persistent collectives came with MPI 4.
+    skipped = [finding.text for finding in found if finding.state == "skipped"]
+    assert all(text.startswith("exchange persistent: ") for text in skipped)
+    assert len(skipped) <= (MPI.Get_version() < (4, 0))
 
 
 def test_ranks_with_other_versions_are_named(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch):

@@ -22,7 +22,7 @@ from apps.pme.ewald import ewald
 from apps.pme.lattice import Lattice
 from apps.pme.nve import molten_salt
 from apps.pme.splines import ORDERS, moduli, weights
-from apps.pme.systems import MADELUNG, System, crystal, random_charges, water
+from apps.pme.systems import MADELUNG, WATER_ANGLE, WATER_BOND_NM, System, crystal, random_charges, water
 
 SKEW = np.array([[3.0, 0, 0], [0.9, 2.7, 0], [-0.5, 0.7, 2.5]])
 RATES = Rates(pair=1e-7, point=1e-8, mesh=1e-8)
@@ -177,7 +177,9 @@ def test_water_has_the_right_shape() -> None:
     edge = system.box[0, 0]
     apart = system.positions[system.exclusions[:, 0]] - system.positions[system.exclusions[:, 1]]
     bonds = np.linalg.norm(apart - edge * np.rint(apart / edge), axis=1).reshape(-1, 3)
-    np.testing.assert_allclose(bonds, np.broadcast_to([0.09572, 0.09572, 0.15139], (30, 3)), atol=1e-5)
+    between = 2 * WATER_BOND_NM * np.sin(WATER_ANGLE / 2)
+    exact = np.broadcast_to([WATER_BOND_NM, WATER_BOND_NM, between], (30, 3))
+    np.testing.assert_allclose(bonds, exact, rtol=1e-13)
     assert abs(system.charges.sum()) < 1e-12
     assert 30 / edge**3 == pytest.approx(33.33)
 

@@ -34,13 +34,11 @@ def check_disk(job: Job) -> Iterator[Finding]:
     except OSError as error:
         trouble = f"{job.disk}: {error.strerror}"
     try:
-        every = job.everywhere(trouble)
-        if any(every):
-            rank = next(rank for rank, text in enumerate(every) if text)
+        if told := job.first(trouble):
             yield Finding(
                 "disk",
                 "bad",
-                f"rank {rank}: {every[rank]}",
+                told,
                 "name a folder that every node has and may be written",
                 IOFailure,
             )
@@ -114,13 +112,11 @@ def _through_disk(job: Job, folder: str) -> Finding:
             trouble = f"relative error {error:.1e}"
     except Error as error:
         trouble = str(error)
-    every = job.everywhere(trouble)
-    if any(every):
-        rank = next(rank for rank, text in enumerate(every) if text)
+    if told := job.first(trouble):
         return Finding(
             "transform of a file",
             "bad",
-            f"rank {rank}: {every[rank]}",
+            told,
             "try another folder; if it is wrong there too, report it",
             IOFailure,
         )

@@ -53,7 +53,7 @@ def check_engines(job: Job) -> Iterator[Finding]:
                     continue
                 if not worst <= limit(dtypes[precision], n):
                     wrong.append(f"{precision}, {n} points: relative error {worst:.1e}")
-        told = next((f"rank {rank}: {list_[0]}" for rank, list_ in enumerate(job.everywhere(wrong)) if list_), "")
+        told = job.first(wrong[0] if wrong else "")
         about = f"{name} {mine[name]['version']}" if name in mine else name
         if told:
             yield Finding(

@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 
 from .._arrays import AnyArray
+from .._gfft import TURN
 from .._plan import Plan
 from .findings import Job
 
 __all__ = ["Impulses", "errors", "exact_pair", "limit", "roots", "square_norm"]
 
-_TURN = 2 * np.longdouble("3.14159265358979323846264338327950288")
-
 
 def roots(places: AnyArray, frequencies: AnyArray, n: int) -> AnyArray:
     """exp(-2 pi i places frequencies / n), for all pairs, in long double; products stay below 2^63 for n < 2^31."""
-    turn = _TURN * (np.multiply.outer(places, frequencies) % n).astype(np.longdouble) / n
+    turn = TURN * (np.multiply.outer(places, frequencies) % n).astype(np.longdouble) / n
     return np.asarray(np.cos(turn) - 1j * np.sin(turn))
 
 

@@ -51,6 +51,16 @@ class Job:
         """The values of all ranks. Collective."""
         return [value] if self.comm is None else self.comm.allgather(value)
 
+    def first(self, trouble: str) -> str:
+        """The sentence of the lowest rank that has one, with its number; "" if none has. Collective."""
+        return next((f"rank {rank}: {text}" for rank, text in enumerate(self.everywhere(trouble)) if text), "")
+
+    def difference(self, text: str) -> str:
+        """What rank 0 and the lowest rank that differs say; "" if all say the same. Collective."""
+        every = self.everywhere(text)
+        other = next((rank for rank, said in enumerate(every) if said != every[0]), 0)
+        return f"rank 0 has {every[0]}, rank {other} has {every[other]}" if other else ""
+
 
 def sentence(call: Callable[[], object]) -> str:
     """What it fails with, or nothing."""

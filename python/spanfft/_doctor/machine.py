@@ -17,18 +17,11 @@ __all__ = ["check_memory", "check_mpi", "check_nodes", "check_versions"]
 
 def check_versions(job: Job) -> Iterator[Finding]:
     mine = f"spanfft {core.version()}, Python {sys.version.split()[0]}, NumPy {np.__version__}"
-    every = job.everywhere(mine)
-    if len(set(every)) == 1:
-        yield Finding("versions", "ok", mine + ("" if job.size == 1 else f", on all {job.size} ranks"))
+    if differs := job.difference(mine):
+        remedy = "use one environment on all nodes, such as a folder that all of them see"
+        yield Finding("versions", "bad", differs, remedy, MPIError)
     else:
-        other = next(rank for rank, text in enumerate(every) if text != every[0])
-        yield Finding(
-            "versions",
-            "bad",
-            f"rank 0 has {every[0]}, rank {other} has {every[other]}",
-            "use one environment on all nodes, such as a folder that all of them see",
-            MPIError,
-        )
+        yield Finding("versions", "ok", mine + ("" if job.size == 1 else f", on all {job.size} ranks"))
 
 
 def check_mpi(job: Job) -> Iterator[Finding]:
@@ -39,19 +32,11 @@ def check_mpi(job: Job) -> Iterator[Finding]:
 
     from .._mpi import library
 
-    theirs = [text.strip("\0 \n").splitlines()[0] for text in job.everywhere(MPI.Get_library_version())]
-    if len(set(theirs)) > 1:
-        other = next(rank for rank, text in enumerate(theirs) if text != theirs[0])
-        yield Finding(
-            "MPI",
-            "bad",
-            f"rank 0 runs {theirs[0]}, rank {other} runs {theirs[other]}",
-            "load one MPI on all nodes",
-            MPIError,
-        )
+    theirs = MPI.Get_library_version().strip("\0 \n").splitlines()[0]
+    if differs := job.difference(theirs):
+        yield Finding("MPI", "bad", differs, "load one MPI on all nodes", MPIError)
         return
-    failed = next((text for text in job.everywhere(sentence(library)) if text), "")
-    if failed:
+    if failed := job.first(sentence(library)):
         yield Finding("MPI", "bad", failed, "build spanfft with the MPI that mpi4py runs on", MPIError)
         return
     names = {
@@ -61,7 +46,7 @@ def check_mpi(job: Job) -> Iterator[Finding]:
         MPI.THREAD_MULTIPLE: "multiple",
     }
     level = MPI.Query_thread()
-    text = f"{theirs[0]}, {job.size} ranks, threads {names[level]}"
+    text = f"{theirs}, {job.size} ranks, threads {names[level]}"
     if level < MPI.THREAD_SERIALIZED:
         yield Finding(
             "MPI",
