@@ -100,10 +100,11 @@ void each_length(const Chirp& chirp, Each each) {
 
 void offer_lengths(const ChirpedAxis& job, SweepSearch& search) {
     each_length(job.chirp, [&](index_t m1, index_t m2) {
-        if (search.ended()) return;
-        // Narrower tiles only where memory is that tight.
+        // A tile holds a column at least, and a panel a row: of a million lengths this leaves the few that may fit.
+        if (search.ended() || std::max(m1, m2) * job.number(true) > job.budget_bytes) return;
+        // Narrower tiles only where memory is that tight; where anything that fits will do, the narrowest.
         bool fits = false;
-        for (index_t lanes = lanes_for(job, m1); lanes >= 1 && !fits; lanes /= 2)
+        for (index_t lanes = search.any() ? 1 : lanes_for(job, m1); lanes >= 1 && !fits; lanes /= 2)
             fits = search.offer(fit(job, outline(job, m1, m2, lanes), search.machine()));
     });
 }

@@ -38,6 +38,7 @@ class SweepSearch {
     const Machine& machine() const { return machine_; }
     // Sweeps that fit; `route` may be nothing. Returns whether it is something.
     bool offer(std::optional<SweepRoute> route);
+    bool any() const { return any_; }
     bool found() const { return best_.has_value(); }
     bool ended() const { return any_ && found(); }
     std::optional<SweepRoute> best() { return std::move(best_); }
