@@ -20,6 +20,9 @@ const RateTable& prior_rates();
 double expected_gflops(const RateTable& rates, const std::string& engine, const LocalSpec& spec);
 double expected_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec);
 
+// The spec's threads, or one where a table that has measured batches says that more would hardly gain.
+int useful_threads(const RateTable& rates, const std::string& engine, const LocalSpec& spec);
+
 // The fastest of all engines, shapes and lengths that the table has rows of; of the priors where it has none.
 double peak_gflops(const RateTable& rates, Precision precision, int threads);
 

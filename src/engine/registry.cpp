@@ -41,11 +41,12 @@ Registry& registry() {
     return *instance;
 }
 
-// How a spec may be done: by an engine alone, or in two sweeps of lines that it transforms.
+// How a spec may be done: by an engine alone, or in two sweeps of lines that it transforms; and with how many threads.
 struct Way {
     const Engine* engine = nullptr;
     std::optional<LongLineForm> line;
     double seconds = 0;  // expected
+    int threads = 1;
 };
 
 // Ways to do the spec, fastest expected first, with a sentence for each engine that is distrusted.
@@ -56,9 +57,16 @@ struct Candidates {
 };
 
 void add_ways(const Engine& engine, const LocalSpec& spec, const RateTable& rates, std::vector<Way>& ways) {
-    ways.push_back({&engine, std::nullopt, expected_seconds(rates, engine.name(), spec)});
+    const auto add = [&](int threads) {
+        LocalSpec asked = spec;
+        asked.threads = threads;
+        ways.push_back({&engine, std::nullopt, expected_seconds(rates, engine.name(), asked), threads});
+    };
+    const int useful = useful_threads(rates, engine.name(), spec);
+    add(useful);
+    if (useful != spec.threads && spec.measure) add(spec.threads);
     if (!spec.sweeps) return;
-    if (auto form = long_line_form(engine, spec, rates)) ways.push_back({&engine, form, form->seconds});
+    if (auto form = long_line_form(engine, spec, rates)) ways.push_back({&engine, form, form->seconds, spec.threads});
 }
 
 // Looks at ways in order of expected speed until one passes, or at all of them when the choice will be timed.
@@ -132,6 +140,7 @@ Result<EngineChoice> plan_on(const Way& way, const LocalSpec& spec) {
     choice.form = form_of(way);
     choice.scaled = scales(way, spec);
     LocalSpec planned = spec;
+    planned.threads = way.threads;
     if (!choice.scaled) planned.scale = 1;
     SPANFFT_ASSIGN(auto fft, way.line ? plan_long_line(*way.engine, planned, *way.line) : way.engine->plan(planned));
     choice.fft = std::make_unique<CountedFft>(std::move(fft), *way.engine, work_of(planned));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/limits.hpp"
 #include "engine/engine.hpp"
 #include "engine/scratch.hpp"
 #include "engine/spec.hpp"
@@ -15,9 +16,10 @@ namespace spanfft {
 
 namespace {
 
-constexpr double kSampleSeconds = 1e-4;  // a sample has as many runs as take this long, for clocks are coarse
-constexpr double kWorkSeconds = 12e-3;   // about what one row may take
-constexpr index_t kApart = 1024;         // elements between the points of a strided transform
+constexpr double kSampleSeconds = 2e-3;  // a sample has as many runs as take this long
+constexpr size_t kSamples = 5;
+constexpr double kWorkSeconds = 12e-3;  // about what one row may take
+constexpr index_t kApart = 1024;        // elements between the points of a strided transform
 constexpr index_t kMostPoints = index_t{1} << 22;
 
 constexpr index_t kAlone[] = {8,  16, 64, 256, 1024, 4096, 16384, 65536, 1 << 18, 1 << 21,
@@ -28,10 +30,11 @@ struct Work {
     index_t n = 1, batch_points = 0;  // as in RateRow
     RateKernel kernel = RateKernel::c2c;
     Precision precision = Precision::dbl;
+    int most_threads = kMostThreads;
 };
 
 // Cubes and lines alone, and batches at three sizes: of the second-level cache, the third, and beyond it. Powers of two
-// are common; the others are products of 2, 3, 5 and 7.
+// are common; the others are products of 2, 3, 5 and 7. Powers of the odd ones say what lengths are made of.
 std::vector<Work> works_for(const Caches& caches) {
     const auto points_in = [](index_t bytes) { return std::min(kMostPoints, std::max<index_t>(bytes / 32, 1 << 13)); };
     const index_t sizes[] = {points_in(caches.l2_bytes / 2), points_in(caches.l3_bytes / 4),
@@ -43,9 +46,12 @@ std::vector<Work> works_for(const Caches& caches) {
             for (const index_t edge : {8, 16, 32, 64, 128, 6, 15, 28, 60, 120})
                 works.push_back({RateShape::several, edge * edge * edge, 0, kernel, precision});
             for (const index_t points : sizes) {
-                for (const index_t n : {16, 128, 1024, 8192, 12, 60, 420, 5040})
+                for (const index_t n : {8, 16, 128, 1024, 8192, 12, 60, 420, 5040})
                     works.push_back({RateShape::line, n, points, kernel, precision});
                 if (kernel == RateKernel::half) continue;  // in plans real lines lie side by side
+                if (points == sizes[0])
+                    for (const index_t n : {9, 81, 729, 25, 625, 49, 343})
+                        works.push_back({RateShape::line, n, points, kernel, precision, 1});
                 for (const index_t n : {32, 256, 2048})
                     if (n * kApart <= points) works.push_back({RateShape::strided, n, points, kernel, precision});
             }
@@ -80,8 +86,9 @@ LocalSpec spec_of(const Work& work, int threads) {
     return spec;
 }
 
-// Least seconds of a run, once everything is warm.
-Result<double> least_seconds(const LocalFft& fft, const LocalSpec& spec) {
+// Seconds of a run as programs have it that transform one array after another: the median of some samples, each the
+// mean of many runs, once everything is warm. The least would leave out what several threads wait for one another.
+Result<double> typical_seconds(const LocalFft& fft, const LocalSpec& spec) {
     using Clock = std::chrono::steady_clock;
     SPANFFT_ASSIGN(Scratch scratch, make_scratch(spec));
     const auto sample = [&](index_t runs) {
@@ -91,9 +98,13 @@ Result<double> least_seconds(const LocalFft& fft, const LocalSpec& spec) {
     };
     const double first = sample(1), warm = std::min(first, sample(1));
     const auto runs = static_cast<index_t>(std::max(1.0, std::ceil(kSampleSeconds / std::max(warm, 1e-9))));
-    double least = sample(runs), spent = first + least * static_cast<double>(runs);
-    for (; spent < kWorkSeconds; spent += least * static_cast<double>(runs)) least = std::min(least, sample(runs));
-    return least;
+    std::vector<double> samples;
+    for (double spent = first; samples.empty() || (samples.size() < kSamples && spent < kWorkSeconds);) {
+        samples.push_back(sample(runs));
+        spent += samples.back() * static_cast<double>(runs);
+    }
+    std::sort(samples.begin(), samples.end());
+    return samples[(samples.size() - 1) / 2];
 }
 
 // Of the slowest rank; infinite where one can't.
@@ -103,7 +114,7 @@ Result<double> measured(Comm& comm, const std::string& name, const LocalSpec& sp
     const Engine* engine = find_engine(name);
     if (engine && engine->supports(spec).ok()) {
         auto fft = engine->plan(spec);
-        const auto found = fft.ok() ? least_seconds(*fft.value(), spec) : Result<double>(fft.status());
+        const auto found = fft.ok() ? typical_seconds(*fft.value(), spec) : Result<double>(fft.status());
         if (found.ok()) seconds = found.value();
     }
     std::vector<double> all(static_cast<size_t>(comm.size()));
@@ -119,7 +130,7 @@ Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threa
     SPANFFT_TRY(broadcast_text(comm, names));
     RateTable table;
     for (const Work& work : works_for(caches)) {
-        for (int threads = 1; threads <= most_threads; ++threads) {
+        for (int threads = 1; threads <= std::min(most_threads, work.most_threads); ++threads) {
             TextReader list(names);
             for (std::string name; std::getline(list >> std::ws, name, ',');) {
                 SPANFFT_ASSIGN(const bool left, time_is_left());

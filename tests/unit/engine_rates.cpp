@@ -79,6 +79,53 @@ TEST(EngineRates, OfPowersOfTwoAndOfOtherLengthsAreTwoSorts) {
     EXPECT_NEAR(expected_gflops({row(1000, 1, 4)}, "mine", line(1 << 12)), 4, 1e-12);  // the only sort there is
 }
 
+// Lines of 12 and 60 were measured at 6 GF/s. By the powers, 2 is done at 8, 3 at 4, 5 at 2 and 7 at 1.
+RateTable powers_table() {
+    RateTable rates;
+    for (const double n : {12, 60}) rates.push_back(batch_row(n, 1 << 14, 6));
+    for (const double n : {2, 8}) rates.push_back(batch_row(n, 1 << 14, 8));
+    for (const double n : {9, 81}) rates.push_back(batch_row(n, 1 << 14, 4));
+    for (const double n : {25, 625}) rates.push_back(batch_row(n, 1 << 14, 2));
+    rates.push_back(batch_row(49, 1 << 14, 1));
+    return rates;
+}
+
+double by_powers(int twos, int threes, int fives, int sevens) {
+    const double of[] = {twos * std::log2(2), threes * std::log2(3), fives * std::log2(5), sevens * std::log2(7)};
+    const double rates[] = {8, 4, 2, 1};
+    double operations = 0, seconds = 0;
+    for (int i = 0; i < 4; ++i) operations += of[i], seconds += of[i] / rates[i];
+    return operations / seconds;
+}
+
+TEST(EngineRates, OfALengthGoWithItsFactorsWherePowersOfOddPrimesWereMeasured) {
+    const RateTable rates = powers_table();
+    EXPECT_NEAR(expected_gflops(rates, "mine", batch(12, 1365)), 6, 1e-9);
+    EXPECT_NEAR(expected_gflops(rates, "mine", batch(60, 273)), 6, 1e-9);
+    EXPECT_NEAR(expected_gflops(rates, "mine", batch(8, 2048)), 8, 1e-9);
+    const double t = std::log(35.0 / 12) / std::log(60.0 / 12);
+    const double like_12 = by_powers(2, 1, 0, 0), like_60 = by_powers(2, 1, 1, 0);
+    const double around = like_12 * std::pow(like_60 / like_12, t);
+    EXPECT_NEAR(expected_gflops(rates, "mine", batch(35, 468)), 6 * by_powers(0, 0, 1, 1) / around, 1e-9);
+    EXPECT_NEAR(expected_gflops(rates, "mine", batch(27, 607)),
+                6 * 4 / (like_12 * std::pow(like_60 / like_12, std::log(27.0 / 12) / std::log(60.0 / 12))), 1e-9);
+    RateTable without = rates;
+    without.pop_back();  // nothing is known of sevens: as lengths like it on the average
+    EXPECT_NEAR(expected_gflops(without, "mine", batch(35, 468)), 6, 1e-9);
+}
+
+TEST(EngineRates, ThreadsThatHardlyGainAreNotUseful) {
+    RateTable rates;
+    for (const double n : {64, 1 << 10}) rates.push_back(batch_row(n, 1 << 14, 4));
+    rates.push_back(batch_row(64, 1 << 14, 4.4, 2));
+    rates.push_back(batch_row(1 << 10, 1 << 14, 7, 2));
+    EXPECT_EQ(useful_threads(rates, "mine", batch(64, 256, 2)), 1);
+    EXPECT_EQ(useful_threads(rates, "mine", batch(1 << 10, 16, 2)), 2);
+    EXPECT_EQ(useful_threads(rates, "mine", batch(64, 256, 1)), 1);
+    // Priors have no batches, and say nothing of what threads gain in large ones.
+    EXPECT_EQ(useful_threads({}, "fftw", batch(1 << 10, 2048, 2)), 2);
+}
+
 TEST(EngineRates, OfRealDataAreItsOwnWhereMeasured) {
     RateTable rates{row(1 << 10, 1, 8)};
     LocalSpec real = line(1 << 10);
