@@ -120,7 +120,7 @@ def check(fftw: Fftw, ranks: int, problems: int, largest: int) -> Result:
     """check.pl as it is, but that its random numbers are those of a seed."""
     launcher = " ".join(map(str, fftw.launcher(ranks, our_library())))
     options = ["--mpi", "--random", "--verbose", "--keep-going", "--estimate", f"--maxsize={largest}"]
-    seeded = ["perl", "-e", "srand(shift); $file = shift; do $file or die $@ . $!;", SEED + ranks]
+    seeded = ["perl", "-e", "srand(shift); $file = shift; do $file; die $@ if $@;", SEED + ranks]
     output = call(*seeded, fftw.source / "tests" / "check.pl", *options, f"-c={problems}", launcher)
     passed = len(re.findall(r"^\S+ [\d.e+-]+ [\d.e+-]+ [\d.e+-]+$", output, re.M))
     failures = re.findall(r"^(?:FAILED|Found relative error|.*not can_do).*$", output, re.M)
