@@ -16,8 +16,8 @@ from pathlib import Path
 
 from clients.result import Result
 
-# That check.pl draws, as FFTW's `make check` has it; each in several forms: in place or not, both directions. Where ranks
-# share cores they are few, because most of the time is spent in mpi-bench's own collectives, whose ranks spin.
+# That check.pl draws, as FFTW's `make check` has it, each in several forms: in place or not, both directions. They are
+# few where ranks share cores, because most of the time is spent in mpi-bench's own collectives, whose ranks spin.
 PROBLEMS, PROBLEMS_ON_SHARED_CORES = 10, 3
 LARGEST = 10000  # elements: check.pl's own
 SEED = 18

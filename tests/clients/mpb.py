@@ -1,5 +1,5 @@
-"""MIT's photonic bands: Debian's mpb-mpi, which is linked to FFTW's MPI library, with libspanfft_fftw3_mpi.so preloaded,
-beside the serial mpb: both must find the same frequencies. It is a build for Open MPI, and runs under that alone."""
+"""MIT's photonic bands: Debian's mpb-mpi, which is linked to FFTW's MPI library, with ours preloaded, beside the serial
+mpb: both must find the same frequencies. It is a build for Open MPI, and runs under that alone."""
 
 from __future__ import annotations
 
