@@ -80,6 +80,23 @@ static problem draw(int ranks) {
     return p;
 }
 
+/* The forms for clients that transpose nothing: they must give the same first blocks, and not the whole array. */
+static void check_plain_sizes(const problem* p, const ptrdiff_t* stored, int ranks, ptrdiff_t count0,
+                              ptrdiff_t start0) {
+    ptrdiff_t room, count = -1, start = -1;
+    if (!simple(p)) {
+        room = FFTW(mpi_local_size_many)(p->axes, stored, p->howmany, p->block0, MPI_COMM_WORLD, &count, &start);
+    } else if (p->axes == 2) {
+        room = FFTW(mpi_local_size_2d)(stored[0], stored[1], MPI_COMM_WORLD, &count, &start);
+    } else if (p->axes == 3) {
+        room = FFTW(mpi_local_size_3d)(stored[0], stored[1], stored[2], MPI_COMM_WORLD, &count, &start);
+    } else {
+        room = FFTW(mpi_local_size)(p->axes, stored, MPI_COMM_WORLD, &count, &start);
+    }
+    const int shared = ranks > 1 && p->block0 == 0 && stored[0] >= 2 * ranks && stored[1] >= 2 * ranks;
+    if (count != count0 || start != start0 || (shared && room >= elements(p, stored))) MPI_Abort(MPI_COMM_WORLD, 4);
+}
+
 /* The sides, and the reals that an array must have room for. */
 static ptrdiff_t layout(const problem* p, side* in, side* out) {
     ptrdiff_t stored[MAX_AXES], room;
@@ -120,6 +137,9 @@ static ptrdiff_t layout(const problem* p, side* in, side* out) {
     } else {
         room = FFTW(mpi_local_size_transposed)(p->axes, stored, MPI_COMM_WORLD, &count0, &start0, &count1, &start1);
     }
+    int ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    check_plain_sizes(p, stored, ranks, count0, start0);
     in->swapped = p->tin;
     in->divided = p->kind == TRANSPOSE ? 0 : p->tin;
     out->swapped = p->kind == TRANSPOSE ? !p->tout : p->tout;

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,6 +18,7 @@ BUILD = TESTS.parent / "build" / f"release-{MPI}"
 LIBRARY = BUILD / "libspanfft_fftw3_mpi.so.0"
 HEADERS = Path("/usr/include")
 PRECISIONS = {"": ("fftw_", "double", "DBL"), "f": ("fftwf_", "float", "FLT"), "l": ("fftwl_", "long double", "LDBL")}
+OURS = (f"-L{BUILD}", "-lspanfft_fftw3_mpi", f"-Wl,-rpath,{BUILD}")
 PROBLEMS = 20
 
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="built without MPI")
@@ -51,8 +53,7 @@ def judged_ours(program: Path, ranks: int, **variables: str) -> None:
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory):
-    ours = (f"-L{BUILD}", "-lspanfft_fftw3_mpi", f"-Wl,-rpath,{BUILD}")
-    return compile_client(tmp_path_factory.mktemp("linked"), "", *ours)
+    return compile_client(tmp_path_factory.mktemp("linked"), "", *OURS)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
@@ -62,7 +63,7 @@ def test_a_client_linked_to_it(linked, ranks):
 
 @pytest.mark.parametrize("precision", ["f", "l"])
 def test_a_client_in_another_precision(precision, tmp_path):
-    program = compile_client(tmp_path, precision, f"-L{BUILD}", "-lspanfft_fftw3_mpi", f"-Wl,-rpath,{BUILD}")
+    program = compile_client(tmp_path, precision, *OURS)
     judged_ours(program, 3)
 
 
@@ -73,6 +74,21 @@ def test_an_unmodified_client_passes_with_fftw_and_preloaded(tmp_path):
     assert f"{PROBLEMS} problems, 0 failed" in words
     assert "spanfft" not in report
     judged_ours(program, 3, LD_PRELOAD=str(LIBRARY))
+
+
+@pytest.mark.skipif(not shutil.which("gfortran"), reason="there is no gfortran here")
+def test_a_fortran_client(tmp_path):
+    sources, program = TESTS / "fftw3_mpi", tmp_path / "wave"
+    compiled = ["gfortran", "-c", f"-I{HEADERS}", str(sources / "wave.f90"), "-o", str(tmp_path / "wave.o")]
+    linked = [os.environ["MPICC"], str(sources / "wave_main.c"), str(tmp_path / "wave.o"), "-o", str(program), *OURS]
+    for command in (compiled, [*linked, "-l:libfftw3.so.3", "-lgfortran", "-lm"]):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    launched = [os.environ["SPANFFT_MPIEXEC"], "-n", "3", str(program), "3"]
+    environment = cli_environment(SPANFFT_FFTW_REPORT="1")
+    done = subprocess.run(launched, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "2 plans by spanfft, 0 plans by FFTW, 0 plans by nobody" in done.stderr
 
 
 def exported() -> set[str]:
