@@ -1,6 +1,6 @@
-// What became of plans, told on standard error where SPANFFT_FFTW_REPORT asks for it: a sentence for each reason why
-// FFTW's own library got one, and the sums when the program ends. It says so on rank 0 of MPI_COMM_WORLD alone.
-// An execution that fails has no other way to tell, as fftw_execute returns nothing: its sentence is always written.
+// Where SPANFFT_FFTW_REPORT asks for it, rank 0 says on standard error what became of plans: a sentence for each reason
+// why spanfft did not make one, and the sums when the program ends. A failed execution is always told, because
+// fftw_execute returns nothing.
 #pragma once
 #include <string>
 
