@@ -1,0 +1,81 @@
+// The names under which clients find this library: FFTW's, in its three precisions, and the forms with _f03 that
+// fftw3-mpi.f03 binds Fortran to, whose communicators are Fortran's. The functions stand once, in two files that are
+// included for each; FFTW makes its own in the same way.
+#include <cstdio>
+#include <cstring>
+
+#include "planning.hpp"
+
+using namespace fftw3_mpi;
+
+namespace {
+
+struct Execute {
+    using Theirs = void(PlanPointer);
+};
+struct ExecuteOn {
+    using Theirs = void(PlanPointer, void*, void*);
+};
+
+// Runs our plan, or FFTW's by FFTW's function `name`. `How` is its form; each form is looked up once a name.
+template <class Precision, class How, class... Arrays>
+void run(const char* name, PlanPointer plan, Arrays... arrays) {
+    if (const Plan* ours = find_plan(plan)) return ours->execute(arrays...);
+    if (auto* theirs = fftw<typename How::Theirs, Precision>(name)) theirs(plan, arrays...);
+}
+
+}  // namespace
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+#define PRECISION Double
+#define NAME(name) fftw_##name
+#include "plan_entry_points.inc"
+#undef NAME
+#undef PRECISION
+#define PRECISION Float
+#define NAME(name) fftwf_##name
+#include "plan_entry_points.inc"
+#undef NAME
+#undef PRECISION
+#define PRECISION LongDouble
+#define NAME(name) fftwl_##name
+#include "plan_entry_points.inc"
+#undef NAME
+#undef PRECISION
+
+#define COMM MPI_Comm
+#define TO_COMM(comm) comm
+#define PRECISION Double
+#define MPI_NAME(name) fftw_mpi_##name
+#include "mpi_entry_points.inc"
+#undef MPI_NAME
+#undef PRECISION
+#define PRECISION Float
+#define MPI_NAME(name) fftwf_mpi_##name
+#include "mpi_entry_points.inc"
+#undef MPI_NAME
+#undef PRECISION
+#define PRECISION LongDouble
+#define MPI_NAME(name) fftwl_mpi_##name
+#include "mpi_entry_points.inc"
+#undef MPI_NAME
+#undef PRECISION
+#undef TO_COMM
+#undef COMM
+
+#define COMM MPI_Fint
+#define TO_COMM(comm) MPI_Comm_f2c(comm)
+#define PRECISION Double
+#define MPI_NAME(name) fftw_mpi_##name##_f03
+#include "mpi_entry_points.inc"
+#undef MPI_NAME
+#undef PRECISION
+#define PRECISION Float
+#define MPI_NAME(name) fftwf_mpi_##name##_f03
+#include "mpi_entry_points.inc"
+#undef MPI_NAME
+#undef PRECISION
+#define PRECISION LongDouble
+#define MPI_NAME(name) fftwl_mpi_##name##_f03
+#include "mpi_entry_points.inc"

@@ -1,0 +1,1 @@
+"""Strangers' programs and test suites, which judge spanfft: ./spanfft-dev clients."""
