@@ -16,12 +16,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from clients import fftw_mpi
+from clients import fftw_mpi, mpi4py_fft
 from clients.result import Result
 
 WORK = Path(__file__).resolve().parents[2] / ".spanfft" / "clients"
 CLIENTS: dict[str, Callable[[Path], list[Result]]] = {
     "mpi-bench": fftw_mpi.mpi_bench,
+    "mpi4py-fft": mpi4py_fft.whole,
 }
 
 

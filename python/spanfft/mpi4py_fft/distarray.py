@@ -1,7 +1,7 @@
 """Arrays that know which part of a global array they are: mpi4py-fft's `DistArray` and `newDistArray`.
 
-A `DistArray` is this rank's part as a numpy array, with a `Pencil` that says where it lies. A tensor has further axes in
-front (`rank` of them), which are not divided. Moving to another layout is one exchange for each component.
+A `DistArray` is this rank's part as a numpy array, with a `Pencil` that says where it lies. A tensor has further axes
+in front (`rank` of them), which are not divided. Moving to another layout is one exchange for each component.
 Source: the documented interface of mpi4py-fft 2.0.6.
 """
 
@@ -94,7 +94,7 @@ class DistArray(np.ndarray[Any, Any]):
         local = (*shape[:rank], *(shape[rank:] if pencil is None else pencil.subshape))
         memory = aligned(local, dtype=dtype).view(_Memory) if buffer is None else buffer
         try:
-            made = np.ndarray.__new__(cls, local, dtype=np.dtype(dtype), buffer=memory, strides=strides)
+            made: DistArray = np.ndarray.__new__(cls, local, dtype=np.dtype(dtype), buffer=memory, strides=strides)
         except TypeError as error:
             raise InvalidType(
                 f"buffer does not hold this rank's part, {local} of {np.dtype(dtype)} ({error})"
@@ -223,8 +223,10 @@ class DistArray(np.ndarray[Any, Any]):
             shape = (*self.shape[: self.rank], *pencil.shape)
             out = DistArray(shape, pencil.subcomm, None, self.dtype, alignment=pencil.axis, rank=self.rank)
         if out.global_shape != self.global_shape or out.dtype != self.dtype or out.rank != self.rank:
-            raise InvalidArgument(f"redistribute: out has global shape {out.global_shape}, {out.dtype} and rank "
-                                  f"{out.rank}; the array has {self.global_shape}, {self.dtype}, {self.rank}")  # fmt: skip
+            raise InvalidArgument(
+                f"redistribute: out has global shape {out.global_shape}, {out.dtype} and rank {out.rank}; the array "
+                f"has {self.global_shape}, {self.dtype} and {self.rank}"
+            )
         if out.pencil.subshape == self.pencil.subshape and out.pencil.substart == self.pencil.substart:
             out[...] = self
             return out
@@ -254,8 +256,8 @@ def _file(filename: str | os.PathLike[str] | FileBase, domain: Any, mode: str = 
     if isinstance(filename, FileBase):
         return filename
     name = os.fspath(filename)
-    kinds = {".h5": HDF5File, ".hdf5": HDF5File, ".nc": NCFile}
-    kind = kinds.get(os.path.splitext(name)[1])
+    kinds: dict[str, type[HDF5File] | type[NCFile]] = {".h5": HDF5File, ".hdf5": HDF5File, ".nc": NCFile}
+    kind: type[HDF5File] | type[NCFile] | None = kinds.get(os.path.splitext(name)[1])
     if kind is None:
         raise InvalidArgument(f"filename is {name!r}; it ends in one of {', '.join(kinds)}")
     return kind(name, domain=domain, mode=mode)

@@ -129,7 +129,7 @@ class FFTBase:
                 raise Unsupported(f"padding of axes {tuple(self.axes)} in one transform; pad one axis at a time")
 
     def _ends(self, array: AnyArray, n: int) -> tuple[AnyArray, AnyArray]:
-        """What an array with the coefficients of a complex axis of n holds of it: (n + 1) // 2 low ones, n // 2 high."""
+        """Where an array holds the coefficients of a complex axis of n: (n + 1) // 2 low ones, n // 2 high."""
         half, length = n // 2, array.shape[self.axes[-1]]
         return self._along(array, 0, n - half), self._along(array, length - half, length)
 
@@ -137,7 +137,8 @@ class FFTBase:
         """A view of these coefficients of the padded axis."""
         index: list[Any] = [slice(None)] * array.ndim
         index[self.axes[-1]] = slice(start, stop)
-        return array[tuple(index)]
+        view: AnyArray = array[tuple(index)]
+        return view
 
     def _truncation_forward(self, padded_array: AnyArray, trunc_array: AnyArray) -> None:
         """Keeps the low frequencies. Of a complex axis of even length n, frequencies n/2 and -n/2 are one coefficient,

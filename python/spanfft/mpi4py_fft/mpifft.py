@@ -145,7 +145,8 @@ def _fitted(name: str, given: Any, like: AnyArray) -> AnyArray:
         raise InvalidType(f"{name} is {type(given).__name__!r}; give an array of shape {like.shape}") from None
     if array.shape != like.shape:
         raise InvalidArgument(f"{name} has shape {array.shape}; this rank's part has shape {like.shape}")
-    return array if array.dtype == like.dtype else array.astype(like.dtype)
+    fitted: AnyArray = array if array.dtype == like.dtype else array.astype(like.dtype)
+    return fitted
 
 
 class _WholeTransform(Transform):
@@ -216,8 +217,8 @@ class _WholePlans:
             plan.free()
 
 
-def _is_number(value: object) -> bool:
-    return hasattr(value, "__index__") and not np.ndim(value)  # type: ignore[call-overload]
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__index__") and not np.ndim(value)
 
 
 def _groups_of(axes: Any, ndim: int) -> tuple[tuple[int, ...], ...]:
@@ -359,8 +360,8 @@ class PFFT:
         if np.ndim(padding) == 0 and padding is not True:
             given = [given[0] if axis in sum(self.axes, ()) else 1.0 for axis in range(ndim)]
         if len(given) != ndim or padding is True or not all(1 <= f < math.inf for f in given):
-            raise InvalidArgument(f"padding is {padding!r}; it is False, a factor of at least 1, or {ndim} of them, one "
-                                  "for each axis")  # fmt: skip
+            raise InvalidArgument(f"padding is {padding!r}; it is False, a factor of at least 1, or {ndim} of them, "
+                                  "one for each axis")  # fmt: skip
         for group in self.axes:
             if len(group) > 1 and any(given[axis] > 1 for axis in group):
                 raise Unsupported(f"padding {given} along axes {group}, which are transformed together; name each "
@@ -476,8 +477,11 @@ class PFFT:
         """Frees plans, datatypes and the communicators of `subcomm`. Collective."""
         if self._whole is not None:
             self._whole.free()
-        for each in (*self._stages[0], *self._stages[1]) if self._stages is not None else ():
-            each.destroy()
+        if self._stages is not None:
+            for local in self._stages[0]:
+                local.destroy()
+            for transfer in self._stages[1]:
+                transfer.destroy()
         if self._owns:
             self.subcomm.destroy()
 

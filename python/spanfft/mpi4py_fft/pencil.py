@@ -68,9 +68,9 @@ class Subcomm(tuple[Any, ...]):
     def __new__(cls, comm: Any, dims: int | Sequence[int] | None = None, reorder: bool = True) -> Subcomm:
         if isinstance(comm, Subcomm):
             return comm
-        if not isinstance(comm, MPI.Comm):
+        if isinstance(comm, (tuple, list)):
             return cls.of(tuple(comm), None)
-        if comm == MPI.COMM_NULL or comm.Is_inter():
+        if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
             raise MPIError(f"comm is {comm!r}; give an intracommunicator of which this process is a member")
         if comm.Get_topology() == MPI.CART:
             if dims is not None:
@@ -218,8 +218,8 @@ class Pencil:
         """The communicators, one for each axis."""
         grid = self.subcomm.grid
         if grid[self.axis] != 1:
-            raise InvalidArgument(f"axis {self.axis} is divided among {grid[self.axis]} ranks of the grid {grid}, but a "
-                                  "pencil's axis is whole; give another axis or grid")  # fmt: skip
+            raise InvalidArgument(f"axis {self.axis} is divided among {grid[self.axis]} ranks of the grid {grid}, but "
+                                  "a pencil's axis is whole; give another axis or grid")  # fmt: skip
         for n, parts in zip(self.shape, grid, strict=True):
             if n < parts:
                 raise InvalidArgument(f"an axis of {n} can't be divided among {parts} ranks (shape {self.shape}, grid "

@@ -93,7 +93,8 @@ class Snapshot:
         every = (slice(None),) * len(self.tensor)
         take, put = common_part((*every, *self.chosen), self.part, (*self.tensor, *self.shape))
         if take is not None:
-            target[(*front, *put)] = self.local[take]
+            where: tuple[Any, ...] = (*front, *put)
+            target[where] = self.local[take]
 
 
 class FileBase:
@@ -178,7 +179,8 @@ class FileBase:
             if tuple(found) != item.kept_shape:
                 raise InvalidArgument(f"{self.filename} has {name} with shape {tuple(found)}; the array has "
                                       f"{item.kept_shape}")  # fmt: skip
-            u[...] = source[(*front, *item.part)]
+            where: tuple[Any, ...] = (*front, *item.part)
+            u[...] = source[where]
 
         self._in_turns(lambda: self._with_file("r", get))
 

@@ -67,7 +67,8 @@ class NCFile(FileBase):
         except ImportError as error:
             raise Unsupported(f"NetCDF files need netCDF4, which can't be imported ({error}); "
                               "pip install netCDF4") from None  # fmt: skip
-        file: AbstractContextManager[Any] = netCDF4.Dataset(self.filename, mode, **options, **self._options)
+        dataset: Any = netCDF4.Dataset
+        file: AbstractContextManager[Any] = dataset(self.filename, mode, **options, **self._options)
         return file
 
     def _variable(self, item: Snapshot) -> str:
@@ -75,8 +76,8 @@ class NCFile(FileBase):
 
     def _prepare(self, file: Any, item: Snapshot) -> None:
         if item.dtype.kind == "c" or item.dtype.char == "g":
-            raise Unsupported(f"{item.name} has dtype {item.dtype}, which NetCDF has not; write real and imaginary parts "
-                              "in double precision, or use HDF5")  # fmt: skip
+            raise Unsupported(f"{item.name} has dtype {item.dtype}, which NetCDF has not; write real and imaginary "
+                              "parts in double precision, or use HDF5")  # fmt: skip
         for axis, extent in enumerate(self.extents(len(item.shape))):
             n, name = item.shape[axis], _axis_name(axis)
             if name not in file.dimensions:
@@ -84,8 +85,8 @@ class NCFile(FileBase):
                 points = np.linspace(extent[0], extent[1], n) if len(extent) == 2 else extent
                 file.createVariable(name, float, (name,))[:] = points
             elif len(file.dimensions[name]) != n:
-                raise InvalidArgument(f"{self.filename} has {len(file.dimensions[name])} points along {name}, the array "
-                                      f"{n}; write arrays of one shape into a file")  # fmt: skip
+                raise InvalidArgument(f"{self.filename} has {len(file.dimensions[name])} points along {name}, the "
+                                      f"array {n}; write arrays of one shape into a file")  # fmt: skip
         for k, n in enumerate(item.tensor):
             if _TENSOR_AXES[k] not in file.dimensions:
                 file.createDimension(_TENSOR_AXES[k], n)
