@@ -5,6 +5,7 @@ mpiexec -n K python -m clients.on_ranks FOLDER PYTEST-ARGUMENT...
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -13,4 +14,5 @@ from mpi4py import MPI
 if __name__ == "__main__":
     folder, *arguments = sys.argv[1:]
     rank = MPI.COMM_WORLD.Get_rank()
-    sys.exit(pytest.main([f"--junitxml={folder}/{rank}.xml", "-p", "no:cacheprovider", "-q", *arguments]))
+    ours = ["-c", os.devnull, f"--rootdir={folder}", "-p", "no:cacheprovider", "-q", f"--junitxml={folder}/{rank}.xml"]
+    sys.exit(pytest.main([*ours, *arguments]))

@@ -212,6 +212,7 @@ class FileBase:
         """Does work on one rank after another, or on rank 0 alone; an error of one is raised on all."""
         world = MPI.COMM_WORLD
         error: Error | None = None
+        world.Barrier()  # whatever the other ranks did to the file before, such as removing an old one, is done
         for rank in range(1 if only_first else world.Get_size()):
             if rank == world.Get_rank():
                 try:
