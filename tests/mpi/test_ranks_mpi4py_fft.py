@@ -207,3 +207,23 @@ def test_a_wrong_array_on_one_rank_is_an_error_on_all(staged):
     good = drawn((8, 9), "D")[fft.local_slice(False)]
     np.testing.assert_allclose(fft.backward(fft.forward(good).copy()), good, rtol=0, atol=1e-14)
     fft.destroy()
+
+
+def test_a_layout_that_one_exchange_does_not_reach_is_refused():
+    if WORLD.size == 1:
+        pytest.skip("one rank has every layout")
+    a, out = DistArray((8, 9, 10), (0, 1, 1)), DistArray((8, 9, 10), (1, 0, 1), alignment=0)
+    with pytest.raises(spanfft.InvalidArgument, match="no single exchange leads to"):
+        a.redistribute(out=out)
+    for array in (a, out):
+        array.subcomm.destroy()
+
+
+def test_an_array_of_another_type_is_converted_where_nothing_is_lost():
+    fft = PFFT(WORLD, (8, 9), transforms={(1,): (fftw.rfftn, fftw.irfftn)})
+    whole = np.arange(72).reshape(8, 9)
+    expected = np.fft.rfftn(whole)[fft.local_slice(True)] / 72
+    np.testing.assert_allclose(fft.forward(whole[fft.local_slice(False)]), expected, rtol=0, atol=1e-13)
+    with pytest.raises(spanfft.Error, match="output_array is .* float64"):
+        fft.forward(whole[fft.local_slice(False)], np.empty(fft.shape(True)))
+    fft.destroy()

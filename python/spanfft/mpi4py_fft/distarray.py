@@ -168,7 +168,7 @@ class DistArray(np.ndarray[Any, Any]):
         lost = self.ndim - found.ndim
         if found.shape[found.ndim - self.dimensions :] != self._p0.subshape or not 0 <= lost <= self._rank:
             return found
-        part = found.view(DistArray)
+        part = found.view(type(self))
         part._p0, part._rank = self._p0, self._rank - lost
         return part
 
@@ -227,7 +227,7 @@ class DistArray(np.ndarray[Any, Any]):
                 f"redistribute: out has global shape {out.global_shape}, {out.dtype} and rank {out.rank}; the array "
                 f"has {self.global_shape}, {self.dtype} and {self.rank}"
             )
-        if out.pencil.subshape == self.pencil.subshape and out.pencil.substart == self.pencil.substart:
+        if self.pencil.divides_like(out.pencil):
             out[...] = self
             return out
         transfer = self.pencil.transfer(out.pencil, self.dtype)
@@ -266,7 +266,7 @@ def _file(filename: str | os.PathLike[str] | FileBase, domain: Any, mode: str = 
 def newDistArray(
     pfft: Any, forward_output: bool = True, val: complex = 0, rank: int = 0, view: bool = False
 ) -> DistArray | AnyArray:
-    """A new array for a `PFFT`. Collective in no way: it makes no communicators.
+    """A new array for a `PFFT`. Not collective.
 
     Parameters
     ----------

@@ -111,7 +111,8 @@ class Transform:
             if given is not None:
                 source = _fitted("input_array", given, source)
             if out is not None:
-                if not isinstance(out, np.ndarray) or out.shape != result.shape or out.dtype.kind < result.dtype.kind:
+                real = isinstance(out, np.ndarray) and out.dtype.kind != "c" and result.dtype.kind == "c"
+                if not isinstance(out, np.ndarray) or out.shape != result.shape or real:
                     shown = f"{out.shape} {out.dtype}" if isinstance(out, np.ndarray) else f"a {type(out).__name__}"
                     raise InvalidArgument(f"output_array is {shown}; this rank's part is {result.shape} {result.dtype}")
                 result = out
@@ -279,13 +280,21 @@ class PFFT:
     `forward` and `backward` are `Transform`s: `u_hat = fft.forward(u)`.
     """
 
+    # Libraries derive from this class and set what they need of it by themselves.
+    _whole: _WholePlans | None = None
+    _stages: tuple[list[FFT], list[Transfer]] | None = None
+    _owns = True
+    subcomm: Subcomm
+    axes: tuple[tuple[int, ...], ...]
+    pencil: list[Pencil]
+    forward: Transform
+    backward: Transform
+
     def __init__(
         self, comm: Any, shape: Sequence[int] | None = None, axes: Any = None, dtype: npt.DTypeLike = float,
         grid: Sequence[int] | None = None, padding: Any = False, collapse: bool = False, backend: str = "fftw",
         transforms: Transforms | None = None, darray: Any = None, **kw: Any,
     ) -> None:  # fmt: skip
-        self._whole: _WholePlans | None = None
-        self._stages: tuple[list[FFT], list[Transfer]] | None = None
         self._owns = darray is None
         self.collapse = bool(collapse)
         if darray is not None:
@@ -305,6 +314,15 @@ class PFFT:
         self.axes = _groups_of(axes, len(given))
         if darray is None:
             self.subcomm = self._divided(comm, given, grid, kw.pop("slab", None))
+        try:
+            self._plan(given, padding, transforms)
+        except Error:
+            if darray is None and not isinstance(comm, Subcomm):
+                self.subcomm.destroy()
+            raise
+
+    def _plan(self, given: list[int], padding: Any, transforms: Transforms | None) -> None:
+        """All that follows from the grid."""
         self._check_first_group()
         if self.collapse and padding is False:
             self.axes = _collapsed(self.axes, self.subcomm.grid)
@@ -348,8 +366,6 @@ class PFFT:
             parts = self.subcomm.grid[axis]
             if parts != 1:
                 grid = self.subcomm.grid
-                if self._owns:
-                    self.subcomm.destroy()
                 raise InvalidArgument(f"axes {self.axes[-1]} are transformed first, but axis {axis} is divided among "
                                       f"{parts} ranks of the grid {grid}; give 1 for it in grid=")  # fmt: skip
 
@@ -402,8 +418,8 @@ class PFFT:
 
         self._whole = _WholePlans(make)
         self.pencil = [first, last]
-        self.forward: Transform = _WholeTransform(self._whole, True, (first, last))
-        self.backward: Transform = _WholeTransform(self._whole, False, (last, first))
+        self.forward = _WholeTransform(self._whole, True, (first, last))
+        self.backward = _WholeTransform(self._whole, False, (last, first))
         return True
 
     def _ends(self, real_shape: Sequence[int], spectrum_shape: Sequence[int]) -> tuple[Pencil, Pencil]:
@@ -461,15 +477,13 @@ class PFFT:
             [x.backward for x in reversed(xfftn)], [t.backward for t in reversed(transfer)], ends[::-1]
         )
 
-    @property
-    def xfftn(self) -> list[FFT]:
-        """Local transforms, in the order of the forward transform."""
-        return self._built_stages()[0]
-
-    @property
-    def transfer(self) -> list[Transfer]:
-        """The exchanges between the local transforms."""
-        return self._built_stages()[1]
+    def __getattr__(self, name: str) -> Any:
+        """`xfftn` and `transfer`, the local transforms and the exchanges between them, in the order of the forward
+        transform. Where one plan does the whole they are made when they are first asked for."""
+        if name not in ("xfftn", "transfer") or "_global" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.xfftn, self.transfer = self._built_stages()
+        return self.__dict__[name]
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
@@ -486,7 +500,7 @@ class PFFT:
             self.subcomm.destroy()
 
     def _end(self, forward_output: bool) -> Pencil:
-        return self.pencil[1 if forward_output else 0]
+        return self.forward.output_pencil if forward_output else self.forward.input_pencil
 
     def shape(self, forward_output: bool = True) -> tuple[int, ...]:
         """Shape of this rank's part: of the spectrum, or (False) of real space."""
@@ -503,14 +517,13 @@ class PFFT:
     @property
     def dimensions(self) -> int:
         """Number of axes."""
-        return len(self._global[0])
+        return len(self.forward.input_pencil.shape)
 
     def dtype(self, forward_output: bool = False) -> np.dtype[Any]:
         """Element type of real space, or (True) of the spectrum."""
         if self._whole is not None:
             return self._whole.dtype(not forward_output)
-        transform = self.forward
-        return (transform.output_array if forward_output else transform.input_array).dtype
+        return (self.forward.output_array if forward_output else self.forward.input_array).dtype
 
 
 def _axes_for(grid: Sequence[int]) -> tuple[int, ...]:

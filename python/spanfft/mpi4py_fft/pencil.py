@@ -241,18 +241,27 @@ class Pencil:
 
     def transfer(self, pencil: Pencil, dtype: npt.DTypeLike) -> Transfer:
         """The exchange from this pencil to one whose other axis is whole."""
-        mine, theirs = self.subcomm, pencil.subcomm
-        swapped = list(mine)
-        swapped[self.axis], swapped[pencil.axis] = mine[pencil.axis], mine[self.axis]
-        if self.shape != pencil.shape or any(a.Get_size() > 1 and a != b for a, b in zip(theirs, swapped, strict=True)):
+        mine = self.subcomm
+        if not self.pencil(pencil.axis).divides_like(pencil):
             raise InvalidArgument(
                 f"from shape {self.shape} on the grid {mine.grid}, axis {self.axis} whole, no single exchange leads to "
-                f"{pencil.shape} on {theirs.grid}, axis {pencil.axis} whole; make the other pencil by pencil(axis)"
+                f"{pencil.shape} on {pencil.subcomm.grid}, axis {pencil.axis} whole; make the other pencil by "
+                "pencil(axis)"
             )
         shape = list(self.subshape)
         shape[pencil.axis] = self.shape[pencil.axis]
         comm = mine[pencil.axis]
         return Transfer(comm, shape, dtype, self.subshape, self.axis, pencil.subshape, pencil.axis)
+
+    def divides_like(self, other: Pencil) -> bool:
+        """Whether both divide the same array alike, on all ranks. Not collective, and the same answer on all."""
+        pairs = zip(self.subcomm, other.subcomm, strict=True)
+        alike = (MPI.IDENT, MPI.CONGRUENT)
+        return (
+            self.shape == other.shape
+            and self.subcomm.grid == other.subcomm.grid
+            and all(a.Get_size() == 1 or MPI.Comm.Compare(a, b) in alike for a, b in pairs)
+        )
 
     def slices(self) -> tuple[slice, ...]:
         """This rank's part, as slices of the global array."""
