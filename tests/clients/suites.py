@@ -51,6 +51,7 @@ def run(client: str, version: str, ranks: int, arguments: list[object], work: Pa
     reports = work / f"reports-{ranks}"
     shutil.rmtree(reports, ignore_errors=True)
     reports.mkdir(parents=True)
+    shutil.rmtree(work / "home", ignore_errors=True)  # nothing is known of this machine yet
     command = [os.environ["SPANFFT_MPIEXEC"], "-n", ranks, sys.executable, "-m", "clients.on_ranks", reports]
     environment = os.environ | {"SPANFFT_HOME": str(work / "home"), **variables}
     environment["PYTHONPATH"] = os.pathsep.join([variables.get("PYTHONPATH", ""), str(ROOT / "tests")])

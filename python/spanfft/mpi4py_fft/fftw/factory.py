@@ -1,8 +1,9 @@
 """A planned local transform with FFTW's kinds and flags, by spanfft, and what FFTW calls wisdom.
 
 Method: one `spanfft.Plan` without ranks for each object, made when it is first called. FFTW scales neither direction,
-so the plan's norm is the one that leaves its direction as it is. FFTW_PATIENT and FFTW_EXHAUSTIVE time candidates
-(effort "measure"), within `set_timelimit`; the other flags take predicted costs. Inputs always survive.
+so the plan's norm is the one that leaves its direction as it is. FFTW_PATIENT and FFTW_EXHAUSTIVE time candidates at
+once, within `set_timelimit`, and as FFTW's wisdom is a process's own, each process times a problem anew unless it has
+imported wisdom. The other flags take predicted costs. Inputs always survive.
 Source: FFTW 3 manual, sections 4.3 and 4.8, and the documented interface of mpi4py-fft 2.0.6.
 """
 
@@ -49,6 +50,8 @@ _KINDS = {
 }
 _MEASURED = FFTW_PATIENT | FFTW_EXHAUSTIVE
 _settings = {"timelimit": 0.0}  # seconds; 0: spanfft's own limit
+_timed: set[object] = set()  # problems that this process has timed
+_IMPORTED = "imported"  # in _timed: whatever the tuning store has counts as timed here
 
 
 def effort_of(flags: int | Sequence[int]) -> str:
@@ -91,6 +94,8 @@ class FFT:
         self._options: dict[str, Any] = {"threads": threads, "effort": effort_of(flags)}
         self._choose(kind)
         self._plan: Plan | None = None
+        if self._options["effort"] == "measure":
+            self._planned()
 
     def _choose(self, kind: int | Sequence[int]) -> None:
         """Real space, its kinds and the direction, from the types of the arrays as FFTW has it."""
@@ -137,7 +142,10 @@ class FFT:
             shape, dtype = self._real
             options = dict(self._options)
             if options["effort"] == "measure":
+                problem = (shape, dtype, self._axes, str(self._kinds), self._forward, options["threads"])
+                options["effort"] = "measure" if _timed & {problem, _IMPORTED} else "tune"
                 options["measure_seconds"] = time_limit()
+                _timed.add(problem)
             # The norm that gives this direction no factor.
             norm = "backward" if self._forward else "forward"
             self._plan = Plan(shape, dtype, self._axes, self._kinds, norm=norm, **options)
@@ -305,6 +313,7 @@ def import_wisdom(filename: str | os.PathLike[str]) -> None:
         with open(store, "rb") as kept:
             known = set(kept.read().splitlines(keepends=True))
     new = [line for line in lines if line not in known]
+    _timed.add(_IMPORTED)
     if new:
         os.makedirs(os.path.dirname(store), exist_ok=True)
         with open(store, "ab") as kept:
@@ -313,6 +322,7 @@ def import_wisdom(filename: str | os.PathLike[str]) -> None:
 
 def forget_wisdom() -> None:
     """Removes what spanfft has measured: its tuning store's records and FFTW's kept wisdom."""
+    _timed.clear()
     forget_tuning()
 
 
