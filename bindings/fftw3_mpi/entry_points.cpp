@@ -10,18 +10,12 @@ using namespace fftw3_mpi;
 
 namespace {
 
-struct Execute {
-    using Theirs = void(PlanPointer);
-};
-struct ExecuteOn {
-    using Theirs = void(PlanPointer, void*, void*);
-};
-
-// Runs our plan, or FFTW's by FFTW's function `name`. `How` is its form; each form is looked up once a name.
-template <class Precision, class How, class... Arrays>
-void run(const char* name, PlanPointer plan, Arrays... arrays) {
+// Runs our plan, or FFTW's by FFTW's own function, which each caller looks up once, because programs that run small
+// plans of FFTW's would notice a search at each call.
+template <class Theirs, class... Arrays>
+void run(Theirs* theirs, PlanPointer plan, Arrays... arrays) {
     if (const Plan* ours = find_plan(plan)) return ours->execute(arrays...);
-    if (auto* theirs = fftw<typename How::Theirs, Precision>(name)) theirs(plan, arrays...);
+    if (theirs) theirs(plan, arrays...);
 }
 
 }  // namespace

@@ -15,7 +15,6 @@ struct Double {
     static constexpr const char* prefix = "fftw_";
     static constexpr const char* library = "libfftw3.so.3";
     static constexpr const char* mpi_library = "libfftw3_mpi.so.3";
-    static constexpr const char* mpi_variable = "SPANFFT_FFTW_MPI_LIBRARY";
     static constexpr int precision = SPANFFT_DOUBLE;
 };
 struct Float {
@@ -23,7 +22,6 @@ struct Float {
     static constexpr const char* prefix = "fftwf_";
     static constexpr const char* library = "libfftw3f.so.3";
     static constexpr const char* mpi_library = "libfftw3f_mpi.so.3";
-    static constexpr const char* mpi_variable = "SPANFFT_FFTWF_MPI_LIBRARY";
     static constexpr int precision = SPANFFT_FLOAT;
 };
 struct LongDouble {
@@ -31,7 +29,6 @@ struct LongDouble {
     static constexpr const char* prefix = "fftwl_";
     static constexpr const char* library = "libfftw3l.so.3";
     static constexpr const char* mpi_library = "libfftw3l_mpi.so.3";
-    static constexpr const char* mpi_variable = "SPANFFT_FFTWL_MPI_LIBRARY";
     static constexpr int precision = SPANFFT_LONGDOUBLE;
 };
 

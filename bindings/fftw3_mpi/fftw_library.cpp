@@ -8,6 +8,10 @@
 namespace fftw3_mpi {
 namespace {
 
+// In the order of SPANFFT_FLOAT, SPANFFT_DOUBLE and SPANFFT_LONGDOUBLE.
+constexpr const char* variables[] = {"SPANFFT_FFTWF_MPI_LIBRARY", "SPANFFT_FFTW_MPI_LIBRARY",
+                                     "SPANFFT_FFTWL_MPI_LIBRARY"};
+
 void* in_opened(const char* name, const char* library, int flags) {
     void* const handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL | flags);
     return handle ? dlsym(handle, name) : nullptr;
@@ -21,8 +25,8 @@ void* serial_function(const char* name, const char* library) {
     return in_opened(name, library, 0);
 }
 
-void* mpi_function(const char* name, const char* library, const char* variable) {
-    const char* const named = std::getenv(variable);
+void* mpi_function(const char* name, const char* library, int precision) {
+    const char* const named = std::getenv(variables[precision]);
     if (named && *named) return in_opened(name, named, 0);
     if (void* next = dlsym(RTLD_NEXT, name)) return next;
     return in_opened(name, library, RTLD_NOLOAD);

@@ -11,7 +11,7 @@ namespace fftw3_mpi {
 
 // The address of function `name`, with its prefix; NULL where there is none.
 void* serial_function(const char* name, const char* library);
-void* mpi_function(const char* name, const char* library, const char* variable);
+void* mpi_function(const char* name, const char* library, int precision);
 
 // fftw_NAME and fftw_mpi_NAME of a precision.
 template <class Function, class Precision>
@@ -22,7 +22,7 @@ Function* fftw(const char* name) {
 template <class Function, class Precision>
 Function* fftw_mpi(const char* name) {
     const std::string whole = std::string(Precision::prefix) + "mpi_" + name;
-    return reinterpret_cast<Function*>(mpi_function(whole.c_str(), Precision::mpi_library, Precision::mpi_variable));
+    return reinterpret_cast<Function*>(mpi_function(whole.c_str(), Precision::mpi_library, Precision::precision));
 }
 
 }  // namespace fftw3_mpi

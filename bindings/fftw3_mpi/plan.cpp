@@ -1,8 +1,6 @@
 // See plan.hpp.
 #include "plan.hpp"
 
-#include <dlfcn.h>
-
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -13,13 +11,6 @@
 
 namespace fftw3_mpi {
 namespace {
-
-// As many as the client told FFTW to use; one without FFTW's threads, as in FFTW.
-int threads_of_client() {
-    auto* function = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fftw_planner_nthreads"));
-    const int threads = function ? function() : 1;
-    return threads > 0 ? threads : 1;
-}
 
 // Plans live in it; the mutex lets any number of threads look a plan up at once.
 struct Registry {
@@ -50,7 +41,7 @@ bool Plan::create(const Request& request, std::string& reason) {
     problem.in_place = uneven[0] && !copies_in_ && !copies_out_;
     problem.own_input = copies_in_;
     problem.own_output = copies_out_;
-    problem.threads = threads_of_client();
+    problem.threads = request.threads;
     const bool backward = problem.direction == SPANFFT_BACKWARD;
     problem.real_box = backward ? &output.box : &input.box;
     problem.spectrum_box = backward ? &input.box : &output.box;

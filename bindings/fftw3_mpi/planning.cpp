@@ -12,11 +12,15 @@ LocalSize local_size_of(int rank_of_array, const std::ptrdiff_t* n, std::ptrdiff
     const bool line = rank_of_array == 1;
     const Block none{0, 0};
     const Block first = block_of(n[0], line ? 0 : block0, rank, ranks).value_or(none);
-    const Block second = line ? first : block_of(n[1], block1, rank, ranks).value_or(none);
     std::ptrdiff_t rest = howmany;
-    for (int i = 2; i < rank_of_array; ++i) rest *= n[i];
-    const std::ptrdiff_t elements =
-        line ? first.count * rest : std::max(first.count * n[1], second.count * n[0]) * rest;
+    for (int i = 1; i < rank_of_array; ++i) rest *= n[i];
+    if (line) return {std::max<std::ptrdiff_t>(first.count * rest, 1), first, first};
+    // A second block that is as long as its axis means to FFTW that nothing is transposed.
+    const bool transposed = block1 < n[1];
+    const Block second = transposed ? block_of(n[1], block1, rank, ranks).value_or(none)
+                                    : Block{0, first.count ? static_cast<std::int64_t>(n[1]) : 0};
+    const std::ptrdiff_t other_side = transposed ? second.count * (rest / n[1]) * n[0] : 0;
+    const std::ptrdiff_t elements = std::max(first.count * rest, other_side);
     return {std::max<std::ptrdiff_t>(elements, 1), first, second};
 }
 

@@ -107,8 +107,15 @@ class Planner {
         r.output_block = oblock;
         r.flags = flags;
         r.in_place = in == out && in != nullptr;
+        r.threads = threads_of_client();
         r.comm = comm;
         return r;
+    }
+
+    // As many as the client told FFTW to use; one where it has not FFTW's threads.
+    static int threads_of_client() {
+        auto* const function = fftw<int(), Precision>("planner_nthreads");
+        return function ? std::max(function(), 1) : 1;
     }
 
     static PlanPointer real_dft(const char* name, Kind kind, int rank, const Size* n, Size howmany, Size iblock,

@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -16,7 +15,7 @@ class Report {
   public:
     Report() {
         const char* value = std::getenv("SPANFFT_FFTW_REPORT");
-        asked_ = value && std::strcmp(value, "1") == 0;
+        asked_ = value && *value;
     }
     ~Report() {
         if (!first_rank_) return;

@@ -1,4 +1,4 @@
-// What became of plans, told on standard error where SPANFFT_FFTW_REPORT=1 asks for it: a sentence for each reason why
+// What became of plans, told on standard error where SPANFFT_FFTW_REPORT asks for it: a sentence for each reason why
 // FFTW's own library got one, and the sums when the program ends. It says so on rank 0 of MPI_COMM_WORLD alone.
 // An execution that fails has no other way to tell, as fftw_execute returns nothing: its sentence is always written.
 #pragma once

@@ -30,6 +30,7 @@ struct Request {
     int sign = forward_sign;
     unsigned flags;
     bool in_place;
+    int threads;
     MPI_Comm comm;
 };
 

@@ -48,6 +48,7 @@ def test_the_page_of_environment_variables_lists_what_the_sources_read():
     listed = {name for row in re.findall(r"^\| (`.*?) \|", page, re.M) for name in re.findall(r"`([A-Z_0-9]+)`", row)}
     own, rest = page.split("## For developers")
     read = variables_read("src", (".cpp", ".hpp")) | variables_read("python", (".py", ".cpp", ".hpp"))
+    read |= variables_read("bindings", (".cpp", ".hpp"))
     users = {name for name in re.findall(r"`([A-Z_0-9]+)`", own) if name in listed}
     assert read == users, f"read, not listed: {read - users}; listed, not read: {users - read}"
     tools = variables_read("spanfft-dev", ("",)) | variables_read("apps", (".py",)) | variables_read("tests", (".py",))
