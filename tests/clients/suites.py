@@ -47,12 +47,14 @@ def sdist(package: str, folder: Path) -> Path:
 
 
 def run(client: str, version: str, ranks: int, arguments: list[object], work: Path, **variables: str) -> Result:
-    """pytest on so many ranks. A test passes if it passes on all of them; one that a rank never ended has failed."""
+    """pytest on so many ranks, or (0) in a process that mpiexec did not start. A test passes if it passes on all ranks;
+    one that a rank never ended has failed."""
     reports = work / f"reports-{ranks}"
     shutil.rmtree(reports, ignore_errors=True)
     reports.mkdir(parents=True)
     shutil.rmtree(work / "home", ignore_errors=True)  # nothing is known of this machine yet
-    command = [os.environ["SPANFFT_MPIEXEC"], "-n", ranks, sys.executable, "-m", "clients.on_ranks", reports]
+    launcher = [os.environ["SPANFFT_MPIEXEC"], "-n", ranks] if ranks else []
+    command = [*launcher, sys.executable, "-m", "clients.on_ranks", reports]
     environment = os.environ | {"SPANFFT_HOME": str(work / "home"), **variables}
     environment["PYTHONPATH"] = os.pathsep.join([variables.get("PYTHONPATH", ""), str(ROOT / "tests")])
     try:
@@ -65,7 +67,8 @@ def run(client: str, version: str, ranks: int, arguments: list[object], work: Pa
     except subprocess.TimeoutExpired as late:
         output, code = str(late.stdout or ""), 124
     (work / f"output-{ranks}.txt").write_text(output)
-    return counted(f"{client}, {ranks} rank{'s' * (ranks > 1)}", version, reports, ranks, code)
+    where = f", {ranks} rank{'s' * (ranks > 1)}" if ranks else ""
+    return counted(client + where, version, reports, max(ranks, 1), code)
 
 
 def counted(client: str, version: str, reports: Path, ranks: int, code: int) -> Result:

@@ -23,7 +23,7 @@ from .._arrays import aligned_zeros
 from .._errors import Error, InvalidArgument, InvalidType, Unsupported
 from .._mpi import ranks_of
 from .._plan import Plan
-from .fftw.factory import effort_of, time_limit
+from .fftw.factory import planning_of
 from .libfft import FFT, Transforms, check_backend, planning_options
 from .pencil import Pencil, Subcomm, Transfer
 
@@ -399,8 +399,14 @@ class PFFT:
             spectrum[flat[-1]] = spectrum[flat[-1]] // 2 + 1
         first, last = self._ends(self._global[0], spectrum)
         kind = ["c2c"] * (len(flat) - 1) + ["r2c" if real else "c2c"]
-        same = {"dtype": self._dtype, "axes": flat, "kind": kind, "comm": base, "threads": self._threads,
-                "effort": effort_of(self._flags), "measure_seconds": time_limit()}  # fmt: skip
+        same = {
+            "dtype": self._dtype,
+            "axes": flat,
+            "kind": kind,
+            "comm": base,
+            "threads": self._threads,
+            **planning_of(self._flags),
+        }
         layouts: list[dict[str, Any]] = [
             {"grid": self.subcomm.grid, "output": "exchanged"},
             {"real_slices": first.slices(), "spectrum_slices": last.slices()},

@@ -50,21 +50,21 @@ _KINDS = {
 }
 _MEASURED = FFTW_PATIENT | FFTW_EXHAUSTIVE
 _settings = {"timelimit": 0.0}  # seconds; 0: spanfft's own limit
+_LEAST_LIMIT = 0.05  # seconds, in which a few candidates can be timed
 _timed: set[object] = set()  # problems that this process has timed
 _IMPORTED = "imported"  # in _timed: whatever the tuning store has counts as timed here
 
 
-def effort_of(flags: int | Sequence[int]) -> str:
-    """How much spanfft's planner may do for FFTW's flags."""
+def planning_of(flags: int | Sequence[int]) -> dict[str, Any]:
+    """What spanfft's planner may do for FFTW's flags, as arguments of a plan. Below a limit of 50 ms there is no time
+    to measure, and predicted costs choose."""
     every = 0
     for flag in np.atleast_1d(flags):
         every |= int(flag)
-    return "measure" if every & _MEASURED else "estimate"
-
-
-def time_limit() -> float:
-    """Seconds for measuring, as `set_timelimit` left it; 0: spanfft's own limit."""
-    return _settings["timelimit"]
+    limit = _settings["timelimit"]
+    if every & _MEASURED and (limit == 0 or limit >= _LEAST_LIMIT):
+        return {"effort": "measure", "measure_seconds": limit}
+    return {"effort": "estimate"}
 
 
 class FFT:
@@ -91,7 +91,7 @@ class FFT:
         self._input_array, self._output_array = input_array, output_array
         self._normalization = float(normalization)
         self._axes = _axes_of(axes, input_array.ndim)
-        self._options: dict[str, Any] = {"threads": threads, "effort": effort_of(flags)}
+        self._options: dict[str, Any] = {"threads": threads, **planning_of(flags)}
         self._choose(kind)
         self._plan: Plan | None = None
         if self._options["effort"] == "measure":
@@ -144,7 +144,6 @@ class FFT:
             if options["effort"] == "measure":
                 problem = (shape, dtype, self._axes, str(self._kinds), self._forward, options["threads"])
                 options["effort"] = "measure" if _timed & {problem, _IMPORTED} else "tune"
-                options["measure_seconds"] = time_limit()
                 _timed.add(problem)
             # The norm that gives this direction no factor.
             norm = "backward" if self._forward else "forward"
