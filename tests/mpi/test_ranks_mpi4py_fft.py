@@ -224,6 +224,6 @@ def test_an_array_of_another_type_is_converted_where_nothing_is_lost():
     whole = np.arange(72).reshape(8, 9)
     expected = np.fft.rfftn(whole)[fft.local_slice(True)] / 72
     np.testing.assert_allclose(fft.forward(whole[fft.local_slice(False)]), expected, rtol=0, atol=1e-13)
-    with pytest.raises(spanfft.Error, match="output_array is .* float64"):
+    with pytest.raises(spanfft.Error, match=r"output_array is .* float64"):
         fft.forward(whole[fft.local_slice(False)], np.empty(fft.shape(True)))
     fft.destroy()
