@@ -38,6 +38,7 @@ using PlanPointer = void*;
 constexpr int forward_sign = -1;
 
 constexpr unsigned exhaustive = 1U << 3, patient = 1U << 5, estimate = 1U << 6, wisdom_only = 1U << 21;
+constexpr unsigned scrambled_in = 1U << 27, scrambled_out = 1U << 28;
 constexpr unsigned transposed_in = 1U << 29, transposed_out = 1U << 30;
 
 // fftw_r2r_kind

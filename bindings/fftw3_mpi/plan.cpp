@@ -24,6 +24,14 @@ Registry& registry() {
     return *one;
 }
 
+// Whether the spectrum's part is what both directions of a scrambled pair rely on; the same on all ranks.
+bool every_frequency_mod_ranks(const spanfft_plan* plan, bool backward, int rank, int ranks) {
+    spanfft_part part{};
+    part.size = sizeof(part);
+    const int code = backward ? spanfft_plan_input_part(plan, &part) : spanfft_plan_output_part(plan, &part);
+    return code == SPANFFT_OK && part.step[0] == ranks && part.start[0] == rank;
+}
+
 }  // namespace
 
 bool Plan::create(const Request& request, std::string& reason) {
@@ -43,8 +51,11 @@ bool Plan::create(const Request& request, std::string& reason) {
     problem.own_output = copies_out_;
     problem.threads = request.threads;
     const bool backward = problem.direction == SPANFFT_BACKWARD;
-    problem.real_box = backward ? &output.box : &input.box;
-    problem.spectrum_box = backward ? &input.box : &output.box;
+    const bool exchanged = problem.output == SPANFFT_OUTPUT_EXCHANGED;  // of equal blocks, which spanfft knows itself
+    if (!exchanged) {
+        problem.real_box = backward ? &output.box : &input.box;
+        problem.spectrum_box = backward ? &input.box : &output.box;
+    }
 
     spanfft_comm* comm = nullptr;
     int code = spanfft_comm_from_mpi(request.comm, &comm);
@@ -52,6 +63,10 @@ bool Plan::create(const Request& request, std::string& reason) {
     if (code != SPANFFT_OK) reason = spanfft_last_error();
     spanfft_comm_free(comm);
     if (code != SPANFFT_OK) return false;
+    if (exchanged && !every_frequency_mod_ranks(plan_, backward, rank, ranks)) {
+        reason = "the exchanged order is another than expected";
+        return false;
+    }
     to_spanfft_ = input.to_spanfft();
     to_client_ = output.to_client();
     return true;

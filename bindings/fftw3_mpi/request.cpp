@@ -99,6 +99,19 @@ std::pair<Form, Form> forms_of(const Request& r) {
     return {Form{in, r.input_block, in, real_input(r.kind)}, Form{out, r.output_block, out, real_output(r.kind)}};
 }
 
+// Whether the spectrum of a line may stay where the last exchange puts it, frequency k on rank k mod ranks. SCRAMBLED
+// leaves its order to us: the spectrum of a forward transform, which a backward one takes. Other orders that it may
+// leave open are natural. Every length of this form has such plans, in both directions; other lengths stay natural.
+bool leaves_spectrum_exchanged(const Request& r, int ranks) {
+    const unsigned flag = r.sign == forward_sign ? scrambled_out : scrambled_in;
+    if (r.kind != Kind::c2c || r.n.size() != 1 || r.howmany != 1 || !(r.flags & flag)) return false;
+    std::int64_t rest = r.n[0];
+    if (ranks < 2 || rest % (static_cast<std::int64_t>(ranks) * ranks)) return false;
+    for (const int factor : {2, 3, 5, 7, 11, 13})
+        while (rest % factor == 0) rest /= factor;
+    return rest == 1;
+}
+
 std::optional<Side> side_of(const Request& r, const Form& form, const Order& order, int rank, int ranks) {
     const auto n = lengths(r, form.real);
     const std::size_t divided = form.divided;
@@ -205,6 +218,7 @@ std::optional<Translation> translate(const Request& r, int rank, int ranks, std:
         reason = "the blocks are too short for the ranks";
         return std::nullopt;
     }
+    if (leaves_spectrum_exchanged(r, ranks)) t.problem.output = SPANFFT_OUTPUT_EXCHANGED;
     t.input = std::move(*input);
     t.output = std::move(*output);
     return t;

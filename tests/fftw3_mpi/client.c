@@ -349,6 +349,56 @@ static double run(const problem* p, FFTW(plan) * plan) {
     return worst;
 }
 
+static void multiply(FFTW(complex) * a, FFTW(complex) * b, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; ++i) {
+        const REAL real = a[i][0] * b[i][0] - a[i][1] * b[i][1];
+        a[i][1] = a[i][0] * b[i][1] + a[i][1] * b[i][0];
+        a[i][0] = real;
+    }
+}
+
+/* A cyclic convolution of two lines by spectra in whichever order SCRAMBLED leaves them, beside FFTW's serial one. All
+ * ranks draw the same lines. -1: there is no plan. */
+static double convolve(ptrdiff_t n) {
+    const MPI_Comm world = MPI_COMM_WORLD;
+    const unsigned out_flags = FFTW_ESTIMATE | FFTW_MPI_SCRAMBLED_OUT, in_flags = FFTW_ESTIMATE | FFTW_MPI_SCRAMBLED_IN;
+    ptrdiff_t count, start, spectrum, unused, room;
+    room = FFTW(mpi_local_size_1d)(n, world, FFTW_FORWARD, out_flags, &count, &start, &spectrum, &unused);
+    FFTW(complex)* a = FFTW(alloc_complex)((size_t)room), *b = FFTW(alloc_complex)((size_t)room);
+    FFTW(complex) * x[2] = {FFTW(alloc_complex)((size_t)n), FFTW(alloc_complex)((size_t)n)};
+    problem line = {.kind = C2C, .axes = 1, .howmany = 1, .n = {n}};
+    FFTW(plan) there = FFTW(mpi_plan_dft_1d)(n, a, a, world, FFTW_FORWARD, out_flags);
+    FFTW(plan) back = FFTW(mpi_plan_dft_1d)(n, a, a, world, FFTW_BACKWARD, in_flags);
+    double sums[2] = {0, 0}, worst = -1;
+    for (ptrdiff_t i = 0; i < 2 * n; ++i) ((REAL*)x[0])[i] = number(), ((REAL*)x[1])[i] = number();
+    if (there && back) {
+        memcpy(a, x[0] + start, (size_t)count * sizeof(*a));
+        memcpy(b, x[1] + start, (size_t)count * sizeof(*b));
+        FFTW(execute)(there);
+        FFTW(mpi_execute_dft)(there, b, b);
+        multiply(a, b, spectrum);
+        FFTW(execute)(back);
+        for (int i = 0; i < 2; ++i) line.sign = FFTW_FORWARD, run_serial(&line, (REAL*)x[i], (REAL*)x[i], C2C);
+        multiply(x[0], x[1], n);
+        line.sign = FFTW_BACKWARD, run_serial(&line, (REAL*)x[0], (REAL*)x[0], C2C);
+        for (ptrdiff_t i = 0; i < 2 * count; ++i) {
+            const REAL expected = ((REAL*)(x[0] + start))[i];
+            const double difference = (double)(((REAL*)a)[i] - expected);
+            sums[0] += difference * difference;
+            sums[1] += (double)(expected * expected);
+        }
+        MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, world);
+        worst = sqrt(sums[0] / sums[1]) / (9 * (double)EPSILON * sqrt(log2((double)n))); /* three transforms each */
+    }
+    FFTW(destroy_plan)(there);
+    FFTW(destroy_plan)(back);
+    FFTW(free)(x[1]);
+    FFTW(free)(x[0]);
+    FFTW(free)(b);
+    FFTW(free)(a);
+    return worst;
+}
+
 int main(int argc, char** argv) {
     int rank, ranks, failed = 0, without = 0;
     MPI_Init(&argc, &argv);
@@ -372,6 +422,12 @@ int main(int argc, char** argv) {
                    p.block0, p.block1, worst);
     }
     for (int i = 0; i < KEPT; ++i) FFTW(destroy_plan)(kept[i]);
+    for (ptrdiff_t n = 144; n <= 288; n *= 2) {
+        const double worst = convolve(n);
+        without += worst < 0;
+        failed += !(worst <= 1);
+        if (rank == 0 && !(worst >= 0 && worst <= 1)) printf("convolution of %td: %g\n", n, worst);
+    }
     FFTW(mpi_cleanup)();
     if (rank == 0) printf("%d problems, %d failed, %d without a plan\n", problems, failed, without);
     MPI_Finalize();
