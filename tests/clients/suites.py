@@ -46,6 +46,19 @@ def sdist(package: str, folder: Path) -> Path:
     return root
 
 
+def report_options(reports: Path, rank: int) -> list[str]:
+    """pytest reads no settings of this repository, writes nothing beside the tests, and leaves a report."""
+    return [
+        "-c",
+        os.devnull,
+        f"--rootdir={reports}",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        f"--junitxml={reports}/{rank}.xml",
+    ]
+
+
 def run(client: str, version: str, ranks: int, arguments: list[object], work: Path, **variables: str) -> Result:
     """pytest on so many ranks, or (0) in a process that mpiexec did not start. A test passes if it passes on all ranks;
     one that a rank never ended has failed."""
@@ -53,8 +66,9 @@ def run(client: str, version: str, ranks: int, arguments: list[object], work: Pa
     shutil.rmtree(reports, ignore_errors=True)
     reports.mkdir(parents=True)
     shutil.rmtree(work / "home", ignore_errors=True)  # nothing is known of this machine yet
-    launcher = [os.environ["SPANFFT_MPIEXEC"], "-n", ranks] if ranks else []
-    command = [*launcher, sys.executable, "-m", "clients.on_ranks", reports]
+    command = [os.environ["SPANFFT_MPIEXEC"], "-n", ranks, sys.executable, "-m", "clients.on_ranks", reports]
+    if not ranks:
+        command = [sys.executable, "-m", "pytest", *report_options(reports, 0)]
     environment = os.environ | {"SPANFFT_HOME": str(work / "home"), **variables}
     environment["PYTHONPATH"] = os.pathsep.join([variables.get("PYTHONPATH", ""), str(ROOT / "tests")])
     try:

@@ -265,8 +265,8 @@ def _planner_of(function: Callable[..., Any]) -> Callable[..., Any] | None:
 
 
 class _Called:
-    """A function that transforms, such as numpy.fft.rfftn, in the place of a planned transform. `factor` undoes the
-    scaling of those that go back."""
+    """A function of another library that transforms (numpy.fft.rfftn) or plans (pyfftw.builders.rfftn), in the place of
+    a planned transform of ours. `factor` undoes the scaling of those that go back."""
 
     def __init__(
         self, function: Callable[..., Any], source: AnyArray, target: AnyArray | None, axes: Sequence[int],
@@ -280,8 +280,12 @@ class _Called:
         if target is not None:  # the way back must know an odd length
             lengths = tuple(target.shape[axis] for axis in axes)
             self._options.update({name: lengths for name in ("s", "shape") if name in names})
-        found = fftw.aligned_like(np.asarray(function(source, **self._options))) if target is None else target
-        self.output_array = found
+        found = function(source, **self._options)
+        if callable(found):  # a planned transform, as pyfftw.builders make; some destroy their input
+            planned = found
+            self._function = lambda array, **options: planned(array.copy())
+            found = self._function(source)
+        self.output_array = fftw.aligned_like(np.asarray(found)) if target is None else target
 
     def __call__(self, source: AnyArray, target: AnyArray | None = None) -> AnyArray:
         found = np.asarray(self._function(source, **self._options))
