@@ -10,6 +10,7 @@
 - `predict`: what a transform would take on a machine that is not here.
 - `info`: versions, engines, MPI, processor and memory.
 - `spanfft.scipy`: the backend with which programs that call scipy.fft run on spanfft.
+- `spanfft.mpi4py_fft`: mpi4py-fft's names, with which its programs run on spanfft.
 
 Submodules are imported when a name of theirs is first used, so the command line starts without numpy.
 """

@@ -16,13 +16,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from clients import fftw_mpi, mpb
+from clients import fftw_mpi, fluidfft, mpb, mpi4py_fft, python_suites
 from clients.result import Result
 
 WORK = Path(__file__).resolve().parents[2] / ".spanfft" / "clients"
 CLIENTS: dict[str, Callable[[Path], list[Result]]] = {
     "mpi-bench": fftw_mpi.mpi_bench,
     "mpb": mpb.mpb,
+    "mpi4py-fft": mpi4py_fft.whole,
+    "fluidfft": fluidfft.whole,
+    "scipy": python_suites.scipy,
+    "numpy": python_suites.numpy,
 }
 
 
