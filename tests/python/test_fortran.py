@@ -8,9 +8,11 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import spanfft
 from spanfft._native import core
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,6 +120,21 @@ def test_transforms_lives_of_plans_and_refusals(objects: Path, tmp_path: Path) -
 def test_examples_of_one_process(name: str, objects: Path, tmp_path: Path) -> None:
     output = call(build(objects, tmp_path, EXAMPLES / f"{name}.f90"), cwd=tmp_path)
     assert ("frequencies  5  3" if name == "one_process" else "a wave of frequency 300000") in output
+
+
+@needs_gfortran
+@pytest.mark.skipif(shutil.which("fpm", path=Path(sys.executable).parent) is None, reason="there is no fpm here")
+def test_a_package_of_fpm_depends_on_it(tmp_path: Path, monkeypatch) -> None:
+    """fpm reads the manifest of the checkout, and the program finds the library as an installed one is found."""
+    (tmp_path / "app").mkdir()
+    shutil.copy(EXAMPLES / "one_process.f90", tmp_path / "app" / "main.f90")
+    manifest = f'name = "user"\n[dependencies]\nspanfft = {{ path = "{os.path.relpath(ROOT, tmp_path)}" }}\n'
+    (tmp_path / "fpm.toml").write_text(manifest)
+    (tmp_path / "libspanfft.so").symlink_to(PACKAGE / "libspanfft.so.0")
+    for name, folder in {"LIBRARY_PATH": tmp_path, "LD_LIBRARY_PATH": PACKAGE}.items():
+        monkeypatch.setitem(WITHOUT_MPI, name, str(folder))
+    assert "frequencies  5  3" in call(Path(sys.executable).with_name("fpm"), "run", cwd=tmp_path)
+    assert f'version = "{spanfft.__version__}"' in (ROOT / "fpm.toml").read_text()
 
 
 @needs_gfortran
