@@ -27,7 +27,8 @@ pytestmark = pytest.mark.xdist_group("fortran")  # the modules are compiled once
 
 def generator():
     spec = importlib.util.spec_from_file_location("make_interfaces", FORTRAN / "make_interfaces.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -170,5 +171,3 @@ def linked(compiler: str) -> list[str]:
     """What an MPI's Fortran compiler adds when it links."""
     shown = call(compiler, "-show", cwd=Path.cwd())
     return [word for word in shown.split() if word.startswith(("-L", "-l", "-Wl"))]
-
-
