@@ -439,15 +439,26 @@ C2R = Form("c2r", BACKWARD)
 # What core.small_call and core.small_call_nd number.
 SMALL_C2C, SMALL_C2C_BACKWARD, SMALL_R2C, SMALL_C2R = range(4)
 _SMALL_FORMS = (C2C, C2C_BACKWARD, R2C, C2R)
+_SMALL_COSINES = tuple(itertools.product((FORWARD, BACKWARD), ("dct", "dst"), (1, 2, 3, 4)))
+
+
+def small_cosine(family: str, type_: int, inverse: bool) -> int:
+    """The number of a cosine or sine transform there: those of `_SMALL_COSINES` follow the four."""
+    return len(_SMALL_FORMS) + 8 * inverse + 4 * (family == "dst") + type_ - 1
 
 
 def plan_of_small_call(
     form: int, shape: Sequence[int], axes: Sequence[int], real_dtype: np.dtype[Any], norm: str
 ) -> CorePlan:
     """The plan that run_local would make, for the cache of small calls. `shape` is that in real space."""
-    how = _SMALL_FORMS[form]
+    if form < len(_SMALL_FORMS):
+        how = _SMALL_FORMS[form]
+        kinds, direction = how.kinds(len(axes)), how.direction
+    else:
+        direction, family, type_ = _SMALL_COSINES[form - len(_SMALL_FORMS)]
+        kinds = (f"{family}{type_}",) * len(axes)
     precision = arrays.precision_of(real_dtype)
-    call = Call(tuple(shape), tuple(axes), how.kinds(len(axes)), how.direction, precision, norm)
+    call = Call(tuple(shape), tuple(axes), kinds, direction, precision, norm)
     return _as_run(call, core.small_call_elems).plan()
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from . import _arrays as arrays
 from ._arguments import whole
 from ._arrays import BACKWARD, FORWARD, AnyArray
-from ._calls import Call, execute_ranks, global_shape, merge_axes, no_axes, resize, run_local
+from ._calls import Call, execute_ranks, global_shape, merge_axes, no_axes, resize, run_local, small_cosine
 from ._errors import InvalidArgument, InvalidType, Unsupported
 from ._native import core
 
@@ -113,6 +113,18 @@ def _kind_of_type(family: str, type_: object) -> str:
     return f"{family}{type_}"
 
 
+def small(
+    family: str, inverse: bool, x: object, type_: object, axes: object, norm: object, orthogonalize: object
+) -> AnyArray | None:
+    """Of a plain, short array along a tuple of axes, or all (None), in one step; else None: `transform` does it."""
+    if type(type_) is not int or type_ not in _INVERSE_TYPE:
+        return None
+    if orthogonalize is not None and orthogonalize is not (norm == "ortho"):
+        return None
+    found: AnyArray | None = core.small_call_nd(small_cosine(family, type_, inverse), x, axes, norm)
+    return found
+
+
 def transform(
     family: str,
     inverse: bool,
@@ -132,6 +144,10 @@ def transform(
         return _on_ranks(ranks_of(comm), family, inverse, x, type_, s, axes, norm, orthogonalize, grid)
     if grid is not None:
         raise InvalidArgument("grid= divides an array over ranks; give comm= too")
+    if s is None:
+        at_once = small(family, inverse, x, type_, axes, norm, orthogonalize)
+        if at_once is not None:
+            return at_once
     array = np.asarray(x)
     real = _real_dtype(array.dtype)
     kind = _kind_of_type(family, type_)

@@ -238,6 +238,11 @@ def _cosine(family: str, inverse: bool, several: bool) -> Callable[..., AnyArray
         workers: int | None = None,
         orthogonalize: bool | None = None,
     ) -> AnyArray:
+        threads = _threads(workers)
+        if n is None and isinstance(x, np.ndarray):
+            at_once = _dct.small(family, inverse, x, type, axis if several else (axis,), norm, orthogonalize)
+            if at_once is not None:
+                return at_once
         array = _floating(x)
         if several:
             lengths, axes = _several(array, n, axis)
@@ -249,7 +254,6 @@ def _cosine(family: str, inverse: bool, several: bool) -> Callable[..., AnyArray
             if lengths[0] < 1:
                 raise InvalidArgument(f"invalid number of data points ({lengths[0]}) specified")
         _norm(norm)
-        threads = _threads(workers)
         return _dct.transform(family, inverse, array, type, lengths, axes, norm, orthogonalize, threads, None, None)
 
     if not several:

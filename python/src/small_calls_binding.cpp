@@ -1,4 +1,5 @@
-// Small calls: numpy's fft functions for arrays of up to 16384 elements, from the plan's key to the result, in C++.
+// Small calls: numpy's fft functions, and scipy's cosine and sine transforms, for arrays of up to 16384 elements, from
+// the plan's key to the result, in C++.
 //
 // What such a call costs beside the transform is Python: 64 points take 0.1 us, the general way (_calls.py) 20. Here a
 // call is compared with those before it (form, shape, type, axes, norm); its plan lies ready, and only the result is
@@ -22,11 +23,15 @@ constexpr int64_t kMostElems = 16384;       // beyond, the general way is a smal
 constexpr size_t kMostPlans = 64;           // 46 MiB where all are as long as they can be
 constexpr int64_t kElemsWithoutGil = 2048;  // 10 us: from here on other threads may run meanwhile
 
-// c2c, c2c backward, r2c, c2r, as _calls.py numbers them.
+// As _calls.py numbers them: c2c, c2c backward, r2c, c2r; then cosine and sine transforms, whose numbers are real.
 struct Form {
     bool complex_in, complex_out;
+    bool c2r() const { return complex_in && !complex_out; }
+    bool r2c() const { return !complex_in && complex_out; }
 };
-constexpr std::array<Form, 4> kForms = {{{true, true}, {true, true}, {false, true}, {true, false}}};
+constexpr std::array<Form, 4> kFourier = {{{true, true}, {true, true}, {false, true}, {true, false}}};
+constexpr int kForms = 20;
+Form form_of(int number) { return number < 4 ? kFourier[static_cast<size_t>(number)] : Form{false, false}; }
 
 struct Key {
     std::array<int64_t, SPANFFT_MAX_NDIM> shape{};  // of the input
@@ -142,7 +147,7 @@ bool take_type(const char* format, Key& key) {
     const char* const letters = "fdg";
     const char* const found = std::strchr(letters, format[complex ? 1 : 0]);
     if (!found || *found == '\0' || format[complex ? 2 : 1] != '\0') return false;
-    const Form& form = kForms[static_cast<size_t>(key.form)];
+    const Form form = form_of(key.form);
     if (complex && !form.complex_in) return false;
     key.widened = form.complex_in && !complex;
     if (key.widened && !form.complex_out) return false;
@@ -152,15 +157,14 @@ bool take_type(const char* format, Key& key) {
 
 // The length in real space of the last axis, which n may say; 0: n cuts or pads, or is wrong.
 int64_t real_length(PyObject* n, int64_t length, const Form& form) {
-    const bool c2r = form.complex_in && !form.complex_out;
-    const int64_t given = n == Py_None ? (c2r ? 2 * (length - 1) : length) : small_int(n, 0);
+    const int64_t given = n == Py_None ? (form.c2r() ? 2 * (length - 1) : length) : small_int(n, 0);
     if (given < 1) return 0;
-    return (c2r ? given / 2 + 1 : given) == length ? given : 0;
+    return (form.c2r() ? given / 2 + 1 : given) == length ? given : 0;
 }
 
 // Whether this is a plain call, and which.
 bool take_key(int form, const Py_buffer& view, PyObject* n, PyObject* axes, bool several, PyObject* norm, Key& key) {
-    if (view.ndim < 1 || view.ndim > SPANFFT_MAX_NDIM || view.len < 1) return false;
+    if (form < 0 || form >= kForms || view.ndim < 1 || view.ndim > SPANFFT_MAX_NDIM || view.len < 1) return false;
     if (view.len > kMostElems * view.itemsize) return false;
     const int code = norm_of(norm);
     if (code < 0) return false;
@@ -169,7 +173,7 @@ bool take_key(int form, const Py_buffer& view, PyObject* n, PyObject* axes, bool
     key.ndim = static_cast<int8_t>(view.ndim);
     std::copy(view.shape, view.shape + view.ndim, key.shape.begin());
     if (!take_type(view.format, key) || !take_axes(axes, several, key)) return false;
-    key.length = real_length(n, key.shape[static_cast<size_t>(key.last())], kForms[static_cast<size_t>(form)]);
+    key.length = real_length(n, key.shape[static_cast<size_t>(key.last())], form_of(form));
     return key.length > 0 && (key.length <= kMostElems);
 }
 
@@ -219,12 +223,12 @@ std::shared_ptr<Entry> take_entry(const Key& key) {
 }
 
 nb::object new_result(const Key& key) {
-    const Form& form = kForms[static_cast<size_t>(key.form)];
+    const Form form = form_of(key.form);
     nb::object shape = nb::steal(PyTuple_New(key.ndim));
     if (!shape.ptr()) throw nb::python_error();
     for (int i = 0; i < key.ndim; ++i) {
         int64_t n = key.shape[static_cast<size_t>(i)];
-        if (i == key.last()) n = !form.complex_in ? key.length / 2 + 1 : !form.complex_out ? key.length : n;
+        if (i == key.last()) n = form.r2c() ? key.length / 2 + 1 : form.c2r() ? key.length : n;
         PyObject* const number = PyLong_FromLongLong(n);
         if (!number) throw nb::python_error();
         PyTuple_SET_ITEM(shape.ptr(), i, number);

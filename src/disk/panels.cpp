@@ -61,6 +61,16 @@ ColumnPanels::Group ColumnPanels::own_group(int which) const {
     return first >= last ? Group() : Group{first, last - first};
 }
 
+ColumnPanels ColumnPanels::kept_alone() const {
+    if (!own_file()) return *this;
+    ColumnPanels alone = *this;
+    alone.row_elems = alone.last_row_elems = alone.columns = own_group(0).width;
+    alone.ranks = 1;
+    alone.rank = 0;
+    alone.share = Share::by_turns;
+    return alone;
+}
+
 index_t ColumnPanels::pitch_bytes() const {
     const index_t bytes = panel * elem_bytes;
     return lean() ? bytes : round_up(bytes, alignment()) + alignment();
@@ -78,6 +88,7 @@ RowMap ColumnPanels::map(index_t panel_index, int which, index_t file_offset_byt
     rows_at.row_bytes = stored_row_elems() * elem_bytes;
     rows_at.alignment = alignment();
     if (use == Use::sent) {
+        rows_at.base = static_cast<char*>(slot) + which * rows * panel * elem_bytes;
         rows_at.pitch_bytes = group(panel_index, which).width * elem_bytes;
         rows_at.alignment = 1;
     }

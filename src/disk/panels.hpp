@@ -142,8 +142,11 @@ struct ColumnPanels {
     Group own_group(int which) const;
     index_t stored_row_elems() const { return own_file() ? own_group(0).width + own_group(1).width : row_elems; }
     index_t stored_matrix_elems() const { return own_file() ? rows * stored_row_elems() : matrix_elems(); }
+    // What one rank keeps, as the array of rows that it is to that rank alone.
+    ColumnPanels kept_alone() const;
     index_t stored_at(Group of, int which) const {  // in a row, where it begins
         if (!own_file()) return of.first;
+        if (twin()) which = 0;
         return of.first - own_group(which).first + (which == 1 ? own_group(0).width : 0);
     }
     index_t column_at(index_t stored) const {  // the reverse

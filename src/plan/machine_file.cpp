@@ -235,6 +235,9 @@ Status read_sheet(const std::vector<std::string>& lines, Machine& machine) {
 
 std::string folder() { return user_folder() + "/machines"; }
 
+// A count of points with all its digits: a power of two that was rounded is none, and engines are faster at those.
+index_t whole(double points) { return static_cast<index_t>(std::llround(points)); }
+
 }  // namespace
 
 std::string print_machine(const Machine& machine) {
@@ -258,8 +261,8 @@ std::string print_machine(const Machine& machine) {
     }
     for (const RateRow& row : machine.engine_rates) {
         out << "engine " << row.engine << ' ' << precision_name(row.precision) << ' '
-            << kShapes[static_cast<size_t>(row.shape)] << ' ' << row.threads << ' ' << row.n << ' ' << row.gflops << ' '
-            << kRateKernels[static_cast<size_t>(row.kernel)] << ' ' << row.batch_points << '\n';
+            << kShapes[static_cast<size_t>(row.shape)] << ' ' << row.threads << ' ' << whole(row.n) << ' ' << row.gflops
+            << ' ' << kRateKernels[static_cast<size_t>(row.kernel)] << ' ' << whole(row.batch_points) << '\n';
     }
     return out.str();
 }

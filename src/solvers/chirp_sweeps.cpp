@@ -11,11 +11,13 @@
 // Scratch: m complex an array, and m for the filter, which all arrays share. Bytes of one c2c of n: 7n read, 7n
 // written, where two_sweeps needs 2n and 2n; so it is for lengths whose prime factors are too long to be factors of
 // two_sweeps, and for DCT and DST. r2c and c2r need m >= 3n/2 only.
+// On several ranks each keeps rows k1 of its own, of the array and of the filter, in scratch of its own: it gets them
+// of the columns of all in the rounds of sweep 1, which sends them to and fro; sweep 2 sends nothing; in sweep 3 all
+// read panels together, each its own rows of them, and hand one another the rows of their own panels. So (P-1)/P of the
+// array is sent twice, and that of the filter once.
 #include <algorithm>
-#include <cmath>
-#include <optional>
 
-#include "solvers/disk_sweeps.hpp"
+#include "solvers/sweep_search.hpp"
 #include "solvers/table.hpp"
 #include "steps/transform_step.hpp"
 
@@ -23,103 +25,64 @@ namespace spanfft {
 
 namespace {
 
-struct Route {
-    SweepSpec in, rows, out;
-    index_t m = 0;
-    double seconds = 0;
-    index_t own_bytes() const { return in.own_bytes() + rows.own_bytes() + out.own_bytes(); }
-    bool fits(index_t bytes) const {
-        return std::max({in.panel_bytes(), rows.panel_bytes(), out.panel_bytes()}) + own_bytes() <= bytes;
-    }
+struct ChirpedAxis : LongAxis {
+    Chirp chirp;
 };
 
-// `points` of a matrix of m2 columns, as far as there are any.
-ColumnPanels some_rows(const LongAxis& job, index_t points, index_t m2, index_t elem_bytes) {
-    ColumnPanels panels;
-    panels.outer = job.outer;
-    panels.row_elems = panels.columns = m2;
-    panels.rows = ceil_div(points, m2);
-    panels.last_row_elems = points - (panels.rows - 1) * m2;
-    panels.elem_bytes = elem_bytes;
-    return panels;
-}
-
-void set_widths(Route& route, index_t columns, index_t slabs) {
-    set_panel_width(route.in, columns);
-    set_panel_width(route.out, columns);
-    set_panel_width(route.rows, slabs * route.rows.points);
-}
-
 // The three sweeps for m1*m2, one column and one row a panel.
-Route outline(const LongAxis& job, const Chirp& chirp, index_t m1, index_t m2, index_t lanes) {
-    Route route;
-    route.m = m1 * m2;
-    const index_t complex_bytes = job.elem(true), twin = job.outer * route.m;
-    route.in = route.rows = route.out = blank_sweep(job, lanes);
-    SweepSpec& in = route.in;
-    in.source.array = some_rows(job, chirp.inputs, m2, job.elem(job.problem.input_elem().complex));
+SweepRoute outline(const ChirpedAxis& job, index_t m1, index_t m2, index_t lanes) {
+    const index_t m = m1 * m2, twin = job.outer * m;
+    const Chirp& chirp = job.chirp;
+    SweepRoute route;
+    route.sweeps.assign(3, blank_sweep(job, lanes));
+    route.scratch_bytes = (job.outer + 1) * m * job.number(true);
+    SweepSpec &in = route.sweeps[0], &rows = route.sweeps[1], &out = route.sweeps[2];
+    const auto matrix = [&](index_t points, index_t row_elems, bool complex) {
+        return cut_off(column_panels(job, job.outer, 1, row_elems, complex), points);
+    };
+    in.source.array = matrix(chirp.inputs, m2, job.problem.input_elem().complex);
     in.source.factors = chirp;
-    in.work = TileWork{{}, 0, job.problem.scale() / static_cast<long double>(route.m)};
-    in.twiddles = {.roots_n = route.m};
-    in.target.place = Place::scratch;
-    ColumnPanels both = written(some_rows(job, route.m, m2, complex_bytes));
+    in.work = TileWork{{}, 0, job.problem.scale() / static_cast<long double>(m)};
+    in.twiddles = {.roots_n = m};
+    ColumnPanels both = written(matrix(m, m2, true));
     both.besides = ColumnPanels::Twin{twin, true};
     in.target.array = both;
     in.points = in.out_points = m1;
     in.flops_each = column_flops(m1, false);
 
-    SweepSpec& rows = route.rows;
-    rows.source.place = rows.target.place = Place::scratch;
-    ColumnPanels lines = some_rows(job, route.m, route.m, complex_bytes);
+    ColumnPanels lines = matrix(m, m, true);
+    if (job.ranks > 1) lines.share = ColumnPanels::Share::own_file;
     rows.target.array = written(lines);
     lines.besides = ColumnPanels::Twin{twin};
     rows.source.array = lines;
     rows.work = ProductWork();
-    rows.twiddles = {.roots_n = route.m, .backward = true};
+    rows.twiddles = {.roots_n = m, .backward = true};
     rows.lanes = 1;
     rows.points = rows.out_points = m2;
     rows.flops_each = 3 * column_flops(m2, false);
 
-    SweepSpec& out = route.out;
-    out.source.place = Place::scratch;
-    out.source.array = some_rows(job, route.m, m2, complex_bytes);
-    out.target.array = written(some_rows(job, chirp.outputs, m2, job.elem(job.problem.output_elem().complex)));
+    out.source.array = matrix(m, m2, true);
+    out.target.array = written(matrix(chirp.outputs, m2, job.problem.output_elem().complex));
     out.target.factors = chirp;
     out.points = out.out_points = m1;
     out.flops_each = column_flops(m1, false);
-    set_widths(route, 1, 1);
+    in.target.place = rows.source.place = rows.target.place = out.source.place = Place::scratch;
     return route;
 }
 
-std::optional<Route> fit(const LongAxis& job, Route route, const Machine& machine) {
-    if (!route.fits(job.budget_bytes)) return std::nullopt;
-    const index_t room = job.budget_bytes - route.own_bytes();
-    const index_t m1 = route.in.points, m2 = route.rows.points;
-    const index_t width = largest_that(m2, [&](index_t columns) {
-        set_widths(route, columns, 1);
-        return std::max(route.in.panel_bytes(), route.out.panel_bytes()) <= room;
-    });
-    constexpr index_t kSlabPanelBytes = index_t{32} << 20;  // more a panel only lengthens the pipeline's ends
-    const index_t most_slabs = std::clamp(kSlabPanelBytes / (m2 * job.elem(true)), std::min<index_t>(m1, 1), m1);
-    const index_t slabs = largest_that(most_slabs, [&](index_t count) {
-        set_widths(route, 1, count);
-        return route.rows.panel_bytes() <= room;
-    });
-    // Equal panels of whole blocks of the file system, where they are that wide.
-    const index_t unit = std::max<index_t>(
-        1, kDirectBytes / std::min(route.out.target.columns().elem_bytes, route.in.source.columns().elem_bytes));
-    const index_t even = ceil_div(m2, ceil_div(m2, width)), whole = round_up(even, unit);
-    set_widths(route, whole <= width ? whole : width >= unit ? width - width % unit : even, slabs);
-    double unaligned_bytes = 0;
-    for (const SweepSpec* sweep : {&route.in, &route.rows, &route.out}) {
-        route.seconds += SweepStep(*sweep, machine).predict(0).seconds;
-        const ColumnPanels& out = sweep->target.columns();
-        const bool aligned =
-            out.row_elems * out.elem_bytes % kDirectBytes == 0 && out.panel * out.elem_bytes % kDirectBytes == 0;
-        if (!aligned) unaligned_bytes += static_cast<double>(out.payload_bytes());
+std::optional<SweepRoute> fit(const ChirpedAxis& job, SweepRoute route, const Machine& machine) {
+    SweepSpec &in = route.sweeps[0], &rows = route.sweeps[1], &out = route.sweeps[2];
+    const index_t room = route.room(job);
+    if (!widen_slabs(rows, room)) return std::nullopt;
+    if (job.ranks > 1) {
+        const ColumnPanels& lines = rows.source.columns();
+        const index_t own = std::min(lines.panels_per_matrix() * (lines.panel / rows.points), in.points);
+        in.sharing.kept = Sharing::Rows{own};
+        out.sharing.own_rows = own;
+        route.scratch_of_each_rank_bytes = (job.outer + 1) * own * rows.points * job.number(true);
     }
-    route.seconds += unaligned_bytes * machine.disk_unaligned_write_seconds_per_byte;
-    if (slabs < std::min<index_t>(m1, 2 * job.threads)) route.seconds *= 1.2;  // threads wait for one another
+    if (!widen_columns(in, room, machine)) return std::nullopt;
+    if (!(job.ranks > 1 ? widen_together(out, room) : widen_columns(out, room, machine))) return std::nullopt;
     return route;
 }
 
@@ -135,73 +98,49 @@ void each_length(const Chirp& chirp, Each each) {
     }
 }
 
-std::optional<Route> best_route(const LongAxis& job, const Chirp& chirp, const Machine& machine) {
-    std::optional<Route> best;
-    each_length(chirp, [&](index_t m1, index_t m2) {
-        if (best && job.searches) return;
-        if (!outline(job, chirp, m1, m2, 1).fits(job.budget_bytes)) return;
-        std::optional<Route> route;
-        // Narrower tiles only where memory is that tight.
-        for (index_t lanes = lanes_for(job, m1); lanes >= 1 && !route; lanes /= 2)
-            route = fit(job, outline(job, chirp, m1, m2, lanes), machine);
-        if (route && (!best || route->seconds < best->seconds)) best = std::move(route);
-    });
-    return best;
-}
-
-index_t smallest_memory(const LongAxis& job, const Chirp& chirp) {
-    return smallest_budget(job.problem.memory_bytes, [&](index_t bytes) {
-        bool found = false;
-        each_length(chirp,
-                    [&](index_t m1, index_t m2) { found = found || outline(job, chirp, m1, m2, 1).fits(bytes); });
-        return found;
+void offer_lengths(const ChirpedAxis& job, SweepSearch& search) {
+    each_length(job.chirp, [&](index_t m1, index_t m2) {
+        // A tile holds a column at least, and a panel a row: of a million lengths this leaves the few that may fit.
+        if (search.ended() || std::max(m1, m2) * job.number(true) > job.budget_bytes) return;
+        // Narrower tiles only where memory is that tight; where anything that fits will do, the narrowest.
+        bool fits = false;
+        for (index_t lanes = search.any() ? 1 : lanes_for(job, m1); lanes >= 1 && !fits; lanes /= 2)
+            fits = search.offer(fit(job, outline(job, m1, m2, lanes), search.machine()));
     });
 }
 
-void finish(Route& route, Kernel kernel) {
-    const index_t m1 = route.in.points, m2 = route.rows.points;
-    route.in.stages = column_stages(route.in, Kernel::c2c_forward, m1);
-    route.rows.stages = column_stages(route.rows, Kernel::c2c_forward, m2);
-    std::get_if<ProductWork>(&route.rows.work)->back = column_stages(route.rows, Kernel::c2c_backward, m2);
-    route.out.stages = column_stages(route.out, Kernel::c2c_backward, m1);
-    route.in.title = cat(kernel_name(kernel), " as a convolution of ", route.m, " = ", m1, "*", m2,
-                         " points: chirp, c2c over ", m1, ", twiddle; the filter alike");
-    route.rows.title = cat("c2c over ", m2, ", times the filter, back");
-    route.out.title = cat("back over ", m1, ", chirp");
+SweepRefusal refusal(const ChirpedAxis& job) { return {cat("length ", job.n, " can't be convolved with a chirp"), ""}; }
+
+void finish(const ChirpedAxis& job, SweepRoute& route) {
+    SweepSpec &in = route.sweeps[0], &rows = route.sweeps[1], &out = route.sweeps[2];
+    const index_t m1 = in.points, m2 = rows.points;
+    in.stages = column_stages(in, Kernel::c2c_forward, m1);
+    rows.stages = column_stages(rows, Kernel::c2c_forward, m2);
+    rows.work = ProductWork{column_stages(rows, Kernel::c2c_backward, m2)};
+    out.stages = column_stages(out, Kernel::c2c_backward, m1);
+    in.title = cat(kernel_name(kernel_of(job.problem.kinds[0], job.problem.direction)), " as a convolution of ",
+                   m1 * m2, " = ", m1, "*", m2, " points: chirp, c2c over ", m1, ", twiddle; the filter alike");
+    rows.title = cat("c2c over ", m2, ", times the filter, back");
+    out.title = cat("back over ", m1, ", chirp");
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Plan>> solve_chirp_sweeps(const Problem& problem, const Planner& planner) {
     SPANFFT_TRY(expect_one_axis(problem, "chirp_sweeps"));
-    SPANFFT_TRY(expect_one_process(problem, "chirp_sweeps"));
-    SPANFFT_ASSIGN(const LongAxis job, examine_long_axis(problem, planner, "chirp_sweeps"));
+    SPANFFT_ASSIGN(const LongAxis line, examine_long_axis(problem, planner, "chirp_sweeps"));
     if (problem.axes[0] != problem.ndim() - 1)
         return error(Code::unsupported, "chirp_sweeps transforms the last axis, not axis ", problem.axes[0], " of ",
                      problem.ndim());
-    if (is_r2r(problem.kinds[0]) && problem.norm == Norm::ortho) {
-        return error(Code::unsupported, "chirp_sweeps does not know norm=ortho of ", axis_kind_name(problem.kinds[0]),
-                     "; use norm=backward and scale, or more memory");
-    }
+    SPANFFT_TRY(expect_no_ortho(problem, "chirp_sweeps"));
     if (const index_t logical = problem.logical_length(0); largest_prime_factor(logical) <= kLargestSmoothPrime) {
         return error(Code::unsupported, "chirp_sweeps is for large prime factors, and ", logical, " has none above ",
                      kLargestSmoothPrime, ": the convolution would miss the accuracy rule");
     }
-    const Kernel kernel = kernel_of(problem.kinds[0], problem.direction);
-    const Chirp chirp = make_chirp(kernel, job.n);
-    auto route = best_route(job, chirp, planner.machine());
-    if (!route) {
-        if (job.searches) return too_little_memory();
-        const index_t needed = smallest_memory(job, chirp);
-        return error(Code::out_of_memory, "length ", job.n, " can't be convolved with a chirp in ",
-                     bytes_string(static_cast<double>(problem.memory_bytes)), "; chirp_sweeps needs at least ",
-                     bytes_string(static_cast<double>(needed)), " (", needed, " bytes)");
-    }
-    finish(*route, kernel);
-    const index_t scratch_bytes = (job.outer + 1) * route->m * job.elem(true);
-    auto plan = plan_of_sweeps(job, "chirp_sweeps", {route->in, route->rows, route->out}, planner.machine());
-    plan->scratch_bytes = scratch_bytes;
-    return plan;
+    ChirpedAxis job;
+    static_cast<LongAxis&>(job) = line;
+    job.chirp = make_chirp(kernel_of(problem.kinds[0], problem.direction), job.n);
+    return plan_sweeps<ChirpedAxis>(job, planner, {"chirp_sweeps", offer_lengths, finish, refusal});
 }
 
 }  // namespace spanfft

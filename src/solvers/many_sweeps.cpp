@@ -16,10 +16,8 @@
 // each of these a rank keeps the columns of its panels of the third one.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
-#include "engine/trust.hpp"
-#include "solvers/disk_sweeps.hpp"
+#include "solvers/sweep_search.hpp"
 #include "solvers/table.hpp"
 #include "steps/transform_step.hpp"
 #include "sweeps/exchange_geometry.hpp"
@@ -27,22 +25,6 @@
 namespace spanfft {
 
 namespace {
-
-struct Route {
-    std::vector<SweepSpec> sweeps;
-    index_t scratch_bytes = 0, scratch_of_each_rank_bytes = 0;
-    double seconds = 0;
-    index_t own_bytes() const {
-        index_t bytes = 0;
-        for (const SweepSpec& sweep : sweeps) bytes += sweep.own_bytes();
-        return bytes;
-    }
-    index_t panel_bytes() const {
-        index_t most = 0;
-        for (const SweepSpec& sweep : sweeps) most = std::max(most, sweep.panel_bytes());
-        return most;
-    }
-};
 
 // One sweep: f points, `rest` columns still to be transformed and `done` that are, as stored; halving makes them less.
 struct Stage {
@@ -131,7 +113,7 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
 }
 
 // Where each sweep reads and writes: see above.
-void place(const LongAxis& job, Route& route) {
+void place(const LongAxis& job, SweepRoute& route) {
     const size_t count = route.sweeps.size();
     // Of scratch; else the output is one of them.
     const bool two_areas = job.halves || job.problem.stores_other() || job.ranks > 1;
@@ -176,7 +158,7 @@ std::optional<SweepSpec> by_whole_sections(const LongAxis& job, const Stage& sta
 
 // The later sweeps on ranks, of which each has so many sections, one after the other, and keeps them of what the sweep
 // before makes.
-bool share_sections(const LongAxis& job, const Machine& machine, const std::vector<Stage>& stages, Route& route,
+bool share_sections(const LongAxis& job, const Machine& machine, const std::vector<Stage>& stages, SweepRoute& route,
                     index_t room) {
     for (size_t s = 2; s > 0; --s) {
         auto whole = by_whole_sections(job, stages[s], route.sweeps[s]);
@@ -196,17 +178,17 @@ bool share_sections(const LongAxis& job, const Machine& machine, const std::vect
     return true;
 }
 
-std::optional<Route> fit(const LongAxis& job, const Machine& machine, const Factors& factors, index_t lanes,
-                         index_t tile) {
-    Route route;
+std::optional<SweepRoute> fit(const LongAxis& job, const Machine& machine, const Factors& factors, index_t lanes,
+                              index_t tile) {
+    SweepRoute route;
     const std::vector<Stage> stages = stages_of(job, factors);
     for (const Stage& stage : stages) {
         route.sweeps.push_back(outline(job, stage, factors, lanes, tile));
         SweepSpec& sweep = route.sweeps.back();
         set_panel_width(sweep, sweep.target.is_blocks() ? sweep.target.blocks().tile_columns : 1);
     }
-    const index_t room = job.budget_bytes - route.own_bytes();
-    if (route.panel_bytes() > room) return std::nullopt;
+    const index_t room = route.room(job);
+    if (!route.fits(job)) return std::nullopt;
     const auto widen = [&](size_t s) {
         SweepSpec& sweep = route.sweeps[s];
         auto whole = by_whole_sections(job, stages[s], sweep);
@@ -245,7 +227,7 @@ std::vector<index_t> tile_widths(const LongAxis& job, const Factors& factors, in
 }
 
 // As wide tiles as there is memory for.
-std::optional<Route> fit_tiles(const LongAxis& job, const Machine& machine, const Factors& factors) {
+std::optional<SweepRoute> fit_tiles(const LongAxis& job, const Machine& machine, const Factors& factors) {
     const index_t longest = *std::max_element(factors.begin(), factors.end());
     for (index_t lanes = lanes_for(job, longest); lanes >= 1; lanes /= 2) {
         const index_t least = job.fewest(lanes);
@@ -302,25 +284,17 @@ constexpr int kMostSweeps = 4;
 // Ranks know to whom the first and the second sweep of three hand on.
 int most_sweeps(const LongAxis& job) { return job.ranks > 1 ? 3 : kMostSweeps; }
 
-std::optional<Route> best_route(const LongAxis& job, const Machine& machine) {
-    std::optional<Route> best;
+void offer_factors(const LongAxis& job, SweepSearch& search) {
     const int most = std::min(most_sweeps(job), static_cast<int>(prime_factors(job.n).size()));
-    for (int count = 3; count <= most; ++count) {
+    for (int count = 3; count <= most && !search.found(); ++count) {  // one sweep more costs more than shorter runs do
         for (const Factors& factors : ways_to_split(job.n, count)) {
-            auto route = fit_tiles(job, machine, factors);
-            if (!route) continue;
-            if (job.searches) return route;
-            std::vector<const SweepSpec*> sweeps;
-            for (const SweepSpec& sweep : route->sweeps) sweeps.push_back(&sweep);
-            route->seconds = seconds_of_choice(sweeps, machine);
-            if (!best || route->seconds < best->seconds) best = std::move(route);
+            search.offer(fit_tiles(job, search.machine(), factors));
+            if (search.ended()) return;
         }
-        if (best) break;  // one sweep more costs more than shorter runs do
     }
-    return best;
 }
 
-void finish(const LongAxis& job, Route& route) {
+void finish(const LongAxis& job, SweepRoute& route) {
     const Kernel plain = job.forward ? Kernel::c2c_forward : Kernel::c2c_backward;
     const size_t last = route.sweeps.size() - 1;
     for (size_t s = 0; s <= last; ++s) {
@@ -334,25 +308,8 @@ void finish(const LongAxis& job, Route& route) {
     }
 }
 
-// What engines take at large prime factors: tables for all threads, scratch for each.
-index_t engine_bytes(const LongAxis& job) {
-    return convolution_bytes(Kernel::c2c_forward, job.problem.precision, job.n) / 2 * (1 + job.threads);
-}
-
-Status decline(LongAxis job) {
-    if (job.searches) return too_little_memory();
-    job.searches = true;  // any way will do
-    if (prime_factors(job.n).size() < 3) {
-        return error(Code::unsupported, "many_sweeps needs three factors, and length ", job.n, " has ",
-                     prime_factors(job.n).size());
-    }
-    const index_t needed = smallest_budget(job.problem.memory_bytes, [&](index_t bytes) {
-        job.budget_bytes = bytes - engine_bytes(job);
-        return best_route(job, Machine()).has_value();
-    });
-    return error(Code::out_of_memory, "length ", job.n, " can't be done in ", most_sweeps(job), " sweeps in ",
-                 bytes_string(static_cast<double>(job.problem.memory_bytes)), "; many_sweeps needs at least ",
-                 bytes_string(static_cast<double>(needed)), " (", needed, " bytes)");
+SweepRefusal refusal(const LongAxis& job) {
+    return {cat("length ", job.n, " can't be done in ", most_sweeps(job), " sweeps"), ""};
 }
 
 }  // namespace
@@ -360,9 +317,11 @@ Status decline(LongAxis job) {
 Result<std::unique_ptr<Plan>> solve_many_sweeps(const Problem& problem, const Planner& planner) {
     SPANFFT_TRY(expect_one_axis(problem, "many_sweeps"));
     SPANFFT_ASSIGN(LongAxis job, examine_long_axis(problem, planner, "many_sweeps"));
-    job.budget_bytes -= engine_bytes(job);
     if (is_r2r(problem.kinds[0])) {
         return error(Code::unsupported, "many_sweeps knows c2c, r2c and c2r, not ", axis_kind_name(problem.kinds[0]));
+    }
+    if (const size_t count = prime_factors(job.n).size(); count < 3) {
+        return error(Code::unsupported, "many_sweeps needs three factors, and length ", job.n, " has ", count);
     }
     // A chunked array is read once, into a file.
     const bool reads_twice = job.halves && !job.forward;
@@ -371,14 +330,9 @@ Result<std::unique_ptr<Plan>> solve_many_sweeps(const Problem& problem, const Pl
                      "many_sweeps reads some elements of half a spectrum twice, so no callback can have each once "
                      "(reads_once); give more memory, or method=two_sweeps");
     }
-    auto route = best_route(job, planner.machine());
-    if (!route) return decline(job);
-    read_together_if_faster(route->sweeps[0], job.budget_bytes - route->own_bytes(), planner.machine());
-    finish(job, *route);
-    const index_t scratch_bytes = route->scratch_bytes, kept_bytes = route->scratch_of_each_rank_bytes;
-    auto plan = plan_of_sweeps(job, "many_sweeps", std::move(route->sweeps), planner.machine());
-    plan->scratch_bytes = scratch_bytes;
-    plan->scratch_of_each_rank_bytes = kept_bytes;
+    job.add_engine(Kernel::c2c_forward, job.n);
+    job.set_memory(problem.memory_bytes);
+    SPANFFT_ASSIGN(auto plan, plan_sweeps<LongAxis>(job, planner, {"many_sweeps", offer_factors, finish, refusal}));
     plan->reads_twice = reads_twice;
     return plan;
 }

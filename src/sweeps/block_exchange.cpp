@@ -10,7 +10,7 @@ Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec
     for (const index_t panel : {index_t{0}, panels - 1}) {
         if (spec.sharing.reads_together) SPANFFT_TRY(made->add(made->takes_, made->make_take(panel)));
         for (index_t t = 0; t < tiles; ++t) {
-            for (int call = 0; call < made->geometry_.calls_a_round(); ++call)
+            for (int call = 0; call < made->geometry_.most_calls(); ++call)
                 SPANFFT_TRY(made->add(made->transfers_, made->make_transfer(panel * tiles + t, call)));
         }
     }
@@ -45,8 +45,8 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(index_t step, int
         for (int rank = 0; rank < spec_.ranks(); ++rank) {
             const KeptPart theirs = geometry_.part_kept(own, rank);
             const KeptPart mine = geometry_.part_kept(geometry_.round_tile(step, rank), me);
-            send.push_back({theirs.begin_bytes, theirs.bytes});
-            receive.push_back({geometry_.place_bytes(rank), mine.bytes});
+            send.push_back({call * geometry_.tile_bytes() / 2 + theirs.begin_bytes, theirs.bytes});
+            receive.push_back({call * geometry_.received_bytes_a_call() + geometry_.place_bytes(rank), mine.bytes});
         }
         return rounds_.comm().make_alltoallv(send, receive, Issue::blocking);
     }
@@ -67,8 +67,8 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(index_t step, int
 }
 
 Status BlockExchange::round(index_t step, char* slot) {
-    const index_t tiles = spec_.tile_steps(), calls = geometry_.calls_a_round();
-    const index_t first = (step % tiles + (in_last_panel(step / tiles) ? tiles : 0)) * calls;
+    const index_t tiles = spec_.tile_steps(), calls = geometry_.calls_in_round(step);
+    const index_t first = (step % tiles + (in_last_panel(step / tiles) ? tiles : 0)) * geometry_.most_calls();
     return rounds_.round({&transfers_[static_cast<size_t>(first)], static_cast<size_t>(calls)}, tile(), slot);
 }
 

@@ -12,6 +12,7 @@ ColumnPanels rows_of_all(ColumnPanels panels, index_t rows, ColumnPanels::Use us
     panels.rank = 0;
     panels.rows = rows;
     panels.use = use;
+    if (panels.twin()) panels.besides = ColumnPanels::Twin{panels.outer * panels.matrix_elems(), panels.twin()->once};
     return panels;
 }
 
@@ -57,7 +58,7 @@ BlockGrid ExchangeGeometry::kept_blocks(int rank) const {
 
 index_t ExchangeGeometry::tile_bytes() const {
     if (of_sections()) return out().panel * out().elem_bytes;
-    const index_t columns = of_blocks() ? spec_.target.blocks().tile_columns : out().panel;
+    const index_t columns = of_blocks() ? spec_.target.blocks().tile_columns : out().panel * out().groups();
     return columns * exchanged_rows() * elem_bytes();
 }
 
@@ -144,7 +145,7 @@ void ExchangeGeometry::count_takes(Counts& counts) const {
     counts.calls += takes();
     const index_t panels = in().panels_per_matrix(), mine = rows_of(in().rank);
     for (const index_t panel : {index_t{0}, panels - 1}) {
-        const index_t times = panel < panels - 1 ? panels - 1 : 1;
+        const index_t times = in().outer * (panel < panels - 1 ? panels - 1 : 1);
         for (int r = 0; r < in().ranks; ++r) {
             const index_t width = r == in().rank ? 0 : width_of(panel, r);
             counts.messages += mine > 0 && width > 0 ? times : 0;
@@ -156,14 +157,16 @@ void ExchangeGeometry::count_takes(Counts& counts) const {
 
 Counts ExchangeGeometry::count() const {
     Counts counts;
-    counts.calls = rounds() * calls_a_round();
+    counts.calls = rounds() * most_calls();
+    if (of_columns()) counts.calls = rounds() + (most_calls() - 1) * in().panels_per_matrix() * spec_.tile_steps();
     count_takes(counts);
     if (!spec_.exchanges()) return counts;
     const int rank = in().rank;
     // Whole panels have as many tiles each, and the last one what it has.
     const index_t panels = in().panels_per_matrix(), tiles = spec_.tile_steps();
     for (const index_t panel : {index_t{0}, panels - 1}) {
-        const index_t times = in().outer * (panel < panels - 1 ? panels - 1 : 1);
+        const index_t arrays = in().outer + (of_columns() ? most_calls() - 1 : 0);  // and the twin
+        const index_t times = arrays * (panel < panels - 1 ? panels - 1 : 1);
         for (index_t t = 0; t < tiles; ++t) {
             const RoundTile tile = round_tile(panel * tiles + t, rank);
             for (int r = 0; r < in().ranks && tile.columns > 0; ++r) {

@@ -40,7 +40,10 @@ class ExchangeGeometry {
 
     // Reading together.
     ColumnPanels together(int rank) const;  // what that rank reads of all panels, from its first row on
-    index_t rows_before(int rank) const { return std::min(rank * ceil_div(in().rows, in().ranks), in().rows); }
+    index_t rows_before(int rank) const {
+        const index_t each = spec_.sharing.own_rows > 0 ? spec_.sharing.own_rows : ceil_div(in().rows, in().ranks);
+        return std::min(rank * each, in().rows);
+    }
     index_t rows_of(int rank) const { return rows_before(rank + 1) - rows_before(rank); }
     index_t taken_bytes() const {  // a panel of this rank's columns
         return spec_.sharing.reads_together ? round_up(in().rows * in().panel * in().elem_bytes, 4096) : 0;
@@ -59,7 +62,9 @@ class ExchangeGeometry {
     index_t sections_a_panel() const { return in().panel / section_columns(); }
     index_t tile_bytes() const;           // what a rank has of a round
     index_t place_bytes(int rank) const;  // where what came of that rank's tile begins
-    index_t received_bytes() const {      // of columns, before they are put where they are written from
+    // Of columns and their twins, before they are put where they are written from.
+    index_t received_bytes() const { return of_columns() ? out().groups() * received_bytes_a_call() : 0; }
+    index_t received_bytes_a_call() const {
         return of_columns() ? in().ranks * kept_by(in().rank) * out().panel * out().elem_bytes : 0;
     }
     RoundTile round_tile(index_t step, int rank) const;
@@ -71,8 +76,14 @@ class ExchangeGeometry {
     index_t total_requests() const;
     Partition partition() const;
 
-    // Sections are sent column by column of the next sweep's panels, then those that mirror them.
-    index_t calls_a_round() const { return of_sections() && keepers()->reflected() ? 2 : 1; }
+    // Sections are sent column by column of the next sweep's panels, then those that mirror them; columns, then their
+    // twins, which go with the first matrix alone.
+    index_t most_calls() const {
+        return (of_sections() && keepers()->reflected()) || (of_columns() && out().groups() > 1) ? 2 : 1;
+    }
+    index_t calls_in_round(index_t step) const {
+        return of_columns() && step / spec_.tile_steps() >= in().panels_per_matrix() ? 1 : most_calls();
+    }
     index_t rounds() const { return spec_.exchanges() ? in().panels() * spec_.tile_steps() : 0; }
     index_t takes() const { return spec_.sharing.reads_together ? in().panels() : 0; }
     index_t width_of(index_t panel, int rank) const;  // of a panel of that rank

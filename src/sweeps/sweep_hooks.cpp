@@ -31,16 +31,25 @@ Status check_panel(const PipelineSpec& pipeline, const RunningSweep& sweep, inde
 // Checksums of what was read before it is used, and of what was made before it is written.
 void sum_up(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, ThreadTeam& team) {
     if (!sweep.read_sums && !sweep.sums && !sweep.input_sum) return;
-    pipeline.compute = [&, tiles, compute = pipeline.compute](index_t step, index_t read, index_t write) -> Status {
-        if ((sweep.read_sums || sweep.input_sum) && step % pipeline.steps_per_read == 0) {
-            const index_t group = step / pipeline.steps_per_read;
-            each_run(team, pipeline.read_count(group), [&](int member, index_t i) {
-                const Run run = pipeline.read_run(group, read, i);
-                if (sweep.read_sums) sweep.read_sums->add_read(member, step / tiles, i, run);
-                if (sweep.input_sum) sweep.input_sum->add(member, step / tiles, i, run);
-            });
-            if (sweep.read_sums) SPANFFT_TRY(check_panel(pipeline, sweep, tiles, group, read));
-        }
+    const bool sums_reads = sweep.read_sums || sweep.input_sum, takes = static_cast<bool>(pipeline.take);
+    const auto sum_read = [&pipeline, &sweep, &team, tiles](index_t group, index_t slot) -> Status {
+        const index_t panel = group * pipeline.steps_per_read / tiles;
+        each_run(team, pipeline.read_count(group), [&](int member, index_t i) {
+            const Run run = pipeline.read_run(group, slot, i);
+            if (sweep.read_sums) sweep.read_sums->add_read(member, panel, i, run);
+            if (sweep.input_sum) sweep.input_sum->add(member, panel, i, run);
+        });
+        return sweep.read_sums ? check_panel(pipeline, sweep, tiles, group, slot) : Status();
+    };
+    if (takes && sums_reads) {  // before it is taken out of its slot
+        pipeline.take = [sum_read, take = pipeline.take](index_t group, index_t slot) -> Status {
+            SPANFFT_TRY(sum_read(group, slot));
+            return take(group, slot);
+        };
+    }
+    pipeline.compute = [&, tiles, sum_read, sums = sums_reads && !takes, compute = pipeline.compute](
+                           index_t step, index_t read, index_t write) -> Status {
+        if (sums && step % pipeline.steps_per_read == 0) SPANFFT_TRY(sum_read(step / pipeline.steps_per_read, read));
         SPANFFT_TRY(compute(step, read, write));
         if (sweep.input_sum && (step + 1) % tiles == 0) sweep.input_sum->end_read(step / tiles);
         if (sweep.sums && (step + 1) % pipeline.steps_per_write == 0) {

@@ -67,16 +67,18 @@ Displacement displacement_of(const ColumnPanels& in) {
 // shift behind the end of p. Worked: panels of 4 columns, shift 8, p = 5: columns 20 to 23 overwrite 12 to 15, which
 // are panel 3's, so panels 0 to 3 must be done: (24 - 8) / 4 = 4 of them.
 index_t panels_needed(const ColumnPanels& in, const Displacement& displacement, index_t panel) {
-    const index_t matrix = panel / in.panels_per_matrix(), end = in.group(panel, 0).first + in.group(panel, 0).width;
+    const ColumnPanels::Group group = in.group(panel, 0);
+    if (group.width == 0) return 0;
+    const index_t matrix = panel / in.panels_per_matrix(), end = in.stored_at(group, 0) + group.width;
     const index_t shift = displacement.shift_bytes / in.elem_bytes;
     if (in.rows > 1 && whole_matrices(in)) {
         const index_t matrices = displacement.shift_bytes / (in.matrix_elems() * in.elem_bytes);
         return std::max<index_t>(0, panel + 1 - matrices * in.panels_per_matrix());
     }
     if (in.rows == 1) {
-        const index_t lost = matrix * in.row_elems + end - shift;
+        const index_t row_elems = in.stored_row_elems(), lost = matrix * row_elems + end - shift;
         if (lost <= 0) return 0;
-        return lost / in.row_elems * in.panels_per_matrix() + ceil_div(lost % in.row_elems, in.panel);
+        return lost / row_elems * in.panels_per_matrix() + ceil_div(lost % row_elems, in.panel);
     }
     return end <= shift ? 0 : matrix * in.panels_per_matrix() + ceil_div(end - shift, in.panel);
 }
@@ -119,7 +121,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
         }
         const bool last = i + 1 == planned.sweeps.size();
         if (sweep.source != sweep.target || (last && planned.overwrites_input)) continue;
-        if (!alone) {
+        if (!alone && !sweep.keeps_own) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, which other ranks may have written");
             continue;
         }
@@ -127,7 +129,8 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, in another shape");
             continue;
         }
-        const Displacement displacement = displacement_of(sweep.read.panels);
+        const Displacement displacement = displacement_of(sweep.read.panels.kept_alone());
+        if (displacement.total_bytes == 0) continue;  // a rank that has nothing of it
         planned.displaced[i] = displacement;
         (sweep.target.place == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=
             displacement.extra_bytes();

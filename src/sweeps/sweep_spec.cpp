@@ -25,6 +25,12 @@ index_t table_bytes(const SweepSpec& spec) {
     return bytes;
 }
 
+// What a rank keeps of a twin lies behind what it keeps of the array.
+void place_twin(ColumnPanels& panels) {
+    auto* twin = std::get_if<ColumnPanels::Twin>(&panels.besides);
+    if (panels.own_file() && twin) twin->elems = panels.outer * panels.stored_matrix_elems();
+}
+
 }  // namespace
 
 SweepSpec SweepSpec::of_rank(int rank) const {
@@ -32,6 +38,7 @@ SweepSpec SweepSpec::of_rank(int rank) const {
     if (!source.is_blocks()) {
         mine.source.columns().rank = rank;
         if (sharing.reads_together) mine.source.columns().use = ColumnPanels::Use::sent;
+        place_twin(mine.source.columns());
     } else if (ranks() > 1) {  // which hold the rows that this rank transforms
         BlockGrid grid = source.blocks();
         const index_t each = walked().panels_per_matrix() * walked().panel;
@@ -44,6 +51,11 @@ SweepSpec SweepSpec::of_rank(int rank) const {
     }
     if (auto* columns = std::get_if<Sharing::Columns>(&mine.sharing.kept)) columns->keepers.rank = rank;
     return mine;
+}
+
+Partition SweepSpec::read_partition() const {
+    if (sharing.own_rows > 0) return {Partition::Kind::columns, ExchangeGeometry(*this).together(rank()), {}};
+    return source.partition(walked());
 }
 
 index_t SweepSpec::tile_width() const {

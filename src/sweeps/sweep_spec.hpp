@@ -78,6 +78,8 @@ struct Sharing {
     // Of columns of the input: each reads of the panels of all, side by side, rows of its own, in runs that are as many
     // panels wide; then all hand one another the rows of their own panels.
     bool reads_together = false;
+    // > 0: what they read together is scratch, where each has so many rows of its own.
+    index_t own_rows = 0;
 };
 
 struct SweepSpec {
@@ -128,7 +130,7 @@ struct SweepSpec {
     bool shared_slab() const;        // one slab at a time, by all threads
     index_t source_pitch() const;    // tile column pitch in elements
     index_t target_pitch() const;
-    Partition read_partition() const { return source.partition(walked()); }
+    Partition read_partition() const;
     Partition written_partition() const;
 };
 

@@ -35,8 +35,9 @@ std::string SweepStep::describe() const {
 
 std::vector<SweepOutline> SweepStep::sweep_outlines(int rank) const {
     const SweepSpec sweep = spec_.of_rank(rank);
+    const bool keeps_own = sweep.exchanges() || (!sweep.target.is_blocks() && sweep.target.columns().own_file());
     return {{sweep.source, sweep.target, sweep.walked().panels(), sweep.written_partition(), sweep.read_partition(),
-             sweep.threads, sweep.has_rounds(), sweep.exchanges()}};
+             sweep.threads, sweep.has_rounds(), keeps_own}};
 }
 
 std::vector<int> SweepStep::group(int /*rank*/) const {
@@ -115,7 +116,7 @@ index_t swept_bytes(const SweepSpec& spec) {
     const TileWork& tiles = *std::get_if<TileWork>(&spec.work);
     index_t bytes = gathered_bytes(spec, columns) + scattered_bytes(spec, columns);
     if (filter_of(spec))  // which is not read but made
-        bytes += spec.source.columns().columns * spec.points * spec.target_elem_bytes();
+        bytes += spec.source.columns().own_columns() * spec.points * spec.target_elem_bytes();
     if (spec.exchanges() && ExchangeGeometry(spec).of_columns()) bytes += 2 * ExchangeGeometry(spec).payload_bytes();
     if (!tiles.row_stages.empty())
         bytes += row_runs(spec) * 2 * spec.source.columns().elem_bytes * std::ssize(tiles.row_stages);
@@ -177,8 +178,8 @@ Counts count_disk(const SweepSpec& spec) {
 
 }  // namespace
 
-Counts SweepStep::predict(int rank) const {
-    const SweepSpec spec = spec_.of_rank(rank);
+Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
+    const SweepSpec spec = sweep.of_rank(rank);
     Counts counts = count_disk(spec);
     counts.memory_bytes = swept_bytes(spec);
     const auto* tiles = std::get_if<TileWork>(&spec.work);
@@ -191,8 +192,8 @@ Counts SweepStep::predict(int rank) const {
         counts.messages = rounds.messages;
         counts.sent_bytes = rounds.sent_bytes;
         counts.calls = rounds.calls;
-        const bool near = machine_.topology.nodes(spec.ranks()) == 1;
-        const ExchangeFigures figures = machine_.exchange("alltoallv");
+        const bool near = machine.topology.nodes(spec.ranks()) == 1;
+        const ExchangeFigures figures = machine.exchange("alltoallv");
         wire = (near ? figures.near : figures.far)
                    .seconds(static_cast<double>(rounds.messages), static_cast<double>(rounds.sent_bytes));
     }
@@ -204,11 +205,11 @@ Counts SweepStep::predict(int rank) const {
     both.disk_writes = spec.ranks() * counts.disk_writes;
     both.disk_written_bytes = spec.ranks() * counts.disk_written_bytes;
     const int from = disks(spec.source.place), to = disks(spec.target.place);
-    const double reading = machine_.disk_seconds(reads, from, to), disk = machine_.disk_seconds(both, from, to);
+    const double reading = machine.disk_seconds(reads, from, to), disk = machine.disk_seconds(both, from, to);
     const auto disk_bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
-    const double compute = engine_seconds(spec, spec.stages, column_flops, machine_.engine_rates) +
-                           (tiles ? engine_seconds(spec, tiles->row_stages, row_flops, machine_.engine_rates) : 0) +
-                           2 * disk_bytes / machine_.memory_bytes_per_second / spec.threads + wire;
+    const double compute = engine_seconds(spec, spec.stages, column_flops, machine.engine_rates) +
+                           (tiles ? engine_seconds(spec, tiles->row_stages, row_flops, machine.engine_rates) : 0) +
+                           2 * disk_bytes / machine.memory_bytes_per_second / spec.threads + wire;
     // Panels overlap but for the first one and the last; in two slots nothing is computed while one is written.
     const auto panels = static_cast<double>(spec.walked().panels());
     const auto overlap = [&](double io) { return std::max(io, compute) + std::min(io, compute) / panels; };

@@ -53,7 +53,7 @@ class SweepTask : public Task {
     void describe_kept(PipelineSpec& pipeline);
     SweepWhere locate(index_t step, index_t read, index_t write) const;
     Status compute(index_t step, index_t read, index_t write);
-    void put_side_by_side(index_t step, char* slot);
+    void put_side_by_side(index_t step, index_t call, char* slot);
     void transform(const TileWork& work, const SweepWhere& where);
     void transform(const SlabWork& work, const SweepWhere& where);
     void transform(const ProductWork& work, const SweepWhere& where);
@@ -160,23 +160,25 @@ Status SweepTask<T>::compute(index_t step, index_t read, index_t write) {
     char* const slot = write_slot(write);
     if (!exchange_->geometry().of_columns()) return exchange_->round(step, slot);
     SPANFFT_TRY(exchange_->round(step, exchange_->received()));
-    put_side_by_side(step, slot);
+    for (index_t call = 0; call < exchange_->geometry().calls_in_round(step); ++call)
+        put_side_by_side(step, call, slot);
     return {};
 }
 
-// What came of a round: the panels of all ranks, each with the rows that this one keeps.
+// What came of a call: the panels of all ranks, or their twins, each with the rows that this one keeps.
 template <class T>
-void SweepTask<T>::put_side_by_side(index_t step, char* slot) {
+void SweepTask<T>::put_side_by_side(index_t step, index_t call, char* slot) {
     const ExchangeGeometry& geometry = exchange_->geometry();
     const ColumnPanels kept = geometry.kept_columns(spec_.rank());
     const index_t panel_bytes = spec_.target.columns().panel * kept.elem_bytes;
-    const RowMap rows = kept.map(step, 0, tiles_.out_offset, slot);
+    const RowMap rows = kept.map(step, static_cast<int>(call), tiles_.out_offset, slot);
+    const char* const received = exchange_->received() + call * geometry.received_bytes_a_call();
     std::atomic<index_t> next{0};
     const auto job = [&](int member) {
         for (index_t r = next.fetch_add(1); r < kept.rows; r = next.fetch_add(1)) {
             for (int rank = 0; rank < spec_.ranks(); ++rank) {
                 const index_t row_bytes = geometry.round_tile(step, rank).columns * kept.elem_bytes;
-                const char* const from = exchange_->received() + geometry.place_bytes(rank);
+                const char* const from = received + geometry.place_bytes(rank);
                 std::memcpy(rows.row(r) + rank * panel_bytes, from + r * row_bytes, static_cast<size_t>(row_bytes));
                 lanes_[static_cast<size_t>(member)].moved_bytes += 2 * row_bytes;
             }
@@ -335,7 +337,8 @@ void SweepTask<T>::describe_reads(PipelineSpec& pipeline) {
     if (spec_.sharing.reads_together) {
         const ExchangeGeometry& geometry = exchange_->geometry();
         panels = geometry.together(spec_.rank());
-        begin += geometry.rows_before(spec_.rank()) * panels.row_elems * panels.elem_bytes;
+        if (spec_.sharing.own_rows == 0)
+            begin += geometry.rows_before(spec_.rank()) * panels.row_elems * panels.elem_bytes;
         pipeline.take = [this, panels, begin](index_t panel, index_t slot) {
             return exchange_->take(panel, panels.map(panel, 0, begin, read_slot(slot)).row(0));
         };

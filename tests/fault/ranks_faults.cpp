@@ -21,8 +21,8 @@ struct Route {
 
 // In little geometry, so that each operation can fail. Several panels for each rank of the first two.
 const Route kRoutes[] = {
-    {"c2c 256 forward double memory=37KiB threads=1 ranks=3", solve_two_sweeps, true},
-    {"c2r 128 backward double memory=40KiB threads=1 ranks=2", solve_two_sweeps, true},
+    {"c2c 1200 forward double memory=40KiB threads=1 ranks=3", solve_two_sweeps, true},
+    {"c2r 1000 backward double memory=44KiB threads=1 ranks=2", solve_two_sweeps, true},
     {"c2r 32x48 backward double memory=30KiB threads=1 ranks=2", solve_axis_sweeps, true},
     {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 ranks=2", solve_two_sweeps, false},
     {"c2c 32x24 forward double memory=24KiB threads=1 ranks=3", solve_axis_sweeps, false},
@@ -38,6 +38,7 @@ const Route kRoutes[] = {
     {"c2c 343 forward double memory=64KiB threads=1 ranks=3", solve_many_sweeps, true},
     {"r2c 343 forward double memory=68KiB threads=1 ranks=3", solve_many_sweeps, true},
     {"c2r 343 backward double memory=76KiB threads=1 ranks=2", solve_many_sweeps, true},
+    {"c2c 134 forward double memory=48KiB threads=1 ranks=3", solve_chirp_sweeps, true},
 };
 
 // One error on all ranks, with the words in it.

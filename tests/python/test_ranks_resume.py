@@ -113,12 +113,14 @@ def test_a_killed_run_on_three_ranks_goes_on_to_the_same_bits(series, tmp_path):
     assert went_on >= 3
 
 
-# What else ranks keep in scratch: rows of columns, sections, and twice sections, each with its options.
+# What else ranks keep in scratch: rows of columns, sections, and twice sections, each with its options; and rows of a
+# convolution, which are overwritten, and of its filter.
 KEPT = {
     "c2c in three sweeps": ((1 << 20,), dict(kind="c2c", method="many_sweeps")),
     "dct2": ((1 << 20,), dict(kind="dct2", method="two_sweeps")),
     "c2r of two axes": ((600, 1155), dict(kind="c2r", real_length=1155, method="axis_sweeps")),
     "r2c in three sweeps": ((1 << 20,), dict(kind="r2c", method="many_sweeps")),
+    "a prime": ((262139,), dict(kind="c2c", method="chirp_sweeps")),
 }
 
 

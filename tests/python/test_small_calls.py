@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.fft
 import spanfft
 from conftest import reference
 from hypothesis import given, settings
@@ -98,6 +99,32 @@ def test_a_second_call_makes_no_plan(name: str, made: list[str]) -> None:
     pairs = [(first, reference(name, a)), *((function(x), reference(name, x)) for x in others)]
     last = 18 if name.startswith("irfft") else 10
     assert_rule(pairs, (last,) if name in FORMS else (6, last))
+
+
+@pytest.mark.parametrize("name", ["dct", "dst", "idct", "idst", "dctn", "dstn", "idctn", "idstn"])
+@pytest.mark.parametrize("type_", [1, 2, 3, 4])
+def test_a_second_cosine_or_sine_makes_no_plan(name: str, type_: int, made: list[str]) -> None:
+    a = random_array(1, (6, 10), "float64")
+    for norm in (None, "ortho", "forward"):
+        made.clear()
+        spanfft.clear_cache()
+        first = getattr(spanfft, name)(a, type_, norm=norm)
+        assert len(made) == core.small_call_count() == 1
+        again = getattr(spanfft, name)(a, type_, norm=norm)
+        assert len(made) == 1
+        wanted = getattr(scipy.fft, name)(a, type_, norm=norm)
+        assert first.tobytes() == again.tobytes()
+        np.testing.assert_allclose(first, wanted, rtol=0, atol=1e-13 * abs(wanted).max())
+    # Complex numbers, another scaling, a length and another layout are left to the general way.
+    for call in (
+        lambda f: f(a + 1j * a, type_),
+        lambda f: f(a, type_, orthogonalize=True),
+        lambda f: f(a, type_, norm="ortho", orthogonalize=False),
+        lambda f: f(a, type_, 5),
+        lambda f: f(a.astype("float32")[::-1], type_),
+    ):
+        theirs = call(getattr(scipy.fft, name))
+        np.testing.assert_allclose(call(getattr(spanfft, name)), theirs, rtol=0, atol=1e-5 * abs(theirs).max())
 
 
 @settings(max_examples=150, deadline=None)

@@ -100,6 +100,21 @@ TEST(MachineRates, ChooseTheEngineThatRuns) {
     EXPECT_NE(text.find("by ducc0"), std::string::npos) << text;
 }
 
+// Rounded to six digits, 2^21 points were no power of two any more, and a cube of 2^21 got the rate of one of 2^18.
+TEST(MachineRates, OfAFileKeepAllDigitsOfTheirLengths) {
+    Machine machine;
+    machine.engine_rates = {
+        {"fftw", Precision::dbl, RateShape::several, 1, 1 << 18, 24},
+        {"fftw", Precision::dbl, RateShape::several, 1, 1 << 21, 14},
+        {"fftw", Precision::dbl, RateShape::line, 1, 16, 8, RateKernel::c2c, (1 << 21) + 16},
+    };
+    const auto read = parse_machine(print_machine(machine), Machine());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    ASSERT_EQ(read.value().engine_rates.size(), 3U);
+    EXPECT_EQ(read.value().engine_rates[1].n, 1 << 21);
+    EXPECT_EQ(read.value().engine_rates[2].batch_points, (1 << 21) + 16);
+}
+
 TEST(MachineCaches, AreTheSmallestOfAllRanksAndDividedByThoseOfANode) {
     ThreadWorld world(3);
     world.run([](int, Comm& comm) {

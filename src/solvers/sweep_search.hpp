@@ -1,0 +1,97 @@
+// The one search of the solvers that sweep a disk: over groupings of axes and factors, for the sweeps that are
+// predicted to take least, and for the smallest memory that does.
+//
+// Method: a grouping says what each sweep transforms: neighbouring axes (axis_sweeps), a factor of one axis
+// (two_sweeps, many_sweeps), or a factor of a convolution (chirp_sweeps). A method lists its groupings, those that it
+// prefers first, outlines the sweeps of each, and widens their panels within a budget (disk_sweeps.hpp). Of those that
+// fit the search takes the cheapest; where none does it asks the same list, with more memory, for the least that some
+// grouping fits. Invariant: a plan exists for a budget if and only if it is at least the one that the refusal names.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "solvers/disk_sweeps.hpp"
+
+namespace spanfft {
+
+// The sweeps of a grouping, and the scratch between them.
+struct SweepRoute {
+    std::vector<SweepSpec> sweeps;
+    index_t scratch_bytes = 0, scratch_of_each_rank_bytes = 0;
+    bool leaves_exchanged = false;
+    double seconds = 0;  // for the choice
+
+    index_t own_bytes() const;    // of tiles and tables, which each sweep has for itself
+    index_t panel_bytes() const;  // of slots, which they share
+    index_t room(const SweepJob& job) const { return job.budget_bytes - own_bytes(); }  // for panels
+    bool fits(const SweepJob& job) const { return panel_bytes() <= room(job); }
+};
+
+class SweepSearch {
+  public:
+    // `any`: the first that fits will do.
+    SweepSearch(const SweepJob& job, const Machine& machine, bool any) : job_(job), machine_(machine), any_(any) {}
+    const Machine& machine() const { return machine_; }
+    // Sweeps that fit; `route` may be nothing. Returns whether it is something.
+    bool offer(std::optional<SweepRoute> route);
+    bool any() const { return any_; }
+    bool found() const { return best_.has_value(); }
+    bool ended() const { return any_ && found(); }
+    std::optional<SweepRoute> best() { return std::move(best_); }
+
+  private:
+    const SweepJob& job_;
+    const Machine& machine_;
+    bool any_;
+    std::optional<SweepRoute> best_;
+};
+
+// Why no grouping fits: "WHY in 64 KiB; METHOD needs at least 80 KiB (81920 bytes)REMEDY".
+struct SweepRefusal {
+    std::string why, remedy;
+    Code code = Code::out_of_memory;
+};
+
+// How one method takes part in the search, for a job of its own kind.
+template <class Job>
+struct SweepMethod {
+    const char* name;
+    // Offers the groupings of a job within its budget, and may stop where the search has ended.
+    void (*offer)(const Job& job, SweepSearch& search);
+    // Gives the sweeps of the one that was chosen their engine calls and titles; nullptr: all that are offered have
+    // them.
+    void (*finish)(const Job& job, SweepRoute& route);
+    SweepRefusal (*refusal)(const Job& job);
+};
+
+// The smallest memory= for which `fits` says yes, to the byte.
+index_t smallest_memory(index_t enough_bytes, const std::function<bool(index_t memory_bytes)>& fits);
+Status refuse(const SweepJob& job, const char* solver, const SweepRefusal& refusal, index_t needed_bytes);
+std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, SweepRoute route, const Machine& machine);
+
+template <class Job>
+Result<std::unique_ptr<Plan>> plan_sweeps(Job job, const Planner& planner, const SweepMethod<Job>& method) {
+    SweepSearch search(job, planner.machine(), job.searches);
+    method.offer(job, search);
+    if (!search.found()) {
+        if (job.searches) return too_little_memory();
+        const SweepRefusal refusal = method.refusal(job);
+        job.searches = true;
+        const index_t needed = smallest_memory(job.problem.memory_bytes, [&](index_t bytes) {
+            job.set_memory(bytes);
+            SweepSearch any(job, planner.machine(), true);
+            method.offer(job, any);
+            return any.found();
+        });
+        return refuse(job, method.name, refusal, needed);
+    }
+    SweepRoute route = *search.best();
+    if (method.finish) method.finish(job, route);
+    return plan_of_route(job, method.name, std::move(route), planner.machine());
+}
+
+}  // namespace spanfft
