@@ -1,5 +1,5 @@
-! A number that is no communicator is refused, or ends the program: this is compiled and linked, to show that the module
-! of ranks finds its libraries, and not run, because MPI's own module mpi is not in every MPI.
+! This is compiled and linked, to show that the module of ranks finds its libraries, and never run: 0 is no communicator,
+! and not every MPI has the module mpi that has one.
 program ranks
     use spanfft_mpi
     use spanfft, only: fft_comm
