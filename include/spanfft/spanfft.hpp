@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "spanfft/spanfft.h"
+#include "spanfft/views.hpp"
 
 namespace spanfft {
 inline namespace api {
@@ -335,10 +336,22 @@ class Plan {
         return Plan(made);
     }
 
-    // Runs the plan on this rank's parts: any contiguous containers (vector, span, array) of T or std::complex<T>.
-    // A part that is too short, or of another type, is refused on all ranks.
+    // Runs the plan on this rank's parts: any contiguous containers (vector, span, array) of T or std::complex<T>, or
+    // both by extents and strides (std::mdspan, View), which are copied where they are not contiguous in C order.
+    // A part that is too short, of other extents, or of another type, is refused on all ranks.
     template <class In, class Out>
     void execute(const In& in, Out&& out) const {
+        static_assert(detail::by_strides<In> == detail::by_strides<Out>, "give both arrays by extents and strides");
+        if constexpr (detail::by_strides<In>) {
+            execute_views(detail::as_view(in), detail::as_view(out));
+        } else {
+            execute_flat(in, out);
+        }
+    }
+
+  private:
+    template <class In, class Out>
+    void execute_flat(const In& in, Out&& out) const {
         using InElem = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(in))>>;
         using OutElem = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(out))>>;
         const std::string fault = check_part<InElem>("input", std::size(in), input_elems(), input_bytes()) +
@@ -346,6 +359,28 @@ class Plan {
         const int code = fault.empty() ? SPANFFT_OK : SPANFFT_INVALID_ARGUMENT;
         detail::check(spanfft_execute_unless(get(), std::data(in), std::data(out), code, fault.c_str()));
     }
+    template <class In, class Out>
+    void execute_views(const View<In>& in, const View<Out>& out) const {
+        const std::string fault = check_part<In>("input", in.size(), input_elems(), input_bytes()) +
+                                  check_part<Out>("output", out.size(), output_elems(), output_bytes()) +
+                                  check_extents("input", in.extents, input_part(), input_elems()) +
+                                  check_extents("output", out.extents, output_part(), output_elems());
+        const int code = fault.empty() ? SPANFFT_OK : SPANFFT_INVALID_ARGUMENT;
+        std::vector<std::remove_cv_t<In>> packed;
+        std::vector<Out> result;
+        if (fault.empty() && !in.contiguous()) {
+            packed.reserve(in.size());
+            in.each([&](const In& element) { packed.push_back(element); });
+        }
+        if (fault.empty() && !out.contiguous()) result.resize(out.size());
+        const void* const source = packed.empty() ? static_cast<const void*>(in.data) : packed.data();
+        void* const target = result.empty() ? static_cast<void*>(out.data) : result.data();
+        detail::check(spanfft_execute_unless(get(), source, target, code, fault.c_str()));
+        const Out* next = result.data();
+        if (!result.empty()) out.each([&](Out& element) { element = *next++; });
+    }
+
+  public:
     // In place: one array, long enough for input and output.
     template <class Array>
     void execute_in_place(Array&& array) const {
@@ -602,6 +637,20 @@ class Plan {
                    std::to_string(needed) + ". ";
         }
         return "";
+    }
+
+    // The extents of a part, with the batch before them where there is one.
+    std::string check_extents(const char* what, const std::vector<std::int64_t>& given, const spanfft_part& part,
+                              std::size_t needed) const {
+        const auto ndim = input_shape().size();
+        std::vector<std::int64_t> expected(part.count, part.count + ndim);
+        const std::int64_t elems = detail::elems(part, static_cast<int>(ndim));
+        if (given.size() == ndim + 1 && elems > 0) {
+            expected.insert(expected.begin(), static_cast<std::int64_t>(needed) / elems);
+        }
+        if (given == expected || needed == 0) return "";
+        return std::string("the ") + what + " is " + detail::by_x(given) + ", this rank's part is " +
+               detail::by_x(expected) + ". ";
     }
 
     std::unique_ptr<Callbacks> callbacks_;  // where the C interface finds them

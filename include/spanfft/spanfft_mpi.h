@@ -15,6 +15,9 @@ extern "C" {
  * that runs plans at the same time as another its own MPI_Comm_dup. Needs MPI_Init; MPI_THREAD_SINGLE is enough. Free
  * with spanfft_comm_free (collective) before MPI_Finalize. */
 SPANFFT_API int spanfft_comm_from_mpi(MPI_Comm mpi_comm, spanfft_comm** comm);
+/* The same for Fortran's handle of a communicator: the integer of `use mpi`, or of mpi_f08 its %mpi_val. A number
+ * that is no handle MPI treats as in calls of its own: most end the program. */
+SPANFFT_API int spanfft_comm_from_fortran(MPI_Fint handle, spanfft_comm** comm);
 
 /* The MPI library that libspanfft_mpi was built with and the one that is running, for diagnosis. */
 SPANFFT_API const char* spanfft_mpi_library(void);

@@ -167,7 +167,7 @@ _MODULES = {
     "_transform": ("transform", "transform_files"),
     "_tune": ("forget_tuning", "probe", "read_machine", "tune", "tuning_records", "tuning_store"),
 }  # fmt: skip
-_SUBMODULES = ("scipy",)
+_SUBMODULES = ("dask", "scipy", "xr")
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
-from numpy.fft import fftfreq, fftshift, ifftshift, rfftfreq
+from numpy.fft import fftshift, ifftshift
 
 from ._arrays import AnyArray
 from ._calls import (
@@ -33,6 +33,7 @@ from ._calls import (
     transform_like_numpy,
 )
 from ._errors import InvalidArgument
+from ._frequencies import fftfreq, rfftfreq
 from ._native import core
 
 if TYPE_CHECKING:

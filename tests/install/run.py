@@ -55,6 +55,11 @@ def check_cmake(options: argparse.Namespace, work: Path) -> None:
          f"-DMPI_C_COMPILER={os.environ.get('MPICC', 'mpicc')}")  # fmt: skip
     call("cmake", "--build", build)
     print(call(build / "local", timeout=60))
+    print(call(build / "views", timeout=60))
+    if shutil.which("gfortran"):
+        print(call(build / "local_fortran", timeout=60))
+        if not (build / "ranks_fortran").exists():
+            raise RuntimeError("spanfft was installed without spanfft::fortran_mpi")
     if not (build / "ranks").exists():
         raise RuntimeError("spanfft was installed without spanfft::mpi")
     for ranks in (1, 2, 3):

@@ -258,6 +258,8 @@ def test_what_is_marked_as_tested_works(document: Path, tmp_path: Path) -> None:
     for block in blocks_of(document):
         if "test" not in block.words:
             continue
+        if needed := block.option("needs"):
+            pytest.importorskip(needed)
         name = block.option("file")
         if name:
             (tmp_path / name).write_text(block.text)

@@ -225,6 +225,17 @@ def test_frequencies_and_shifts():
     assert np.array_equal(spanfft.ifftshift(x, axes=1), np.fft.ifftshift(x, axes=1))
 
 
+@pytest.mark.parametrize("name", ["fftfreq", "rfftfreq"])
+def test_frequencies_have_the_array_apis_arguments(name):
+    found = getattr(spanfft, name)(9, d=0.5, dtype=np.float32, device="cpu")
+    assert found.dtype == np.float32
+    assert np.array_equal(found, getattr(np.fft, name)(9, 0.5).astype(np.float32))
+    with pytest.raises(spanfft.InvalidType, match="int64"):
+        getattr(spanfft, name)(9, dtype=np.int64)
+    with pytest.raises(spanfft.InvalidArgument, match="'gpu'"):
+        getattr(spanfft, name)(9, device="gpu")
+
+
 def test_many_shapes_do_not_pile_up(rng):
     for n in range(1, 200):
         spanfft.fft(np.ones(n))

@@ -358,4 +358,62 @@ TEST(CppApi, EnginesIncludeTheBuiltInOne) {
     EXPECT_EQ(spanfft::version(), SPANFFT_VERSION);
 }
 
+// As std::mdspan is, of which this compiler's library may have none: row by row, or with strides of its own.
+template <class T>
+struct Mdspan {
+    T* address;
+    std::array<std::int64_t, 2> extents, strides;
+    T* data_handle() const { return address; }
+    static constexpr std::size_t rank() { return 2; }
+    std::int64_t extent(std::size_t r) const { return extents[r]; }
+    std::int64_t stride(std::size_t r) const { return strides[r]; }
+};
+
+TEST(CppApi, ArraysByExtentsAndStrides) {
+    const spanfft::Plan plan(spanfft::Problem({3, 4}));
+    std::vector<Complex> in(12), expected(12);
+    for (size_t i = 0; i < in.size(); ++i) in[i] = {std::sin(static_cast<double>(i * i)), std::cos(3.0 * i)};
+    plan.execute(in, expected);
+
+    std::vector<Complex> rows(12), columns(12), back_to_front(12), gaps(24, {7, 7});
+    plan.execute(Mdspan<const Complex>{in.data(), {3, 4}, {4, 1}}, Mdspan<Complex>{rows.data(), {3, 4}, {4, 1}});
+    EXPECT_EQ(rows, expected);
+    // layout_left: the first index is contiguous; and a section of every second element, from the last row to the first
+    plan.execute(Mdspan<const Complex>{in.data(), {3, 4}, {4, 1}}, Mdspan<Complex>{columns.data(), {3, 4}, {1, 3}});
+    for (size_t i = 0; i < 3; ++i)
+        for (size_t j = 0; j < 4; ++j) EXPECT_EQ(columns[i + 3 * j], expected[4 * i + j]);
+    for (size_t i = 0; i < 3; ++i)
+        for (size_t j = 0; j < 4; ++j) back_to_front[4 * (2 - i) + j] = in[4 * i + j];
+    plan.execute(spanfft::View<const Complex>(&back_to_front[8], {3, 4}, {-4, 1}),
+                 spanfft::View(gaps.data(), {3, 4}, {8, 2}));
+    for (size_t i = 0; i < 12; ++i) {
+        EXPECT_EQ(gaps[2 * i], expected[i]);
+        EXPECT_EQ(gaps[2 * i + 1], Complex(7, 7));
+    }
+}
+
+TEST(CppApi, ABatchIsTheFirstExtent) {
+    const spanfft::Plan plan(spanfft::Problem({6}).batch(2));
+    const std::vector<Complex> in(12, 1);
+    std::vector<Complex> out(12);
+    plan.execute(spanfft::View(in.data(), {2, 6}), spanfft::View(out.data(), {2, 6}, {1, 2}));
+    for (size_t i = 0; i < 12; ++i) EXPECT_NEAR(std::abs(out[i] - (i < 2 ? 6.0 : 0.0)), 0, 1e-15);
+}
+
+TEST(CppApi, ExtentsOfAnotherPartAreRefused) {
+    const spanfft::Plan plan(spanfft::Problem({3, 4}));
+    std::vector<Complex> in(12), out(12);
+    std::string sentence;
+    const auto run = [&](std::vector<std::int64_t> extents) {
+        plan.execute(spanfft::View(in.data(), {3, 4}), spanfft::View(out.data(), std::move(extents)));
+    };
+    EXPECT_EQ(code_of([&] { run({4, 3}); }, &sentence), SPANFFT_INVALID_ARGUMENT);
+    EXPECT_NE(sentence.find("the output is 4x3, this rank's part is 3x4"), std::string::npos) << sentence;
+    EXPECT_EQ(code_of([&] { run({3, 3}); }), SPANFFT_INVALID_ARGUMENT);
+    EXPECT_EQ(code_of([&] { run({2, 3, 4}); }), SPANFFT_INVALID_ARGUMENT);
+    std::vector<std::complex<float>> single(12);
+    EXPECT_EQ(code_of([&] { plan.execute(spanfft::View(single.data(), {3, 4}), spanfft::View(out.data(), {3, 4})); }),
+              SPANFFT_INVALID_ARGUMENT);
+}
+
 }  // namespace

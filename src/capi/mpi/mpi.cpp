@@ -14,6 +14,10 @@ int spanfft_comm_from_mpi(MPI_Comm mpi_comm, spanfft_comm** comm) {
     });
 }
 
+int spanfft_comm_from_fortran(MPI_Fint handle, spanfft_comm** comm) {
+    return spanfft_comm_from_mpi(MPI_Comm_f2c(handle), comm);
+}
+
 const char* spanfft_mpi_library(void) {
     static const std::string version = [] {
         char text[MPI_MAX_LIBRARY_VERSION_STRING];
