@@ -1,9 +1,13 @@
 // Timing large and short requests, each way and both; see disk_probe.hpp.
 #include "exec/disk_probe.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "core/buffer.hpp"
 #include "disk/async_io.hpp"
@@ -63,6 +67,40 @@ class Way {
     std::optional<IoBatch> batch_;
 };
 
+// Threads that copy memory, each its own, until they are told to stop: what computes beside a disk.
+class Copiers {
+  public:
+    Status open(int threads) {
+        arrays_.resize(static_cast<size_t>(threads));
+        for (Buffer& array : arrays_) {
+            SPANFFT_ASSIGN(array, Buffer::allocate(static_cast<size_t>(2 * kEachBytes)));
+            std::memset(array.data(), 1, array.bytes());
+        }
+        return {};
+    }
+    // What all of them copy while `work` goes on, in bytes.
+    template <class Work>
+    double copied_during(const Work& work) {
+        std::atomic<bool> stop = false;
+        std::atomic<index_t> blocks = 0;
+        std::vector<std::thread> threads;
+        for (Buffer& array : arrays_) {
+            threads.emplace_back([&stop, &blocks, to = array.as<char>(), from = array.as<char>() + kEachBytes] {
+                for (index_t at = 0; !stop; at = (at + kLargeBytes) % kEachBytes, ++blocks)
+                    std::memcpy(to + at, from + at, static_cast<size_t>(kLargeBytes));
+            });
+        }
+        work();
+        stop = true;
+        for (std::thread& thread : threads) thread.join();
+        return static_cast<double>(blocks) * static_cast<double>(kLargeBytes);
+    }
+
+  private:
+    static constexpr index_t kEachBytes = index_t{32} << 20;  // beyond what caches hold
+    std::vector<Buffer> arrays_;
+};
+
 // Seconds until all of these have moved their files once.
 Result<double> timed(std::initializer_list<Way*> ways, index_t bytes, index_t step, index_t shift = 0) {
     const auto start = std::chrono::steady_clock::now();
@@ -102,6 +140,17 @@ Status probe_disk(const std::string& folder, bool quick, Machine& machine) {
     machine.disk_write_bytes_per_second = static_cast<double>(bytes) / (both * (1 - share));
     const double each = std::max(kLeastRequestSeconds, (both_short - both) / (2 * blocks));
     machine.disk_request_seconds = each * machine.disk_queue_depth;
+
+    Copiers copiers;
+    SPANFFT_TRY(copiers.open(machine.cores));
+    const auto pause = std::chrono::duration<double>(both);
+    const double alone = copiers.copied_during([&] { std::this_thread::sleep_for(pause); }) / both;
+    Result<double> beside = 0.0;
+    const double copied = copiers.copied_during([&] { beside = timed({&read, &write}, kLargeBytes, 1); });
+    if (!beside.ok()) return beside.status();
+    const double computing = copied / alone;
+    machine.all_threads_bytes_per_second = alone;
+    machine.disk_compute_share = std::clamp((both + computing - beside.value()) / std::min(both, computing), 0.0, 1.0);
     return {};
 }
 

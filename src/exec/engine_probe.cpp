@@ -17,7 +17,7 @@ namespace spanfft {
 namespace {
 
 constexpr double kSampleSeconds = 2e-3;  // a sample has as many runs as take this long
-constexpr size_t kSamples = 5;
+constexpr size_t kSamplesOfWork = 5;
 constexpr double kWorkSeconds = 12e-3;  // about what one row may take
 constexpr index_t kApart = 1024;        // elements between the points of a strided transform
 constexpr index_t kMostPoints = index_t{1} << 22;
@@ -99,7 +99,7 @@ Result<double> typical_seconds(const LocalFft& fft, const LocalSpec& spec) {
     const double first = sample(1), warm = std::min(first, sample(1));
     const auto runs = static_cast<index_t>(std::max(1.0, std::ceil(kSampleSeconds / std::max(warm, 1e-9))));
     std::vector<double> samples;
-    for (double spent = first; samples.empty() || (samples.size() < kSamples && spent < kWorkSeconds);) {
+    for (double spent = first; samples.empty() || (samples.size() < kSamplesOfWork && spent < kWorkSeconds);) {
         samples.push_back(sample(runs));
         spent += samples.back() * static_cast<double>(runs);
     }

@@ -49,6 +49,18 @@ double Machine::disk_seconds(const Counts& counts, int read_disks, int write_dis
     return reads / read_disks + writes / write_disks;
 }
 
+double Machine::threads_bytes_per_second(int threads) const {
+    const double apart = threads * memory_bytes_per_second;
+    return all_threads_bytes_per_second > 0
+               ? std::min(apart, std::max(all_threads_bytes_per_second, memory_bytes_per_second))
+               : apart;
+}
+
+double Machine::overlapped_seconds(double disk_seconds, double compute_seconds, double panels) const {
+    const double hidden = disk_compute_share * (1 - 1 / panels);
+    return disk_seconds + compute_seconds - hidden * std::min(disk_seconds, compute_seconds);
+}
+
 int Machine::threads_for(int ranks) const {
     return std::max(1, cores / std::max(1, topology.most_ranks_on_a_node(ranks)));
 }

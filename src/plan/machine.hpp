@@ -57,6 +57,7 @@ struct Machine {
     Caches caches = cache_sizes();                 // of a node
     double memory_bytes_per_second = 19e9;         // copied by one thread, reads plus writes counted once
     double shared_memory_bytes_per_second = 17e9;  // the same while every rank of the node copies
+    double all_threads_bytes_per_second = 0;       // copied by one process on all cores together; 0: not measured
 
     double call_seconds = 0;  // that a call to a plan in memory takes beside its steps; 0: not measured
 
@@ -86,6 +87,11 @@ struct Machine {
     // would take 1.3 (one run, busy machine).
     double disk_unaligned_write_seconds_per_byte = 3e-9;
 
+    // While a disk reads and writes as fast as it can, the share of what is computed beside that costs no time. Where
+    // the disk's requests take processors, or memory has no bandwidth left, it is less than 1. Built-in figures of a
+    // disk are fitted to whole transforms, which have this in them.
+    double disk_compute_share = 1;
+
     // Of requests that enough others are under way with; each side may be striped over disks like this one.
     double disk_seconds(const Counts& counts, int read_disks = 1, int write_disks = 1) const;
 
@@ -96,6 +102,11 @@ struct Machine {
     double copy_bytes_per_second(int ranks) const {
         return ranks > 1 ? shared_memory_bytes_per_second : memory_bytes_per_second;
     }
+    // Of so many threads of one process together.
+    double threads_bytes_per_second(int threads) const;
+    // Of a sweep that reads and writes a disk for so long while it computes for so long, in so many panels: they go on
+    // at once but for the first panel and the last, as far as the machine lets them.
+    double overlapped_seconds(double disk_seconds, double compute_seconds, double panels) const;
     std::string figures_note() const;  // "figures: measured by probe on ..." or "figures: built in"
 };
 

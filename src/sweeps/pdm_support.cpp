@@ -38,8 +38,9 @@ Counts pdm_predicted(const PdmSpec& spec, const PdmPlace& source, const PdmPlace
         *each *= spec.ranks();
     const double disk = machine.disk_seconds(all, disks(source), disks(target));
     const double memory = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes) /
-                          machine.memory_bytes_per_second / spec.threads;
-    counts.seconds = spec.mode == IoMode::asynchronous ? std::max(disk, memory) : disk + memory;
+                          machine.threads_bytes_per_second(spec.threads);
+    const double share = spec.mode == IoMode::asynchronous ? machine.disk_compute_share : 0;
+    counts.seconds = disk + memory - share * std::min(disk, memory);
     return counts;
 }
 

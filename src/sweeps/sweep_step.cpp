@@ -209,10 +209,10 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     const auto disk_bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
     const double compute = engine_seconds(spec, spec.stages, column_flops, machine.engine_rates) +
                            (tiles ? engine_seconds(spec, tiles->row_stages, row_flops, machine.engine_rates) : 0) +
-                           2 * disk_bytes / machine.memory_bytes_per_second / spec.threads + wire;
-    // Panels overlap but for the first one and the last; in two slots nothing is computed while one is written.
+                           2 * disk_bytes / machine.threads_bytes_per_second(spec.threads) + wire;
+    // In two slots nothing is computed while one is written.
     const auto panels = static_cast<double>(spec.walked().panels());
-    const auto overlap = [&](double io) { return std::max(io, compute) + std::min(io, compute) / panels; };
+    const auto overlap = [&](double io) { return machine.overlapped_seconds(io, compute, panels); };
     const auto* in_place = std::get_if<InPlace>(&spec.target.array);
     counts.seconds = in_place && in_place->slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
     if (spec.sharing.reads_together) counts.seconds += wire;  // in one slot nothing is read meanwhile

@@ -100,6 +100,42 @@ TEST(MachineRates, ChooseTheEngineThatRuns) {
     EXPECT_NE(text.find("by ducc0"), std::string::npos) << text;
 }
 
+TEST(MachineDisk, ComputingIsHiddenByTheDiskAsFarAsTheMachineLetsIt) {
+    Machine machine;
+    EXPECT_DOUBLE_EQ(machine.overlapped_seconds(3, 2, 1), 5);  // a panel is read before anything is computed
+    EXPECT_DOUBLE_EQ(machine.overlapped_seconds(3, 2, 4), 3.5);
+    machine.disk_compute_share = 0.5;
+    EXPECT_DOUBLE_EQ(machine.overlapped_seconds(3, 2, 4), 5 - 0.5 * 0.75 * 2);
+    EXPECT_DOUBLE_EQ(machine.overlapped_seconds(2, 3, 4), 5 - 0.5 * 0.75 * 2);
+    machine.disk_compute_share = 0;
+    EXPECT_DOUBLE_EQ(machine.overlapped_seconds(3, 2, 4), 5);
+
+    machine.memory_bytes_per_second = 10;
+    EXPECT_DOUBLE_EQ(machine.threads_bytes_per_second(4), 40);  // nothing is known of threads together
+    machine.all_threads_bytes_per_second = 15;
+    EXPECT_DOUBLE_EQ(machine.threads_bytes_per_second(1), 10);
+    EXPECT_DOUBLE_EQ(machine.threads_bytes_per_second(4), 15);
+
+    const auto read = parse_machine(print_machine(machine), Machine());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read.value().disk_compute_share, 0);
+    EXPECT_EQ(read.value().all_threads_bytes_per_second, 15);
+}
+
+TEST(MachineDisk, ASweepTakesLongerWhereComputingIsNotHidden) {
+    Machine machine;
+    const auto seconds = [&](double share) {
+        machine.disk_compute_share = share;
+        return Planner(machine)
+            .plan(Problem::parse("c2c 4194304 memory=8MiB threads=2").value())
+            .value()
+            ->predict(0)
+            .seconds;
+    };
+    EXPECT_GT(seconds(0), seconds(0.5));
+    EXPECT_GT(seconds(0.5), seconds(1));
+}
+
 // Rounded to six digits, 2^21 points were no power of two any more, and a cube of 2^21 got the rate of one of 2^18.
 TEST(MachineRates, OfAFileKeepAllDigitsOfTheirLengths) {
     Machine machine;
