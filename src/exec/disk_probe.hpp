@@ -5,8 +5,8 @@
 // overwritten, in large blocks from one end to the other, and in short scattered ones. Either way alone says how the
 // time is shared between reading and writing. What a short request takes beyond its bytes is what short runs cost on
 // this disk; it decides between few sweeps with short runs and more sweeps with long ones. Then both go on while
-// threads on all cores copy memory: what they copy meanwhile, and how much longer the disk takes, says how far computing
-// costs no time beside it. What a file system without direct I/O keeps in memory is measured as it is.
+// threads on all cores copy memory: what they copy meanwhile, and how much longer the disk takes, says how far
+// computing costs no time beside it. What a file system without direct I/O keeps in memory is measured as it is.
 #pragma once
 
 #include <string>
