@@ -26,7 +26,8 @@ namespace {
 
 constexpr index_t kMostLocalBytes = index_t{128} << 20;  // of an array in an exchange's measurement
 constexpr int kMostRuns = 40;
-constexpr int kCallsASample = 500;
+constexpr int kMostCallsASample = 500;
+constexpr double kCallSampleSeconds = 2e-3;
 constexpr double kEnginesShare = 0.5;      // of the time, where exchanges are measured too
 constexpr double kLeastShareOfCopy = 0.1;  // a byte on the way is never cheaper than this share of a copied one
 
@@ -112,18 +113,28 @@ class Probe {
         return Status();
     }
 
-    // A transform of two points has next to nothing to do. All ranks at once, each by itself.
+    // Two points a rank are next to nothing to do and to exchange. What is left is the call, and the agreement of all
+    // ranks that each execution begins with.
     Status measure_call() {
         const auto measured = [&]() -> Result<double> {
-            SPANFFT_ASSIGN(const Problem problem, Problem::parse("c2c 2 threads=1"));
+            const std::string text = cat("c2c ", comm_.size(), "x2 axes=1 threads=1 ranks=", comm_.size());
+            SPANFFT_ASSIGN(const Problem problem, Problem::parse(text));
             SPANFFT_ASSIGN(auto planned, Planner(machine_).plan(problem));
-            SPANFFT_ASSIGN(const auto executor, Executor::make(std::move(planned), make_self_comm()));
+            SPANFFT_ASSIGN(auto copy, comm_.duplicate());
+            SPANFFT_ASSIGN(const auto executor, Executor::make(std::move(planned), std::move(copy)));
             double in[4] = {}, out[4] = {};
-            std::vector<double> seconds;
-            for (int sample = 0; sample < 9; ++sample) {
+            const auto sample = [&](int runs) -> Result<double> {
                 const auto start = Clock::now();
-                for (int run = 0; run < kCallsASample; ++run) SPANFFT_TRY(executor->execute(in, out));
-                seconds.push_back(since(start) / kCallsASample);
+                for (int run = 0; run < runs; ++run) SPANFFT_TRY(executor->execute(in, out));
+                return since(start) / runs;
+            };
+            SPANFFT_TRY(sample(kMostCallsASample / 50).status());  // warms up
+            SPANFFT_ASSIGN(const double once, sample(kMostCallsASample / 50));
+            auto runs = static_cast<int>(std::clamp(kCallSampleSeconds / once, 1.0, double{kMostCallsASample}));
+            SPANFFT_TRY(comm_.broadcast(&runs, sizeof runs, 0));
+            std::vector<double> seconds(9);
+            for (double& each : seconds) {
+                SPANFFT_ASSIGN(each, sample(runs));
             }
             return median(seconds);
         };

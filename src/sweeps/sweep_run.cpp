@@ -129,8 +129,9 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, in another shape");
             continue;
         }
-        const Displacement displacement = displacement_of(sweep.read.panels.kept_alone());
-        if (displacement.total_bytes == 0) continue;  // a rank that has nothing of it
+        const ColumnPanels kept = sweep.read.panels.kept_alone();
+        if (kept.columns == 0) continue;  // a rank that has nothing of it
+        const Displacement displacement = displacement_of(kept);
         planned.displaced[i] = displacement;
         (sweep.target.place == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=
             displacement.extra_bytes();
