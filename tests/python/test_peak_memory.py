@@ -110,7 +110,8 @@ for case in json.loads(sys.argv[1]):
         before = in_memory_now()
         result = spanfft.transform(**case)
         grown.append(_peak_resident_bytes() - before)
-    found.append([grown[0], min(grown[1:]), result.report["solver"], result.report["peak_memory_bytes"], result.memory_bytes])
+    report = result.report
+    found.append([grown[0], min(grown[1:]), report["solver"], report["peak_memory_bytes"], result.memory_bytes])
 print(json.dumps(found))
 """
 
