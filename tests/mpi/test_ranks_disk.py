@@ -105,23 +105,29 @@ THREE_SWEEPS = {
 }
 
 
-@pytest.mark.parametrize("name", THREE_SWEEPS)
-def test_there_in_three_sweeps(name, comm, rng, folder, scratch):
-    """Each rank keeps parts of sections in its scratch after the first sweep, and after the second."""
-    shape, dtype, kind, axes = THREE_SWEEPS[name]
+def in_three_sweeps(comm, rng, folder, scratch, case, method, memory_bytes):
+    """Transforms random numbers there, holds them to the rule, and gives numbers and result."""
+    shape, dtype, kind, axes = case
     x = numbers(rng, shape, dtype)
     save(comm, folder / "in.npy", x)
     result = spanfft.transform(
-        folder / "in.npy", folder / "out.npy", kind=kind, axes=axes, memory="1MiB", method="many_sweeps", comm=comm,
+        folder / "in.npy", folder / "out.npy", kind=kind, axes=axes, memory=memory_bytes, method=method, comm=comm,
         scratch=scratch,
     )  # fmt: skip
     assert result.report["ranks"] == comm.size
     assert result.report["sweeps"] == 3
-    assert result.report["peak_memory_bytes"] <= 1 << 20
-    assert_counted(comm, result, x, np.load(folder / "out.npy", mmap_mode="r"))
+    assert result.report["peak_memory_bytes"] <= memory_bytes
     exact = oracle.forward(x, kind, axes) if comm.rank == 0 else None
     assert_exact(comm, folder / "out.npy", exact, oracle.limit(kind, axes, shape, dtype))
     assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
+    return x, result
+
+
+@pytest.mark.parametrize("name", THREE_SWEEPS)
+def test_there_in_three_sweeps(name, comm, rng, folder, scratch):
+    """Each rank keeps parts of sections in its scratch after the first sweep, and after the second."""
+    x, result = in_three_sweeps(comm, rng, folder, scratch, THREE_SWEEPS[name], "many_sweeps", 1 << 20)
+    assert_counted(comm, result, x, np.load(folder / "out.npy", mmap_mode="r"))
 
 
 PRIMES = {
@@ -135,24 +141,11 @@ PRIMES = {
 @pytest.mark.parametrize("name", PRIMES)
 def test_there_by_convolution(name, comm, rng, folder, scratch):
     """Each rank keeps rows of the convolution and of its filter in its scratch."""
-    shape, dtype, kind, axes = PRIMES[name]
-    x = numbers(rng, shape, dtype)
-    save(comm, folder / "in.npy", x)
-    result = spanfft.transform(
-        folder / "in.npy", folder / "out.npy", kind=kind, axes=axes, memory="2MiB", method="chirp_sweeps", comm=comm,
-        scratch=scratch,
-    )  # fmt: skip
-    assert result.report["ranks"] == comm.size
-    assert result.report["sweeps"] == 3
-    assert result.report["peak_memory_bytes"] <= 2 << 20
+    _, result = in_three_sweeps(comm, rng, folder, scratch, PRIMES[name], "chirp_sweeps", 2 << 20)
     counted, predicted = result.report["counted"], result.report["predicted"]
     for key in COUNTED:
         assert counted[key] == predicted[key], key
-    sent = comm.allreduce(counted["sent_bytes"])
-    assert (sent > 0) == (comm.size > 1)
-    exact = oracle.forward(x, kind, axes) if comm.rank == 0 else None
-    assert_exact(comm, folder / "out.npy", exact, oracle.limit(kind, axes, shape, dtype))
-    assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
+    assert (comm.allreduce(counted["sent_bytes"]) > 0) == (comm.size > 1)
 
 
 def test_an_output_that_stays_exchanged(comm, rng, folder, scratch):
