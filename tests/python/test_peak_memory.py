@@ -296,7 +296,7 @@ PLANS_ON_RANKS = [
     ("shared_lines", {**LINE, "method": "shared_lines"}, 32),
     ("shared_lines", {**REAL_LINE, "method": "shared_lines"}, 32),
     ("chirp_lines", {**PRIME, "method": "chirp_lines", "exchange": "alltoallv"}, 0),
-    ("shared_chirp_lines", {**PRIME, "method": "shared_chirp_lines"}, 32),
+    ("shared_chirp_lines", {**PRIME, "method": "shared_chirp_lines"}, 40),  # rank 0 reads the others' input as well
     ("pencil_lines", {**LONG_AXIS, "method": "pencil_lines", "exchange": "alltoallv"}, 0),
     ("shared_pencil_lines", {**LONG_AXIS, "method": "shared_pencil_lines"}, 32),
     ("ffte", {**LINE, "method": "ffte", "exchange": "alltoallv"}, 0),
