@@ -130,6 +130,10 @@ typedef struct spanfft_problem {
     int32_t reads_once; /* of files: no element of the input is read twice, as spanfft_block_callbacks.on_input needs */
     int32_t own_input;  /* the input is the plan's own array: spanfft_plan_input_array */
     const char* load;   /* of files: what the input holds: "i2", ">f4", "u1", "f2", ...; NULL: as computed */
+    /* Modes that the spectrum keeps along each axis, in the order of an array of so many points; of the halved axis
+     * those of the real line, of which n/2+1 are stored. Forward leaves the others out, backward pads with zeros (the
+     * 3/2 rule). First entry 0: all. */
+    int64_t kept[SPANFFT_MAX_NDIM];
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -170,7 +174,7 @@ typedef struct spanfft_step {
     size_t size;   /* sizeof(spanfft_step), set by the caller */
     int32_t depth; /* 0: a step of the plan; more: inside one */
     /* "Transform", "Copy", "Twiddle", "Butterfly", "Exchange", "TransformExchange", "SharedTransform", "Sweep",
-     * "Permute", "Stage", "ReadBox", "WriteBox"; more may come. */
+     * "Padded", "Permute", "Stage", "ReadBox", "WriteBox"; more may come. */
     const char* type;
     const char* description; /* one line */
 } spanfft_step;

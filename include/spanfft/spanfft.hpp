@@ -119,6 +119,10 @@ class Problem {
         c_.batch = batch;
         return *this;
     }
+    Problem& kept(const std::vector<std::int64_t>& modes) {  // of the spectrum, along each axis
+        fill(modes, c_.kept, "kept");
+        return *this;
+    }
     Problem& grid(const std::vector<std::int64_t>& grid) {
         fill(grid, c_.grid, "grid");
         c_.ngrid = static_cast<std::int32_t>(grid.size());
