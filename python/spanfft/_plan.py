@@ -642,11 +642,7 @@ class Plan:
         """
         from ._halo import Halo
 
-        if self._layout == "cyclic":
-            raise Unsupported('halo: layout="cyclic" has no neighbours; a halo needs layout="block"')
-        start, count, _ = self._parts()[0]
-        box = tuple(zip(start, count, strict=True))
-        return Halo(self.shape, box, self.batch, self.dtype, self._ranks, width)
+        return Halo(self._plan(FORWARD), self.batch, self.dtype, self._ranks, width)
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
