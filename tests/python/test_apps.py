@@ -173,7 +173,9 @@ def test_the_committed_runs_hold_what_their_page_says() -> None:
         assert imbalance(seen) < 2e-4
     assert f"| {reference()['peak'][2]:.6f} | {reference()['peak'][0]:.3f} |" in page
     steps = json.loads((ROOT / "apps/turbulence/rows/steps.json").read_text())
-    for row in steps:
+    padding = json.loads((ROOT / "apps/turbulence/rows/padding.json").read_text())
+    assert [row["energy"] for row in padding] == pytest.approx([padding[0]["energy"]] * 4, rel=1e-12)
+    for row in steps + padding:
         name, wall = row["library"].split(",")[0], f"{row['median_s'] * 1e3:.0f} ({row['fastest_s'] * 1e3:.0f})"
         assert f"| {row['size']}³ | {row['ranks']} | {name} | {row['cpu_s'] * 1e3:.0f} | {wall} |" in page
     for size in (64, 128):  # all solved the same equations

@@ -177,8 +177,6 @@ TEST(Problem, EveryRefusalNamesTheWordAndARemedy) {
         {"c2c 8x8 kept=0x8", {"kept=0x8", "0 modes of axis 0"}},
         {"c2c 8x8 axes=1 kept=4x8", {"4 of 8 along axis 0", "keep all"}},
         {"dct2,c2c 8x8 kept=4x8", {"4 of 8 along axis 0", "no Fourier transform", "keep all"}},
-        {"c2c 8x8 kept=4x8 memory=1MiB", {"kept=4x8", "in a file", "write the zeros into the file"}},
-        {"c2c 8x8 kept=4x8 layout=cyclic", {"kept=4x8", "layout=cyclic", "leave one out"}},
         {"c2c 8x8 kept=4x8 in_place", {"kept=4x8", "in_place", "leave one out"}},
         {"c2c 8 norm=none", {"norm=none", "backward, ortho, forward"}},
         {"c2c 8 output=sorted", {"output=sorted", "natural, exchanged"}},
