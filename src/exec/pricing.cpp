@@ -68,7 +68,8 @@ std::unique_ptr<Step> counting_step(const RouteOp& op, const Problem& problem, c
 bool cut_like_the_work(const RouteOp* before, const ExchangeStrategy& strategy, ExchangeSpec& spec) {
     if (!before || !strategy.rows) return false;
     std::unique_ptr<RowWork> rows;
-    if (before->type == Type::transform && !before->share) rows = transform_in_rows(transform_spec(*before));
+    if (before->type == Type::transform && !before->share && before->modes == 0)
+        rows = transform_in_rows(transform_spec(*before));
     if (before->type == Type::columns) {
         ColumnsSpec columns;
         columns.from = before->from;

@@ -107,7 +107,7 @@ Counts predicted_counts(const SharedTransformSpec& spec, int rank) {
     counts.flops = static_cast<double>(calls) * transform_flops(tiling.call);
     if (spec.twiddles()) counts.flops += 6 * static_cast<double>(lines * spec.points());
     if (spec.folded) counts.flops += LineFold::kFlops * static_cast<double>(lines * spec.points());
-    counts.memory_bytes += 2 * lines * spec.points() * elem_bytes_of(spec);
+    counts.memory_bytes += lines * (spec.points_at(spec.from) + spec.points_at(spec.to)) * elem_bytes_of(spec);
     return counts;
 }
 
@@ -289,27 +289,38 @@ class SharedTransformTask final : public Task {
     }
 
     void take(const Region& region, const Lanes& lanes, Member& member, RunContext& context) const {
-        index_t point = 0;
+        index_t point = 0, taken = 0;
         for (const Piece1d& piece : region.from) {
+            point += piece.skipped;
             const char* const array = base(piece, spec_.from, from_window_, context) +
                                       piece.at_bytes(region.counts, lanes.outer, lanes.first);
             spec_.rows ? take_lines(region, piece, point, lanes, array, member)
                        : move_piece<true>(piece, point, lanes.width, const_cast<char*>(array), member);  // only read
             point += piece.points;
+            taken += piece.points;
         }
-        member.moved_bytes += point * lanes.width * elem_bytes_;
+        if (spec_.cuts(spec_.from)) spec_.kept().pad(lines_of(member, lanes.width));
+        member.moved_bytes += taken * lanes.width * elem_bytes_;
     }
 
     void leave(const Region& region, const Lanes& lanes, Member& member, RunContext& context) const {
-        index_t point = 0;
+        if (spec_.cuts(spec_.to)) spec_.kept().fold(lines_of(member, lanes.width));
+        index_t point = 0, left = 0;
         for (const Piece1d& piece : region.to) {
+            point += piece.skipped;
             char* const array =
                 base(piece, spec_.to, to_window_, context) + piece.at_bytes(region.counts, lanes.outer, lanes.first);
             spec_.rows ? leave_lines(region, piece, point, lanes, array, member)
                        : move_piece<false>(piece, point, lanes.width, array, member);
             point += piece.points;
+            left += piece.points;
         }
-        member.moved_bytes += point * lanes.width * elem_bytes_;
+        member.moved_bytes += left * lanes.width * elem_bytes_;
+    }
+
+    // Side by side in the tile.
+    ModeLines lines_of(const Member& member, index_t width) const {
+        return {spec_.elem.precision, member.memory.as<char>(), tiling_.pitch_bytes, elem_bytes_, width};
     }
 
     char* base(const Piece1d& piece, const SharedSide& side, SharedWindow* window, RunContext& context) const {
@@ -404,7 +415,7 @@ class SharedTransformStep final : public Step {
         };
         return cat(kernel_name(spec_.kernel), " axis ", spec_.axis, " by ", engine_,
                    spec_.threads > 1 ? cat(" on ", spec_.threads, " threads") : std::string(),
-                   spec_.twiddles() ? ", twiddled" : "",
+                   spec_.twiddles() ? ", twiddled" : "", spec_.modes > 0 ? cat(", ", spec_.modes, " modes kept") : "",
                    spec_.folds(spec_.to)     ? ", then folded into the spectrum of real numbers"
                    : spec_.folds(spec_.from) ? ", unfolded from the spectrum of real numbers before"
                                              : "",
