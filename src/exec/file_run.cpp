@@ -122,17 +122,20 @@ Status FileRun::run_without_journal() {
         }
     }
     SPANFFT_TRY(agree(made));
-    SPANFFT_TRY(share_output(output ? output->partial_path() : ""));
+    SPANFFT_TRY(share_files(output.get()));
     context_.arrays = stores_.dress(*work_);
     opening.reset();
     const SweepRun sweeps(plan_, sweeps_, context_.arrays, request_.checksums, nullptr);
     SPANFFT_TRY(bound_.run_steps(context_, &sweeps));
     SPANFFT_TRY(agree(stores_.check_input_unchanged()));
     const TraceScope publishing(context_.trace, "publish", TraceCategory::disk);
-    SPANFFT_TRY(agree(shared_output_ ? shared_output_->sync() : Status()));
-    Status published = output && rank() == 0 ? stores_.finish(*output) : Status();
-    if (published.ok() && request_.write_box) published = request_.finish ? request_.finish() : Status();
-    if (published.ok() && output && rank() == 0 && !request_.write_box) published = output->publish();
+    SPANFFT_TRY(agree(shared_.output ? shared_.output->sync() : Status()));
+    Status published;
+    if (rank() == 0) {
+        if (output) published = stores_.finish(*output);
+        if (published.ok() && request_.write_box) published = request_.finish ? request_.finish() : Status();
+        if (published.ok() && output && !request_.write_box) published = output->publish();
+    }
     published = agree(published);
     output.reset();  // here, so that the time it takes to free a large scratch file shows in the trace
     return published;
@@ -234,27 +237,34 @@ Status FileRun::check_what_was_read(JournalledRun& run, SweepRun* sweeps) {
     return {};
 }
 
-// Collective: rank 0's file, which the others write into too. `partial` counts on rank 0.
-Status FileRun::share_output(std::string partial) {
-    SPANFFT_TRY(broadcast_text(comm_, partial));
-    index_t offset_bytes = stores_.output_offset_bytes();
-    SPANFFT_TRY(comm_.broadcast(&offset_bytes, sizeof offset_bytes, 0));
-    Status opened;
-    if (rank() > 0) {
-        auto store = FileStore::open_output(partial);
-        opened = store.status();
-        if (opened.ok()) {
-            shared_output_ = std::move(store).value();
-            stores_.attach_shared({shared_output_.get(), offset_bytes});
-        }
+// Collective: rank 0's files, which the others read and write too. `files` counts on rank 0.
+Status FileRun::share_files(const OutputFile* files) {
+    std::string output, staged_input, staged_output;
+    if (rank() == 0 && files) {
+        if (stores_.has_output_file()) output = files->partial_path();
+        staged_input = files->staged_input_path();
+        staged_output = files->staged_output_path();
     }
+    for (std::string* const path : {&output, &staged_input, &staged_output}) SPANFFT_TRY(broadcast_text(comm_, *path));
+    shared_.output_offset_bytes = stores_.output_offset_bytes();
+    SPANFFT_TRY(comm_.broadcast(&shared_.output_offset_bytes, sizeof shared_.output_offset_bytes, 0));
+    if (rank() == 0) return agree({});
+    const auto open = [](const std::string& path, std::unique_ptr<FileStore>& store) -> Status {
+        if (path.empty()) return {};
+        SPANFFT_ASSIGN(store, FileStore::open_output(path));
+        return {};
+    };
+    Status opened = open(output, shared_.output);
+    if (opened.ok()) opened = open(staged_input, shared_.staged_input);
+    if (opened.ok()) opened = open(staged_output, shared_.staged_output);
+    if (opened.ok()) stores_.attach_shared(shared_);
     return agree(opened);
 }
 
 Status FileRun::run_in_journal(JournalledRun& run, bool panels) {
     stores_.attach(*run.output());
     if (comm_.size() > 1) {
-        const Status opened = share_output(run.output()->partial_path());
+        const Status opened = share_files(run.output().get());
         if (!opened.ok()) return run.abandon(opened);
     }
     if (sweeps_.overwrites_input) stores_.overwrite_input(*run.input());

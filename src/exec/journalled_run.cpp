@@ -106,6 +106,8 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PlannedSwee
     // So that whoever throws the run away finds what is there, whatever folders it has been given itself.
     for (const std::string& folder : request.output.scratch_folders)
         lines.push_back("scratch " + path_in_line(whole_path(folder)));
+    if (!request.output.shared_folder.empty())
+        lines.push_back("shared " + path_in_line(whole_path(request.output.shared_folder)));
     if (request.in_place) lines.push_back(in_place_line(request.input_offset_bytes, request.input_bytes));
     if (layout.overwrites_input) {
         const size_t before = layout.sweeps.size() - 2;
@@ -150,9 +152,10 @@ bool file_exists(const std::string& path) { return access(path.c_str(), F_OK) ==
 
 // Of an output behind a function, nobody knows whether its folder is one: its file, which is empty, is in scratch.
 KeptFiles kept_names(const std::string& input, index_t offset, const std::string& output,
-                     const std::vector<std::string>& scratch_folders, bool in_place, bool behind, int rank = 0) {
+                     const std::vector<std::string>& scratch_folders, const std::string& shared_folder, bool in_place,
+                     bool behind, int rank = 0) {
     if (!in_place) {
-        KeptFiles kept = kept_files(output, scratch_folders, key_of(input, offset, output, rank));
+        KeptFiles kept = kept_files(output, scratch_folders, shared_folder, key_of(input, offset, output, rank));
         if (behind) kept.output = folder_of(kept.journal) + kept.output.substr(kept.output.rfind('/'));
         return kept;
     }
@@ -161,14 +164,15 @@ KeptFiles kept_names(const std::string& input, index_t offset, const std::string
     const std::string folder = scratch_folders.empty() ? folder_of(file) : scratch_folders.front();
     const size_t slash = file.rfind('/');
     const std::string name = slash == std::string::npos ? file : file.substr(slash + 1);
-    KeptFiles kept = kept_files(cat(folder, "/", name), scratch_folders, key_of(input, offset, file));
+    KeptFiles kept = kept_files(cat(folder, "/", name), scratch_folders, shared_folder, key_of(input, offset, file));
     kept.journal = in_place_journal(file);
     return kept;
 }
 
 KeptFiles kept_names(const JournalledRun::Request& request) {
     return kept_names(request.input_path, request.input_offset_bytes, request.output_path,
-                      request.output.scratch_folders, request.in_place, request.behind.has_value(), request.rank);
+                      request.output.scratch_folders, request.output.shared_folder, request.in_place,
+                      request.behind.has_value(), request.rank);
 }
 
 // The names of what the run kept that a journal speaks of, in the folders that it names.
@@ -178,8 +182,9 @@ KeptFiles kept_by(const std::vector<std::string>& lines, const JournalledRun::Re
     index_t offset = request.input_offset_bytes;
     TextReader in(journal_value(lines, "in-place"));
     if (index_t told = 0; in >> told) offset = told;
-    return kept_names(request.input_path, offset, request.output_path, folders, request.in_place,
-                      request.behind.has_value(), request.rank);
+    return kept_names(request.input_path, offset, request.output_path, folders,
+                      path_from_line(journal_value(lines, "shared")), request.in_place, request.behind.has_value(),
+                      request.rank);
 }
 
 void unlink_all(const KeptFiles& kept) {
@@ -207,7 +212,7 @@ Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t inp
     request.input_offset_bytes = input_offset_bytes;
     SPANFFT_ASSIGN(request.output_path, request.in_place ? output_path : behind_links(output_path));
     const std::string journal =
-        kept_names(input_path, input_offset_bytes, request.output_path, scratch_folders, request.in_place, false)
+        kept_names(input_path, input_offset_bytes, request.output_path, scratch_folders, "", request.in_place, false)
             .journal;
     SPANFFT_ASSIGN(const std::vector<std::string> lines, Journal::peek(journal));
     request.behind.emplace();  // where it is, an output behind a function has its file beside the journal
@@ -347,7 +352,8 @@ std::vector<std::string> JournalledRun::files_of(size_t sweep) const {
     const Place target = sweep < targets_.size() ? targets_[sweep] : Place::array;
     if (target == Place::array || (overwrites_ && sweep == last_sweep_)) return {};
     if (target == Place::scratch) return output.kept->scratch;
-    if (target == Place::input) return output.kept->staged_input;
+    if (target == Place::input)  // of several ranks the first one has it
+        return output.staged_input_bytes > 0 ? output.kept->staged_input : std::vector<std::string>();
     return output.staged_output_bytes > 0 ? output.kept->staged_output : std::vector<std::string>{output.kept->output};
 }
 
