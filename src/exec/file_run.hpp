@@ -40,10 +40,11 @@ class FileRun {
     JournalledRun::Request journal_request() const;
     Status run_without_journal();
     Status run_journalled(bool panels);
+    Status open_journalled(JournalledRun::Request& journalled, std::unique_ptr<JournalledRun>& run);
     Status run_in_journal(JournalledRun& run, bool panels);
     Status check_what_was_read(JournalledRun& run, SweepRun* sweeps);
     Status share_files(const OutputFile* files);
-    Status publish(JournalledRun& run);
+    Status publish(JournalledRun* run);  // nullptr: it had ended, which rank 0 says
     void note_moved_away();
 
     BoundPlan& bound_;
@@ -55,6 +56,7 @@ class FileRun {
     std::unique_ptr<BlockWork> work_;
     RunStores::Shared shared_;  // of ranks but 0
     PlannedSweeps sweeps_;
+    InPlaceState in_place_state_ = InPlaceState::untouched;  // as rank 0 found it
     index_t resumed_bytes_ = 0;
     std::vector<std::string> notes_;
 };

@@ -159,9 +159,10 @@ KeptFiles kept_names(const std::string& input, index_t offset, const std::string
         if (behind) kept.output = folder_of(kept.journal) + kept.output.substr(kept.output.rfind('/'));
         return kept;
     }
-    // The copy is scratch too.
+    // The copy is scratch too, unless other ranks write into it.
     const std::string file = whole_path(input);
-    const std::string folder = scratch_folders.empty() ? folder_of(file) : scratch_folders.front();
+    const std::string own = scratch_folders.empty() ? folder_of(file) : scratch_folders.front();
+    const std::string folder = shared_folder.empty() ? own : shared_folder;
     const size_t slash = file.rfind('/');
     const std::string name = slash == std::string::npos ? file : file.substr(slash + 1);
     KeptFiles kept = kept_files(cat(folder, "/", name), scratch_folders, shared_folder, key_of(input, offset, file));
@@ -171,7 +172,7 @@ KeptFiles kept_names(const std::string& input, index_t offset, const std::string
 
 KeptFiles kept_names(const JournalledRun::Request& request) {
     return kept_names(request.input_path, request.input_offset_bytes, request.output_path,
-                      request.output.scratch_folders, request.output.shared_folder, request.in_place,
+                      request.output.scratch_folders, request.output.shared_folder, request.owns_input(),
                       request.behind.has_value(), request.rank);
 }
 
@@ -183,7 +184,7 @@ KeptFiles kept_by(const std::vector<std::string>& lines, const JournalledRun::Re
     TextReader in(journal_value(lines, "in-place"));
     if (index_t told = 0; in >> told) offset = told;
     return kept_names(request.input_path, offset, request.output_path, folders,
-                      path_from_line(journal_value(lines, "shared")), request.in_place, request.behind.has_value(),
+                      path_from_line(journal_value(lines, "shared")), request.owns_input(), request.behind.has_value(),
                       request.rank);
 }
 
@@ -281,11 +282,12 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
     std::vector<std::string> found = journal_->lines();
     rename_method(found);
     const bool restart = request_.mode == JournalMode::restart;
-    if (request_.in_place) {
-        SPANFFT_TRY(check_whose_overwriting(request_.input_path, found));
-        state_ = spanfft::in_place_state(found);
-    }
-    const bool same_file = request_.in_place && is_overwritten_by(request_.input_path, found);
+    const bool owns = request_.owns_input();
+    if (owns) SPANFFT_TRY(check_whose_overwriting(request_.input_path, found));
+    if (request_.in_place) state_ = spanfft::in_place_state(found);
+    if (!owns && (restart || state_ == InPlaceState::finished))
+        state_ = InPlaceState::untouched;  // rank 0 knows better
+    const bool same_file = request_.in_place && (!owns || is_overwritten_by(request_.input_path, found));
     if (restart && state_ == InPlaceState::overwriting && same_file) {
         return error(Code::invalid_argument, request_.input_path,
                      " is half overwritten by an unfinished run in place: '", journal_value(found, "problem"),
@@ -304,7 +306,8 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
                                  ? "; the file is half overwritten, and only the same command makes it whole"
                                  : "; restart throws the unfinished run away (its journal is " + journal_->path() + ")";
     for (size_t i = 0; i < lines.size() && i < found.size(); ++i) {
-        if (found[i] == lines[i] || (half && word_of(lines[i]) == "input")) continue;
+        const bool marked = !owns && request_.in_place && same_but_for_mark(found[i], lines[i]);  // by rank 0
+        if (found[i] == lines[i] || (word_of(lines[i]) == "input" && (half || marked))) continue;
         const Status difference = differs(found[i], lines[i], request_.input_path, ways);
         const bool whole = word_of(lines[i]) == "input" && state_ == InPlaceState::untouched;
         if (!whole || !may_have_its_bytes(found[i], lines[i])) return difference;
@@ -316,7 +319,8 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
     request_.output.run = run_;
     request_.output.published = !request_.in_place && !journal_value(found, "publish").empty();
     // The file is as it was before the last sweep, so that all of it must be written.
-    restored_ = half && overwrites_ && same_samples("input " + journal_value(found, "input"), lines[kInputLine]);
+    restored_ = half && overwrites_ &&
+                (owns ? same_samples("input " + journal_value(found, "input"), lines[kInputLine]) : request_.restored);
     return true;
 }
 
@@ -337,7 +341,7 @@ Status JournalledRun::reopen() {
     output_ = std::move(reopened).value();
     output_->keep();
     SPANFFT_TRY(check_marks());
-    if (state_ == InPlaceState::overwriting) SPANFFT_TRY(mark_input());
+    if (state_ == InPlaceState::overwriting && request_.owns_input()) SPANFFT_TRY(mark_input());
     SPANFFT_TRY(output_->mark({run_, generation_, generation_}));
     if (restored_) {
         progress_.push_back(cat("restored ", last_sweep_));
@@ -402,7 +406,7 @@ Status JournalledRun::append(const std::string& line) {
     SPANFFT_TRY(journal_->append(line));
     ++generation_;
     SPANFFT_TRY(output_->mark({run_, generation_, generation_}));
-    if (!request_.in_place || state_ == InPlaceState::overwriting) return {};
+    if (!request_.owns_input() || state_ == InPlaceState::overwriting) return {};
     earlier_.push_back(line);
     if (spanfft::in_place_state(earlier_) != InPlaceState::overwriting) return {};
     // The next write may be to the input.
@@ -495,7 +499,7 @@ Status JournalledRun::give_name(const std::function<Status()>& finish) {
 
 Status JournalledRun::publish(const std::function<Status()>& finish, char* memory, index_t memory_bytes,
                               RunContext& context) {
-    const Status published = request_.in_place ? overwrite(memory, memory_bytes, context) : give_name(finish);
+    const Status published = request_.owns_input() ? overwrite(memory, memory_bytes, context) : give_name(finish);
     if (!published.ok()) return give_up(published, kAllPanels);
     remove();
     return {};
@@ -589,7 +593,8 @@ KnownRun known_run(const JournalledRun::Request& request) {
     const KeptFiles kept = kept_names(request);
     const auto lines = Journal::peek(kept.journal);
     if (!lines.ok() || !parse_hex(journal_value(lines.value(), "marks"), known.run)) return known;
-    known.begun = has_begun(lines.value(), InPlaceState::untouched, kept_by(lines.value(), request));
+    const InPlaceState state = request.owns_input() ? in_place_state(lines.value()) : InPlaceState::untouched;
+    known.begun = has_begun(lines.value(), state, kept_by(lines.value(), request));
     known.whole = !journal_value(lines.value(), "publish").empty() || !journal_value(lines.value(), "finished").empty();
     return known;
 }

@@ -144,7 +144,9 @@ Status RunStores::check_input_unchanged() const {
 OutputRequest RunStores::in_place_request(const PlannedSweeps& layout) const {
     OutputRequest copy = output_request();
     const std::string file = whole_path(request_.input_path);
-    copy.path = scratch_folders(request_).front() + file.substr(file.rfind('/'));
+    if (plan_.problem.ranks > 1) copy.shared_folder = folder_of(file);
+    copy.path = (plan_.problem.ranks > 1 ? copy.shared_folder : scratch_folders(request_).front()) +
+                file.substr(file.rfind('/'));
     copy.input_path.clear();
     // As far past a block of the file as the input, which goes for memory and direct I/O too.
     copy.header.assign(static_cast<size_t>(request_.input_offset_bytes % kDirectBytes), '\0');

@@ -54,7 +54,7 @@ class RunStores {
     OutputRequest output_request() const;
     // Of another rank: scratch of its own, and no output.
     OutputRequest scratch_request() const;
-    // In place: what the last sweep, or a copy, overwrites the input from.
+    // In place, on rank 0: what the last sweep, or a copy, overwrites the input from.
     OutputRequest in_place_request(const PlannedSweeps& layout) const;
     // The file that it asked for, with its scratch: of a rank's own.
     void attach(OutputFile& output);
