@@ -436,6 +436,11 @@ class Lowering {
         spec.modes = op.modes;
         spec.share = *op.share;
         spec.folded = op.folded;
+        if (op.filter) {
+            const Extents& shape = op.share->shape();
+            spec.filter = {*op.filter, problem().shape[0],    shape.back(), shape[shape.size() - 2],
+                           {},         op.from.elem.precision};
+        }
         spec.from = {op.from.layout, slots.source, op.reads_all_parts(), op.turned == Turned::from, reads};
         spec.to = {op.to.layout, slots.target, op.writes_all_parts(), op.turned == Turned::to, puts};
         if (op.matrix) {

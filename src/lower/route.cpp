@@ -163,7 +163,10 @@ Route reversed(const Route& forward) {
     Route route(forward.rbegin(), forward.rend());
     for (RouteOp& op : route) {
         std::swap(op.from, op.to);
-        op.kernel = inverse_kernel(op.kernel);
+        if (op.filter)
+            op.filter = inverse_kernel(*op.filter);
+        else
+            op.kernel = inverse_kernel(op.kernel);
         op.halving = inverse(op.halving);
         op.chirping = inverse(op.chirping);
         if (op.turned != Turned::neither) op.turned = op.turned == Turned::from ? Turned::to : Turned::from;

@@ -70,7 +70,10 @@ struct RouteOp {
     bool twiddled = true;             // of a turned one
     bool rows = false;                // of one with a share: its lines become rows of a tile, as suits few long ones
     bool folded = false;              // of rows: of pairs of real numbers, whose spectrum it leaves (undone: takes)
-    bool dealt = false;               // of columns in parts: row by row
+    // Of rows: the transform is followed by a product with the chirp's spectrum of a line of this kind, and undone. The
+    // route undone has the product of the inverse kind.
+    std::optional<Kernel> filter = {};
+    bool dealt = false;  // of columns in parts: row by row
 
     // Can leave its result where its source is.
     bool can_stay() const;

@@ -240,8 +240,8 @@ std::vector<Region> regions_in(const SharedTransformSpec& spec, const Patch& sha
             for (auto* side : {&region.from, &region.to})
                 for (Piece1d& piece : *side) piece.stride_bytes = {static_cast<index_t>(spec.elem.bytes())};
         }
-        // A turned or folded one asks which lanes they are.
-        if (!spec.turns() && !spec.folded && !spec.from.blocks && !spec.to.blocks) merge_loops(region);
+        // A turned, folded or filtered one asks which lanes they are.
+        if (!spec.turns() && !spec.folded && !spec.filter && !spec.from.blocks && !spec.to.blocks) merge_loops(region);
         regions.push_back(std::move(region));
     }
     return regions;

@@ -17,6 +17,7 @@
 
 #include "engine/engine.hpp"
 #include "plan/step.hpp"
+#include "steps/chirp_filter.hpp"
 #include "steps/kept_modes.hpp"
 
 namespace spanfft {
@@ -36,7 +37,8 @@ struct SharedSide {
     bool turned = false;
     std::optional<Slot> own = {};
     // Of a shared side whose rows are one long axis: how the ranks have that, in blocks that may begin and end in the
-    // middle of a row. `layout` is its shape as rows then, and not how it is divided.
+    // middle of a row. `layout` is its shape as rows then, and not how it is divided. The axis may end before the rows
+    // do: what is missing is taken for zeros, and not put.
     std::optional<Layout> blocks = {};
 };
 
@@ -52,12 +54,15 @@ struct SharedTransformSpec {
     // are columns of the last axis, shared out in pairs; `share` and both layouts are those of the pairs' spectrum, and
     // the side that has the numbers' is in blocks, of one number more, X[m].
     bool folded = false;
-    index_t modes = 0;                      // of c2c lines side by side: those of the spectrum's side; 0: all
-    long double scale = 1;                  // 1 for rows without factors
-    std::string engine;                     // forced, or ""
-    RateTable rates;                        // of the machine that is planned for, by which the engine is chosen
-    Caches caches;                          // of it, a rank's share
-    double memory_bytes_per_second = 19e9;  // of it, copied by a thread
+    index_t modes = 0;  // of c2c lines side by side: those of the spectrum's side; 0: all
+    // Of rows in natural order: lines are transformed, multiplied by the rows of a filter that go with them, and
+    // transformed back while they are in cache. A line is a row k1 of m1 x m2, across the last axis, whose index is k1.
+    std::optional<ChirpFilterForm> filter = {};  // whose rows are those of a rank's share
+    long double scale = 1;                       // 1 for rows without factors
+    std::string engine;                          // forced, or ""
+    RateTable rates;                             // of the machine that is planned for, by which the engine is chosen
+    Caches caches;                               // of it, a rank's share
+    double memory_bytes_per_second = 19e9;       // of it, copied by a thread
     int threads = 1;
     bool measure = false;
 
@@ -69,6 +74,11 @@ struct SharedTransformSpec {
         return modes > 0 && &side == (kernel == Kernel::c2c_forward ? &to : &from);
     }
     index_t points_at(const SharedSide& side) const { return cuts(side) ? modes : points(); }
+    ChirpFilterForm filter_of(int rank) const {
+        ChirpFilterForm form = *filter;
+        form.rows = share.patch(rank).back();
+        return form;
+    }
     bool turns() const { return from.turned || to.turned; }
     bool twiddles() const { return turns() && twiddled; }
     index_t points() const { return share.shape()[static_cast<size_t>(axis)]; }
