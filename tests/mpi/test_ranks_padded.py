@@ -34,11 +34,11 @@ def assert_padded(comm: MPI.Comm, plan: spanfft.Plan, kind: str) -> None:
             assert counted[name] == predicted[name], name
 
 
-@pytest.mark.parametrize("exchange", [None, "alltoallv"])
 @pytest.mark.parametrize("output", ["natural", "exchanged"])
 @pytest.mark.parametrize("kind", ["c2c", "r2c"])
-def test_shapes(comm: MPI.Comm, kind: str, output: str, exchange: str | None):
-    for shape, kept in CASES:
+def test_shapes(comm: MPI.Comm, kind: str, output: str):
+    for i, (shape, kept) in enumerate(CASES):
+        exchange = (None, "alltoallv")[(i + (kind == "c2c") + (output == "natural")) % 2]
         plan = spanfft.Plan(shape, kind=kind, comm=comm, kept=kept, output=output, norm="forward", exchange=exchange)
         assert plan.solver in (("pencil", "shared") if comm.size > 1 else ("local",))
         assert_padded(comm, plan, kind)
