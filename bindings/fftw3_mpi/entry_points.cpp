@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "planning.hpp"
+#include "spanfft/spanfft_mpi.h"
 
 using namespace fftw3_mpi;
 
@@ -58,8 +59,8 @@ void run(Theirs* theirs, PlanPointer plan, Arrays... arrays) {
 #undef TO_COMM
 #undef COMM
 
-#define COMM MPI_Fint
-#define TO_COMM(comm) MPI_Comm_f2c(comm)
+#define COMM SPANFFT_FINT
+#define TO_COMM(comm) SPANFFT_COMM_F2C(comm)
 #define PRECISION Double
 #define MPI_NAME(name) fftw_mpi_##name##_f03
 #include "mpi_entry_points.inc"
