@@ -2,8 +2,10 @@
 // fftw3-mpi.f03 binds Fortran to, whose communicators are Fortran's. The functions stand once, in two files that are
 // included for each; FFTW makes its own in the same way.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
+#include "allocation.hpp"
 #include "planning.hpp"
 #include "spanfft/spanfft_mpi.h"
 
@@ -15,7 +17,7 @@ namespace {
 // plans of FFTW's would notice a search at each call.
 template <class Theirs, class... Arrays>
 void run(Theirs* theirs, PlanPointer plan, Arrays... arrays) {
-    if (const Plan* ours = find_plan(plan)) return ours->execute(arrays...);
+    if (Plan* ours = find_plan(plan)) return ours->execute(arrays...);
     if (theirs) theirs(plan, arrays...);
 }
 
