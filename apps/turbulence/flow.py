@@ -7,8 +7,8 @@ The unknowns are the Fourier coefficients u_k of the velocity. In rotational for
 where P_k takes the pressure away (C. Canuto et al., "Spectral Methods", 2007, section 3.3). The product u x w is taken
 on the grid: three fields go there for u, three for w, and three come back. Coefficients beyond a cutoff in any
 direction are zero. A cutoff below size / 3 leaves no aliasing errors (S. A. Orszag's 2/3 rule, J. Atmos. Sci. 28,
-1971); it is the same as padding the modes up to the cutoff to a grid of 3/2 as many points. Time steps are the
-classical Runge-Kutta scheme of order 4.
+1971); it is the same as padding the modes up to the cutoff to a grid of 3/2 as many points, which the plan does on
+the way: it stores and exchanges no others. Time steps are the classical Runge-Kutta scheme of order 4.
 
 Invariant: u_k . k = 0 and u_k = 0 beyond the cutoff, after every step. So the energy E and the enstrophy Z obey
 dE/dt = -2 nu Z exactly, but for the error of the time steps.
@@ -60,7 +60,7 @@ class Flow:
     cutoff
         The largest wave number along an axis that is kept; by default the largest below size / 3.
     transforms
-        Makes the transforms from `size` and `comm`.
+        Makes the transforms from `size`, `cutoff` and `comm`.
     """
 
     def __init__(
@@ -69,19 +69,21 @@ class Flow:
         viscosity: float,
         comm: Comm | None = None,
         cutoff: int | None = None,
-        transforms: Callable[[int, Comm | None], Transforms] = Spanfft,
+        transforms: Callable[[int, int, Comm | None], Transforms] = Spanfft,
     ) -> None:
         self.size, self.viscosity, self.comm, self.time = size, viscosity, comm, 0.0
         self.cutoff = (size - 1) // 3 if cutoff is None else cutoff
         agree(comm, self._wrong())
-        self.transforms = transforms(size, comm)
-        modes = np.fft.fftfreq(size, 1 / size), np.fft.fftfreq(size, 1 / size), np.fft.rfftfreq(size, 1 / size)
+        self.transforms = transforms(size, self.cutoff, comm)
+        n = self.transforms.modes
+        modes = np.fft.fftfreq(n, 1 / n), np.fft.fftfreq(n, 1 / n), np.fft.rfftfreq(n, 1 / n)
         parts = [k[part] for k, part in zip(modes, self.transforms.spectrum_slices, strict=True)]
         self._k = np.meshgrid(*parts, indexing="ij", sparse=True)
         self._k2 = np.asarray(self._k[0] ** 2 + self._k[1] ** 2 + self._k[2] ** 2)
         self._inverse_k2 = 1 / np.where(self._k2 == 0, 1, self._k2)
         kept = [abs(k) <= self.cutoff for k in self._k]
-        self._kept = kept[0] & kept[1] & kept[2]
+        # None: the transforms have no modes beyond the cutoff.
+        self._kept = kept[0] & kept[1] & kept[2] if n > 2 * self.cutoff + 1 else None
         # The half of the spectrum that r2c leaves out has the same energy as its mirror image.
         self._weight = np.where((self._k[2] == 0) | (2 * self._k[2] == size), 1.0, 2.0)
         box = tuple(part.stop - part.start for part in self.transforms.real_slices)
@@ -133,7 +135,8 @@ class Flow:
 
     def continue_from(self, other: Flow) -> None:
         """Starts from the modes of a flow on another grid, over the same ranks, and from its time."""
-        wanted = np.zeros((3, other.size, other.size, other.size // 2 + 1), np.complex128)
+        n = other.transforms.modes
+        wanted = np.zeros((3, n, n, n // 2 + 1), np.complex128)
         part = (slice(None), *other.transforms.spectrum_slices)
         wanted[part] = other.velocity_hat
         if self.comm is not None:
@@ -141,7 +144,7 @@ class Flow:
         most = min(self.cutoff, other.cutoff)
         modes = [np.asarray(k).ravel().astype(np.int64) for k in self._k]
         mine = [np.flatnonzero(abs(k) <= most) for k in modes]
-        theirs = [k[i] % other.size for k, i in zip(modes, mine, strict=True)]
+        theirs = [k[i] % n for k, i in zip(modes, mine, strict=True)]
         self.velocity_hat[:] = 0
         fields = np.arange(3)
         self.velocity_hat[np.ix_(fields, *mine)] = wanted[np.ix_(fields, *theirs)]
@@ -203,7 +206,8 @@ class Flow:
         """P_k a, and nothing beyond the cutoff."""
         kx, ky, kz = self._waves(block)
         part = a[:, block]
-        part *= self._kept[block]
+        if self._kept is not None:
+            part *= self._kept[block]
         divergence = (kx * part[0] + ky * part[1] + kz * part[2]) * self._inverse_k2[block]
         part[0] -= kx * divergence
         part[1] -= ky * divergence

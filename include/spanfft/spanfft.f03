@@ -60,6 +60,9 @@ integer(c_int), parameter :: SPANFFT_JOURNAL_OFF = 0
 integer(c_int), parameter :: SPANFFT_JOURNAL_AUTO = 1
 integer(c_int), parameter :: SPANFFT_JOURNAL_RESUME = 2
 integer(c_int), parameter :: SPANFFT_JOURNAL_RESTART = 3
+integer(c_int), parameter :: SPANFFT_HALO_COST_EXCHANGE = 0
+integer(c_int), parameter :: SPANFFT_HALO_COST_EXCHANGE_OWN = 1
+integer(c_int), parameter :: SPANFFT_HALO_COST_ADD = 2
 
 type, bind(C) :: spanfft_box
     integer(c_int64_t) :: start(SPANFFT_MAX_NDIM) = 0
@@ -110,6 +113,7 @@ type, bind(C) :: spanfft_problem
     integer(c_int32_t) :: reads_once = 0
     integer(c_int32_t) :: own_input = 0
     type(c_ptr) :: load = c_null_ptr
+    integer(c_int64_t) :: kept(SPANFFT_MAX_NDIM) = 0
 end type spanfft_problem
 
 type, bind(C) :: spanfft_counts
@@ -873,6 +877,61 @@ interface
         integer(c_int), value :: index
         type(c_ptr) :: returned
     end function spanfft_plan_note
+    function spanfft_halo_create(plan, before, after, halo) bind(C, name="spanfft_halo_create") result(returned)
+        import
+        type(c_ptr), value :: plan
+        integer(c_int64_t), intent(in), optional :: before(*)
+        integer(c_int64_t), intent(in), optional :: after(*)
+        type(c_ptr), intent(inout), optional :: halo
+        integer(c_int) :: returned
+    end function spanfft_halo_create
+    function spanfft_halo_part(halo, part) bind(C, name="spanfft_halo_part") result(returned)
+        import
+        type(c_ptr), value :: halo
+        type(spanfft_part), intent(inout), optional :: part
+        integer(c_int) :: returned
+    end function spanfft_halo_part
+    function spanfft_halo_bytes(halo) bind(C, name="spanfft_halo_bytes") result(returned)
+        import
+        type(c_ptr), value :: halo
+        integer(c_int64_t) :: returned
+    end function spanfft_halo_bytes
+    function spanfft_halo_part_bytes(halo) bind(C, name="spanfft_halo_part_bytes") result(returned)
+        import
+        type(c_ptr), value :: halo
+        integer(c_int64_t) :: returned
+    end function spanfft_halo_part_bytes
+    function spanfft_halo_exchange(halo, part, extended) bind(C, name="spanfft_halo_exchange") result(returned)
+        import
+        type(c_ptr), value :: halo
+        type(c_ptr), value :: part
+        type(c_ptr), value :: extended
+        integer(c_int) :: returned
+    end function spanfft_halo_exchange
+    function spanfft_halo_add(halo, extended, part) bind(C, name="spanfft_halo_add") result(returned)
+        import
+        type(c_ptr), value :: halo
+        type(c_ptr), value :: extended
+        type(c_ptr), value :: part
+        integer(c_int) :: returned
+    end function spanfft_halo_add
+    function spanfft_halo_predicted(halo, call, counts) bind(C, name="spanfft_halo_predicted") result(returned)
+        import
+        type(c_ptr), value :: halo
+        integer(c_int), value :: call
+        type(spanfft_counts), intent(inout), optional :: counts
+        integer(c_int) :: returned
+    end function spanfft_halo_predicted
+    function spanfft_halo_counted(halo, counts) bind(C, name="spanfft_halo_counted") result(returned)
+        import
+        type(c_ptr), value :: halo
+        type(spanfft_counts), intent(inout), optional :: counts
+        integer(c_int) :: returned
+    end function spanfft_halo_counted
+    subroutine spanfft_halo_free(halo) bind(C, name="spanfft_halo_free")
+        import
+        type(c_ptr), value :: halo
+    end subroutine spanfft_halo_free
     function spanfft_plan_trace_start(plan, max_events) bind(C, name="spanfft_plan_trace_start") result(returned)
         import
         type(c_ptr), value :: plan

@@ -77,6 +77,8 @@ enum { SPANFFT_ESTIMATE = 0, SPANFFT_MEASURE = 1, SPANFFT_TUNE = 2 };
 typedef struct spanfft_comm spanfft_comm;
 /* A plan: what to do, bound to buffers and to a communicator. */
 typedef struct spanfft_plan spanfft_plan;
+/* The exchange of what surrounds a rank's part of real space, with its buffers: spanfft_halo_create. */
+typedef struct spanfft_halo spanfft_halo;
 
 /* A box of a global array: indices start[i] <= index < start[i] + count[i] along axis i, of an array of ndim axes. */
 typedef struct spanfft_box {
@@ -130,6 +132,10 @@ typedef struct spanfft_problem {
     int32_t reads_once; /* of files: no element of the input is read twice, as spanfft_block_callbacks.on_input needs */
     int32_t own_input;  /* the input is the plan's own array: spanfft_plan_input_array */
     const char* load;   /* of files: what the input holds: "i2", ">f4", "u1", "f2", ...; NULL: as computed */
+    /* Modes that the spectrum keeps along each axis, in the order of an array of so many points; of the halved axis
+     * those of the real line, of which n/2+1 are stored. Forward leaves the others out, backward pads with zeros (the
+     * 3/2 rule). First entry 0: all. */
+    int64_t kept[SPANFFT_MAX_NDIM];
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -170,7 +176,7 @@ typedef struct spanfft_step {
     size_t size;   /* sizeof(spanfft_step), set by the caller */
     int32_t depth; /* 0: a step of the plan; more: inside one */
     /* "Transform", "Copy", "Twiddle", "Butterfly", "Exchange", "TransformExchange", "SharedTransform", "Sweep",
-     * "Permute", "Stage", "ReadBox", "WriteBox"; more may come. */
+     * "Padded", "Permute", "Stage", "ReadBox", "WriteBox"; more may come. */
     const char* type;
     const char* description; /* one line */
 } spanfft_step;
@@ -649,6 +655,36 @@ SPANFFT_API const char* spanfft_plan_engines(const spanfft_plan* plan);
 SPANFFT_API int spanfft_plan_notes(const spanfft_plan* plan); /* engines passed over, runners-up; NULL: none */
 /* Note `index`, a sentence; "" past the last, or plan NULL. */
 SPANFFT_API const char* spanfft_plan_note(const spanfft_plan* plan, int index);
+
+/* Plans the exchange of what surrounds this rank's part of the plan's real space, which is periodic: along axis i
+ * before[i] elements before the part and after[i] behind it (ndim entries each, the same on all ranks), as many as you
+ * like, beyond the neighbours' parts and beyond the whole array too. Where the plan owns its array in real space and
+ * ranks of one node share it (spanfft_problem.own_input of a forward plan, own_output of a backward one), ranks read
+ * one another's parts there and no messages are sent. Collective. The halo does not need the plan afterwards. */
+SPANFFT_API int spanfft_halo_create(const spanfft_plan* plan, const int64_t* before, const int64_t* after,
+                                    spanfft_halo** halo);
+/* The extended part of this rank: its first index along each axis, which may be negative, and how many, which may run
+ * beyond the axis' end. A part without elements has no surroundings either. */
+SPANFFT_API int spanfft_halo_part(const spanfft_halo* halo, spanfft_part* part);
+/* Bytes of this rank's extended part, in C order, batch arrays one after the other; NULL: 0. */
+SPANFFT_API int64_t spanfft_halo_bytes(const spanfft_halo* halo);
+/* Bytes of this rank's part of real space, with the batch; NULL: 0. */
+SPANFFT_API int64_t spanfft_halo_part_bytes(const spanfft_halo* halo);
+/* Fills `extended` with this rank's part and its surroundings. Collective. Empty arrays may be NULL. If an MPI call
+ * fails on one rank in the middle, that rank alone gets the error. */
+SPANFFT_API int spanfft_halo_exchange(spanfft_halo* halo, const void* part, void* extended);
+/* The adjoint: each element of `part` becomes the sum of all ranks' copies of it in their extended parts. Collective.
+ */
+SPANFFT_API int spanfft_halo_add(spanfft_halo* halo, const void* extended, void* part);
+/* Of which call the cost is asked: spanfft_halo_exchange, the same with the plan's own array on all ranks, or
+ * spanfft_halo_add. */
+enum { SPANFFT_HALO_COST_EXCHANGE = 0, SPANFFT_HALO_COST_EXCHANGE_OWN = 1, SPANFFT_HALO_COST_ADD = 2 };
+/* What a call (SPANFFT_HALO_COST_*) costs this rank: memory, messages, calls. */
+SPANFFT_API int spanfft_halo_predicted(const spanfft_halo* halo, int call, spanfft_counts* counts);
+/* What the last call counted on this rank; SPANFFT_INVALID_ARGUMENT before the first. */
+SPANFFT_API int spanfft_halo_counted(const spanfft_halo* halo, spanfft_counts* counts);
+/* Frees it. Collective on ranks. NULL is allowed. */
+SPANFFT_API void spanfft_halo_free(spanfft_halo* halo);
 
 /* Records what the executions that follow do, for up to max_events events (0: 65536; 48 bytes each, allocated now and
  * on top of the plan's memory); an older trace of the plan is thrown away. Collective. */

@@ -119,6 +119,10 @@ class Problem {
         c_.batch = batch;
         return *this;
     }
+    Problem& kept(const std::vector<std::int64_t>& modes) {  // of the spectrum, along each axis
+        fill(modes, c_.kept, "kept");
+        return *this;
+    }
     Problem& grid(const std::vector<std::int64_t>& grid) {
         fill(grid, c_.grid, "grid");
         c_.ngrid = static_cast<std::int32_t>(grid.size());
@@ -655,6 +659,66 @@ class Plan {
 
     std::unique_ptr<Callbacks> callbacks_;  // where the C interface finds them
     std::unique_ptr<spanfft_plan, Free> handle_;
+};
+
+// A rank's part of a plan's real space with its periodic surroundings; see spanfft_halo_create. Collective to make, to
+// use and to destroy; it does not need the plan afterwards.
+class Halo {
+  public:
+    // So many elements before and after the part, along each axis.
+    Halo(const Plan& plan, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after) {
+        // Widths that are too few are refused on all ranks, as NULL is.
+        const std::size_t ndim = plan.input_shape().size();
+        const bool enough = before.size() == ndim && after.size() == ndim;
+        spanfft_halo* made = nullptr;
+        detail::check(
+            spanfft_halo_create(plan.get(), enough ? before.data() : nullptr, enough ? after.data() : nullptr, &made));
+        handle_.reset(made);
+    }
+    // Where the extended part begins along each axis (it may be below 0), and how long it is.
+    spanfft_part part() const {
+        spanfft_part found{};
+        found.size = sizeof found;
+        detail::check(spanfft_halo_part(handle_.get(), &found));
+        return found;
+    }
+    std::int64_t bytes() const { return spanfft_halo_bytes(handle_.get()); }  // of the extended part, with the batch
+    std::int64_t part_bytes() const { return spanfft_halo_part_bytes(handle_.get()); }
+
+    // Between contiguous containers of the plan's element type; what is too short is refused on all ranks, as NULL is.
+    template <class Part, class Extended>
+    void exchange(const Part& part, Extended&& extended) const {
+        detail::check(
+            spanfft_halo_exchange(handle_.get(), long_enough(part, part_bytes()), long_enough(extended, bytes())));
+    }
+    template <class Extended, class Part>
+    void add(const Extended& extended, Part&& part) const {
+        detail::check(spanfft_halo_add(handle_.get(), long_enough(extended, bytes()), long_enough(part, part_bytes())));
+    }
+    spanfft_counts predicted(int call) const {  // SPANFFT_HALO_COST_*
+        spanfft_counts counts{};
+        counts.size = sizeof counts;
+        detail::check(spanfft_halo_predicted(handle_.get(), call, &counts));
+        return counts;
+    }
+    spanfft_counts counted() const {  // of the last call
+        spanfft_counts counts{};
+        counts.size = sizeof counts;
+        detail::check(spanfft_halo_counted(handle_.get(), &counts));
+        return counts;
+    }
+    spanfft_halo* get() const noexcept { return handle_.get(); }
+
+  private:
+    template <class Array>
+    static auto long_enough(Array& array, std::int64_t bytes) -> decltype(std::data(array)) {
+        const auto given = static_cast<std::int64_t>(std::size(array) * sizeof(*std::data(array)));
+        return given >= bytes ? std::data(array) : nullptr;
+    }
+    struct Free {
+        void operator()(spanfft_halo* halo) const noexcept { spanfft_halo_free(halo); }
+    };
+    std::unique_ptr<spanfft_halo, Free> handle_;
 };
 
 struct Engine {

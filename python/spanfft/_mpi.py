@@ -21,6 +21,7 @@ from ._native import core
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
+    from ._core import Halo as CoreHalo
     from ._core import Plan as CorePlan
 
 __all__ = ["Ranks", "launched_ranks", "library", "mpi_cores", "ranks_of", "world"]
@@ -156,7 +157,7 @@ class Ranks:
         self.handle: int = self._library.comm(self._comm_handle)
         self._plans: OrderedDict[Any, CorePlan] = OrderedDict()
         self._serial = 0
-        self._dropped: list[tuple[int, CorePlan]] = []
+        self._dropped: list[tuple[int, CorePlan | CoreHalo]] = []
         self.closed = False
 
     def agree(self, work: Callable[[], _T], compare: Callable[[_T], object] | None = None) -> list[_T]:
@@ -248,8 +249,8 @@ class Ranks:
         self._serial += 1
         return self._serial
 
-    def drop(self, serial: int, plan: CorePlan) -> None:
-        """Leaves a plan that was collected to be freed later. Not collective."""
+    def drop(self, serial: int, plan: CorePlan | CoreHalo) -> None:
+        """Leaves a plan, or a halo, that was collected to be freed later. Not collective."""
         if not self.closed:
             self._dropped.append((serial, plan))
 

@@ -138,6 +138,12 @@ class Plan:
         Which direction carries the factor 1/N: "backward", "ortho" (1/sqrt(N) in both) or "forward". N is a product
         of lengths, of which DCT and DST count 2n (dct1 2(n-1), dst1 2(n+1)). "ortho" also makes DCT and DST orthogonal,
         as scipy.fft does: types 1 to 3 weigh the ends of an axis by sqrt(2).
+    kept
+        Modes that the spectrum keeps along each axis of `shape`, in numpy's order of frequencies; of the halved axis
+        those of the real line, of which kept // 2 + 1 are stored. `forward` leaves the other modes out, axis by axis;
+        `backward` pads them with zeros, so that products of fields on the grid of `shape` have no aliasing errors
+        (the 3/2 rule: ``Plan((192,) * 3, kind="r2c", kept=(128,) * 3)``). Of an even number of modes n the frequencies
+        n/2 and -n/2 are one: `forward` adds them up, `backward` gives each a half. Default: all modes.
     batch
         Number of arrays in one execution: a first axis of that length in every array here, not divided.
     in_place
@@ -194,6 +200,7 @@ class Plan:
         output: str = "natural",
         norm: str | None = "backward",
         *,
+        kept: Sequence[int] | None = None,
         batch: int | None = None,
         in_place: bool = False,
         own_output: bool = False,
@@ -227,8 +234,8 @@ class Plan:
 
         def check() -> tuple[object, ...]:
             return self._check(
-                shape, dtype, axes, kind, grid, output, norm, batch, in_place, own_output, own_input, threads, engine,
-                exchange, effort, measure_seconds, real_slices, spectrum_slices, layout, method,
+                shape, dtype, axes, kind, grid, output, norm, kept, batch, in_place, own_output, own_input, threads,
+                engine, exchange, effort, measure_seconds, real_slices, spectrum_slices, layout, method,
             )  # fmt: skip
 
         if self._ranks is None:
@@ -246,6 +253,7 @@ class Plan:
         grid: Sequence[int] | None,
         output: str,
         norm: str | None,
+        kept: Sequence[int] | None,
         batch: int | None,
         in_place: bool,
         own_output: bool,
@@ -289,7 +297,9 @@ class Plan:
             raise InvalidType(f"dtype is {self.dtype}, but kind {kind!r} transforms {right} (dtype is real space's)")
         self.spectrum_dtype: np.dtype[Any] = np.result_type(self.dtype, 1j) if halves else self.dtype
         """Element type of the spectrum."""
-        spectrum = list(self.shape)
+        self.kept: tuple[int, ...] = self._kept_modes(kept)
+        """Modes that the spectrum keeps along each axis, of the halved one as of a real line."""
+        spectrum = list(self.kept)
         if halves:
             spectrum[self.axes[-1]] = spectrum[self.axes[-1]] // 2 + 1
         self.spectrum_shape: tuple[int, ...] = tuple(spectrum)
@@ -325,6 +335,16 @@ class Plan:
         self._real_box = self._box("real_slices", real_slices, self.shape)
         self._spectrum_box = self._box("spectrum_slices", spectrum_slices, self.spectrum_shape)
         return ()
+
+    def _kept_modes(self, kept: Sequence[int] | None) -> tuple[int, ...]:
+        if kept is None:
+            return self.shape
+        modes = tuple(whole(n, "kept") for n in arrays.listed(kept, "kept"))
+        if len(modes) != len(self.shape):
+            raise InvalidArgument(
+                f"kept is {modes}; it must have one number of modes for each of {len(self.shape)} axes"
+            )
+        return modes
 
     @staticmethod
     def _box(name: str, given: Sequence[slice] | None, shape: tuple[int, ...]) -> _BoxLists | None:
@@ -399,6 +419,7 @@ class Plan:
             direction,
             self._precision,
             norm=self._norm,
+            kept=() if self.kept == self.shape else self.kept,
             batch=self.batch,
             ranks=self.ranks,
             grid=grid,
@@ -621,11 +642,7 @@ class Plan:
         """
         from ._halo import Halo
 
-        if self._layout == "cyclic":
-            raise Unsupported('halo: layout="cyclic" has no neighbours; a halo needs layout="block"')
-        start, count, _ = self._parts()[0]
-        box = tuple(zip(start, count, strict=True))
-        return Halo(self.shape, box, self.batch, self.dtype, self._ranks, width)
+        return Halo(self._plan(FORWARD), self.batch, self.dtype, self._ranks, width)
 
     # --- what it is --------------------------------------------------------------------------------------------------
 

@@ -50,8 +50,10 @@ inline std::vector<const char*> pointers(const std::vector<std::string>& strings
 }
 
 spanfft_plan* handle_of(nb::handle plan);  // of a Plan; plan_binding.cpp
+nb::dict counts_dict(const spanfft_counts& counts);
 
 void bind_plans(nb::module_& m);        // plan_binding.cpp
+void bind_halos(nb::module_& m);        // halo_binding.cpp
 void bind_permute(nb::module_& m);      // permute_binding.cpp
 void bind_disks(nb::module_& m);        // disks_binding.cpp
 void bind_foresight(nb::module_& m);    // foresight_binding.cpp

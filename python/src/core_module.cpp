@@ -79,6 +79,7 @@ NB_MODULE(_core, m) {
     });
 
     bind_plans(m);
+    bind_halos(m);
     bind_permute(m);
     bind_disks(m);
     bind_foresight(m);

@@ -17,6 +17,7 @@
 #include "binding.hpp"
 #include "block_callback.hpp"
 #include "box_callback.hpp"
+#include "contiguous_buffer.hpp"
 #include "run_progress.hpp"
 
 namespace spanfft::python {
@@ -25,60 +26,6 @@ namespace {
 
 using Box = std::pair<Extents, Extents>;             // start, count
 using Part = std::tuple<Extents, Extents, Extents>;  // start, count, step
-
-// A contiguous buffer of at least `bytes`; None stands for an empty one.
-class Buffer {
-  public:
-    Buffer(nb::handle object, int64_t bytes, bool writable, const char* role) {
-        if (object.is_none()) {
-            if (bytes != 0) {
-                fail(SPANFFT_INVALID_ARGUMENT,
-                     std::string(role) + " is None but needs " + std::to_string(bytes) + " bytes; pass an array");
-            }
-            return;
-        }
-        const int flags = PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0);
-        if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) {
-            throw nb::python_error();
-        }
-        held_ = true;
-        if (view_.len < bytes) {
-            const int64_t given = view_.len;
-            PyBuffer_Release(&view_);
-            held_ = false;
-            fail(SPANFFT_INVALID_ARGUMENT, std::string(role) + " holds " + std::to_string(given) +
-                                               " bytes; the plan needs " + std::to_string(bytes));
-        }
-    }
-    ~Buffer() {
-        if (held_) {
-            PyBuffer_Release(&view_);
-        }
-    }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-    void* data() const { return held_ ? view_.buf : nullptr; }
-
-  private:
-    Py_buffer view_{};
-    bool held_ = false;
-};
-
-nb::dict counts_dict(const spanfft_counts& counts) {
-    nb::dict d;
-    d["flops"] = counts.flops;
-    d["memory_bytes"] = counts.memory_bytes;
-    d["messages"] = counts.messages;
-    d["sent_bytes"] = counts.sent_bytes;
-    d["disk_read_bytes"] = counts.disk_read_bytes;
-    d["disk_written_bytes"] = counts.disk_written_bytes;
-    d["disk_reads"] = counts.disk_reads;
-    d["disk_writes"] = counts.disk_writes;
-    d["seconds"] = counts.seconds;
-    d["calls"] = counts.calls;
-    d["parallel_ios"] = counts.parallel_ios;
-    return d;
-}
 
 Extents front(const int64_t* values, int n) { return Extents(values, values + n); }
 
@@ -371,6 +318,22 @@ PyPlan* imagine_plan(const std::string& text, const std::optional<std::string>& 
 }
 
 }  // namespace
+
+nb::dict counts_dict(const spanfft_counts& counts) {
+    nb::dict d;
+    d["flops"] = counts.flops;
+    d["memory_bytes"] = counts.memory_bytes;
+    d["messages"] = counts.messages;
+    d["sent_bytes"] = counts.sent_bytes;
+    d["disk_read_bytes"] = counts.disk_read_bytes;
+    d["disk_written_bytes"] = counts.disk_written_bytes;
+    d["disk_reads"] = counts.disk_reads;
+    d["disk_writes"] = counts.disk_writes;
+    d["seconds"] = counts.seconds;
+    d["calls"] = counts.calls;
+    d["parallel_ios"] = counts.parallel_ios;
+    return d;
+}
 
 spanfft_plan* handle_of(nb::handle plan) { return nb::cast<const PyPlan&>(plan).get(); }
 

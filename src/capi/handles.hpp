@@ -47,6 +47,8 @@ namespace spanfft {
 SPANFFT_API int report_status(const Status& status);
 SPANFFT_API spanfft_comm* wrap_comm(std::unique_ptr<Comm> comm);
 
+spanfft_counts counts_to_c(const Counts& counts);  // query.cpp
+
 // Ok for a plan that was made to be run, and can be in this process.
 Status check_runs(const spanfft_plan* plan);
 

@@ -10,9 +10,7 @@
 
 using namespace spanfft;
 
-namespace {
-
-spanfft_counts to_c(const Counts& counts) {
+spanfft_counts spanfft::counts_to_c(const Counts& counts) {
     return {sizeof(spanfft_counts),
             counts.flops,
             counts.memory_bytes,
@@ -26,6 +24,8 @@ spanfft_counts to_c(const Counts& counts) {
             counts.calls,
             counts.parallel_ios};
 }
+
+namespace {
 
 // The part of this rank without the leading batch axis.
 Patch part_of(const spanfft_plan& plan, const ArrayState& state) {
@@ -158,8 +158,9 @@ int spanfft_plan_predicted(const spanfft_plan* plan, int index, int rank, spanff
     return report([&]() -> Status {
         SPANFFT_TRY(check_line(plan, index));
         SPANFFT_ASSIGN(const int r, rank_of(*plan, rank));
-        return give(to_c(index < 0 ? plan->plan->predict(r) : plan->lines[static_cast<size_t>(index)].step->predict(r)),
-                    counts);
+        return give(
+            counts_to_c(index < 0 ? plan->plan->predict(r) : plan->lines[static_cast<size_t>(index)].step->predict(r)),
+            counts);
     });
 }
 
@@ -191,7 +192,7 @@ int spanfft_plan_counted(const spanfft_plan* plan, int index, spanfft_counts* co
                              " is inside another, which is counted as a whole; ask for a line of depth 0");
             total = counted[static_cast<size_t>(i)];
         }
-        return give(to_c(total), counts);
+        return give(counts_to_c(total), counts);
     });
 }
 

@@ -36,6 +36,10 @@ class BoundPlan {
     index_t out_bytes() const { return out_bytes_; }
     bool owns(Slot slot) const;                                                   // of input and output
     void* memory(Slot slot) const { return memory_[static_cast<size_t>(slot)]; }  // nullptr: not the plan's
+    // In which all ranks see an array that the plan owns; nullptr: they don't.
+    std::shared_ptr<SharedWindow> window(Slot slot) const {
+        return owns(slot) ? windows_[static_cast<size_t>(slot)] : nullptr;
+    }
     std::pair<char*, index_t> largest_slot() const;                               // which a run has between its steps
 
     // A context for one run, with tracing on or off for all that records.

@@ -67,6 +67,45 @@ Status Executor::execute(const void* in, void* out, const Status& ready) {
     return ran;
 }
 
+Result<std::unique_ptr<Halo>> Executor::make_halo(const std::vector<HaloWidth>& widths, const Status& ready) const {
+    const Problem& problem = plan().problem;
+    const bool forward = problem.forward();
+    ArrayState array = forward ? plan().input : plan().output;
+    Status status = ready;
+    if (status.ok() && problem.memory_bytes > 0)
+        status = error(Code::unsupported, "a halo is of arrays in memory, and the plan is for files (memory=)");
+    if (status.ok() && problem.layout == Division::cyclic)
+        status = error(Code::unsupported, "layout=cyclic has no neighbours; a halo needs layout=block");
+    for (const HaloWidth& width : widths) {
+        if (!status.ok()) break;
+        if (width.before < 0 || width.after < 0)
+            status = error(Code::invalid_argument, "the halo's width is ", width.before, " before and ", width.after,
+                           " after; it has at least 0 elements on each side");
+    }
+    // Of an extended part each axis fits 63 bits, and so do its bytes.
+    index_t bytes = static_cast<index_t>(array.elem.bytes());
+    for (size_t axis = 0; status.ok() && axis < widths.size(); ++axis) {
+        index_t length = problem.shape[axis];
+        const bool too_long = __builtin_add_overflow(length, widths[axis].before, &length) ||
+                              __builtin_add_overflow(length, widths[axis].after, &length);
+        const auto product = too_long ? std::nullopt : checked_mul(bytes, length);
+        if (!product || !checked_mul(*product, problem.batch))
+            status = error(Code::invalid_argument, "the halo's width along axis ", axis,
+                           " makes more bytes than 63 bits can count");
+        else
+            bytes = *product;
+    }
+    SPANFFT_TRY(agree(bound_->comm(), status));
+    std::string text;
+    for (const HaloWidth& width : widths) text += cat(" ", width.before, ",", width.after);
+    SPANFFT_TRY(agree_on_text(bound_->comm(), "halo's width", text));
+    std::vector<HaloWidth> all = widths;
+    if (problem.batch > 1) all.insert(all.begin(), HaloWidth());
+    SPANFFT_ASSIGN(auto comm, bound_->comm().duplicate());
+    return Halo::make(std::move(array), std::move(all), std::move(comm),
+                      bound_->window(forward ? Slot::input : Slot::output));
+}
+
 Status Executor::transform_file(const FileRequest& request) {
     FileRun run(*bound_, request);
     const Status status = run.run();

@@ -11,6 +11,7 @@
 
 #include "exec/bound_plan.hpp"
 #include "exec/file_request.hpp"
+#include "exec/halo.hpp"
 
 namespace spanfft {
 
@@ -28,6 +29,10 @@ class Executor {
     // Of a plan with own_output, or own_input; nullptr for others.
     void* own_output() const { return bound_->owns(Slot::output) ? bound_->memory(Slot::output) : nullptr; }
     void* own_input() const { return bound_->owns(Slot::input) ? bound_->memory(Slot::input) : nullptr; }
+
+    // Collective. Of the array in real space, which has boxes: so many elements around a rank's part along each axis
+    // (a batch not counted). It does not need the plan afterwards.
+    Result<std::unique_ptr<Halo>> make_halo(const std::vector<HaloWidth>& widths, const Status& ready = {}) const;
 
     // As of BoundPlan.
     Status start_trace(index_t max_events) { return bound_->start_trace(max_events); }

@@ -204,6 +204,9 @@ class PricedRoute {
             buffers = std::max(buffers, static_cast<double>(counts.memory_bytes) / 2);
             plan.exchanges.push_back(exchange);
         }
+        const double agreement = pricing_.agreement_seconds();
+        plan.limits[Limit::barriers] += agreement;
+        plan.barrier_seconds += agreement;
         if (!problem_.forward()) std::reverse(names.begin(), names.end());
         plan.exchange = names.empty() ? "" : join_exchanges(names);
         plan.seconds = plan.limits.total();

@@ -68,7 +68,8 @@ std::unique_ptr<Step> counting_step(const RouteOp& op, const Problem& problem, c
 bool cut_like_the_work(const RouteOp* before, const ExchangeStrategy& strategy, ExchangeSpec& spec) {
     if (!before || !strategy.rows) return false;
     std::unique_ptr<RowWork> rows;
-    if (before->type == Type::transform && !before->share) rows = transform_in_rows(transform_spec(*before));
+    if (before->type == Type::transform && !before->share && before->modes == 0)
+        rows = transform_in_rows(transform_spec(*before));
     if (before->type == Type::columns) {
         ColumnsSpec columns;
         columns.from = before->from;
@@ -201,20 +202,27 @@ std::optional<ForeseenExchange> Pricing::exchange(const RouteOp& op, const Route
     const NetworkTimes times = network_.times(traffic, on_torus ? sheet_.phased_share : sheet_.alltoall_share);
     const double messages = traffic.messages;
     const double processor = messages * sheet_.message_seconds;
-    const double longest = std::max(times.longest(), processor);
+    const bool in_pairs = phased && !on_torus;
+    const double longest =
+        std::max(in_pairs ? network_.longest_in_pairs(times, traffic.group) : times.longest(), processor);
+    // A pair has one message under way: `standard` sends it one way and then the other, `replace` both ways at once. So
+    // each has a link to itself, and all that a rank sends goes over it, message by message.
+    const double ways = name == "standard" ? 2 : name == "replace" ? 1 : 0;
+    const double in_turn = ways * network_.one_link_seconds(traffic);
     LimitSeconds mine;
-    mine[busiest(times, processor)] += longest;
-    // Blocking pairs wait for each message; what returns at once, or is one call, for each call's last one.
-    const bool pairs = name == "standard" || name == "replace";
+    mine[in_turn > longest ? Limit::injection : busiest(times, processor)] += std::max(longest, in_turn);
+    // Blocking pairs wait for each message, phases for each group's, and what returns at once, or is one call, for each
+    // call's last one.
+    const double groups = phased ? 1 + barriers(traffic, on_torus, parameter) : 1;
     const double waits = counts.messages == 0 ? 0
-                         : pairs              ? messages
+                         : ways > 0           ? ways * messages
                          : strategy.rows      ? static_cast<double>(strategy.chunks(spec, 0))
-                                              : 1;
+                                              : groups;
     mine[Limit::latency] += waits * (network_.nodes() > 1 ? sheet_.latency_seconds : 0);
     mine[Limit::memory] += buffered_seconds(traffic);
     found.wire_seconds = mine.total();
     found.limit = found.wire_seconds > 0 ? mine.longest() : Limit::memory;
-    if (phased) found.barrier_seconds = barriers(traffic, on_torus, parameter) * network_.barrier_seconds();
+    found.barrier_seconds = (groups - 1) * network_.barrier_seconds();
     mine[Limit::barriers] += found.barrier_seconds;
     found.copy_seconds = static_cast<double>(counts.memory_bytes) / rank_memory_rate();
     // An MPI library that is given datatypes packs and unpacks by itself.

@@ -54,6 +54,7 @@ class Pricing {
     // The rest of such a step, whose messages go to any rank; adds its bounds to the plan's.
     LimitSeconds beside_disk(const Counts& counts, ForeseenPlan& plan) const;
 
+    double agreement_seconds() const { return network_.agreement_seconds(); }
     NetworkTimes bounds(const ForeseenExchange& found) const { return network_.bounds(found.traffic); }
 
   private:

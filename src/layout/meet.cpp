@@ -214,6 +214,16 @@ bool add_shape(const Patch& mine, const Layout& theirs, int peer, std::vector<in
     return true;
 }
 
+// Whether what a rank has and the peer's part reach into one another along every axis; most of a million peers do not.
+bool may_meet(const Patch& mine, const Layout& theirs, int peer) {
+    for (int axis = 0; axis < theirs.ndim(); ++axis) {
+        const AxisRange &range = mine[static_cast<size_t>(axis)], other = theirs.range(peer, axis);
+        if (range.count == 0 || other.count == 0) return false;
+        if (other.start > range.at(range.count - 1) || range.start > other.at(other.count - 1)) return false;
+    }
+    return true;
+}
+
 // Peer by peer, by the shapes of both pieces. One that is asked about again costs no memory: of 10,000 most are alike.
 std::vector<PeerKind> kinds_of_boxes(const Layout& from, const Layout& to, int rank, const Patch& sent,
                                      const Patch& mine, int apart) {
@@ -221,6 +231,7 @@ std::vector<PeerKind> kinds_of_boxes(const Layout& from, const Layout& to, int r
     std::map<std::vector<index_t>, size_t> seen;
     std::vector<index_t> shapes;
     for (int peer = 0; peer < from.nranks(); ++peer) {
+        if (!may_meet(sent, to, peer) && !may_meet(mine, from, peer)) continue;
         shapes.assign(1, peer == rank);
         const bool sends = add_shape(sent, to, peer, shapes), receives = add_shape(mine, from, peer, shapes);
         if (!sends && !receives) continue;

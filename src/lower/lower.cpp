@@ -8,6 +8,7 @@
 #include "steps/butterfly_step.hpp"
 #include "steps/columns_step.hpp"
 #include "steps/exchange_step.hpp"
+#include "steps/padded_step.hpp"
 #include "steps/pipelined_step.hpp"
 #include "steps/segment_step.hpp"
 #include "steps/shared_transform_step.hpp"
@@ -29,7 +30,7 @@ Route::iterator first_not_view(Route& route) {
 // last two axes of several stay together, as engines take them plane by plane in one sweep of memory.
 void protect_input(Route& route) {
     const auto first = first_not_view(route);
-    if (first->type != Type::transform || first->kernel != Kernel::c2r) return;
+    if (first->type != Type::transform || first->kernel != Kernel::c2r || first->modes > 0) return;
     RouteOp before = copy_of(first->from);
     if (first->axes.size() > 1) {
         const auto end = first->axes.end() - (first->axes.size() > 2 ? 2 : 1);
@@ -205,7 +206,8 @@ size_t scaled_op(const Route& route) {
         const bool chirps_out = op.type == Type::chirp && op.chirping == Chirping::out;
         const bool factors = op.type == Type::twiddle || op.type == Type::columns || op.type == Type::butterfly ||
                              op.type == Type::demodulate;
-        return factors || chirps_out || (op.share && (!op.rows || (op.turned != Turned::neither && op.twiddled)));
+        return factors || chirps_out || op.modes > 0 ||
+               (op.share && (!op.rows || (op.turned != Turned::neither && op.twiddled)));
     };
     if (const size_t i = last_that(multiplies)) return i - 1;
     if (const size_t i = last_that([](const RouteOp& op) { return op.type == Type::transform; })) return i - 1;
@@ -299,7 +301,8 @@ class Lowering {
                 return {};
             case Type::transform:
             case Type::copy:
-                return op.share ? add_shared(op, slots, scale, reads, puts) : add_local(op, slots, scale);
+                if (op.share) return add_shared(op, slots, scale, reads, puts);
+                return op.modes > 0 ? add_padded(op, slots, scale) : add_local(op, slots, scale);
         }
         return {};
     }
@@ -391,6 +394,22 @@ class Lowering {
         return {};
     }
 
+    Status add_padded(const RouteOp& op, const OpSlots& slots, long double scale) {
+        PaddedSpec spec;
+        spec.from = op.from;
+        spec.to = op.to;
+        spec.axis = op.axes[0];
+        spec.kernel = op.kernel;
+        spec.modes = op.modes;
+        spec.scale = scale;
+        spec.source = slots.source;
+        spec.target = slots.target;
+        choose_by(spec, machine_.memory_bytes_per_second);
+        SPANFFT_ASSIGN(auto step, make_padded_step(std::move(spec), plan_->notes));
+        add_step(std::move(step));
+        return {};
+    }
+
     Status add_columns(const RouteOp& op, const OpSlots& slots, long double scale) {
         ColumnsSpec spec;
         spec.from = op.from;
@@ -414,8 +433,14 @@ class Lowering {
         spec.elem = op.from.elem;
         spec.kernel = op.kernel;
         spec.axis = op.axes[0];
+        spec.modes = op.modes;
         spec.share = *op.share;
         spec.folded = op.folded;
+        if (op.filter) {
+            const Extents& shape = op.share->shape();
+            spec.filter = {*op.filter, problem().shape[0],    shape.back(), shape[shape.size() - 2],
+                           {},         op.from.elem.precision};
+        }
         spec.from = {op.from.layout, slots.source, op.reads_all_parts(), op.turned == Turned::from, reads};
         spec.to = {op.to.layout, slots.target, op.writes_all_parts(), op.turned == Turned::to, puts};
         if (op.matrix) {

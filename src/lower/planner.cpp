@@ -159,6 +159,10 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
             if (!method.empty()) declined.push_back(method + " is for problems of another sort; leave method= out");
             return;
         }
+        if (problem.pads() && !solver.pads) {
+            if (!method.empty()) declined.push_back(method + " keeps all modes; leave method= out, or kept=");
+            return;
+        }
         auto answer = ask(solver, problem);
         if (!answer.ok()) {
             if (answer.status().code() != Code::unsupported && refusal.ok()) refusal = answer.status();

@@ -13,6 +13,11 @@ bool RouteOp::can_stay() const {
     return from.elem == to.elem && from.layout == to.layout;
 }
 
+bool RouteOp::shared_out(const Layout& layout) const {
+    if (modes == 0) return *share == layout;
+    return share->with_extent(axes[0], layout.shape()[static_cast<size_t>(axes[0])]) == layout;
+}
+
 int batch_axes(const Problem& problem) { return problem.batch > 1 ? 1 : 0; }
 
 Layout with_batch(const Problem& problem, Layout layout) {
@@ -39,8 +44,12 @@ ElemType real_elem(const Problem& problem) { return {problem.precision, problem.
 
 std::vector<PendingAxis> pending_axes(const Problem& problem) {
     std::vector<PendingAxis> pending;
-    for (size_t i = 0; i < problem.axes.size(); ++i)
-        pending.push_back({problem.axes[i] + batch_axes(problem), problem.kinds[i]});
+    for (size_t i = 0; i < problem.axes.size(); ++i) {
+        const int axis = problem.axes[i];
+        const index_t modes = problem.modes(axis);
+        pending.push_back({axis + batch_axes(problem), problem.kinds[i],
+                           modes < problem.shape[static_cast<size_t>(axis)] ? modes : 0});
+    }
     return pending;
 }
 
@@ -60,6 +69,23 @@ void append_transform(Route& route, ArrayState& state, Kernel kernel, std::vecto
     state = std::move(to);
 }
 
+// With the c2c axes that may go with it.
+void append_halved(Route& route, ArrayState& state, std::vector<int> axes, int halved) {
+    const index_t n = state.layout.shape()[static_cast<size_t>(halved)];
+    const ArrayState to{state.layout.with_extent(halved, n / 2 + 1), {state.elem.precision, true}};
+    axes.push_back(halved);  // last
+    append_transform(route, state, Kernel::r2c, std::move(axes), to);
+}
+
+// Along one axis, of which `modes` are kept.
+void append_padded(Route& route, ArrayState& state, const PendingAxis& p) {
+    const bool halves = p.kind == AxisKind::r2c;
+    const ArrayState to{state.layout.with_extent(p.axis, halves ? p.modes / 2 + 1 : p.modes),
+                        {state.elem.precision, true}};
+    append_transform(route, state, kernel_of(p.kind, Direction::forward), {p.axis}, to);
+    route.back().modes = p.modes;
+}
+
 }  // namespace
 
 void transform_whole_axes(Route& route, ArrayState& state, std::vector<PendingAxis>& pending) {
@@ -72,15 +98,19 @@ void transform_whole_axes(Route& route, ArrayState& state, std::vector<PendingAx
     const auto halved = take(pending, [&](const PendingAxis& p) { return p.kind == AxisKind::r2c && whole(p); });
     if (halving && halved.empty()) return;  // c2c must wait for it
     auto c2c = take(pending, [&](const PendingAxis& p) { return p.kind == AxisKind::c2c && whole(p); });
+    auto padded = take(c2c, [](const PendingAxis& p) { return p.modes > 0; });
+    std::sort(padded.begin(), padded.end(), [](const auto& a, const auto& b) { return a.axis > b.axis; });
     std::vector<int> axes;
     for (const auto& p : c2c) axes.push_back(p.axis);
     std::sort(axes.begin(), axes.end());
-    if (!halved.empty()) {
-        const int axis = halved[0].axis;
-        const index_t n = state.layout.shape()[static_cast<size_t>(axis)];
-        const ArrayState to{state.layout.with_extent(axis, n / 2 + 1), {state.elem.precision, true}};
-        axes.push_back(axis);  // last: the halved one
-        append_transform(route, state, Kernel::r2c, axes, to);
+    const bool halved_pads = !halved.empty() && halved[0].modes > 0;
+    if (halved_pads || !padded.empty()) {
+        if (halved_pads) append_padded(route, state, halved[0]);
+        if (!halved.empty() && !halved_pads) append_halved(route, state, {}, halved[0].axis);
+        for (const auto& p : padded) append_padded(route, state, p);
+        if (!axes.empty()) append_transform(route, state, Kernel::c2c_forward, axes, state);
+    } else if (!halved.empty()) {
+        append_halved(route, state, axes, halved[0].axis);
     } else if (!axes.empty()) {
         append_transform(route, state, Kernel::c2c_forward, axes, state);
     }
@@ -133,7 +163,10 @@ Route reversed(const Route& forward) {
     Route route(forward.rbegin(), forward.rend());
     for (RouteOp& op : route) {
         std::swap(op.from, op.to);
-        op.kernel = inverse_kernel(op.kernel);
+        if (op.filter)
+            op.filter = inverse_kernel(*op.filter);
+        else
+            op.kernel = inverse_kernel(op.kernel);
         op.halving = inverse(op.halving);
         op.chirping = inverse(op.chirping);
         if (op.turned != Turned::neither) op.turned = op.turned == Turned::from ? Turned::to : Turned::from;

@@ -5,7 +5,8 @@
 // slots the array passes through, and by which strategy a move is done, is decided when it is lowered to steps
 // (lower.hpp).
 //     view       the same memory under another shape: an axis of n points as two, of n1 and n2
-//     transform  along axes that are whole; or, with `share`, along one divided axis of an array that all ranks see
+//     transform  along axes that are whole; or, with `share`, along one divided axis of an array that all ranks see;
+//                or, with `modes`, along one axis of whose spectrum only so many modes are kept, the others zero
 //     twiddle    each element times roots of unity, between the two halves of a transform of n1 n2 points
 //     columns    a transform along an axis and the twiddles behind it, in one sweep of memory, which may leave the
 //                columns in the parts that a move then deals out (columns_step.hpp)
@@ -61,6 +62,7 @@ struct RouteOp {
     // side that is not turned is that axis; where none is, the one that it leaves forward and takes backward.
     std::optional<Layout> matrix = {};
     Halving halving = Halving::widen;  // of a halve
+    index_t modes = 0;                 // of a transform along one axis: those it keeps, fewer than points; 0: all
     SegmentWindow window = {};         // of convolve and demodulate
     Chirping chirping = Chirping::in;  // of a chirp
 
@@ -68,14 +70,21 @@ struct RouteOp {
     bool twiddled = true;             // of a turned one
     bool rows = false;                // of one with a share: its lines become rows of a tile, as suits few long ones
     bool folded = false;              // of rows: of pairs of real numbers, whose spectrum it leaves (undone: takes)
-    bool dealt = false;               // of columns in parts: row by row
+    // Of rows: the transform is followed by a product with the chirp's spectrum of a line of this kind, and undone. The
+    // route undone has the product of the inverse kind.
+    std::optional<Kernel> filter = {};
+    bool dealt = false;  // of columns in parts: row by row
 
     // Can leave its result where its source is.
     bool can_stay() const;
     // A transform with a share reads its lines from, and puts them into, the parts of all ranks, unless the array is
     // divided as the share is or the lines are rows of the rank's own array.
-    bool reads_all_parts() const { return share && turned != Turned::from && !(*share == from.layout); }
-    bool writes_all_parts() const { return share && turned != Turned::to && !(*share == to.layout); }
+    bool reads_all_parts() const { return share && turned != Turned::from && !shared_out(from.layout); }
+    bool writes_all_parts() const { return share && turned != Turned::to && !shared_out(to.layout); }
+
+  private:
+    // Whether an array of this layout is divided as the lines are; of lines with `modes` it may have those alone.
+    bool shared_out(const Layout& layout) const;
 };
 using Route = std::vector<RouteOp>;
 
@@ -91,10 +100,12 @@ Result<Layout> callers_blocks(const Problem& problem, const Extents& shape, cons
 ElemType real_elem(const Problem& problem);
 
 // Appends transforms of those axes of `pending` that are whole in `state` and may be done now, with the fewest engine
-// calls; updates state and pending. An r2c axis goes before any c2c axis.
+// calls; updates state and pending. An r2c axis goes before any c2c axis. Axes that don't keep all modes go one by one,
+// the last first, and before those that do, so that what follows has less to do.
 struct PendingAxis {
     int axis;
     AxisKind kind;
+    index_t modes = 0;  // that it keeps, fewer than its points; 0: all
 };
 void transform_whole_axes(Route& route, ArrayState& state, std::vector<PendingAxis>& pending);
 std::vector<PendingAxis> pending_axes(const Problem& problem);

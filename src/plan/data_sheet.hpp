@@ -53,7 +53,7 @@ struct DataSheet {
     // MPI copies shorter messages into buffers of its own and out of them, one copy at each end; 0: no message.
     double buffered_bytes = 0;
     double node_messages_per_second = 0;  // message rate of a node's adapter; 0: no limit
-    double barrier_seconds = 0;           // of all ranks; 0: two latencies a doubling of ranks
+    double barrier_seconds = 0;           // of all ranks; 0: one latency a doubling of ranks
     double packet_payload_bytes = 0;      // at most; 0: packets cost nothing
     double packet_overhead_bytes = 0;     // header, trailer, acknowledgement: for each packet
     // Of the peak of links and injection, what an all-to-all reaches that is not phased, and one that is

@@ -156,7 +156,24 @@ NetworkTimes Network::bounds(const GroupTraffic& traffic) const { return times_o
 double Network::barrier_seconds() const {
     if (ranks_ <= 1) return 0;
     if (sheet_.barrier_seconds > 0) return sheet_.barrier_seconds;
-    return 2 * sheet_.latency_seconds * std::ceil(std::log2(ranks_));
+    return sheet_.latency_seconds * std::ceil(std::log2(ranks_));
+}
+
+double Network::longest_in_pairs(const NetworkTimes& times, const RankGroup& group) const {
+    if (sheet_.network != NetworkKind::fat_tree) return times.longest();
+    const double leaving = share_leaving(group, sheet_.leaf_nodes * ranks_per_node_);
+    return std::max(times.longest(),
+                    std::max(times.links, leaving * times.injection) + (1 - leaving) * times.injection);
+}
+
+double Network::one_link_seconds(const GroupTraffic& traffic) const {
+    if (traffic.messages <= 0) return 0;
+    return bytes_on_wire(traffic.bytes, traffic.bytes / traffic.messages) *
+           share_leaving(traffic.group, ranks_per_node_) / sheet_.link_bytes_per_second;
+}
+
+double Network::agreement_seconds() const {
+    return nodes_ > 1 ? sheet_.latency_seconds * std::ceil(std::log2(ranks_)) : 0;
 }
 
 double TorusLine::computing_seconds() const { return 5 * c * n / p * std::log2(n); }

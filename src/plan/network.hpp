@@ -68,7 +68,15 @@ class Network {
     // The same at the links' peak and without packets: no exchange is faster.
     NetworkTimes bounds(const GroupTraffic& traffic) const;
 
+    // By dissemination (Hensgen, Finkel and Manber 1988), as MPICH and Open MPI do it, where the sheet says nothing.
     double barrier_seconds() const;
+    // The longest of `times` where ranks meet in pairs, one phase after the other: in a phase either all messages leave
+    // a leaf of a fat tree, and its uplinks count, or none does, and they are idle.
+    double longest_in_pairs(const NetworkTimes& times, const RankGroup& group) const;
+    // Of what a rank's messages to other nodes take on a link that no other uses, one after the other.
+    double one_link_seconds(const GroupTraffic& traffic) const;
+    // Before each execution ranks learn by an all-gather that all of them can run: recursive doubling.
+    double agreement_seconds() const;
 
   private:
     NetworkTimes times_of(const GroupTraffic& traffic, double share, bool packets) const;

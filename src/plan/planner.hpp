@@ -29,6 +29,7 @@ struct Solver {
     // Asked, unless by name, only where no other solver answers: what is predicted of it and of the others has not held
     // against measurements yet, so that by seconds worse plans would be chosen.
     bool last_resort = false;
+    bool pads = false;  // takes problems whose spectrum keeps fewer modes than real space has points
 };
 
 const std::vector<Solver>& solver_table();

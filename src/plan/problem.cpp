@@ -63,8 +63,10 @@ bool Problem::real_is_complex() const {
 
 bool Problem::spectrum_is_complex() const { return halves() || real_is_complex(); }
 
+bool Problem::pads() const { return !kept.empty() && kept != shape; }
+
 Extents Problem::spectrum_shape() const {
-    Extents result = shape;
+    Extents result = kept.empty() ? shape : kept;
     if (halves()) {
         auto& n = result[static_cast<size_t>(halved_axis())];
         n = n / 2 + 1;
@@ -147,6 +149,35 @@ Status check_sizes(const Problem& p) {
         return error(Code::invalid_argument, "shape ", shape_string(p.shape), " with batch ", p.batch,
                      " is more than 63 bits can count the bytes of that a plan moves");
     }
+    return Status();
+}
+
+// Axis by axis, as a layout has it: what is not transformed, or not by a Fourier transform, has no modes to leave out.
+Status check_kept(const Problem& p) {
+    if (p.kept.empty()) return Status();
+    const auto wrong = [&](Code code, auto... why) { return error(code, "kept=", shape_string(p.kept), " ", why...); };
+    if (static_cast<int>(p.kept.size()) != p.ndim())
+        return wrong(Code::invalid_argument, "must have ", p.ndim(), " numbers of modes, one an axis");
+    for (int axis = 0; axis < p.ndim(); ++axis) {
+        const index_t modes = p.modes(axis), points = p.shape[static_cast<size_t>(axis)];
+        if (modes < 1 || modes > points)
+            return wrong(Code::invalid_argument, "keeps ", modes, " modes of axis ", axis, "; its ", points,
+                         " points have 1 to ", points);
+        const auto found = std::find(p.axes.begin(), p.axes.end(), axis);
+        const bool fourier = found != p.axes.end() && !is_r2r(p.kinds[static_cast<size_t>(found - p.axes.begin())]);
+        if (modes < points && !fourier)
+            return wrong(Code::invalid_argument, "keeps ", modes, " of ", points, " along axis ", axis,
+                         ", which no Fourier transform goes along; keep all of them there");
+    }
+    if (!p.pads()) return Status();
+    if (p.memory_bytes > 0)
+        return wrong(Code::unsupported,
+                     "pads on the way, in memory, and memory= says that the array is in a file; write the zeros into "
+                     "the file, and leave out kept=");
+    if (p.layout == Division::cyclic)
+        return wrong(Code::unsupported, "pads axes that are whole, which layout=cyclic never makes; leave one out");
+    if (p.in_place)
+        return wrong(Code::invalid_argument, "makes the arrays of unequal length, and in_place has one; leave one out");
     return Status();
 }
 
@@ -284,6 +315,7 @@ Status check_fused(const Problem& p) {
 Status Problem::check() const {
     SPANFFT_TRY(check_sizes(*this));
     SPANFFT_TRY(check_axes(*this));
+    SPANFFT_TRY(check_kept(*this));
     SPANFFT_TRY(check_means(*this));
     return check_fused(*this);
 }

@@ -35,6 +35,7 @@ enum class Effort : int { estimate, measure, tune };
 
 struct Problem {
     Extents shape;                // of one array in real space (r2c: the real lengths), slowest axis first
+    Extents kept;                 // modes that the spectrum keeps along each axis, padded ones fewer; empty: all
     std::vector<int> axes;        // transformed, as numpy's axes; the last one is halved by r2c
     std::vector<AxisKind> kinds;  // one for each of axes
     Direction direction = Direction::forward;
@@ -81,7 +82,9 @@ struct Problem {
     int halved_axis() const;           // the r2c axis, or -1
     bool real_is_complex() const;      // element type in real space
     bool spectrum_is_complex() const;  // element type of the spectrum
-    Extents spectrum_shape() const;    // the r2c axis has n/2+1
+    bool pads() const;                 // the spectrum keeps fewer modes of some axis than real space has points
+    index_t modes(int axis) const { return kept.empty() ? shape[at(axis)] : kept[at(axis)]; }
+    Extents spectrum_shape() const;  // the kept modes; the r2c axis has n/2+1 of n
     // What goes in and what comes out, by direction; shapes without the batch.
     bool forward() const { return direction == Direction::forward; }
     Extents input_shape() const { return forward() ? shape : spectrum_shape(); }
@@ -105,6 +108,9 @@ struct Problem {
     Problem as_one_array() const;  // the batch, if any, as a slower axis: a file holds one array
 
     uint64_t hash() const;  // of print(): ranks compare it before planning
+
+  private:
+    static size_t at(int axis) { return static_cast<size_t>(axis); }
 };
 
 const char* axis_kind_name(AxisKind kind);

@@ -257,6 +257,9 @@ constexpr ProblemKey flag(const char* name, const char* help) {
 constexpr ProblemKey kKeys[] = {
     {"axes", "0,2", "all", "axes to transform, none twice; the last one named is the one that r2c halves", &parse_axes,
      &print_axes},
+    lengths<&Problem::kept>("kept", "128x128x128", "all",
+                            "modes that the spectrum keeps along each axis: forward leaves the high ones out, backward "
+                            "pads them with zeros (the 3/2 rule)"),
     choice<&Problem::norm, kNorms>(
         "norm", "backward, ortho, forward",
         "which direction is scaled by 1/N, as in numpy; ortho: both are scaled by 1/sqrt(N), and DCT and DST are made "

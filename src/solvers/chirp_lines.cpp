@@ -10,8 +10,8 @@
 // Route of `chirp_line`, in one process: the m points are transformed there and back as one line, which engines do with
 // all threads, in two sweeps where it is long (engine/long_line.hpp). Engines' own convolutions have one thread, and
 // are as fast where they stay in the cache: so this is for lines that do not.
-// Route of `shared_chirp_lines`, where all ranks see the array: two sweeps there and two back. A rank's rows of the
-// spectrum are its own, so they are multiplied where they are.
+// Route of `shared_chirp_lines`, where all ranks see the array: one sweep there and one back, and between them one in
+// which the second half of the way there, the product and the first half of the way back are done line by line.
 // For lengths with a prime factor above 13, as two transforms miss the accuracy rule for the others. Backward is the
 // route undone: each chirp is then that of the inverse kind.
 // Worked numbers: n = 101 on 2 ranks: m = 210 >= 201, 14 x 15: seven rows hold the line, of which rank 0 has four.
@@ -65,9 +65,8 @@ Layout rows_of(const Problem& problem, index_t n1, index_t n2) {
     return divided(problem, {n1, n2}, {problem.ranks}, Division::block);
 }
 
-// The filter, and the way there once more, backward.
-void multiply_and_undo(Route& route, ArrayState& state, const Convolution& c, const Route& there) {
-    chirp(route, state, Chirping::filter, c.kernel, state);
+// The way there once more, backward.
+void undo(Route& route, ArrayState& state, const Route& there) {
     const Route back = reversed(there);
     route.insert(route.end(), back.begin(), back.end());
     state = back.back().to;
@@ -81,7 +80,8 @@ void convolve_by_messages(Route& route, ArrayState& state, const Problem& proble
     move_to(there, state, rows_of(problem, c.m1, c.m2));
     there.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis + 1}});
     route.insert(route.end(), there.begin(), there.end());
-    multiply_and_undo(route, state, c, there);
+    chirp(route, state, Chirping::filter, c.kernel, state);
+    undo(route, state, there);
 }
 
 Result<Route> chirp_route(const Problem& problem, const Extents& grid) {
@@ -107,6 +107,15 @@ Result<Route> chirp_route(const Problem& problem, const Extents& grid) {
     return route;
 }
 
+// Columns k1 of the rows that ranks keep, of which each takes a share, there and back with the product between.
+RouteOp convolved_columns(const ArrayState& state, int axis, Kernel line) {
+    RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis}};
+    op.share = state.layout.with_division(0, axis + 1);
+    op.rows = true;
+    op.filter = line;
+    return op;
+}
+
 Result<Route> shared_chirp_route(const Problem& problem, const Extents& grid) {
     const Convolution c = convolution_of(problem);
     SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
@@ -119,9 +128,9 @@ Result<Route> shared_chirp_route(const Problem& problem, const Extents& grid) {
     move_to(route, state, std::move(begin));
     chirp(route, state, Chirping::in, c.kernel, {rows_of(problem, c.m1, c.m2), {problem.precision, true}});
     columns_to_rows(there, state, batch_axes(problem), true);
-    columns_to_rows(there, state, batch_axes(problem), false);
     route.insert(route.end(), there.begin(), there.end());
-    multiply_and_undo(route, state, c, there);
+    route.push_back(convolved_columns(state, batch_axes(problem), c.kernel));
+    undo(route, state, there);
     chirp(route, state, Chirping::out, c.kernel, {std::move(end), {problem.precision, problem.spectrum_is_complex()}});
     move_to(route, state, std::move(spectrum));
     return route;
@@ -136,7 +145,8 @@ Result<Route> line_route(const Problem& problem) {
     chirp(route, state, Chirping::in, c.kernel, {line(m), {problem.precision, true}});
     there.push_back({RouteOp::Type::transform, state, state, Kernel::c2c_forward, {batch_axes(problem) + 1}});
     route.insert(route.end(), there.begin(), there.end());
-    multiply_and_undo(route, state, c, there);
+    chirp(route, state, Chirping::filter, c.kernel, state);
+    undo(route, state, there);
     chirp(route, state, Chirping::out, c.kernel,
           {line(problem.spectrum_shape()), {problem.precision, problem.spectrum_is_complex()}});
     return route;

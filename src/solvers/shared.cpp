@@ -57,11 +57,13 @@ Result<Route> shared_route(const Problem& problem, const Layout& real, const Lay
     for (auto axis = pending.rbegin(); axis != pending.rend(); ++axis) {
         const bool exchanges = problem.output == SpectrumOrder::exchanged && std::next(axis) == pending.rend();
         RouteOp op{RouteOp::Type::transform, state, state, kernel_of(axis->kind, Direction::forward), {axis->axis}};
+        op.modes = axis->modes;
+        if (axis->modes > 0) op.to.layout = state.layout.with_extent(axis->axis, axis->modes);
         if (exchanges) {
             if (!spectrum.is_whole(axis->axis))
                 return error(Code::unsupported, "shared does not end with axis ", axis->axis, " divided");
             op.to.layout = spectrum;
-            op.share = spectrum;
+            op.share = spectrum.with_extent(axis->axis, state.layout.shape()[static_cast<size_t>(axis->axis)]);
         } else {
             SPANFFT_ASSIGN(op.share, share_of_lines(state.layout, axis->axis, batch_axes(problem)));
         }
@@ -73,7 +75,7 @@ Result<Route> shared_route(const Problem& problem, const Layout& real, const Lay
 
 // Backward without a halved axis all axes commute: in forward order the input is read into the window for nothing.
 Route undone(const Problem& problem, const Route& forward) {
-    if (problem.halves() || problem.output == SpectrumOrder::exchanged) return reversed(forward);
+    if (problem.halves() || problem.pads() || problem.output == SpectrumOrder::exchanged) return reversed(forward);
     Route route = forward;
     for (RouteOp& op : route) op.kernel = inverse_kernel(op.kernel);
     return route;

@@ -27,11 +27,11 @@ bool memoryload_major_nocomm(const Problem& p) { return from_file_on_ranks(p, "m
 
 const std::vector<Solver>& solver_table() {
     static const std::vector<Solver> table = {
-        {"local", "spanfft", solve_local, Division::block, in_memory_alone},
+        {"local", "spanfft", solve_local, Division::block, in_memory_alone, false, false, true},
         {"chirp_line", "L. Bluestein 1970", solve_chirp_line, Division::block, in_memory_alone},
-        {"pencil", "P4", solve_pencil, Division::block, in_memory_on_ranks},
+        {"pencil", "P4", solve_pencil, Division::block, in_memory_on_ranks, false, false, true},
         {"pencil_lines", "P4, with P2's lines", solve_pencil_lines, Division::block, in_memory_on_ranks},
-        {"shared", "spanfft", solve_shared, Division::block, in_memory_on_ranks},
+        {"shared", "spanfft", solve_shared, Division::block, in_memory_on_ranks, false, false, true},
         {"shared_pencil_lines", "spanfft, after P2", solve_shared_pencil_lines, Division::block, in_memory_on_ranks},
         {"lines", "P2", solve_lines, Division::block, in_memory_on_ranks},
         {"shared_lines", "spanfft, after P2", solve_shared_lines, Division::block, in_memory_on_ranks},

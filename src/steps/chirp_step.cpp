@@ -10,6 +10,7 @@
 #include "core/buffer.hpp"
 #include "core/shared_team.hpp"
 #include "steps/chirp.hpp"
+#include "steps/chirp_filter.hpp"
 #include "steps/tile_kernels.hpp"
 
 namespace spanfft {
@@ -17,8 +18,7 @@ namespace spanfft {
 namespace {
 
 constexpr index_t kSide = 32;
-constexpr index_t kChunk = kSide * kSide;             // points at a time, in the first-level cache
-constexpr index_t kColumnBytes = index_t{256} << 10;  // of the filter's columns that are transformed together
+constexpr index_t kChunk = kSide * kSide;  // points at a time, in the first-level cache
 
 const char* name_of(Chirping chirping) {
     switch (chirping) {
@@ -63,117 +63,12 @@ Counts predicted_counts(const ChirpSpec& spec, int rank) {
     return counts;
 }
 
-// --- the filter ------------------------------------------------------------------------------------------------------
-
-struct FilterShape {
-    index_t m1 = 1, m2 = 1;
-    AxisRange rows;       // of m1, that a rank keeps
-    index_t columns = 1;  // that are transformed together
-    index_t elem_bytes = 0;
-    index_t kept_bytes() const { return rows.count * m2 * elem_bytes; }
-    index_t column_bytes() const { return (columns * m1 + twiddle_elems(m1)) * elem_bytes; }
-};
-
-FilterShape filter_shape(const ChirpSpec& spec, int rank) {
+// The filter's rows that go with a rank's rows of the matrix.
+ChirpFilterForm filter_form(const ChirpSpec& spec, int rank) {
     const Patch patch = spec.from.layout.patch(rank);
     const Extents& shape = spec.from.layout.shape();
-    FilterShape f;
-    f.m1 = shape[shape.size() - 2];
-    f.m2 = shape.back();
-    f.rows = patch[patch.size() - 2];
-    f.elem_bytes = complex_bytes(spec);
-    f.columns = std::clamp<index_t>(kColumnBytes / (f.m1 * f.elem_bytes), 1, f.m2);
-    return f;
-}
-
-LocalSpec lines_of(const ChirpSpec& spec, index_t points, index_t lines) {
-    LocalSpec local;
-    local.precision = spec.from.elem.precision;
-    local.transform = {{points, 1, 1}};
-    local.batch = {{lines, points, points}};
-    local.in_place = true;
-    return local;
-}
-
-// The rank's rows of the spectrum of the filter, times 1/m for the way back.
-template <class T>
-class FilterMaker {
-  public:
-    FilterMaker(const ChirpSpec& spec, int rank)
-        : spec_(spec), shape_(filter_shape(spec, rank)), chirp_(make_chirp(spec.kernel, spec.n)) {}
-
-    Status fill(Pair<T>* kept, Binding& binding) {
-        SPANFFT_ASSIGN(chirp_roots_, RootTable::make(chirp_.order()));
-        SPANFFT_ASSIGN(roots_, RootTable::make(shape_.m1 * shape_.m2));
-        SPANFFT_ASSIGN(lines_, Buffer::allocate(static_cast<size_t>(shape_.column_bytes())));
-        std::fill_n(lines_.template as<char>(), shape_.column_bytes(), '\0');
-        SPANFFT_ASSIGN(EngineChoice columns,
-                       plan_local(lines_of(spec_, shape_.m1, shape_.columns), spec_.engine, spec_.rates));
-        for (index_t column = 0; column < shape_.m2; column += shape_.columns) {
-            const index_t width = std::min(shape_.columns, shape_.m2 - column);
-            make_columns(column, width);
-            columns.fft->execute(line(0), line(0));
-            keep(column, width, kept);
-        }
-        SPANFFT_ASSIGN(EngineChoice rows,
-                       plan_local(lines_of(spec_, shape_.m2, shape_.rows.count), spec_.engine, spec_.rates));
-        rows.fft->execute(kept, kept);
-        binding.engine_ran(rows.engine);
-        return Status();
-    }
-
-  private:
-    Pair<T>* line(index_t i) { return lines_.template as<Pair<T>>() + i * shape_.m1; }
-
-    void make_columns(index_t column, index_t width) {
-        const index_t m = shape_.m1 * shape_.m2;
-        for (index_t i = 0; i < width; ++i)
-            chirp_filter(chirp_, chirp_roots_, m, 1 / static_cast<long double>(m), column + i, shape_.m2, shape_.m1,
-                         line(i));
-    }
-
-    void keep(index_t column, index_t width, Pair<T>* kept) {
-        const AxisRange& rows = shape_.rows;
-        Pair<T>* const factors = line(shape_.columns);
-        for (index_t i = 0; i < width; ++i) {
-            make_twiddles(roots_, column + i, shape_.m1, false, 1, factors);
-            twiddle_rows_in_place(factors, rows.start, rows.start + rows.count, line(i) + rows.start);
-        }
-        for (index_t row = 0; row < rows.count; ++row) {
-            for (index_t i = 0; i < width; ++i) kept[row * shape_.m2 + column + i] = line(i)[rows.start + row];
-        }
-    }
-
-    const ChirpSpec& spec_;
-    const FilterShape shape_;
-    const Chirp chirp_;
-    RootTable chirp_roots_, roots_;
-    Buffer lines_;
-};
-
-template <class T>
-Status fill_filter(const ChirpSpec& spec, int rank, Buffer& kept, Binding& binding) {
-    return FilterMaker<T>(spec, rank).fill(kept.as<Pair<T>>(), binding);
-}
-
-Result<Buffer> make_filter(const ChirpSpec& spec, Binding& binding) {
-    const int rank = binding.comm.rank();
-    Buffer kept;
-    const index_t bytes = filter_shape(spec, rank).kept_bytes();
-    if (bytes == 0) return kept;
-    SPANFFT_ASSIGN(kept, Buffer::allocate(static_cast<size_t>(bytes)));
-    switch (spec.from.elem.precision) {
-        case Precision::single:
-            SPANFFT_TRY(fill_filter<float>(spec, rank, kept, binding));
-            break;
-        case Precision::dbl:
-            SPANFFT_TRY(fill_filter<double>(spec, rank, kept, binding));
-            break;
-        case Precision::extended:
-            SPANFFT_TRY(fill_filter<long double>(spec, rank, kept, binding));
-            break;
-    }
-    return kept;
+    return {
+        spec.kernel, spec.n, shape[shape.size() - 2], shape.back(), patch[patch.size() - 2], spec.from.elem.precision};
 }
 
 // --- the factors ---------------------------------------------------------------------------------------------------
@@ -429,17 +324,16 @@ class ChirpStep final : public Step {
 
     index_t own_memory_bytes(int rank) const override {
         if (spec_.chirping == Chirping::pad) return 0;
-        const index_t roots = RootTable::bytes(make_chirp(spec_.kernel, spec_.n).order());
-        if (spec_.chirping != Chirping::filter) return roots;
-        const FilterShape shape = filter_shape(spec_, rank);
-        return roots + RootTable::bytes(shape.m1 * shape.m2) + shape.kept_bytes() + shape.column_bytes();
+        if (spec_.chirping == Chirping::filter) return chirp_filter_bytes(filter_form(spec_, rank));
+        return RootTable::bytes(make_chirp(spec_.kernel, spec_.n).order());
     }
 
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         RootTable roots;
         Buffer filter;
         if (spec_.chirping == Chirping::filter) {
-            SPANFFT_ASSIGN(filter, make_filter(spec_, binding));
+            SPANFFT_ASSIGN(
+                filter, make_chirp_filter(filter_form(spec_, binding.comm.rank()), spec_.engine, spec_.rates, binding));
         } else if (spec_.chirping != Chirping::pad) {
             SPANFFT_ASSIGN(roots, RootTable::make(make_chirp(spec_.kernel, spec_.n).order()));
         }

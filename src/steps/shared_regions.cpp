@@ -116,12 +116,40 @@ std::optional<Piece1d> piece_in_block(const SharedTransformSpec& spec, const Sha
     return piece;
 }
 
-// Pieces along the axis in rising order, all of `box`; for a private side one piece.
+// Where not all modes are kept, the high ones lie at the end of the tile's line: a piece that has low and high ones is
+// two. 6 kept of 9 points in pieces of 4 and 2 modes: 3 low, then, behind a gap of 3, 1 and 2 high.
+std::vector<Piece1d> around_gap(const SharedTransformSpec& spec, const SharedSide& side, std::vector<Piece1d> pieces) {
+    if (!spec.cuts(side)) return pieces;
+    const KeptModes kept = spec.kept();
+    std::vector<Piece1d> cut;
+    index_t mode = 0;
+    for (const Piece1d& piece : pieces) {
+        const index_t low = std::clamp<index_t>(kept.low() - mode, 0, piece.points);
+        if (low > 0) {
+            cut.push_back(piece);
+            cut.back().points = low;
+        }
+        if (low < piece.points) {
+            cut.push_back(piece);
+            cut.back().points = piece.points - low;
+            cut.back().offset_bytes += low * piece.point_stride_bytes;
+            if (mode + low == kept.low()) cut.back().skipped = kept.gap();
+        }
+        mode += piece.points;
+    }
+    return cut;
+}
+
+// Pieces along the axis in rising order, all of `box`; for a private side one piece, or two around a gap.
 std::vector<Piece1d> pieces_of(const SharedTransformSpec& spec, const SharedSide& side, const Patch& box,
                                const Patch& share, const std::vector<int>& loops) {
     const int axis = spec.axis;
     const auto elem_bytes = static_cast<index_t>(spec.elem.bytes());
-    if (!side.shared) return {piece_in(box, share, axis, -1, elem_bytes, loops, side.turned)};
+    if (!side.shared) {
+        Patch own = share;
+        own[static_cast<size_t>(axis)].count = spec.points_at(side);
+        return around_gap(spec, side, {piece_in(box, own, axis, -1, elem_bytes, loops, side.turned)});
+    }
     std::vector<std::pair<index_t, Piece1d>> found;
     for (int owner = 0; owner < side.layout.nranks(); ++owner) {
         if (side.blocks) {
@@ -138,7 +166,7 @@ std::vector<Piece1d> pieces_of(const SharedTransformSpec& spec, const SharedSide
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<Piece1d> pieces;
     for (auto& [start, piece] : found) pieces.push_back(std::move(piece));
-    return pieces;
+    return around_gap(spec, side, std::move(pieces));
 }
 
 // Where owners' boxes begin or end inside [range), along one axis.
@@ -212,8 +240,8 @@ std::vector<Region> regions_in(const SharedTransformSpec& spec, const Patch& sha
             for (auto* side : {&region.from, &region.to})
                 for (Piece1d& piece : *side) piece.stride_bytes = {static_cast<index_t>(spec.elem.bytes())};
         }
-        // A turned or folded one asks which lanes they are.
-        if (!spec.turns() && !spec.folded && !spec.from.blocks && !spec.to.blocks) merge_loops(region);
+        // A turned, folded or filtered one asks which lanes they are.
+        if (!spec.turns() && !spec.folded && !spec.filter && !spec.from.blocks && !spec.to.blocks) merge_loops(region);
         regions.push_back(std::move(region));
     }
     return regions;

@@ -16,6 +16,7 @@ namespace spanfft {
 // Where a run of points along the axis lies, for all lines of a region.
 struct Piece1d {
     index_t points = 0;
+    index_t skipped = 0;                // of the tile's points, before it: modes that are not kept
     int owner = -1;                     // whose window, or -1: this rank's slot memory
     index_t offset_bytes = 0;           // of the region's first line, from the owner's first byte
     index_t point_stride_bytes = 0;     // along the axis

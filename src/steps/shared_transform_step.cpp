@@ -107,7 +107,11 @@ Counts predicted_counts(const SharedTransformSpec& spec, int rank) {
     counts.flops = static_cast<double>(calls) * transform_flops(tiling.call);
     if (spec.twiddles()) counts.flops += 6 * static_cast<double>(lines * spec.points());
     if (spec.folded) counts.flops += LineFold::kFlops * static_cast<double>(lines * spec.points());
-    counts.memory_bytes += 2 * lines * spec.points() * elem_bytes_of(spec);
+    if (spec.filter) {
+        counts.flops += counts.flops + 6 * static_cast<double>(lines * spec.points());
+        counts.memory_bytes += lines * spec.points() * elem_bytes_of(spec);
+    }
+    counts.memory_bytes += lines * (spec.points_at(spec.from) + spec.points_at(spec.to)) * elem_bytes_of(spec);
     return counts;
 }
 
@@ -124,8 +128,19 @@ class SharedTransformTask final : public Task {
             binding.engine_ran(choice.engine);
             member.fft = std::move(choice.fft);
             member.lines = LineTile(member.memory, task->tiling_.rows);
+            if (spec.filter) {
+                LocalSpec back = task->tiling_.call;
+                back.kernel = inverse_kernel(spec.kernel);
+                SPANFFT_ASSIGN(EngineChoice undoing, plan_local(back, spec.engine, spec.rates));
+                binding.engine_ran(undoing.engine);
+                member.back = std::move(undoing.fft);
+            }
             if (!spec.twiddles() && !spec.folded) continue;
             SPANFFT_ASSIGN(member.factors, Twiddles::Row::make(spec.points(), spec.elem.precision));
+        }
+        if (spec.filter) {
+            task->filter_form_ = spec.filter_of(task->rank_);
+            SPANFFT_ASSIGN(task->filter_, make_chirp_filter(task->filter_form_, spec.engine, spec.rates, binding));
         }
         if (spec.folded) {
             SPANFFT_ASSIGN(task->fold_, LineFold::make(spec.share.shape().back(), spec.points(), spec.elem.precision,
@@ -165,11 +180,11 @@ class SharedTransformTask final : public Task {
   private:
     struct alignas(64) Member {  // of one thread, and what it did: in cache lines of its own
         Buffer memory;
-        LineTile lines;  // a view of the memory, where lines are rows
-        std::unique_ptr<CountedFft> fft;
+        LineTile lines;                         // a view of the memory, where lines are rows
+        std::unique_ptr<CountedFft> fft, back;  // back: behind a filter
         Twiddles::Row factors;
         index_t moved_bytes = 0;
-        index_t twiddled = 0, folded = 0;  // elements
+        index_t twiddled = 0, folded = 0, filtered = 0;  // elements
     };
 
     SharedTransformTask(const SharedTransformSpec& spec, Binding& binding)
@@ -190,7 +205,8 @@ class SharedTransformTask final : public Task {
         Counts counts;
         for (const Member& member : members_) {
             if (member.fft) counts.flops += member.fft->done().flops;
-            counts.flops += 6 * static_cast<double>(member.twiddled);
+            if (member.back) counts.flops += member.back->done().flops;
+            counts.flops += 6 * static_cast<double>(member.twiddled + member.filtered);
             counts.flops += LineFold::kFlops * static_cast<double>(member.folded);
             counts.memory_bytes += member.moved_bytes;
         }
@@ -241,6 +257,7 @@ class SharedTransformTask final : public Task {
             spec_.rows ? member.lines.transform(*member.fft, lanes.width)
                        : member.fft->execute(member.memory.data(), member.memory.data());
             if (spec_.folds(spec_.to)) fold_alone(region, lanes.outer, member, context);
+            if (spec_.filter) convolve(region, lanes, member);
             leave(region, lanes, member, context);
         });
     }
@@ -268,6 +285,15 @@ class SharedTransformTask final : public Task {
         index_t outer = 0, first = 0, width = 0, line = 0;
     };
 
+    // Lines of a tile that are transformed: times the filter, and back.
+    void convolve(const Region& region, const Lanes& lanes, Member& member) const {
+        multiply_by_filter(filter_form_, filter_, region.first_lane + lanes.first, lanes.width, member.lines.line(0),
+                           tiling_.rows.pitch_bytes);
+        member.lines.transform(*member.back, lanes.width);
+        member.filtered += lanes.width * spec_.points();
+        member.moved_bytes += lanes.width * spec_.points() * elem_bytes_;
+    }
+
     void fold_pairs(const Region& low, const Lanes& lows, Member& member) const {
         const index_t column = low.first_lane + lows.first, last = 2 * lows.width - 1;
         for (index_t i = 0; i < lows.width; ++i)
@@ -289,27 +315,38 @@ class SharedTransformTask final : public Task {
     }
 
     void take(const Region& region, const Lanes& lanes, Member& member, RunContext& context) const {
-        index_t point = 0;
+        index_t point = 0, taken = 0;
         for (const Piece1d& piece : region.from) {
+            point += piece.skipped;
             const char* const array = base(piece, spec_.from, from_window_, context) +
                                       piece.at_bytes(region.counts, lanes.outer, lanes.first);
             spec_.rows ? take_lines(region, piece, point, lanes, array, member)
                        : move_piece<true>(piece, point, lanes.width, const_cast<char*>(array), member);  // only read
             point += piece.points;
+            taken += piece.points;
         }
-        member.moved_bytes += point * lanes.width * elem_bytes_;
+        if (spec_.cuts(spec_.from)) spec_.kept().pad(lines_of(member, lanes.width));
+        member.moved_bytes += taken * lanes.width * elem_bytes_;
     }
 
     void leave(const Region& region, const Lanes& lanes, Member& member, RunContext& context) const {
-        index_t point = 0;
+        if (spec_.cuts(spec_.to)) spec_.kept().fold(lines_of(member, lanes.width));
+        index_t point = 0, left = 0;
         for (const Piece1d& piece : region.to) {
+            point += piece.skipped;
             char* const array =
                 base(piece, spec_.to, to_window_, context) + piece.at_bytes(region.counts, lanes.outer, lanes.first);
             spec_.rows ? leave_lines(region, piece, point, lanes, array, member)
                        : move_piece<false>(piece, point, lanes.width, array, member);
             point += piece.points;
+            left += piece.points;
         }
-        member.moved_bytes += point * lanes.width * elem_bytes_;
+        member.moved_bytes += left * lanes.width * elem_bytes_;
+    }
+
+    // Side by side in the tile.
+    ModeLines lines_of(const Member& member, index_t width) const {
+        return {spec_.elem.precision, member.memory.as<char>(), tiling_.pitch_bytes, elem_bytes_, width};
     }
 
     char* base(const Piece1d& piece, const SharedSide& side, SharedWindow* window, RunContext& context) const {
@@ -383,6 +420,8 @@ class SharedTransformTask final : public Task {
     std::vector<Member> members_;  // by thread
     Twiddles twiddles_;
     LineFold fold_;
+    ChirpFilterForm filter_form_;
+    Buffer filter_;
     std::unique_ptr<SharedTeam> team_;
     Counts counts_;
 };
@@ -402,23 +441,27 @@ class SharedTransformStep final : public Step {
                        s.own ? cat(", but the rank's own part in ", slot_name(*s.own), ",") : "", " ",
                        s.layout.describe(), s.blocks ? cat(" in blocks of ", s.blocks->describe()) : std::string());
         };
-        return cat(kernel_name(spec_.kernel), " axis ", spec_.axis, " by ", engine_,
-                   spec_.threads > 1 ? cat(" on ", spec_.threads, " threads") : std::string(),
-                   spec_.twiddles() ? ", twiddled" : "",
-                   spec_.folds(spec_.to)     ? ", then folded into the spectrum of real numbers"
-                   : spec_.folds(spec_.from) ? ", unfolded from the spectrum of real numbers before"
-                                             : "",
-                   spec_.scale != 1 ? ", scaled" : "", ", lines of ", spec_.share.describe(), ", ", side(spec_.from),
-                   " -> ", side(spec_.to));
+        return cat(
+            kernel_name(spec_.kernel), " axis ", spec_.axis, " by ", engine_,
+            spec_.threads > 1 ? cat(" on ", spec_.threads, " threads") : std::string(),
+            spec_.twiddles() ? ", twiddled" : "", spec_.modes > 0 ? cat(", ", spec_.modes, " modes kept") : "",
+            spec_.folds(spec_.to)     ? ", then folded into the spectrum of real numbers"
+            : spec_.folds(spec_.from) ? ", unfolded from the spectrum of real numbers before"
+                                      : "",
+            spec_.filter ? cat(", times the spectrum of the chirp of ", spec_.filter->n, " points, and back") : "",
+            spec_.scale != 1 ? ", scaled" : "", ", lines of ", spec_.share.describe(), ", ", side(spec_.from), " -> ",
+            side(spec_.to));
     }
 
     Counts predict(int rank) const override {
         Counts counts = predicted_counts(spec_, rank);
         const index_t points = spec_.points();
         const auto lines = static_cast<double>(points ? spec_.share.local_elems(rank) / points : 0);
-        counts.seconds = (lines * seconds_a_line_ +
-                          static_cast<double>(copied_bytes(spec_, rank)) / 2 / spec_.memory_bytes_per_second) /
-                         std::max(1, spec_.threads);
+        const index_t filter_bytes = spec_.filter ? spec_.filter_of(rank).kept_bytes() : 0;
+        counts.seconds =
+            (lines * seconds_a_line_ * (spec_.filter ? 2 : 1) +
+             static_cast<double>(copied_bytes(spec_, rank) + filter_bytes) / 2 / spec_.memory_bytes_per_second) /
+            std::max(1, spec_.threads);
         return counts;
     }
 
@@ -433,6 +476,7 @@ class SharedTransformStep final : public Step {
     index_t own_memory_bytes(int rank) const override {
         const Tiling tiling = tiling_of(spec_, regions_of(spec_, rank));
         if (tiling.lanes == 0) return 0;
+        if (spec_.filter) return spec_.threads * tiling.bytes + chirp_filter_bytes(spec_.filter_of(rank));
         if (!spec_.twiddles() && !spec_.folded) return spec_.threads * tiling.bytes;
         return spec_.threads * (tiling.bytes + Twiddles::Row::bytes(spec_.points(), spec_.elem.precision)) +
                (spec_.folded ? LineFold::bytes(spec_.share.shape().back(), spec_.points(), spec_.elem.precision)

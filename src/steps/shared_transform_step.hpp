@@ -17,6 +17,8 @@
 
 #include "engine/engine.hpp"
 #include "plan/step.hpp"
+#include "steps/chirp_filter.hpp"
+#include "steps/kept_modes.hpp"
 
 namespace spanfft {
 
@@ -43,7 +45,7 @@ struct SharedTransformSpec {
     ElemType elem;
     Kernel kernel = Kernel::c2c_forward;  // c2c, DCT or DST
     int axis = 0;
-    Layout share;  // whole along axis: which lines each rank transforms
+    Layout share;  // whole along axis, with all points: which lines each rank transforms
     SharedSide from, to;
     bool rows = false;  // lines become rows of the tile: c2c lines whose neighbours are adjacent; if a side is turned
     bool twiddled = true;  // a turned side multiplies
@@ -51,16 +53,30 @@ struct SharedTransformSpec {
     // are columns of the last axis, shared out in pairs; `share` and both layouts are those of the pairs' spectrum, and
     // the side that has the numbers' is in blocks, of one number more, X[m].
     bool folded = false;
-    long double scale = 1;                  // 1 for rows without factors
-    std::string engine;                     // forced, or ""
-    RateTable rates;                        // of the machine that is planned for, by which the engine is chosen
-    Caches caches;                          // of it, a rank's share
-    double memory_bytes_per_second = 19e9;  // of it, copied by a thread
+    index_t modes = 0;  // of c2c lines side by side: those of the spectrum's side; 0: all
+    // Of rows in natural order: lines are transformed, multiplied by the rows of a filter that go with them, and
+    // transformed back while they are in cache. A line is a row k1 of m1 x m2, across the last axis, whose index is k1.
+    std::optional<ChirpFilterForm> filter = {};  // whose rows are those of a rank's share
+    long double scale = 1;                       // 1 for rows without factors
+    std::string engine;                          // forced, or ""
+    RateTable rates;                             // of the machine that is planned for, by which the engine is chosen
+    Caches caches;                               // of it, a rank's share
+    double memory_bytes_per_second = 19e9;       // of it, copied by a thread
     int threads = 1;
     bool measure = false;
 
     bool folds(const SharedSide& side) const {  // whether there the spectrum is the real numbers'
         return folded && &side == (kernel == Kernel::c2c_forward ? &to : &from);
+    }
+    KeptModes kept() const { return {points(), modes > 0 ? modes : points(), false}; }
+    bool cuts(const SharedSide& side) const {  // whether there only `modes` are
+        return modes > 0 && &side == (kernel == Kernel::c2c_forward ? &to : &from);
+    }
+    index_t points_at(const SharedSide& side) const { return cuts(side) ? modes : points(); }
+    ChirpFilterForm filter_of(int rank) const {
+        ChirpFilterForm form = *filter;
+        form.rows = share.patch(rank).back();
+        return form;
     }
     bool turns() const { return from.turned || to.turned; }
     bool twiddles() const { return turns() && twiddled; }

@@ -7,6 +7,7 @@
 
 #include <cfloat>
 #include <cmath>
+#include <span>
 
 namespace {
 
@@ -36,6 +37,50 @@ TEST(MpiCppApi, RoundTripOnAllRanks) {
     backward.execute(spectrum, back);
     EXPECT_LE(error_on_all_ranks(back, in), 2 * 0.6 * FLT_EPSILON * std::sqrt(std::log2(480.0)));
     EXPECT_EQ(forward.counted().sent_bytes, forward.predicted().sent_bytes);
+}
+
+// Whole numbers, so that sums are exact: element (i, j) of 9 x 5 is 10 i + j.
+TEST(MpiCppApi, HalosOfAnArrayOfThePlansOwn) {
+    const spanfft::Comm comm(MPI_COMM_WORLD);
+    spanfft::Problem problem({9, 5});
+    problem.kind(SPANFFT_R2C).own_input().own_output();
+    const spanfft::Plan plan(problem, comm);
+    const auto part = plan.input_part();
+    auto* const own = plan.input_array<double>();
+    for (std::int64_t i = 0; i < part.count[0]; ++i) {
+        for (std::int64_t j = 0; j < part.count[1]; ++j)
+            own[i * part.count[1] + j] = static_cast<double>(10 * (part.start[0] + i) + part.start[1] + j);
+    }
+    const spanfft::Halo halo(plan, {2, 0}, {11, 6});
+    const auto wide = halo.part();
+    std::vector<double> extended(static_cast<std::size_t>(halo.bytes()) / sizeof(double));
+    const std::vector<double> foreign(own, own + plan.input_elems());
+    for (const bool in_place : {true, false}) {
+        std::fill(extended.begin(), extended.end(), -1);
+        if (in_place)
+            halo.exchange(std::span<const double>(own, plan.input_elems()), extended);
+        else
+            halo.exchange(foreign, extended);
+        EXPECT_EQ(halo.counted().messages, 0);
+        EXPECT_EQ(halo.counted().memory_bytes,
+                  halo.predicted(in_place ? SPANFFT_HALO_COST_EXCHANGE_OWN : SPANFFT_HALO_COST_EXCHANGE).memory_bytes);
+        for (std::int64_t i = 0; i < wide.count[0]; ++i) {
+            for (std::int64_t j = 0; j < wide.count[1]; ++j) {
+                const auto row = (wide.start[0] + i + 9) % 9, column = (wide.start[1] + j) % 5;
+                EXPECT_EQ(extended[static_cast<std::size_t>(i * wide.count[1] + j)], 10.0 * row + column);
+            }
+        }
+    }
+    // The adjoint of ones counts the copies of each element.
+    std::vector<double> ones(extended.size(), 1), sums(plan.input_elems());
+    halo.add(ones, sums);
+    double mine[2] = {static_cast<double>(ones.size()), 0}, all[2];
+    for (const double sum : sums) mine[1] += sum;
+    MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT_EQ(all[0], all[1]);
+    EXPECT_EQ(halo.part_bytes(), static_cast<std::int64_t>(plan.input_elems() * sizeof(double)));
+    EXPECT_THROW(spanfft::Halo(plan, {1}, {1}), spanfft::Error);
+    EXPECT_THROW(halo.exchange(foreign, std::vector<double>()), spanfft::Error);
 }
 
 TEST(MpiCppApi, CyclicOneDimensionalRoundTrip) {

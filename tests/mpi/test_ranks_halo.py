@@ -36,8 +36,16 @@ def assert_halo(comm: MPI.Comm, plan: spanfft.Plan, width: object, rng: np.rando
     places = [np.arange(line.start, line.stop) % n for line, n in zip(halo.ranges, plan.shape, strict=True)]
     np.add.at(sums, np.ix_(*(np.arange(n) for n in shape[:first_axis]), *places), values)
     comm.Allreduce(MPI.IN_PLACE, sums)
+    assert_counts(halo, "exchange")
     np.testing.assert_array_equal(halo.add_back(values), sums[mine])
+    assert_counts(halo, "add_back")
     return halo
+
+
+def assert_counts(halo: spanfft.Halo, call: str, own: bool = False) -> None:
+    predicted, counted = halo.predicted(call, own), halo.counted()
+    for name in ("messages", "sent_bytes", "calls", "memory_bytes"):
+        assert counted[name] == predicted[name], name
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -92,6 +100,32 @@ def test_out_is_used_and_nothing_is_lost_on_the_way(comm: MPI.Comm):
     plan.free()
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("batch", [None, 2])
+def test_on_a_node_the_plans_own_array_is_read_where_it_lies(
+    comm: MPI.Comm, rng: np.random.Generator, width: object, batch: int | None
+):
+    plan = spanfft.Plan((10, 9, 4), kind="r2c", comm=comm, own_input=True, own_output=True, batch=batch)
+    first_axis = 0 if batch is None else 1
+    whole = numbers(rng, (10, 9, 4) if batch is None else (batch, 10, 9, 4), plan.dtype)
+    halo = assert_halo(comm, plan, width, rng)  # of another array, which is packed into a window
+    assert halo.counted()["messages"] == 0
+    own = plan.input_array()
+    own[...] = whole[(slice(None),) * first_axis + plan.input_slices]
+    np.testing.assert_array_equal(halo.exchange(own), surrounded(whole, halo, first_axis))
+    counted = halo.counted()
+    assert (counted["messages"], counted["calls"]) == (0, 0)
+    assert_counts(halo, "exchange", own=True)
+    # Each element of the extended part is copied once, and nothing is packed.
+    assert counted["memory_bytes"] == 2 * own.itemsize * int(np.prod(halo.shape))
+    # The halo needs the plan no longer; and what one rank gives elsewhere is told to all.
+    mine = own.copy()
+    plan.free()
+    np.testing.assert_array_equal(halo.exchange(mine), surrounded(whole, halo, first_axis))
+    assert_counts(halo, "exchange", own=comm.size == 1)
+    halo.free()
+
+
 def test_mistakes_are_told_on_all_ranks(comm: MPI.Comm):
     plan = spanfft.Plan((9, 6), kind="r2c", comm=comm)
     wrong = comm.rank == comm.size - 1
@@ -99,7 +133,7 @@ def test_mistakes_are_told_on_all_ranks(comm: MPI.Comm):
     agrees(comm, lambda: plan.halo((1, 2, 3)), spanfft.InvalidArgument, "one entry for each of 2 axes")
     agrees(comm, lambda: plan.halo((1, (1, 2, 3))), spanfft.InvalidArgument, "one before and one after")
     if comm.size > 1:
-        agrees(comm, lambda: plan.halo(2 if wrong else 1), spanfft.MPIError, "must ask for the same")
+        agrees(comm, lambda: plan.halo(2 if wrong else 1), spanfft.MPIError, "must agree on the halo's width")
     halo = plan.halo(1)
     good, bad = np.zeros(plan.input_shape), np.zeros((1, 1, 1))
     agrees(comm, lambda: halo.exchange(bad if wrong else good), spanfft.InvalidArgument, "has shape")

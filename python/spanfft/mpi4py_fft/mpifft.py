@@ -24,7 +24,7 @@ from .._errors import Error, InvalidArgument, InvalidType, Unsupported
 from .._mpi import ranks_of
 from .._plan import Plan
 from .fftw.factory import planning_of
-from .libfft import FFT, Transforms, check_backend, planning_options
+from .libfft import FFT, Transforms, check_backend, planning_options, truncated_length
 from .pencil import Pencil, Subcomm, Transfer
 
 AnyArray = npt.NDArray[Any]
@@ -391,18 +391,20 @@ class PFFT:
         base = self.subcomm.base
         flat = sum(self.axes, ())
         groups = set(self.axes) & set(self._transforms)
-        if base is None or groups or max(self._padding) > 1 or len(self._global[0]) > _MOST_AXES_OF_A_PLAN:
-            return False
         real = self._dtype.kind == "f"
-        spectrum = list(self._global[0])
+        if base is None or groups or len(self._global[0]) > _MOST_AXES_OF_A_PLAN or not self._pads_as_plans_do(real):
+            return False
+        kept, points = self._global
+        spectrum = list(kept)
         if real:
             spectrum[flat[-1]] = spectrum[flat[-1]] // 2 + 1
-        first, last = self._ends(self._global[0], spectrum)
+        first, last = self._ends(points, spectrum)
         kind = ["c2c"] * (len(flat) - 1) + ["r2c" if real else "c2c"]
         same = {
             "dtype": self._dtype,
             "axes": flat,
             "kind": kind,
+            "kept": kept,
             "comm": base,
             "threads": self._threads,
             **planning_of(self._flags),
@@ -426,6 +428,18 @@ class PFFT:
         self.pencil = [first, last]
         self.forward = _WholeTransform(self._whole, True, (first, last))
         self.backward = _WholeTransform(self._whole, False, (last, first))
+        return True
+
+    def _pads_as_plans_do(self, real: bool) -> bool:
+        """Along complex axes mpi4py-fft treats the middle mode as a plan with kept= does. Of a real axis that keeps n
+        modes, n // 2 + 1 coefficients, it takes the last for that of frequency n/2 where their number is even; that is
+        what a plan does where n is 2 (mod 4), and where n is 1 (mod 4) neither does anything. A factor that the
+        lengths don't round to is for the stages to refuse."""
+        for axis, (modes, points, factor) in enumerate(zip(*self._global, self._padding, strict=True)):
+            if factor > 1 and truncated_length(points, factor, real=False) != modes:
+                return False
+            if real and axis == self.axes[-1][-1] and points > modes and modes % 4 not in (1, 2):
+                return False
         return True
 
     def _ends(self, real_shape: Sequence[int], spectrum_shape: Sequence[int]) -> tuple[Pencil, Pencil]:
