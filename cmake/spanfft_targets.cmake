@@ -72,14 +72,15 @@ function(spanfft_unity target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# Sets SPANFFT_MPI_FLAVOUR to mpich or openmpi, or leaves it empty. Only C bindings are used.
+# Sets SPANFFT_MPI_FLAVOUR to the binary interface that mpicc compiles for: mpich, openmpi, or abi, which is the one of
+# the MPI-5 standard (mpi_abi.h); or leaves it empty. Only C bindings are used.
 #
 # Which library is linked matters: a process that holds two MPI instances is broken, and Python programs load
 # mpi4py's first. mpi4py's wheel loads libmpi.so.12 (the MPICH ABI) or libmpi.so.40 (Open MPI), never
-# libmpi_abi.so, although the registry's MPICH 5 ships both: libmpi.so.12 behind mpicc, libmpi_abi.so.0 behind
-# mpicc_abi. So mpicc, not mpicc_abi, is right here. Debian calls MPICH's library libmpich.so.12, which no wheel
-# finds; there spanfft-dev compiles mpi4py with Debian's mpicc. spanfft-dev checks after each set-up that
-# mpi4py and spanfft load the same file.
+# libmpi_abi.so.1, although the registry's MPICH 5 ships both: libmpi.so.12 behind mpicc, libmpi_abi.so.1 behind
+# mpicc_abi. So mpicc, not mpicc_abi, is right where one core is built. Debian calls MPICH's library libmpich.so.12,
+# which no wheel finds; there spanfft-dev compiles mpi4py with Debian's mpicc. spanfft-dev checks after each set-up
+# that mpi4py and spanfft load the same file.
 macro(spanfft_find_mpi)
     set(SPANFFT_MPI_FLAVOUR "")
     if(SPANFFT_MPI)
@@ -92,12 +93,16 @@ macro(spanfft_find_mpi)
     if(MPI_C_FOUND)
         include(CheckCSourceCompiles)
         set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_C)
+        check_c_source_compiles("#include <mpi.h>\n#if !(MPI_ABI_VERSION > 0)\n#error\n#endif\nint main(void){return 0;}"
+                                SPANFFT_MPI_IS_ABI)
         check_c_source_compiles("#include <mpi.h>\n#ifndef OPEN_MPI\n#error\n#endif\nint main(void){return 0;}"
                                 SPANFFT_MPI_IS_OPENMPI)
         check_c_source_compiles("#include <mpi.h>\n#ifndef MPICH_VERSION\n#error\n#endif\nint main(void){return 0;}"
                                 SPANFFT_MPI_IS_MPICH)
         unset(CMAKE_REQUIRED_LIBRARIES)
-        if(SPANFFT_MPI_IS_OPENMPI)
+        if(SPANFFT_MPI_IS_ABI)
+            set(SPANFFT_MPI_FLAVOUR abi)
+        elseif(SPANFFT_MPI_IS_OPENMPI)
             set(SPANFFT_MPI_FLAVOUR openmpi)
         elseif(SPANFFT_MPI_IS_MPICH)
             set(SPANFFT_MPI_FLAVOUR mpich)
@@ -106,6 +111,11 @@ macro(spanfft_find_mpi)
         endif()
         set_property(TARGET MPI::MPI_C APPEND PROPERTY
             INTERFACE_COMPILE_DEFINITIONS OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+        if(SKBUILD AND MPI_C_LINK_FLAGS)
+            # mpicc would have the loader look where it lies itself (CMakeLists.txt says why a wheel must not).
+            string(REGEX REPLACE "-Wl,-rpath[ ,=](-Wl,)?[^ ]*" "" flags "${MPI_C_LINK_FLAGS}")
+            set_property(TARGET MPI::MPI_C PROPERTY INTERFACE_LINK_OPTIONS "SHELL:${flags}")
+        endif()
     endif()
     message(STATUS "MPI: ${SPANFFT_MPI_FLAVOUR} ${MPI_C_LIBRARIES}")
 endmacro()

@@ -27,7 +27,7 @@ NUMBERS = {
     "uint64_t": "integer(c_int64_t)",
     "size_t": "integer(c_size_t)",
     "double": "real(c_double)",
-    "MPI_Fint": "integer(c_int)",
+    "SPANFFT_FINT": "integer(c_int)",
 }
 HEAD = """\
 ! spanfft's C interface for Fortran 2018: include it where "use, intrinsic :: iso_c_binding" stands before.

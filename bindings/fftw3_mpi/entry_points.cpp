@@ -2,9 +2,12 @@
 // fftw3-mpi.f03 binds Fortran to, whose communicators are Fortran's. The functions stand once, in two files that are
 // included for each; FFTW makes its own in the same way.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
+#include "allocation.hpp"
 #include "planning.hpp"
+#include "spanfft/spanfft_mpi.h"
 
 using namespace fftw3_mpi;
 
@@ -14,7 +17,7 @@ namespace {
 // plans of FFTW's would notice a search at each call.
 template <class Theirs, class... Arrays>
 void run(Theirs* theirs, PlanPointer plan, Arrays... arrays) {
-    if (const Plan* ours = find_plan(plan)) return ours->execute(arrays...);
+    if (Plan* ours = find_plan(plan)) return ours->execute(arrays...);
     if (theirs) theirs(plan, arrays...);
 }
 
@@ -58,8 +61,8 @@ void run(Theirs* theirs, PlanPointer plan, Arrays... arrays) {
 #undef TO_COMM
 #undef COMM
 
-#define COMM MPI_Fint
-#define TO_COMM(comm) MPI_Comm_f2c(comm)
+#define COMM SPANFFT_FINT
+#define TO_COMM(comm) SPANFFT_COMM_F2C(comm)
 #define PRECISION Double
 #define MPI_NAME(name) fftw_mpi_##name##_f03
 #include "mpi_entry_points.inc"

@@ -9,6 +9,8 @@ namespace fftw3_mpi {
 enum class Planned { by_spanfft, by_fftw, by_nobody };
 
 void report_plan(Planned by, const std::string& reason);
+// The same, of a plan of spanfft's whose output is memory of fftw_malloc that the ranks share.
+void report_shared_output();
 void report_failure(const std::string& sentence);
 
 }  // namespace fftw3_mpi

@@ -120,6 +120,7 @@ std::optional<Side> side_of(const Request& r, const Form& form, const Order& ord
 
     Side side;
     side.element_bytes = r.real_bytes * (form.real ? 1 : 2);
+    side.balanced = block->count == n[divided] / ranks + (rank < n[divided] % ranks);
     std::vector<std::int64_t> step(n.size());
     auto next = static_cast<std::int64_t>(side.element_bytes);
     const auto storage = stored(form, n.size());
@@ -133,6 +134,7 @@ std::optional<Side> side_of(const Request& r, const Form& form, const Order& ord
     side.steps.resize(n.size());
     for (std::size_t i = n.size(); i-- > 0;) {
         const std::size_t axis = order[i];
+        if (axis == divided) side.divided = i;
         side.box.start[i] = axis == divided ? block->start : 0;
         side.box.count[i] = axis == divided ? block->count : n[axis];
         side.steps[i] = step[axis];
@@ -193,6 +195,11 @@ std::optional<Block> block_of(std::int64_t n, std::int64_t block, int rank, int 
     return Block{count ? start : 0, count};
 }
 
+std::size_t Side::bytes() const {
+    std::size_t all = element_bytes;
+    for (std::size_t i = 0; i < steps.size(); ++i) all *= static_cast<std::size_t>(box.count[i]);
+    return all;
+}
 StridedCopy Side::to_spanfft() const { return copy_of(*this, true); }
 StridedCopy Side::to_client() const { return copy_of(*this, false); }
 

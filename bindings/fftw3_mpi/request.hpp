@@ -46,8 +46,11 @@ struct Side {
     spanfft_box box{};
     std::vector<std::int64_t> steps;  // bytes from one index of an axis to the next in the client's array
     std::size_t element_bytes = 0;
-    bool in_c_order = true;  // the client's array is as spanfft takes it
+    std::size_t divided = 0;  // the axis that the ranks divide
+    bool balanced = false;    // this rank's block is the one that spanfft would give it
+    bool in_c_order = true;   // the client's array is as spanfft takes it
 
+    std::size_t bytes() const;  // as spanfft takes it
     StridedCopy to_spanfft() const;
     StridedCopy to_client() const;
 };

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import sys
@@ -10,6 +9,7 @@ from importlib import metadata
 from typing import TypedDict
 
 from ._memory import available_bytes, bytes_string, total_bytes
+from ._mpi import library, mpi_cores
 from ._native import core
 
 __all__ = ["Info", "info", "info_text"]
@@ -74,8 +74,6 @@ def _mpi() -> MPIInfo:
     if version is None:
         return {"mpi4py": None, "library": None, "usable": False, "reason": "mpi4py is not installed"}
     try:
-        from ._mpi import library
-
         module = library()
         name = module.library_version().strip("\0 \n").splitlines()[0]
     except Exception as error:
@@ -91,7 +89,6 @@ def info() -> Info:
     dict
         A dictionary that json can write.
     """
-    extensions = [n for n in ("_mpi_mpich", "_mpi_openmpi") if importlib.util.find_spec(f"spanfft.{n}") is not None]
     engines: list[EngineInfo] = [
         {
             "name": engine["name"],
@@ -106,7 +103,7 @@ def info() -> Info:
         "python": platform.python_version(),
         "numpy": _version("numpy"),
         "mpi": _mpi(),
-        "extensions": extensions,
+        "extensions": [f"_mpi_{abi}" for abi in mpi_cores()],
         "engines": engines,
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,

@@ -9,6 +9,7 @@ them, and free those in one order.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from collections import OrderedDict
 from collections.abc import Callable
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from ._core import Halo as CoreHalo
     from ._core import Plan as CorePlan
 
-__all__ = ["Ranks", "launched_ranks", "library", "ranks_of", "world"]
+__all__ = ["Ranks", "launched_ranks", "library", "mpi_cores", "ranks_of", "world"]
 
 _T = TypeVar("_T")
-_EXTENSIONS = {"MPICH": "_mpi_mpich", "Open MPI": "_mpi_openmpi"}
+# The binary interfaces of MPI, each with a core of its own: `_mpi_mpich` and so on. A wheel may hold them all.
+_ABIS = {"mpich": "MPICH's ABI", "openmpi": "Open MPI's ABI", "abi": "the standard MPI ABI"}
 _MPICH_ABI = ("MPICH", "Intel MPI", "MVAPICH", "MVAPICH2", "Cray MPICH", "Microsoft MPI")
 _CACHED_PLANS = 16
 
@@ -84,13 +86,30 @@ def check_running() -> None:
         raise MPIError("MPI is finalised: communicators, and plans on them, can't be used any more")
 
 
+def mpi_cores() -> list[str]:
+    """The binary interfaces of MPI for which this package has a core."""
+    return [abi for abi in _ABIS if importlib.util.find_spec(f"spanfft._mpi_{abi}") is not None]
+
+
+def _abi_of_mpi4py() -> str | None:
+    """Which of them mpi4py was compiled for; None for one that is not known here."""
+    from mpi4py import MPI
+
+    # MPICH 5 has libraries of two ABIs, which call themselves alike. Older versions of mpi4py know no standard ABI.
+    version = getattr(MPI, "Get_abi_version", None)
+    if version is not None and version()[0] > 0:
+        return "abi"
+    vendor = MPI.get_vendor()[0]
+    return "openmpi" if vendor == "Open MPI" else "mpich" if vendor in _MPICH_ABI else None
+
+
 def library() -> Any:
     """The extension module for mpi4py's MPI library.
 
     Raises
     ------
     MPIError
-        If mpi4py is missing, spanfft was not built for its MPI, or the two loaded different libraries.
+        If mpi4py is missing, spanfft has no core for its MPI, or the two loaded different libraries.
     """
     global _extension
     if _extension is not None:
@@ -101,16 +120,20 @@ def library() -> Any:
         raise MPIError(f"comm= needs mpi4py, which can't be imported ({error}); pip install mpi4py") from error
     check_running()
     theirs = MPI.Get_library_version().strip("\0 \n").splitlines()[0]
-    vendor = MPI.get_vendor()[0]
-    name = _EXTENSIONS.get("MPICH" if vendor in _MPICH_ABI else vendor)
-    if name is None:
-        raise MPIError(f"mpi4py uses {theirs}; spanfft has extensions for MPICH (and its ABI) and Open MPI only")
+    abi, present = _abi_of_mpi4py(), mpi_cores()
+    build = "pip install --no-binary spanfft spanfft, with that MPI's mpicc in PATH"
+    if abi not in present:
+        have = " and ".join(_ABIS[each] for each in present) or "no MPI"
+        raise MPIError(
+            f"mpi4py uses {theirs}, with {_ABIS.get(abi or '', 'an ABI that spanfft does not know')}; "
+            f"this spanfft was built for {have}; {build}"
+        )
     try:
-        module = importlib.import_module(f"spanfft.{name}")
+        module = importlib.import_module(f"spanfft._mpi_{abi}")
     except ImportError as error:
         raise MPIError(
-            f"mpi4py uses {theirs}, but this spanfft was not built for it: spanfft.{name} can't be imported ({error}); "
-            f"build spanfft with that MPI's mpicc"
+            f"mpi4py uses {theirs}, from {_loaded_mpi_files()}, but spanfft's core for {_ABIS[str(abi)]} "
+            f"can't be loaded ({error}); {build}"
         ) from error
     ours = module.library_version().strip("\0 \n").splitlines()[0]
     if ours != theirs or not module.initialized():
@@ -130,8 +153,8 @@ class Ranks:
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
         self._library = library()
-        self._fortran: int = comm.py2f()
-        self.handle: int = self._library.comm(self._fortran)
+        self._comm_handle: int = comm.handle  # MPI's; what follows is spanfft's
+        self.handle: int = self._library.comm(self._comm_handle)
         self._plans: OrderedDict[Any, CorePlan] = OrderedDict()
         self._serial = 0
         self._dropped: list[tuple[int, CorePlan | CoreHalo]] = []
@@ -195,7 +218,7 @@ class Ranks:
     def any(self, flag: bool) -> bool:
         """Whether the flag is set on any rank. Collective."""
         self.check_open()
-        return bool(self._library.worst(self._fortran, int(flag)))
+        return bool(self._library.worst(self._comm_handle, int(flag)))
 
     def check_open(self) -> None:
         # All ranks alike: freeing a communicator is collective, and so is MPI's end.

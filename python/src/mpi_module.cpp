@@ -1,8 +1,9 @@
-// spanfft._mpi_mpich, spanfft._mpi_openmpi: what the package needs of the MPI that mpi4py loaded.
+// spanfft._mpi_mpich, _mpi_openmpi, _mpi_abi: what the package needs of the MPI that mpi4py loaded. One module for each
+// binary interface of MPI; a wheel may hold several (docs/adr/0091).
 //
-// Communicators come as Fortran handles (mpi4py's comm.py2f()), which are plain integers in every MPI. They mean
-// something only inside one and the same loaded MPI library; the package checks that with initialized() and
-// library_version() before it passes any.
+// Communicators come as C's handles (mpi4py's comm.handle): an int in MPICH, a pointer elsewhere. They mean something
+// only inside one and the same loaded MPI library; the package checks that with initialized() and library_version()
+// before it passes any.
 #include <mpi.h>
 #include <nanobind/nanobind.h>
 
@@ -14,6 +15,13 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
+
+namespace {
+
+// MPI_Comm is an int or a pointer, for which only C's cast is one and the same.
+MPI_Comm comm_of(uintptr_t handle) { return (MPI_Comm)handle; }
+
+}  // namespace
 
 NB_MODULE(SPANFFT_PY_MPI_MODULE, m) {
     m.doc() = "spanfft on the ranks of one MPI library. Private: use the package.";
@@ -36,12 +44,12 @@ NB_MODULE(SPANFFT_PY_MPI_MODULE, m) {
     // Collective. The address of a spanfft_comm, for _core.
     m.def(
         "comm",
-        [](int fortran_handle) {
+        [](uintptr_t handle) {
             spanfft_comm* comm = nullptr;
             int code = 0;
             {
                 nb::gil_scoped_release no_gil;
-                code = spanfft_comm_from_mpi(MPI_Comm_f2c(static_cast<MPI_Fint>(fortran_handle)), &comm);
+                code = spanfft_comm_from_mpi(comm_of(handle), &comm);
             }
             if (code != SPANFFT_OK) {
                 const std::string message = spanfft_last_error();
@@ -51,19 +59,18 @@ NB_MODULE(SPANFFT_PY_MPI_MODULE, m) {
             }
             return reinterpret_cast<uintptr_t>(comm);
         },
-        "fortran_handle"_a);
+        "handle"_a);
 
     // Collective. The largest flag of all ranks: how they agree, before a transform, that all can go on.
     m.def(
         "worst",
-        [](int fortran_handle, int flag) {
+        [](uintptr_t handle, int flag) {
             int all = flag;
             nb::gil_scoped_release no_gil;
-            if (MPI_Allreduce(&flag, &all, 1, MPI_INT, MPI_MAX, MPI_Comm_f2c(static_cast<MPI_Fint>(fortran_handle))) !=
-                MPI_SUCCESS) {
+            if (MPI_Allreduce(&flag, &all, 1, MPI_INT, MPI_MAX, comm_of(handle)) != MPI_SUCCESS) {
                 return static_cast<int>(SPANFFT_MPI_ERROR);
             }
             return all;
         },
-        "fortran_handle"_a, "flag"_a);
+        "handle"_a, "flag"_a);
 }

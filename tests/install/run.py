@@ -1,8 +1,8 @@
 """Proves that spanfft can be installed and used from outside: by CMake, by pkg-config and by pip.
 
 Each check prints one line, "ok NAME", "skipped NAME" or "FAILED NAME"; the exit code is 1 if one failed. Everything
-happens in a temporary folder. The pip check is what a stranger does: a fresh environment, build isolation, ducc0
-fetched and compiled again.
+happens in a temporary folder. The pip check is what a stranger does: the sdist in a fresh environment, build isolation,
+ducc0 fetched and compiled again.
 
     python tests/install/run.py --build build/release-venv --mpiexec .spanfft/venv/bin/mpiexec [--only cmake]
 """
@@ -89,7 +89,7 @@ def check_pkg_config(options: argparse.Namespace, work: Path) -> None:
 
 
 def check_pip(_: argparse.Namespace, work: Path) -> None:
-    """pip install . in a fresh environment, then a transform and the command line, away from the source tree."""
+    """pip install of the sdist in a fresh environment, then a transform and the command line, away from the sources."""
     call(sys.executable, "-m", "venv", work / "venv")
     folder = work / "venv" / "bin"
     env = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
@@ -98,17 +98,24 @@ def check_pip(_: argparse.Namespace, work: Path) -> None:
     constraints = str(ROOT / "requirements" / "constraints.txt")
     env.update(PATH=os.pathsep.join([str(folder), *path]), PIP_CONSTRAINT=constraints, PIP_BUILD_CONSTRAINT=constraints)
     # A stranger's build, whose objects differ from the tests' own by warnings alone: a compiler cache, if there is one,
-    # has them. For that the build folder is as deep below the checkout as theirs, and CMake is the same, because each
-    # version has its own order of options.
-    build = ROOT / "build" / "install-pip"
-    shutil.rmtree(build, ignore_errors=True)
+    # has them. For that the build folder is as deep below the sources as theirs is below the checkout, and CMake is the
+    # same, because each version has its own order of options.
+    unpacked = ROOT / "build" / "sdist"
+    shutil.rmtree(unpacked, ignore_errors=True)
+    unpacked.mkdir(parents=True)
+    make = f"from scikit_build_core.build import build_sdist; build_sdist({str(unpacked)!r})"
+    call(sys.executable, "-c", make, cwd=ROOT)
+    (archive,) = unpacked.iterdir()
+    shutil.unpack_archive(archive, unpacked, filter="data")
+    sources = unpacked / archive.name.removesuffix(".tar.gz")
+    build = sources / "build" / "install-pip"
     if ccache := shutil.which("ccache"):
         env.update(CMAKE_C_COMPILER_LAUNCHER=ccache, CMAKE_CXX_COMPILER_LAUNCHER=ccache, CCACHE_IGNOREOPTIONS="-Werror")
         (work / "bin").mkdir()
         (work / "bin" / "cmake").symlink_to(shutil.which("cmake"))
         env["PATH"] = os.pathsep.join([str(work / "bin"), env["PATH"]])
-    call(folder / "pip", "install", f"--config-settings=build-dir={build}", ROOT, env=env)
-    shutil.rmtree(build)
+    call(folder / "pip", "install", f"--config-settings=build-dir={build}", sources, env=env)
+    shutil.rmtree(unpacked)
     print(call(folder / "python", "-c", PYTHON_CHECK, env=env, timeout=60, cwd=work))
     call(folder / "spanfft", "--help", env=env, timeout=60, cwd=work)
 

@@ -24,29 +24,38 @@ PROBLEMS = 10
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="built without MPI")
 
 
-def compile_client(folder: Path, precision: str, *libraries: str) -> Path:
+def compile_client(folder: Path, precision: str, *libraries: str, source: str = "client.c") -> Path:
     prefix, real, limits = PRECISIONS[precision]
     program = folder / f"client{precision}"
     command = [os.environ["MPICC"], "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}"]
     command += [f"-DPREFIX={prefix}", f"-DREAL={real}", f"-DEPSILON={limits}_EPSILON"]
-    command += [str(TESTS / "fftw3_mpi" / "client.c"), "-o", str(program), *libraries, f"-l:libfftw3{precision}.so.3"]
+    command += [str(TESTS / "fftw3_mpi" / source), "-o", str(program), *libraries, f"-l:libfftw3{precision}.so.3"]
     done = subprocess.run([*command, "-lm"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return program
 
 
-def run(program: Path, ranks: int, **variables: str) -> tuple[str, str]:
+def run(program: Path, ranks: int, *words: object, **variables: str) -> tuple[str, str]:
     """Its words, and those of the library."""
     environment = cli_environment(OMP_NUM_THREADS="1")
     given = [f"{name}={value}" for name, value in variables.items()]
-    command = [os.environ["SPANFFT_MPIEXEC"], "-n", str(ranks), "env", *given, str(program), str(ranks), str(ranks)]
-    done = subprocess.run([*command, str(PROBLEMS)], capture_output=True, text=True, timeout=90, env=environment)
+    command = [
+        os.environ["SPANFFT_MPIEXEC"],
+        "-n",
+        str(ranks),
+        "env",
+        *given,
+        str(program),
+        str(ranks),
+        *map(str, words),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, done.stderr
 
 
 def judged_ours(program: Path, ranks: int, **variables: str) -> None:
-    words, report = run(program, ranks, SPANFFT_FFTW_REPORT="1", **variables)
+    words, report = run(program, ranks, ranks, PROBLEMS, SPANFFT_FFTW_REPORT="1", **variables)
     assert f"{PROBLEMS} problems, 0 failed, 0 without a plan" in words
     plans = PROBLEMS + 2 * 2  # and there and back for two convolutions
     assert f"{plans} plans by spanfft, 0 plans by FFTW, 0 plans by nobody" in report
@@ -68,10 +77,21 @@ def test_a_client_in_another_precision(precision, tmp_path):
     judged_ours(program, 2)
 
 
+@pytest.mark.parametrize(("ranks", "windows", "shared"), [(1, "own", 0), (2, "own", 2), (3, "own", 2), (2, "none", 0)])
+def test_outputs_of_fftw_malloc_are_shared(ranks, windows, shared, tmp_path):
+    """Those of two plans, there and back. A third one of the same output is not, nor any where there are no windows."""
+    program = compile_client(tmp_path, "", *OURS, source="shared_arrays.c")
+    words, report = run(program, ranks, SPANFFT_FFTW_REPORT="1", SPANFFT_WINDOWS=windows)
+    assert "0 failures" in words
+    assert "4 plans by spanfft, 0 plans by FFTW, 0 plans by nobody" in report
+    told = re.findall(r"the ranks share the output of (\d+) plans", report)
+    assert told == ([str(shared)] if shared else [])
+
+
 @pytest.mark.skipif(MPI != "openmpi", reason="the system's FFTW library for MPI is Open MPI's")
 def test_an_unmodified_client_passes_with_fftw_and_preloaded(tmp_path):
     program = compile_client(tmp_path, "", "-l:libfftw3_mpi.so.3")
-    words, report = run(program, 3)
+    words, report = run(program, 3, 3, PROBLEMS)
     assert f"{PROBLEMS} problems, 0 failed" in words
     assert "spanfft" not in report
     judged_ours(program, 3, LD_PRELOAD=str(LIBRARY))

@@ -14,8 +14,8 @@ int spanfft_comm_from_mpi(MPI_Comm mpi_comm, spanfft_comm** comm) {
     });
 }
 
-int spanfft_comm_from_fortran(MPI_Fint handle, spanfft_comm** comm) {
-    return spanfft_comm_from_mpi(MPI_Comm_f2c(handle), comm);
+int spanfft_comm_from_fortran(SPANFFT_FINT handle, spanfft_comm** comm) {
+    return spanfft_comm_from_mpi(SPANFFT_COMM_F2C(handle), comm);
 }
 
 const char* spanfft_mpi_library(void) {
