@@ -114,6 +114,7 @@ type, bind(C) :: spanfft_problem
     integer(c_int32_t) :: own_input = 0
     type(c_ptr) :: load = c_null_ptr
     integer(c_int64_t) :: kept(SPANFFT_MAX_NDIM) = 0
+    integer(c_int32_t) :: one_writer = 0
 end type spanfft_problem
 
 type, bind(C) :: spanfft_counts

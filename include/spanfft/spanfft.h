@@ -136,6 +136,7 @@ typedef struct spanfft_problem {
      * those of the real line, of which n/2+1 are stored. Forward leaves the others out, backward pads with zeros (the
      * 3/2 rule). First entry 0: all. */
     int64_t kept[SPANFFT_MAX_NDIM];
+    int32_t one_writer; /* of several ranks, rank 0 alone writes the array of output_chunk, as HDF5 needs it */
 } spanfft_problem;
 
 /* What a step, or a whole plan, costs. Predicted and counted use the same struct; both are for one rank. */
@@ -376,14 +377,17 @@ SPANFFT_API int spanfft_transform_in_place(spanfft_plan* plan, const char* path,
 /* Moves a box of an array that the caller keeps: `first` and `extent` have an entry an axis, `data` is the elements of
  * the box in C order, an output's in the type that is stored (spanfft_problem.store, power); the function fills it
  * (input) or takes it (output). Boxes are whole chunks (at the array's end the rest of one); each chunk is in exactly
- * one box of a run. One thread at a time calls it: the one that called spanfft, or another with 8 MiB of stack. Returns
- * SPANFFT_OK, or a code after spanfft_set_error() with a sentence: then the run ends with both. */
+ * one box of a run. One thread at a time calls it: the one that called spanfft, or another with 8 MiB of stack. Of
+ * several ranks each calls its own, for boxes that no other rank has, while others call theirs; with
+ * spanfft_problem.one_writer rank 0 alone calls that of the output. Returns SPANFFT_OK, or a code after
+ * spanfft_set_error() with a sentence: then the run ends with both, on all ranks. */
 typedef int (*spanfft_box_transfer)(const int64_t* first, const int64_t* extent, void* data, void* user);
 
 /* Where an array lies: in a file, or behind a function. Set size, zero the rest, then set what is needed. */
 typedef struct spanfft_store {
     size_t size;          /* sizeof(spanfft_store), set by the caller */
-    const char* path;     /* a file; for a function a name, used in messages and to find an unfinished run */
+    const char* path;     /* a file; for a function a name, used in messages and to find an unfinished run; of several
+                           * ranks' output it is in a folder that all see, with room for copies of chunked arrays */
     int64_t offset_bytes; /* input file: where the array starts */
     const void* header;   /* output file: goes before the array */
     int64_t header_bytes; /* of it */
@@ -394,10 +398,11 @@ typedef struct spanfft_store {
      * no journal, and a note of the run says so. Output: any text that says how the array is stored, or NULL; while a
      * run is unfinished, a run with another text is refused. */
     const char* identity;
-    /* Output with transfer; NULL: none. It is called once, by the thread that called spanfft, when every box was
-     * written and before the output's source is removed: it must write what is buffered, flush it to the disk and give
-     * it its name. It returns SPANFFT_OK, or a code after spanfft_set_error(): then the run ends with both, and with a
-     * journal the same call goes on from there. What is written after it has returned may be lost in a power cut. */
+    /* Output with transfer; NULL: none. It is called once, by the thread that called spanfft (of several ranks, on rank
+     * 0), when every box was written and before the output's source is removed: it must write what is buffered, flush
+     * it to the disk and give it its name. It returns SPANFFT_OK, or a code after spanfft_set_error(): then the run
+     * ends with both, and with a journal the same call goes on from there. What is written after it has returned may be
+     * lost in a power cut. */
     int (*finish)(void* user);
 } spanfft_store;
 

@@ -185,6 +185,8 @@ class Problem {
         fill(chunk, c_.output_chunk, "output_chunk");
         return *this;
     }
+    // Of several ranks, rank 0 alone writes that output.
+    Problem& one_writer() { return set(&spanfft_problem::one_writer, 1); }
     Problem& measure() { return set(&spanfft_problem::effort, SPANFFT_MEASURE); }
     // The plan owns the output: see Plan::output_array.
     Problem& own_output() { return set(&spanfft_problem::own_output, 1); }

@@ -7,11 +7,12 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ._arguments import check_callable, count, did_you_mean, file_name, number, text, whole, wholes
 from ._elements import Element, element, element_named, precision_of
-from ._errors import InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported
+from ._errors import Error, InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported, from_code
 from ._files import folder_list
 from ._formats import Options, Source, Target, open_source, open_target
 from ._memory import available_bytes, parse_bytes
@@ -447,6 +448,7 @@ class FileRuns:
             reads_once=self.on_input is not None,
             input_chunk=task.source.chunk,
             output_chunk=task.target.chunk,
+            one_writer=task.target.one_writer and self._ranks is not None,
         )
 
     def _plan(self, problem: str) -> CorePlan:
@@ -469,10 +471,7 @@ class FileRuns:
             plan = self._plan(prepared.problem)
             if self.dry_run:
                 return _result(task, prepared.memory_bytes, 0.0, plan)
-            if ranks is None:
-                target.open()
-            else:
-                ranks.agree(target.open if writes else lambda: None)
+            self._open(target)
             if self.trace is not None:
                 plan.trace_start()
             self._transform(plan, task, progress)
@@ -485,13 +484,24 @@ class FileRuns:
         finally:
             prepared.close()
 
+    def _open(self, target: Target) -> None:
+        """On ranks, rank 0 makes what is written to; with a function to write it, the others write there too."""
+        if self._ranks is None:
+            target.open()
+            return
+        first = self._ranks.rank == 0
+        place = self._ranks.agree(lambda: _opened(target) if first else "")[0]
+        if target.write is not None:
+            self._ranks.agree(lambda: None if first else target.join(place))
+
     def _transform(self, plan: CorePlan, task: _Task, progress: Callable[[int, int], object] | None) -> None:
         source, target, mode = task.source, task.target, self._journal_mode()
         on_read, on_write, elem_bytes = _calls(task, self.on_input, self.on_output)
         folders = folder_list(self.scratch)
         if target.write is not None and not folders:
             folders = [os.path.dirname(target.path) or "."]
-        plan.transform_file(
+        run = partial(
+            plan.transform_file,
             source.path,
             source.offset_bytes,
             target.path,
@@ -513,10 +523,22 @@ class FileRuns:
             finish=target.publish if target.write is not None else None,
             callback_name=self.callback_name or "",
         )
+        try:
+            run()
+        except Error as error:  # a format's, on the rank whose array failed: all raise what the library makes of it
+            told = getattr(error, "spanfft_message", None)
+            if self._ranks is None or told is None:
+                raise
+            raise from_code(error.code, told) from error
 
     def close(self) -> None:
         """Frees the plan."""
         self._free_plan()
+
+
+def _opened(target: Target) -> str:
+    target.open()
+    return target.place()
 
 
 def _as_unfinished(

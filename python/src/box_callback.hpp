@@ -71,12 +71,24 @@ struct BoxCallback {
             return SPANFFT_OK;
         }
         PyObject* value = take_raised();
+        const int code = tell(value);
         if (*raised == nullptr)
             *raised = value;
         else
             Py_XDECREF(value);
-        spanfft_set_error("a Python function raised an exception");
-        return SPANFFT_IO_ERROR;
+        return code;
+    }
+
+    // What other ranks know of an exception: its sentence, and of one of ours its code.
+    static int tell(PyObject* value) {
+        PyObject* text = PyObject_Str(value);
+        const char* utf8 = text != nullptr ? PyUnicode_AsUTF8(text) : nullptr;
+        spanfft_set_error(utf8 != nullptr && *utf8 != 0 ? utf8 : Py_TYPE(value)->tp_name);
+        Py_XDECREF(text);
+        PyErr_Clear();
+        const nanobind::object ours = nanobind::module_::import_("spanfft._errors").attr("Error");
+        if (PyObject_IsInstance(value, ours.ptr()) != 1) return SPANFFT_IO_ERROR;
+        return nanobind::cast<int>(nanobind::handle(value).attr("code"));
     }
 };
 

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "binding.hpp"
 #include "block_callback.hpp"
@@ -91,8 +92,9 @@ class PyPlan {
         callbacks.name = callback_name.c_str();
         const std::vector<const char*> folders = pointers(scratch);
         Progress progress{std::move(callable)};
-        BoxCallback reader{std::move(read), 0, 0, PyBUF_WRITE, &progress.raised},
-            writer{std::move(write), 0, 0, PyBUF_READ, &progress.raised};
+        PyObject* box_raised = nullptr;  // not progress', which would then say stop before the library has the reason
+        BoxCallback reader{std::move(read), 0, 0, PyBUF_WRITE, &box_raised},
+            writer{std::move(write), 0, 0, PyBUF_READ, &box_raised};
         spanfft_store source{}, target{};
         source.size = target.size = sizeof(spanfft_store);
         source.path = input.c_str();
@@ -134,6 +136,10 @@ class PyPlan {
             }
             spanfft_plan_set_callbacks(plan, nullptr);
         }
+        if (progress.raised == nullptr)
+            std::swap(progress.raised, box_raised);
+        else
+            Py_XDECREF(box_raised);
         give_back(progress, code, message, nb::steal(calls.raised));
     }
 

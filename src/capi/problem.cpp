@@ -88,6 +88,7 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     if (c.load) {
         SPANFFT_ASSIGN(p.load, NumberFormat::parse(c.load));
     }
+    p.one_writer = c.one_writer != 0;
     return p;
 }
 

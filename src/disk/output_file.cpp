@@ -252,6 +252,7 @@ struct Part {
     std::string stem;               // of files without names
     std::vector<std::string> kept;  // their names else: one for each demand
     std::vector<Demand> demands;
+    bool shared = false;  // one file, whose name other ranks are told
 };
 
 // Scratch, and what chunked arrays are copied into and out of.
@@ -263,7 +264,11 @@ std::array<Part, 3> parts_of(const OutputRequest& request, const std::vector<std
         Part{request.staged_input_bytes, plain, "spanfft-input", kept.staged_input, {}},
         Part{request.staged_output_bytes, plain, "spanfft-output", kept.staged_output, {}},
     };
-    for (Part& part : parts) part.demands = scratch_demands(folders, part.geometry, part.bytes);
+    for (Part& part : parts) {
+        part.shared = &part != parts.data() && !request.shared_folder.empty();
+        part.demands = part.shared ? scratch_demands({request.shared_folder}, part.geometry, part.bytes)
+                                   : scratch_demands(folders, part.geometry, part.bytes);
+    }
     return parts;
 }
 
@@ -299,7 +304,7 @@ bool leads_to(const std::string& path, int descriptor) {
 }
 
 KeptFiles kept_files(const std::string& output_path, const std::vector<std::string>& scratch_folders,
-                     const std::string& key) {
+                     const std::string& shared_folder, const std::string& key) {
     const std::string folder = folder_of(output_path);
     const auto path = [&](const std::string& in, const char* suffix) {
         return hidden_beside(in + "/" + name_of(output_path), "." + key + suffix);
@@ -307,8 +312,9 @@ KeptFiles kept_files(const std::string& output_path, const std::vector<std::stri
     KeptFiles kept;
     kept.output = path(folder, ".spanfft-kept-output");
     kept.journal = path(scratch_folders.empty() ? folder : scratch_folders[0], ".spanfft-journal");
-    for (const std::string& in : scratch_folders.empty() ? std::vector<std::string>{folder} : scratch_folders) {
-        kept.scratch.push_back(path(in, ".spanfft-kept-scratch"));
+    const std::vector<std::string> own = scratch_folders.empty() ? std::vector<std::string>{folder} : scratch_folders;
+    for (const std::string& in : own) kept.scratch.push_back(path(in, ".spanfft-kept-scratch"));
+    for (const std::string& in : shared_folder.empty() ? own : std::vector<std::string>{shared_folder}) {
         kept.staged_input.push_back(path(in, ".spanfft-kept-input"));
         kept.staged_output.push_back(path(in, ".spanfft-kept-result"));
     }
@@ -430,21 +436,35 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
         output->keep_ = request.reopen;  // until it is open, an error is no reason to lose it
         output->partial_path_ = request.kept->output;
         for (const Part& part : parts) {
-            if (part.bytes > 0)
-                output->kept_scratch_.insert(output->kept_scratch_.end(), part.kept.begin(), part.kept.end());
+            if (part.bytes > 0) output->named_.insert(output->named_.end(), part.kept.begin(), part.kept.end());
         }
         SPANFFT_ASSIGN(output->store_,
                        kept_file(output->partial_path_, request, request.published ? whole_bytes : -1, bytes));
     } else {
         SPANFFT_ASSIGN(const LockedFile file, create_partial(request.path));
         output->partial_path_ = file.path;  // from here on the destructor removes it
-        output->lock_ = file.descriptor;
+        output->locks_.push_back(file.descriptor);
         SPANFFT_TRY(reserve(file.descriptor, bytes, request.path));
         SPANFFT_ASSIGN(output->store_, FileStore::open_output(file.path));
     }
+    const auto create_staged = [&](const Part& part, std::string& path) -> Result<std::unique_ptr<Store>> {
+        if (!part.shared || part.bytes == 0) return create_part(part, request);
+        if (request.kept) {
+            path = part.kept[0];
+            return create_part(part, request);
+        }
+        const std::string& in = part.demands[0].folder;
+        SPANFFT_ASSIGN(const LockedFile file, create_locked(in, part.stem, kScratchSuffix));
+        path = file.path;
+        output->named_.push_back(file.path);
+        output->locks_.push_back(file.descriptor);
+        SPANFFT_TRY(reserve(file.descriptor, part.demands[0].bytes, "the scratch file in " + in));
+        SPANFFT_ASSIGN(std::unique_ptr<Store> store, FileStore::open_output(file.path));
+        return store;
+    };
     SPANFFT_ASSIGN(output->scratch_, create_part(parts[0], request));
-    SPANFFT_ASSIGN(output->staged_input_, create_part(parts[1], request));
-    SPANFFT_ASSIGN(output->staged_output_, create_part(parts[2], request));
+    SPANFFT_ASSIGN(output->staged_input_, create_staged(parts[1], output->staged_input_path_));
+    SPANFFT_ASSIGN(output->staged_output_, create_staged(parts[2], output->staged_output_path_));
     if (request.kept) {
         output->add_marked(*output->store_, {output->partial_path_});
         if (output->scratch_) output->add_marked(*output->scratch_, parts[0].kept);
@@ -476,10 +496,10 @@ Status OutputFile::flush_kept() {
 
 OutputFile::~OutputFile() {
     if (!keep_ && !published_ && !partial_path_.empty()) (void)unlink(partial_path_.c_str());
-    for (const std::string& path : kept_scratch_) {
+    for (const std::string& path : named_) {
         if (!keep_) (void)unlink(path.c_str());
     }
-    if (lock_ >= 0) ::close(lock_);
+    for (const int lock : locks_) ::close(lock);
 }
 
 void OutputFile::add_marked(Store& store, const std::vector<std::string>& paths) {

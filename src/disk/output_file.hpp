@@ -66,8 +66,9 @@ struct KeptFiles {
     // One a folder: scratch, and what chunked arrays are copied to or from.
     std::vector<std::string> scratch, staged_input, staged_output;
 };
+// `shared_folder`: as in OutputRequest.
 KeptFiles kept_files(const std::string& output_path, const std::vector<std::string>& scratch_folders,
-                     const std::string& key);
+                     const std::string& shared_folder, const std::string& key);
 // What is said where a file system can't lock.
 Status no_lock(int errno_value, const std::string& what);
 
@@ -83,8 +84,11 @@ struct OutputRequest {
     // 0: striped for any use. Else block q is on disk q mod D, as P1 has it, for as many disks as scratch_disks says.
     index_t scratch_block_bytes = 0;
     int scratch_disks = 1;
-    // Of files besides, in the scratch folders too, which chunked arrays are copied into or out of; 0: none.
+    // Of files besides, which chunked arrays are copied into or out of; 0: none.
     index_t staged_input_bytes = 0, staged_output_bytes = 0;
+    // Where they are if other ranks read and write them too, by their names, which they have for as long as the run
+    // lasts: a file server takes a file away whose name goes, whoever has it open elsewhere. Empty: as scratch.
+    std::string shared_folder = {};
     index_t extra_bytes = 0;  // behind the payload, until the output is published
     std::optional<KeptFiles> kept = {};
     uint64_t run = 0;                 // in the marks of kept files
@@ -114,7 +118,10 @@ class OutputFile {
     Store* scratch() { return scratch_.get(); }            // nullptr when scratch_bytes was 0
     Store* staged_input() { return staged_input_.get(); }  // likewise
     Store* staged_output() { return staged_output_.get(); }
-    const std::string& partial_path() const { return partial_path_; }  // for other ranks, which write into it too
+    // For other ranks, which write into them too; of what is staged only in a shared folder.
+    const std::string& partial_path() const { return partial_path_; }
+    const std::string& staged_input_path() const { return staged_input_path_; }
+    const std::string& staged_output_path() const { return staged_output_path_; }
     index_t payload_offset_bytes() const { return payload_offset_bytes_; }
     // Flushes and renames; then the file has its name, and a power cut does not take it away.
     Status publish();
@@ -124,14 +131,14 @@ class OutputFile {
     // Sizes and header of kept files: a journal that says that panels are done speaks of files that can be gone on
     // with.
     Status flush_kept();
-    std::string path_, partial_path_;
+    std::string path_, partial_path_, staged_input_path_, staged_output_path_;
     index_t payload_offset_bytes_ = 0;
-    // The lock has a descriptor of its own: what an io_uring was given stays open for a moment after its process died.
-    int lock_ = -1;
+    // A lock has a descriptor of its own: what an io_uring was given stays open for a moment after its process died.
+    std::vector<int> locks_;
     std::unique_ptr<FileStore> store_;
     std::unique_ptr<Store> scratch_, staged_input_, staged_output_;
     bool published_ = false, keep_ = false;
-    std::vector<std::string> kept_scratch_;  // paths of all of them
+    std::vector<std::string> named_;  // all files but the output that have names, which go with this
     index_t whole_bytes_ = 0;
     std::string permissions_of_;  // a new output has at most
     struct Marked {

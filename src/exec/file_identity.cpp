@@ -117,6 +117,11 @@ bool may_have_its_bytes(const std::string& found, const std::string& now) {
     return of_files && same_size(found, now) && same_samples(found, now) && words_from(found, 6) == words_from(now, 6);
 }
 
+bool same_but_for_mark(const std::string& found, const std::string& now) {
+    return same_input_file(found, now) && word(found, 2) == word(now, 2) && same_samples(found, now) &&
+           words_from(found, 6) == words_from(now, 6);
+}
+
 std::optional<OverwriteMark> overwrite_mark(const std::string& path) {
     std::string text(size_t{64} << 10, '\0');  // the most that one can have
     const ssize_t bytes = getxattr(path.c_str(), kAttribute, text.data(), text.size());

@@ -33,6 +33,8 @@ bool same_input_file(const std::string& found, const std::string& now);
 bool same_samples(const std::string& found, const std::string& now);
 // Of a path: the same size and samples, so that other times or another inode need not mean other bytes.
 bool may_have_its_bytes(const std::string& found, const std::string& now);
+// Whether nothing differs but the time of change, as after an OverwriteMark was set.
+bool same_but_for_mark(const std::string& found, const std::string& now);
 
 struct OverwriteMark {
     uint64_t run = 0;              // as in the journal's line "marks"

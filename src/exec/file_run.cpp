@@ -92,9 +92,10 @@ Status FileRun::run() {
     context_.progress = request_.progress;
     context_.total_bytes = plan_.progress_bytes(rank());
     SPANFFT_TRY(open_input());
-    sweeps_ = examine_sweeps(plan_, false, rank());
+    sweeps_ = examine_sweeps(plan_, request_.in_place, rank());
     if (request_.journal == JournalMode::off) return run_without_journal();
     const std::string why_not = why_no_journal(sweeps_);
+    if (request_.in_place && !why_not.empty()) sweeps_ = examine_sweeps(plan_, false, rank());
     if (!why_not.empty() && sweeps_.why_not.empty()) notes_.push_back("no journal of this run: " + why_not);
     if (why_not.empty() || request_.in_place) return run_journalled(why_not.empty());
     if (request_.journal == JournalMode::resume)
@@ -122,17 +123,20 @@ Status FileRun::run_without_journal() {
         }
     }
     SPANFFT_TRY(agree(made));
-    SPANFFT_TRY(share_output(output ? output->partial_path() : ""));
+    SPANFFT_TRY(share_files(output.get()));
     context_.arrays = stores_.dress(*work_);
     opening.reset();
     const SweepRun sweeps(plan_, sweeps_, context_.arrays, request_.checksums, nullptr);
     SPANFFT_TRY(bound_.run_steps(context_, &sweeps));
     SPANFFT_TRY(agree(stores_.check_input_unchanged()));
     const TraceScope publishing(context_.trace, "publish", TraceCategory::disk);
-    SPANFFT_TRY(agree(shared_output_ ? shared_output_->sync() : Status()));
-    Status published = output && rank() == 0 ? stores_.finish(*output) : Status();
-    if (published.ok() && request_.write_box) published = request_.finish ? request_.finish() : Status();
-    if (published.ok() && output && rank() == 0 && !request_.write_box) published = output->publish();
+    SPANFFT_TRY(agree(shared_.output ? shared_.output->sync() : Status()));
+    Status published;
+    if (rank() == 0) {
+        if (output) published = stores_.finish(*output);
+        if (published.ok() && request_.write_box) published = request_.finish ? request_.finish() : Status();
+        if (published.ok() && output && !request_.write_box) published = output->publish();
+    }
     published = agree(published);
     output.reset();  // here, so that the time it takes to free a large scratch file shows in the trace
     return published;
@@ -180,43 +184,74 @@ void FileRun::note_moved_away() {
     }
 }
 
-// In place: one process. `panels`: what is done of them is kept.
+// `panels`: what is done of them is kept.
 Status FileRun::run_journalled(bool panels) {
-    if (request_.in_place && panels) sweeps_ = examine_sweeps(plan_, true, rank());
     JournalledRun::Request journalled = journal_request();
     note_moved_away();
-    journalled.output = request_.in_place ? stores_.in_place_request(sweeps_)
-                        : rank() > 0      ? stores_.scratch_request()
-                                          : stores_.output_request();
+    journalled.output = rank() > 0          ? stores_.scratch_request()
+                        : request_.in_place ? stores_.in_place_request(sweeps_)
+                                            : stores_.output_request();
     if (comm_.size() > 1) SPANFFT_TRY(agree_on_run(comm_, journalled));
-    auto opened = JournalledRun::open(plan_, sweeps_, journalled);
-    const Status all_opened = agree(opened.status());
-    if (!all_opened.ok()) return opened.ok() ? opened.value()->abandon(all_opened) : all_opened;
-    const std::unique_ptr<JournalledRun> run = std::move(opened).value();
+    std::unique_ptr<JournalledRun> run;
+    const Status opened = open_journalled(journalled, run);
+    if (!opened.ok()) return run ? run->abandon(opened) : opened;
     if (request_.in_place) {
         notes_.push_back(sweeps_.overwrites_input ? "in place: the last sweep overwrites the input"
                                                   : "in place: the output is copied over the input in the end");
-        if (!sweeps_.overwrites_input) context_.total_bytes += 2 * journalled.input_bytes;
+        if (!sweeps_.overwrites_input && rank() == 0) context_.total_bytes += 2 * journalled.input_bytes;
     }
-    if (run->output()) SPANFFT_TRY(run_in_journal(*run, panels));
-    if (run->in_place_state() == InPlaceState::finished) resumed_bytes_ = context_.total_bytes;
+    if (in_place_state_ == InPlaceState::finished) {
+        resumed_bytes_ = context_.total_bytes;
+    } else {
+        SPANFFT_TRY(run_in_journal(*run, panels));
+    }
     const TraceScope publishing(context_.trace, "publish", TraceCategory::disk);
-    return publish(*run);
+    return publish(run.get());
 }
 
-// Rank 0 gives the output its name when the others have noted that they are needed no more; then these end too, so that
-// whoever is killed in between leaves what the next start understands (agree_on_run).
-Status FileRun::publish(JournalledRun& run) {
+// Collective. `run`: none where it could not be opened, nor on ranks but 0 where rank 0 finds that it had ended.
+Status FileRun::open_journalled(JournalledRun::Request& journalled, std::unique_ptr<JournalledRun>& run) {
+    const auto open = [&]() -> Status {
+        SPANFFT_ASSIGN(run, JournalledRun::open(plan_, sweeps_, journalled));
+        return {};
+    };
+    if (!request_.in_place || comm_.size() == 1) {
+        const Status opened = agree(open());
+        if (run) in_place_state_ = run->in_place_state();
+        return opened;
+    }
+    // What the file is tells what the other ranks have to do with what they kept.
+    struct Found {
+        InPlaceState state = InPlaceState::untouched;
+        int32_t goes_on = 0, restored = 0;
+    } found;
+    SPANFFT_TRY(agree(rank() == 0 ? open() : Status()));
+    if (rank() == 0) found = {run->in_place_state(), !run->progress().empty(), run->restored()};
+    SPANFFT_TRY(comm_.broadcast(&found, sizeof found, 0));
+    in_place_state_ = found.state;
+    if (rank() == 0) return agree({});
+    journalled.mode = found.goes_on ? JournalMode::automatic : JournalMode::restart;
+    journalled.restored = found.restored;
+    return agree(found.state == InPlaceState::finished ? pass_over_unfinished(journalled, "") : open());
+}
+
+// Rank 0 gives the output its name, or ends what overwrites the input, when the others have noted that they are needed
+// no more; then these end too, so that whoever is killed in between leaves what the next start understands
+// (agree_on_run).
+Status FileRun::publish(JournalledRun* run) {
     const auto [memory, bytes] = bound_.largest_slot();
     const auto publish_mine = [&, memory = memory, bytes = bytes] {
-        return run.publish([&] { return stores_.finish(*run.output()); }, memory, bytes, context_);
+        return run->publish([&] { return stores_.finish(*run->output()); }, memory, bytes, context_);
     };
     if (comm_.size() == 1) return publish_mine();
-    const Status noted = agree(rank() > 0 ? run.note_whole() : Status());
-    if (!noted.ok()) return run.leave(noted);
+    Status noted = shared_.output ? shared_.output->sync() : Status();
+    if (noted.ok() && rank() > 0 && run) noted = run->note_whole();
+    noted = agree(noted);
+    if (!noted.ok()) return run ? run->leave(noted) : noted;
     const Status published = agree(rank() == 0 ? publish_mine() : Status());
     if (rank() == 0) return agree(published);
-    return agree(published.ok() ? publish_mine() : run.leave(published));
+    if (!run) return agree(published);
+    return agree(published.ok() ? publish_mine() : run->leave(published));
 }
 
 // The input may have changed since the unfinished run read from it. nullptr: no sums tell.
@@ -234,33 +269,40 @@ Status FileRun::check_what_was_read(JournalledRun& run, SweepRun* sweeps) {
     return {};
 }
 
-// Collective: rank 0's file, which the others write into too. `partial` counts on rank 0.
-Status FileRun::share_output(std::string partial) {
-    SPANFFT_TRY(broadcast_text(comm_, partial));
-    index_t offset_bytes = stores_.output_offset_bytes();
-    SPANFFT_TRY(comm_.broadcast(&offset_bytes, sizeof offset_bytes, 0));
-    Status opened;
-    if (rank() > 0) {
-        auto store = FileStore::open_output(partial);
-        opened = store.status();
-        if (opened.ok()) {
-            shared_output_ = std::move(store).value();
-            stores_.attach_shared({shared_output_.get(), offset_bytes});
-        }
+// Collective: rank 0's files, which the others read and write too. `files` counts on rank 0.
+Status FileRun::share_files(const OutputFile* files) {
+    std::string output, staged_input, staged_output;
+    if (rank() == 0 && files) {
+        if (stores_.has_output_file()) output = files->partial_path();
+        staged_input = files->staged_input_path();
+        staged_output = files->staged_output_path();
     }
+    for (std::string* const path : {&output, &staged_input, &staged_output}) SPANFFT_TRY(broadcast_text(comm_, *path));
+    shared_.output_offset_bytes = stores_.output_offset_bytes();
+    SPANFFT_TRY(comm_.broadcast(&shared_.output_offset_bytes, sizeof shared_.output_offset_bytes, 0));
+    if (rank() == 0) return agree({});
+    const auto open = [](const std::string& path, std::unique_ptr<FileStore>& store) -> Status {
+        if (path.empty()) return {};
+        SPANFFT_ASSIGN(store, FileStore::open_output(path));
+        return {};
+    };
+    Status opened = open(output, shared_.output);
+    if (opened.ok()) opened = open(staged_input, shared_.staged_input);
+    if (opened.ok()) opened = open(staged_output, shared_.staged_output);
+    if (opened.ok()) stores_.attach_shared(shared_);
     return agree(opened);
 }
 
 Status FileRun::run_in_journal(JournalledRun& run, bool panels) {
     stores_.attach(*run.output());
     if (comm_.size() > 1) {
-        const Status opened = share_output(run.output()->partial_path());
+        const Status opened = share_files(run.output().get());
         if (!opened.ok()) return run.abandon(opened);
     }
     if (sweeps_.overwrites_input) stores_.overwrite_input(*run.input());
     context_.arrays = stores_.dress(*work_);
     // Sweeps whose output is whole, and is being copied to its place, are done.
-    if (run.in_place_state() == InPlaceState::overwriting && !sweeps_.overwrites_input) {
+    if (in_place_state_ == InPlaceState::overwriting && !sweeps_.overwrites_input) {
         resumed_bytes_ = context_.done_bytes = plan_.progress_bytes(0);
         return {};
     }

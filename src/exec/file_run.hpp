@@ -4,8 +4,8 @@
 // then every array has its store and offset (RunArrays), each sweep of the plan those that it reads and writes
 // (sweeps/sweep_run.hpp), and the steps run. At the end the output is flushed and gets its name. With a journal
 // (journalled_run.hpp) what is done of it is kept for a later run.
-// Rank 0 makes the partial file and gives it its name; the others write their parts into the same file, and have a file
-// of their own where they have scratch of their own.
+// Rank 0 makes the partial file and gives it its name, and the files that chunked arrays are copied through; the others
+// read and write their parts in the same files, and have a file of their own where they have scratch of their own.
 // Invariant: nothing is written before all ranks are content with what is asked for; a file appears when it is whole.
 #pragma once
 
@@ -40,10 +40,11 @@ class FileRun {
     JournalledRun::Request journal_request() const;
     Status run_without_journal();
     Status run_journalled(bool panels);
+    Status open_journalled(JournalledRun::Request& journalled, std::unique_ptr<JournalledRun>& run);
     Status run_in_journal(JournalledRun& run, bool panels);
     Status check_what_was_read(JournalledRun& run, SweepRun* sweeps);
-    Status share_output(std::string partial);
-    Status publish(JournalledRun& run);
+    Status share_files(const OutputFile* files);
+    Status publish(JournalledRun* run);  // nullptr: it had ended, which rank 0 says
     void note_moved_away();
 
     BoundPlan& bound_;
@@ -53,8 +54,9 @@ class FileRun {
     RunContext context_;
     RunStores stores_{request_, plan_};
     std::unique_ptr<BlockWork> work_;
-    std::unique_ptr<FileStore> shared_output_;  // of ranks but 0
+    RunStores::Shared shared_;  // of ranks but 0
     PlannedSweeps sweeps_;
+    InPlaceState in_place_state_ = InPlaceState::untouched;  // as rank 0 found it
     index_t resumed_bytes_ = 0;
     std::vector<std::string> notes_;
 };

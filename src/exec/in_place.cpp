@@ -29,9 +29,6 @@ Status check_in_place(const Plan& plan, bool journal) {
                      "in place on disk overwrites the input, which is safe with a journal only; ",
                      "turn the journal on, or give another output");
     }
-    if (p.ranks > 1) {
-        return error(Code::unsupported, "in place on disk is for one process, not for ", p.ranks, " ranks", way_out);
-    }
     if (!p.input_chunk.empty() || !p.output_chunk.empty()) {
         return error(Code::unsupported,
                      "in place on disk is for an array in one piece of a file, not for a chunked one", way_out);

@@ -5,8 +5,10 @@
 // the input in the end. Either way a run that is stopped while the input is half overwritten can go on from its journal
 // alone. The journal lies beside the file, under a name that the file's alone gives, so that whoever opens the file
 // next can look whether it is half overwritten; and the file itself has a mark meanwhile (file_identity.hpp), by which
-// it is known under other names. Invariant: nothing is written to the input before the journal says that all it becomes
-// is on the disk.
+// it is known under other names. Of several ranks, rank 0 has that journal and marks the file; each other has one in
+// scratch of its own, as in other runs. All agree before the last sweep that what they have of the one before is on the
+// disk, so a rank whose journal does not say so proves that nobody has begun to overwrite.
+// Invariant: nothing is written to the input before the journals say that all it becomes is on the disk.
 #pragma once
 
 #include <string>
@@ -29,8 +31,7 @@ InPlaceState in_place_state(const std::vector<std::string>& lines);
 // Of a plan whose last sweep overwrites: its line, which says from which panels on.
 std::string overwrites_line(int sweep, index_t panels);
 
-// Whether the plan's output can take the place of its input: with a journal, in one process, of the same shape and
-// type.
+// Whether the plan's output can take the place of its input: with a journal, of the same shape and type.
 Status check_in_place(const Plan& plan, bool journal);
 
 std::string in_place_journal(const std::string& path);

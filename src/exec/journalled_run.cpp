@@ -106,6 +106,8 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PlannedSwee
     // So that whoever throws the run away finds what is there, whatever folders it has been given itself.
     for (const std::string& folder : request.output.scratch_folders)
         lines.push_back("scratch " + path_in_line(whole_path(folder)));
+    if (!request.output.shared_folder.empty())
+        lines.push_back("shared " + path_in_line(whole_path(request.output.shared_folder)));
     if (request.in_place) lines.push_back(in_place_line(request.input_offset_bytes, request.input_bytes));
     if (layout.overwrites_input) {
         const size_t before = layout.sweeps.size() - 2;
@@ -150,25 +152,28 @@ bool file_exists(const std::string& path) { return access(path.c_str(), F_OK) ==
 
 // Of an output behind a function, nobody knows whether its folder is one: its file, which is empty, is in scratch.
 KeptFiles kept_names(const std::string& input, index_t offset, const std::string& output,
-                     const std::vector<std::string>& scratch_folders, bool in_place, bool behind, int rank = 0) {
+                     const std::vector<std::string>& scratch_folders, const std::string& shared_folder, bool in_place,
+                     bool behind, int rank = 0) {
     if (!in_place) {
-        KeptFiles kept = kept_files(output, scratch_folders, key_of(input, offset, output, rank));
+        KeptFiles kept = kept_files(output, scratch_folders, shared_folder, key_of(input, offset, output, rank));
         if (behind) kept.output = folder_of(kept.journal) + kept.output.substr(kept.output.rfind('/'));
         return kept;
     }
-    // The copy is scratch too.
+    // The copy is scratch too, unless other ranks write into it.
     const std::string file = whole_path(input);
-    const std::string folder = scratch_folders.empty() ? folder_of(file) : scratch_folders.front();
+    const std::string own = scratch_folders.empty() ? folder_of(file) : scratch_folders.front();
+    const std::string folder = shared_folder.empty() ? own : shared_folder;
     const size_t slash = file.rfind('/');
     const std::string name = slash == std::string::npos ? file : file.substr(slash + 1);
-    KeptFiles kept = kept_files(cat(folder, "/", name), scratch_folders, key_of(input, offset, file));
+    KeptFiles kept = kept_files(cat(folder, "/", name), scratch_folders, shared_folder, key_of(input, offset, file));
     kept.journal = in_place_journal(file);
     return kept;
 }
 
 KeptFiles kept_names(const JournalledRun::Request& request) {
     return kept_names(request.input_path, request.input_offset_bytes, request.output_path,
-                      request.output.scratch_folders, request.in_place, request.behind.has_value(), request.rank);
+                      request.output.scratch_folders, request.output.shared_folder, request.owns_input(),
+                      request.behind.has_value(), request.rank);
 }
 
 // The names of what the run kept that a journal speaks of, in the folders that it names.
@@ -178,8 +183,9 @@ KeptFiles kept_by(const std::vector<std::string>& lines, const JournalledRun::Re
     index_t offset = request.input_offset_bytes;
     TextReader in(journal_value(lines, "in-place"));
     if (index_t told = 0; in >> told) offset = told;
-    return kept_names(request.input_path, offset, request.output_path, folders, request.in_place,
-                      request.behind.has_value(), request.rank);
+    return kept_names(request.input_path, offset, request.output_path, folders,
+                      path_from_line(journal_value(lines, "shared")), request.owns_input(), request.behind.has_value(),
+                      request.rank);
 }
 
 void unlink_all(const KeptFiles& kept) {
@@ -207,7 +213,7 @@ Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t inp
     request.input_offset_bytes = input_offset_bytes;
     SPANFFT_ASSIGN(request.output_path, request.in_place ? output_path : behind_links(output_path));
     const std::string journal =
-        kept_names(input_path, input_offset_bytes, request.output_path, scratch_folders, request.in_place, false)
+        kept_names(input_path, input_offset_bytes, request.output_path, scratch_folders, "", request.in_place, false)
             .journal;
     SPANFFT_ASSIGN(const std::vector<std::string> lines, Journal::peek(journal));
     request.behind.emplace();  // where it is, an output behind a function has its file beside the journal
@@ -276,11 +282,12 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
     std::vector<std::string> found = journal_->lines();
     rename_method(found);
     const bool restart = request_.mode == JournalMode::restart;
-    if (request_.in_place) {
-        SPANFFT_TRY(check_whose_overwriting(request_.input_path, found));
-        state_ = spanfft::in_place_state(found);
-    }
-    const bool same_file = request_.in_place && is_overwritten_by(request_.input_path, found);
+    const bool owns = request_.owns_input();
+    if (owns) SPANFFT_TRY(check_whose_overwriting(request_.input_path, found));
+    if (request_.in_place) state_ = spanfft::in_place_state(found);
+    if (!owns && (restart || state_ == InPlaceState::finished))
+        state_ = InPlaceState::untouched;  // rank 0 knows better
+    const bool same_file = request_.in_place && (!owns || is_overwritten_by(request_.input_path, found));
     if (restart && state_ == InPlaceState::overwriting && same_file) {
         return error(Code::invalid_argument, request_.input_path,
                      " is half overwritten by an unfinished run in place: '", journal_value(found, "problem"),
@@ -299,7 +306,8 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
                                  ? "; the file is half overwritten, and only the same command makes it whole"
                                  : "; restart throws the unfinished run away (its journal is " + journal_->path() + ")";
     for (size_t i = 0; i < lines.size() && i < found.size(); ++i) {
-        if (found[i] == lines[i] || (half && word_of(lines[i]) == "input")) continue;
+        const bool marked = !owns && request_.in_place && same_but_for_mark(found[i], lines[i]);  // by rank 0
+        if (found[i] == lines[i] || (word_of(lines[i]) == "input" && (half || marked))) continue;
         const Status difference = differs(found[i], lines[i], request_.input_path, ways);
         const bool whole = word_of(lines[i]) == "input" && state_ == InPlaceState::untouched;
         if (!whole || !may_have_its_bytes(found[i], lines[i])) return difference;
@@ -311,7 +319,8 @@ Result<bool> JournalledRun::goes_on(const std::vector<std::string>& lines) {
     request_.output.run = run_;
     request_.output.published = !request_.in_place && !journal_value(found, "publish").empty();
     // The file is as it was before the last sweep, so that all of it must be written.
-    restored_ = half && overwrites_ && same_samples("input " + journal_value(found, "input"), lines[kInputLine]);
+    restored_ = half && overwrites_ &&
+                (owns ? same_samples("input " + journal_value(found, "input"), lines[kInputLine]) : request_.restored);
     return true;
 }
 
@@ -332,7 +341,7 @@ Status JournalledRun::reopen() {
     output_ = std::move(reopened).value();
     output_->keep();
     SPANFFT_TRY(check_marks());
-    if (state_ == InPlaceState::overwriting) SPANFFT_TRY(mark_input());
+    if (state_ == InPlaceState::overwriting && request_.owns_input()) SPANFFT_TRY(mark_input());
     SPANFFT_TRY(output_->mark({run_, generation_, generation_}));
     if (restored_) {
         progress_.push_back(cat("restored ", last_sweep_));
@@ -347,7 +356,8 @@ std::vector<std::string> JournalledRun::files_of(size_t sweep) const {
     const Place target = sweep < targets_.size() ? targets_[sweep] : Place::array;
     if (target == Place::array || (overwrites_ && sweep == last_sweep_)) return {};
     if (target == Place::scratch) return output.kept->scratch;
-    if (target == Place::input) return output.kept->staged_input;
+    if (target == Place::input)  // of several ranks the first one has it
+        return output.staged_input_bytes > 0 ? output.kept->staged_input : std::vector<std::string>();
     return output.staged_output_bytes > 0 ? output.kept->staged_output : std::vector<std::string>{output.kept->output};
 }
 
@@ -396,7 +406,7 @@ Status JournalledRun::append(const std::string& line) {
     SPANFFT_TRY(journal_->append(line));
     ++generation_;
     SPANFFT_TRY(output_->mark({run_, generation_, generation_}));
-    if (!request_.in_place || state_ == InPlaceState::overwriting) return {};
+    if (!request_.owns_input() || state_ == InPlaceState::overwriting) return {};
     earlier_.push_back(line);
     if (spanfft::in_place_state(earlier_) != InPlaceState::overwriting) return {};
     // The next write may be to the input.
@@ -489,7 +499,7 @@ Status JournalledRun::give_name(const std::function<Status()>& finish) {
 
 Status JournalledRun::publish(const std::function<Status()>& finish, char* memory, index_t memory_bytes,
                               RunContext& context) {
-    const Status published = request_.in_place ? overwrite(memory, memory_bytes, context) : give_name(finish);
+    const Status published = request_.owns_input() ? overwrite(memory, memory_bytes, context) : give_name(finish);
     if (!published.ok()) return give_up(published, kAllPanels);
     remove();
     return {};
@@ -583,7 +593,8 @@ KnownRun known_run(const JournalledRun::Request& request) {
     const KeptFiles kept = kept_names(request);
     const auto lines = Journal::peek(kept.journal);
     if (!lines.ok() || !parse_hex(journal_value(lines.value(), "marks"), known.run)) return known;
-    known.begun = has_begun(lines.value(), InPlaceState::untouched, kept_by(lines.value(), request));
+    const InPlaceState state = request.owns_input() ? in_place_state(lines.value()) : InPlaceState::untouched;
+    known.begun = has_begun(lines.value(), state, kept_by(lines.value(), request));
     known.whole = !journal_value(lines.value(), "publish").empty() || !journal_value(lines.value(), "finished").empty();
     return known;
 }

@@ -52,10 +52,12 @@ class JournalledRun : public LineSink {
         bool packed_input = false, packed_output = false;
         OutputRequest output;  // as without a journal; in place, where the copy goes that the input is made of
         bool in_place = false;
+        bool restored = false;  // in place, of ranks but 0: what rank 0 says (JournalledRun::restored)
         // Of several ranks, each of which has a journal of its own work, in scratch of its own, under one number of the
         // run (agree_on_run). Ranks but 0 have their output behind a function: it is rank 0's file.
         int rank = 0;
-        uint64_t run = 0;  // 0: a new one
+        uint64_t run = 0;                                          // 0: a new one
+        bool owns_input() const { return in_place && rank == 0; }  // has the journal beside it, marks and finishes it
         // Of an output behind a function: how it is stored, and what makes it stay when it is whole.
         struct Behind {
             std::string identity;
@@ -74,6 +76,8 @@ class JournalledRun : public LineSink {
     // In place: the input, to be overwritten; how far that is.
     FileStore* input() { return input_.get(); }
     InPlaceState in_place_state() const { return state_; }
+    // In place: the half overwritten file was replaced by a copy of what it had been, so all of it is written again.
+    bool restored() const { return restored_; }
     // Not ok: the input's times or inode are not those of when the unfinished run began, though its size and samples
     // are. If what had been read of it is there (SweepRun::input_is_as_read), that is no matter; else `leave`.
     const Status& doubt() const { return doubt_; }
@@ -106,7 +110,7 @@ class JournalledRun : public LineSink {
 
     Request request_;  // with the names of what is kept
     bool overwrites_ = false;
-    bool restored_ = false;       // the half overwritten input was replaced by a copy of what it had been
+    bool restored_ = false;
     std::vector<Place> targets_;  // of the sweeps
     uint64_t run_ = 0;            // in marks
     index_t generation_ = 0;      // lines of progress in the journal

@@ -69,6 +69,11 @@ Status check_stores(const FileRequest& request, const Plan& plan) {
                      bytes_string(static_cast<double>(plan.all_scratch_bytes())),
                      " of scratch, and the output is no file beside which it could be; give a scratch folder");
     }
+    if (p.ranks > 1 && plan.all_scratch_bytes() > 0 && request.output_path.empty()) {
+        return error(Code::invalid_argument,
+                     "the output of several ranks needs a path, also behind a function: in its ",
+                     "folder, which all ranks see, is what chunked arrays are copied through; give spanfft_store.path");
+    }
     return {};
 }
 
@@ -139,7 +144,9 @@ Status RunStores::check_input_unchanged() const {
 OutputRequest RunStores::in_place_request(const PlannedSweeps& layout) const {
     OutputRequest copy = output_request();
     const std::string file = whole_path(request_.input_path);
-    copy.path = scratch_folders(request_).front() + file.substr(file.rfind('/'));
+    if (plan_.problem.ranks > 1) copy.shared_folder = folder_of(file);
+    copy.path = (plan_.problem.ranks > 1 ? copy.shared_folder : scratch_folders(request_).front()) +
+                file.substr(file.rfind('/'));
     copy.input_path.clear();
     // As far past a block of the file as the input, which goes for memory and direct I/O too.
     copy.header.assign(static_cast<size_t>(request_.input_offset_bytes % kDirectBytes), '\0');
@@ -162,6 +169,8 @@ void leave_out_payload(OutputRequest& output, const std::string& folder) {
 
 OutputRequest RunStores::scratch_request() const {
     OutputRequest scratch = output_request();
+    scratch.staged_input_bytes = scratch.staged_output_bytes = 0;
+    scratch.shared_folder.clear();
     leave_out_payload(scratch, scratch_folders(request_).front());
     return scratch;
 }
@@ -179,6 +188,8 @@ OutputRequest RunStores::output_request() const {
     output.scratch_disks = plan_.problem.disks;
     output.staged_input_bytes = plan_.staged_input_bytes;
     output.staged_output_bytes = plan_.staged_output_bytes;
+    if (plan_.problem.ranks > 1 && plan_.staged_input_bytes + plan_.staged_output_bytes > 0)
+        output.shared_folder = folder_of(request_.output_path);
     if (request_.read_box) output.input_path.clear();
     if (request_.packed_output) {  // the last number is there until the file gets its name
         output.payload_bytes -= output_elem_bytes(plan_);
@@ -197,6 +208,15 @@ void RunStores::attach(OutputFile& output) {
         arrays_.input.store = output.staged_input();
     }
     if (output.staged_output()) arrays_.output.store = output.staged_output();
+}
+
+void RunStores::attach_shared(const Shared& shared) {
+    arrays_.output = {shared.output.get(), shared.output_offset_bytes};
+    if (shared.staged_input) {
+        arrays_.chunked_input.store = input_array_.get();
+        arrays_.input.store = shared.staged_input.get();
+    }
+    if (shared.staged_output) arrays_.output.store = shared.staged_output.get();
 }
 
 const RunArrays& RunStores::dress(BlockWork& work) {

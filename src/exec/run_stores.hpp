@@ -3,6 +3,7 @@
 //
 // Method: the plan says whether a chunked array is staged (sweeps/staging.hpp) or read to, and written from,
 // memory. What it is staged in is scratch, striped over the scratch folders, and goes with its run, or is kept with it.
+// Of several ranks, rank 0 makes it, beside the output, and all read and write it there.
 // Invariant: nothing is written before check_stores() and open_input() were content on every rank.
 #pragma once
 
@@ -53,12 +54,19 @@ class RunStores {
     OutputRequest output_request() const;
     // Of another rank: scratch of its own, and no output.
     OutputRequest scratch_request() const;
-    // In place: what the last sweep, or a copy, overwrites the input from.
+    // In place, on rank 0: what the last sweep, or a copy, overwrites the input from.
     OutputRequest in_place_request(const PlannedSweeps& layout) const;
     // The file that it asked for, with its scratch: of a rank's own.
     void attach(OutputFile& output);
+    // Whether there is an output in a file, and not behind a function.
+    bool has_output_file() const { return !request_.write_box; }
     index_t output_offset_bytes() const { return arrays_.output.offset_bytes; }
-    void attach_shared(const StoredArray& output) { arrays_.output = output; }  // rank 0's
+    // Files of rank 0 that this one writes into too; those that there are.
+    struct Shared {
+        std::unique_ptr<FileStore> output, staged_input, staged_output;
+        index_t output_offset_bytes = 0;
+    };
+    void attach_shared(const Shared& shared);
     void overwrite_input(Store& file) { arrays_.result = {&file, arrays_.input.offset_bytes}; }
     // After all these: arrays behind functions, and work on blocks. Then all arrays are what steps see.
     const RunArrays& dress(BlockWork& work);

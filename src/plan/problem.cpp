@@ -188,10 +188,6 @@ Status check_chunk(const Problem& p, const char* key, const Extents& chunk) {
     };
     if (p.memory_bytes == 0) return refuse("is for arrays outside of memory; give memory= too, or leave it out");
     if (p.batch > 1) return refuse("is of one array; give the batch as its first axis, which axes= leaves out");
-    if (p.ranks > 1) {
-        return error(Code::unsupported, key, "= on ", p.ranks, " ranks: chunked arrays are read and written by one ",
-                     "process; use one rank, or copy the array into a file");
-    }
     if (static_cast<int>(chunk.size()) != p.ndim()) return refuse("must have ", p.ndim(), " lengths, one an axis");
     for (const index_t n : chunk) {
         if (n < 1) return refuse("has a length below 1");
@@ -248,6 +244,9 @@ Status check_means(const Problem& p) {
     }
     SPANFFT_TRY(check_chunk(p, "input_chunk", p.input_chunk));
     SPANFFT_TRY(check_chunk(p, "output_chunk", p.output_chunk));
+    if (p.one_writer && p.output_chunk.empty())
+        return error(Code::invalid_argument, "one_writer is for an array of output_chunk=; give that too, or leave ",
+                     "one_writer out: all ranks can write a file");
     if (p.in_place && (p.own_output || p.own_input))
         return error(Code::invalid_argument, "in_place is for an array of yours, and ",
                      p.own_output ? "own_output writes into" : "own_input reads from", " the plan's; ask for one");

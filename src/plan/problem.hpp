@@ -67,6 +67,8 @@ struct Problem {
     bool power = false;  // |x|^2 is stored of every output element
     // No element of the input is read twice, as callbacks with side effects need it.
     bool reads_once = false;
+    // Rank 0 alone writes the array of output_chunk, as a library must that can't share its file (HDF5).
+    bool one_writer = false;
     std::optional<ElemType> store;     // as what output elements are stored; else as computed, or (power) its real type
     std::optional<NumberFormat> load;  // as what input elements lie in the file; else as input_elem() says
 

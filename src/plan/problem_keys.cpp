@@ -311,6 +311,7 @@ constexpr ProblemKey kKeys[] = {
     lengths<&Problem::input_chunk>("input_chunk", "128x128", "none",
                                    "with memory: the input is a chunked array behind a function, not a file"),
     lengths<&Problem::output_chunk>("output_chunk", "the same", "none", "the same for the output"),
+    flag<&Problem::one_writer>("one_writer", "with output_chunk: of several ranks, rank 0 alone writes the output"),
     flag<&Problem::in_place>("in_place", "input and output are the same memory"),
     flag<&Problem::own_output>("own_output",
                                "the plan owns the output array, into which ranks of one node then write directly"),

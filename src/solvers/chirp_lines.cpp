@@ -10,11 +10,12 @@
 // Route of `chirp_line`, in one process: the m points are transformed there and back as one line, which engines do with
 // all threads, in two sweeps where it is long (engine/long_line.hpp). Engines' own convolutions have one thread, and
 // are as fast where they stay in the cache: so this is for lines that do not.
-// Route of `shared_chirp_lines`, where all ranks see the array: one sweep there and one back, and between them one in
-// which the second half of the way there, the product and the first half of the way back are done line by line.
-// For lengths with a prime factor above 13, as two transforms miss the accuracy rule for the others. Backward is the
-// route undone: each chirp is then that of the inverse kind.
-// Worked numbers: n = 101 on 2 ranks: m = 210 >= 201, 14 x 15: seven rows hold the line, of which rank 0 has four.
+// Route of `shared_chirp_lines`, where all ranks see the array: each multiplies its block by the chirp; one sweep takes
+// columns of the line from all blocks, with zeros behind its end, one does the second half of the way there, the
+// product and the first half of the way back line by line, and one goes back to blocks. For lengths with a prime factor
+// above 13, as two transforms miss the accuracy rule for the others. Backward is the route undone: each chirp is then
+// that of the inverse kind. Worked numbers: n = 101 on 2 ranks: m = 210 >= 201, 14 x 15: seven rows hold the line, of
+// which rank 0 has four.
 #include <algorithm>
 #include <cmath>
 
@@ -107,6 +108,16 @@ Result<Route> chirp_route(const Problem& problem, const Extents& grid) {
     return route;
 }
 
+// The sweep from a line in blocks to the rows of a matrix that it fills from the start; undone, only the line is put.
+RouteOp line_to_rows(const ArrayState& line, const Layout& matrix, int axis) {
+    Route route;
+    ArrayState state{matrix, line.elem};
+    columns_to_rows(route, state, axis, true);
+    route.back().from = line;
+    route.back().matrix = matrix;
+    return route.back();
+}
+
 // Columns k1 of the rows that ranks keep, of which each takes a share, there and back with the product between.
 RouteOp convolved_columns(const ArrayState& state, int axis, Kernel line) {
     RouteOp op{RouteOp::Type::transform, state, state, Kernel::c2c_forward, {axis}};
@@ -118,21 +129,19 @@ RouteOp convolved_columns(const ArrayState& state, int axis, Kernel line) {
 
 Result<Route> shared_chirp_route(const Problem& problem, const Extents& grid) {
     const Convolution c = convolution_of(problem);
-    SPANFFT_ASSIGN(Layout real, callers_real(problem, grid));
-    SPANFFT_ASSIGN(Layout spectrum, callers_spectrum(problem, grid));
-    const Layout rows = whole_rows(problem, grid, c.m1 * c.m2, c.m2);
-    SPANFFT_ASSIGN(Layout begin, first_points(problem, rows, c.inputs));
-    SPANFFT_ASSIGN(Layout end, first_points(problem, rows, c.outputs));
-    Route route, there;
-    ArrayState state{std::move(real), real_elem(problem)};
-    move_to(route, state, std::move(begin));
-    chirp(route, state, Chirping::in, c.kernel, {rows_of(problem, c.m1, c.m2), {problem.precision, true}});
-    columns_to_rows(there, state, batch_axes(problem), true);
-    route.insert(route.end(), there.begin(), there.end());
-    route.push_back(convolved_columns(state, batch_axes(problem), c.kernel));
-    undo(route, state, there);
-    chirp(route, state, Chirping::out, c.kernel, {std::move(end), {problem.precision, problem.spectrum_is_complex()}});
-    move_to(route, state, std::move(spectrum));
+    SPANFFT_ASSIGN(const Layout real, callers_real(problem, grid));
+    SPANFFT_ASSIGN(const Layout spectrum, callers_spectrum(problem, grid));
+    const Layout matrix = rows_of(problem, c.m1, c.m2);
+    const ElemType complex{problem.precision, true};
+    const int axis = batch_axes(problem);
+    Route route;
+    ArrayState state{real, real_elem(problem)};
+    chirp(route, state, Chirping::in, c.kernel, {real, complex});
+    route.push_back(line_to_rows(state, matrix, axis));
+    route.push_back(convolved_columns(route.back().to, axis, c.kernel));
+    route.push_back(reversed({line_to_rows({spectrum, complex}, matrix, axis)}).front());
+    state = route.back().to;
+    chirp(route, state, Chirping::out, c.kernel, {spectrum, {problem.precision, problem.spectrum_is_complex()}});
     return route;
 }
 

@@ -1,5 +1,6 @@
 // Solver `file_in_memory`: a file whose array fits the memory budgets of the ranks together. Each rank reads its box,
-// the array is transformed in memory by a child plan, each rank writes its box: one sweep over the disk.
+// the array is transformed in memory by a child plan, each rank writes its box: one sweep over the disk. Chunked arrays
+// are read and written so by one process; several ranks copy them through files (sweeps/staging.hpp).
 #include <algorithm>
 
 #include "engine/trust.hpp"
@@ -48,6 +49,7 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     child_problem.disks = 1;
     child_problem.input_chunk.clear();
     child_problem.output_chunk.clear();
+    child_problem.one_writer = false;
     child_problem.window.clear();
     child_problem.power = false;
     child_problem.reads_once = false;  // each rank reads its box once
@@ -77,15 +79,20 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     plan->solver = std::string("file_in_memory + ") + plan->solver;
     plan->problem.input_chunk = problem.input_chunk;
     plan->problem.output_chunk = problem.output_chunk;
-    plan->input_box = planes_box(problem.input_shape(), problem.input_chunk, plan->input.elem);
-    plan->output_box = planes_box(problem.output_shape(), problem.output_chunk, plan->output.elem);
+    plan->problem.one_writer = problem.one_writer;
+    if (problem.ranks == 1) {
+        plan->input_box = planes_box(problem.input_shape(), problem.input_chunk, plan->input.elem);
+        plan->output_box = planes_box(problem.output_shape(), problem.output_chunk, plan->output.elem);
+    }
     const auto request_bytes = [](const Extents& box, const ElemType& elem) {
         return box.empty() ? kBoxRequestBytes : product(box) * static_cast<index_t>(elem.bytes());
     };
     plan->steps.insert(plan->steps.begin(),
                        make_read_box_step(plan->input, Slot::input, planner.machine(),
                                           request_bytes(plan->input_box, plan->input.elem), problem.loaded_bytes()));
-    const auto stored_bytes = static_cast<index_t>(problem.stored_elem().bytes());
+    // A file that a chunked array is copied from holds numbers as they are computed.
+    const bool copied = !problem.output_chunk.empty() && plan->output_box.empty();
+    const auto stored_bytes = static_cast<index_t>((copied ? problem.output_elem() : problem.stored_elem()).bytes());
     plan->steps.push_back(make_write_box_step(plan->output, Slot::output, planner.machine(),
                                               request_bytes(plan->output_box, plan->output.elem), stored_bytes));
     plan->slot_bytes.hold(Slot::input, plan->input);

@@ -44,9 +44,10 @@ struct Points {
 
 Points points_of(const ChirpSpec& spec, int rank) {
     Points points{spec.from.layout.local_elems(rank) / spec.batch, spec.to.layout.local_elems(rank) / spec.batch};
-    const Layout& matrix = spec.chirping == Chirping::in ? spec.to.layout : spec.from.layout;
-    const Patch patch = matrix.patch(rank);
-    points.first = patch[patch.size() - 2].start * matrix.shape().back();
+    const Layout& layout = spec.chirping == Chirping::in ? spec.to.layout : spec.from.layout;
+    const Patch patch = layout.patch(rank);
+    const bool as_line = spec.from.layout.ndim() == spec.to.layout.ndim();  // which begins anywhere; else as whole rows
+    points.first = as_line ? patch.back().start : patch[patch.size() - 2].start * layout.shape().back();
     return points;
 }
 

@@ -4,11 +4,11 @@
 // a product with the filter's spectrum (`filter`), and a transform back; `out` multiplies each output by its factor.
 // `pad` lengthens each array of a rank by zeros, or cuts it. On the side of the line each rank has a run of its
 // points; on the other side the line is a matrix of which each rank has whole rows, the last of them filled up with
-// zeros. The filter's spectrum is made when the step is bound, by each rank for itself and without a message: m1 x m2
-// points of which it keeps rows k1, X[k1 + m1 k2]. That takes the time of half a transform of all m points, and memory
-// for a rank's part of them.
-// Worked numbers: n = 5, m = 12 = 3 x 4 on 2 ranks: two rows of four hold the line; rank 0 has x[0..3], rank 1 x[4] and
-// three zeros. Padded to three rows, the columns 0 1 are rank 0's.
+// zeros, or once more the same run of points, which the next step takes for such a matrix. The filter's spectrum is
+// made when the step is bound, by each rank for itself and without a message: m1 x m2 points of which it keeps rows k1,
+// X[k1 + m1 k2]. That takes the time of half a transform of all m points, and memory for a rank's part of them. Worked
+// numbers: n = 5, m = 12 = 3 x 4 on 2 ranks: two rows of four hold the line; rank 0 has x[0..3], rank 1 x[4] and three
+// zeros. Padded to three rows, the columns 0 1 are rank 0's.
 #pragma once
 
 #include "engine/engine.hpp"

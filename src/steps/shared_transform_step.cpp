@@ -91,10 +91,12 @@ Counts predicted_counts(const SharedTransformSpec& spec, int rank) {
     const Tiling tiling = tiling_of(spec, regions);
     Counts counts;
     counts.memory_bytes = copied_bytes(spec, rank);
-    index_t lines = 0, calls = 0;
+    index_t lines = 0, calls = 0, moved = 0;  // moved: elements
     for (const Region& region : regions) {
         if (region.lanes() * region.outer() == 0) continue;
         lines += region.lanes() * region.outer();
+        for (const auto* pieces : {&region.from, &region.to})
+            for (const Piece1d& piece : *pieces) moved += region.lanes() * region.outer() * piece.points;
         if (region.end) counts.memory_bytes += region.outer() * elem_bytes_of(spec);
         if (region.columns == Region::Columns::high) continue;  // with the low ones
         if (region.columns == Region::Columns::low) {
@@ -111,7 +113,7 @@ Counts predicted_counts(const SharedTransformSpec& spec, int rank) {
         counts.flops += counts.flops + 6 * static_cast<double>(lines * spec.points());
         counts.memory_bytes += lines * spec.points() * elem_bytes_of(spec);
     }
-    counts.memory_bytes += lines * (spec.points_at(spec.from) + spec.points_at(spec.to)) * elem_bytes_of(spec);
+    counts.memory_bytes += moved * elem_bytes_of(spec);
     return counts;
 }
 
@@ -324,6 +326,11 @@ class SharedTransformTask final : public Task {
                        : move_piece<true>(piece, point, lanes.width, const_cast<char*>(array), member);  // only read
             point += piece.points;
             taken += piece.points;
+        }
+        if (spec_.from.blocks && point < spec_.points()) {
+            for (index_t i = lanes.line; i < lanes.line + lanes.width; ++i)
+                std::memset(member.lines.line(i) + point * elem_bytes_, 0,
+                            static_cast<size_t>((spec_.points() - point) * elem_bytes_));
         }
         if (spec_.cuts(spec_.from)) spec_.kept().pad(lines_of(member, lanes.width));
         member.moved_bytes += taken * lanes.width * elem_bytes_;

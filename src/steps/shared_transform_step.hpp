@@ -37,7 +37,8 @@ struct SharedSide {
     bool turned = false;
     std::optional<Slot> own = {};
     // Of a shared side whose rows are one long axis: how the ranks have that, in blocks that may begin and end in the
-    // middle of a row. `layout` is its shape as rows then, and not how it is divided.
+    // middle of a row. `layout` is its shape as rows then, and not how it is divided. The axis may end before the rows
+    // do: what is missing is taken for zeros, and not put.
     std::optional<Layout> blocks = {};
 };
 

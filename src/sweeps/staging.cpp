@@ -2,6 +2,7 @@
 #include "sweeps/staging.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "disk/panels.hpp"
 #include "plan/machine.hpp"
@@ -22,8 +23,20 @@ struct StageSpec {
     index_t array_elem_bytes = 1;  // of the chunked array, where that stores other elements than were computed
     index_t slots = 3;             // panels in memory: 3, or 2 of large chunks
     int threads = 1;
+    int ranks = 1;
+    bool one_writer = false;  // rank 0 has all boxes
     index_t slot_bytes() const {
         return round_up(boxes.most_bytes() + 2 * run_alignment(boxes.most_bytes()), kDirectBytes);
+    }
+    AxisRange boxes_of(int rank) const {
+        if (one_writer) return {0, rank == 0 ? boxes.count() : 0, 1};
+        return block_range(boxes.count(), ranks, rank);
+    }
+    index_t bytes_of(int rank) const {
+        const AxisRange mine = boxes_of(rank);
+        index_t bytes = 0;
+        for (index_t i = 0; i < mine.count; ++i) bytes += boxes.at(mine.at(i)).bytes;
+        return bytes;
     }
 };
 
@@ -67,7 +80,8 @@ struct FlatBox {
 
 class StageTask final : public Task {
   public:
-    StageTask(const StageSpec& spec, std::shared_ptr<SweepTeam> team) : spec_(spec), team_(std::move(team)) {}
+    StageTask(const StageSpec& spec, int rank, std::shared_ptr<SweepTeam> team)
+        : spec_(spec), mine_(spec.boxes_of(rank)), team_(std::move(team)) {}
     Counts counted() const override { return counts_; }
 
     Status run(RunContext& context) override {
@@ -78,19 +92,18 @@ class StageTask final : public Task {
         const index_t file_offset = (in ? sweep.target : sweep.source).offset_bytes;
         char* const memory = static_cast<char*>(context.at(Slot::work0));
         const auto slot_at = [=, this](index_t slot) { return memory + slot * spec_.slot_bytes(); };
-        const auto flat_count = [=, this](index_t group) {
-            return FlatBox(spec_.boxes, group, file_offset).requests();
-        };
+        const auto box_of = [=, this](index_t group) { return FlatBox(spec_.boxes, mine_.at(group), file_offset); };
+        const auto flat_count = [=](index_t group) { return box_of(group).requests(); };
         const auto flat_run = [=, this](index_t group, index_t slot, index_t i) {
-            return FlatBox(spec_.boxes, group, file_offset).request(spec_.boxes, i, file_offset, slot_at(slot), !in);
+            return box_of(group).request(spec_.boxes, i, file_offset, slot_at(slot), !in);
         };
         const auto one = [](index_t) { return index_t{1}; };
-        const auto box_run = [=, this](index_t group, index_t slot, index_t) {
-            const FlatBox flat(spec_.boxes, group, file_offset);
+        const auto box_run = [=](index_t group, index_t slot, index_t) {
+            const FlatBox flat = box_of(group);
             return Run{flat.box.offset_bytes, flat.memory(slot_at(slot)), flat.box.bytes, false};
         };
         PipelineSpec pipeline;
-        pipeline.steps = spec_.boxes.count();
+        pipeline.steps = mine_.count;
         pipeline.read_slots = spec_.slots;
         pipeline.write_slots = 0;
         pipeline.in_place = true;
@@ -107,6 +120,7 @@ class StageTask final : public Task {
 
   private:
     const StageSpec spec_;
+    const AxisRange mine_;
     std::shared_ptr<SweepTeam> team_;
     Counts counts_;
 };
@@ -116,38 +130,48 @@ class StageStep final : public Step {
     StageStep(StageSpec spec, const Machine& machine) : spec_(std::move(spec)), machine_(machine) {}
     const char* type() const override { return "Stage"; }
     std::string describe() const override {
-        const std::string boxes = cat(spec_.boxes.count(), " boxes of ", shape_string(spec_.boxes.box));
+        const std::string shared = spec_.ranks == 1   ? ""
+                                   : spec_.one_writer ? ", all by rank 0"
+                                                      : cat(", shared out among ", spec_.ranks, " ranks");
+        const std::string boxes = cat(spec_.boxes.count(), " boxes of ", shape_string(spec_.boxes.box), shared);
         return spec_.way == Way::in
                    ? cat("the chunked input into a file, each chunk read once: ", boxes, ", whole chunks")
                    : cat("a file into the chunked output, each chunk written once: ", boxes, ", whole chunks");
     }
-    Counts predict(int /*rank*/) const override {
+    Counts predict(int rank) const override {
+        const AxisRange mine = spec_.boxes_of(rank);
+        const bool in = spec_.way == Way::in;
+        index_t flat = 0;
+        for (index_t i = 0; i < mine.count; ++i) flat += FlatBox(spec_.boxes, mine.at(i), 0).requests();
+        const index_t flat_bytes = spec_.bytes_of(rank);
+        const index_t array_bytes = flat_bytes / spec_.boxes.elem_bytes * spec_.array_elem_bytes;
         Counts counts;
-        index_t& flat = spec_.way == Way::in ? counts.disk_writes : counts.disk_reads;
-        (spec_.way == Way::in ? counts.disk_reads : counts.disk_writes) = spec_.boxes.count();
-        for (index_t i = 0; i < spec_.boxes.count(); ++i) flat += FlatBox(spec_.boxes, i, 0).requests();
-        const index_t array_bytes = product(spec_.boxes.shape) * spec_.array_elem_bytes;
-        counts.disk_read_bytes = spec_.way == Way::in ? array_bytes : spec_.boxes.bytes();
-        counts.disk_written_bytes = spec_.way == Way::in ? spec_.boxes.bytes() : array_bytes;
-        counts.seconds = static_cast<double>(counts.disk_read_bytes) / machine_.disk_read_bytes_per_second +
-                         static_cast<double>(counts.disk_written_bytes) / machine_.disk_write_bytes_per_second +
-                         static_cast<double>(flat) * machine_.disk_request_seconds / machine_.disk_queue_depth;
+        counts.disk_reads = in ? mine.count : flat;
+        counts.disk_writes = in ? flat : mine.count;
+        counts.disk_read_bytes = in ? array_bytes : flat_bytes;
+        counts.disk_written_bytes = in ? flat_bytes : array_bytes;
+        // Ranks share the disk, as far as the plan knows.
+        const double sharers = spec_.one_writer ? 1 : spec_.ranks;
+        counts.seconds =
+            sharers * (static_cast<double>(counts.disk_read_bytes) / machine_.disk_read_bytes_per_second +
+                       static_cast<double>(counts.disk_written_bytes) / machine_.disk_write_bytes_per_second +
+                       static_cast<double>(flat) * machine_.disk_request_seconds / machine_.disk_queue_depth);
         return counts;
     }
-    index_t progress_bytes(int /*rank*/) const override { return 2 * spec_.boxes.bytes(); }
-    std::vector<SweepOutline> sweep_outlines(int /*rank*/) const override {
+    index_t progress_bytes(int rank) const override { return 2 * spec_.bytes_of(rank); }
+    std::vector<SweepOutline> sweep_outlines(int rank) const override {
         SweepOutline outline;
         const bool in = spec_.way == Way::in;
         outline.source.place = in ? Place::array : Place::output;
         outline.target.place = in ? Place::input : Place::array;
-        outline.panels = spec_.boxes.count();
+        outline.panels = spec_.boxes_of(rank).count;
         outline.written = outline.read = Partition::of_boxes(spec_.boxes);
         outline.threads = spec_.threads;
         return {outline};
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         SPANFFT_ASSIGN(auto team, team_of(binding, spec_.threads));
-        return std::unique_ptr<Task>(std::make_unique<StageTask>(spec_, std::move(team)));
+        return std::unique_ptr<Task>(std::make_unique<StageTask>(spec_, binding.comm.rank(), std::move(team)));
     }
 
   private:
@@ -157,6 +181,17 @@ class StageStep final : public Step {
 
 index_t chunk_bytes(const Extents& shape, const Extents& chunk, const ElemType& elem) {
     return chunk.empty() ? 0 : product(clipped(shape, chunk)) * static_cast<index_t>(elem.bytes());
+}
+
+// What panels of a sweep may take on every rank: what work0 has there, or what the budget has left beside the rest.
+index_t room_on_each(const Plan& plan) {
+    const index_t budget = plan.problem.memory_bytes - callback_bytes(plan.problem);
+    index_t least = std::numeric_limits<index_t>::max();
+    for (int rank = 0; rank < plan.problem.ranks; ++rank) {
+        const index_t work = plan.slot_bytes[static_cast<size_t>(rank)][static_cast<size_t>(Slot::work0)];
+        least = std::min(least, std::max(work, budget - plan.peak_memory_bytes(rank) + work));
+    }
+    return least;
 }
 
 }  // namespace
@@ -197,18 +232,20 @@ Status stage_chunks(Plan& plan, const Machine& machine) {
         if (side.chunk.empty() || !side.box.empty()) continue;
         StageSpec spec;
         spec.way = side.way;
-        spec.threads = problem.threads > 0 ? problem.threads : machine.cores;
+        spec.threads = problem.threads > 0 ? problem.threads : machine.threads_for(problem.ranks);
+        spec.ranks = problem.ranks;
+        spec.one_writer = side.way == Way::out && problem.one_writer;
         spec.boxes = {side.shape, clipped(side.shape, side.chunk), static_cast<index_t>(side.elem.bytes())};
         spec.array_elem_bytes = static_cast<index_t>(side.array_elem.bytes());
-        const index_t work = plan.slot_bytes[0][static_cast<size_t>(Slot::work0)];
-        const index_t free = problem.memory_bytes - callback_bytes(problem) - plan.peak_memory_bytes(0) + work;
+        const index_t work = plan.slot_bytes[0][static_cast<size_t>(Slot::work0)], most = room_on_each(plan);
         const index_t needed = 2 * spec.slot_bytes();
-        if (needed > std::max(work, free)) return error(Code::out_of_memory, chunks_too_large(problem));
-        spec.slots = 3 * spec.slot_bytes() <= std::max(work, free) ? 3 : 2;
+        if (needed > most) return error(Code::out_of_memory, chunks_too_large(problem));
+        spec.slots = 3 * spec.slot_bytes() <= most ? 3 : 2;
         const index_t room = std::max(work, spec.slots * spec.slot_bytes()) / spec.slots -
                              2 * run_alignment(std::max(work, needed)) - kDirectBytes;
-        const index_t most = std::max(kMostBoxBytes, spec.boxes.most_bytes());
-        spec.boxes.box = grown(side.shape, spec.boxes.box, spec.boxes.elem_bytes, std::min(room, most));
+        const index_t each = ceil_div(spec.boxes.bytes(), spec.one_writer ? 1 : spec.ranks);  // so that all have some
+        const index_t useful = std::max(std::min(kMostBoxBytes, each), spec.boxes.most_bytes());
+        spec.boxes.box = grown(side.shape, spec.boxes.box, spec.boxes.elem_bytes, std::min(room, useful));
         plan.slot_bytes.fix(Slot::work0, spec.slots * spec.slot_bytes());
         side.box = spec.boxes.box;
         side.staged_bytes = spec.boxes.bytes();

@@ -9,7 +9,9 @@
 // out of a file is not: the array that a killed run leaves half written is another library's, made anew by the next
 // run, so that all boxes are written again; what they are made of is kept until whoever has the array says that it is
 // whole.
-// Invariant: each chunk is read once and written once; predicted requests equal counted ones.
+// Several ranks share the boxes out, in one file that all see, which is beside the output. They read planes of no
+// array: a plane that two ranks have parts of would be decoded twice, and a chunk written by both.
+// Invariant: each chunk is read once and written once, by one rank; predicted requests equal counted ones.
 #pragma once
 
 #include "disk/array_store.hpp"
@@ -28,7 +30,7 @@ std::string chunks_too_large(const Problem& problem);
 Extents planes_box(const Extents& shape, const Extents& chunk, const ElemType& elem);
 
 // Adds the sweeps to a plan whose problem has chunks, unless it reads (or writes) planes; Code::out_of_memory where two
-// chunks do not fit the problem's memory beside the plan.
+// chunks do not fit the problem's memory beside the plan on some rank.
 Status stage_chunks(Plan& plan, const Machine& machine);
 
 }  // namespace spanfft

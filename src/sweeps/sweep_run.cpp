@@ -97,16 +97,12 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
     for (const auto& step : plan.steps) {
         planned.first_sweep.push_back(planned.sweeps.size());
         std::vector<SweepOutline> own = step->sweep_outlines(rank);
-        if (own.empty()) {
-            planned.sweeps.clear();
-            planned.first_sweep.assign(plan.steps.size() + 1, 0);
-            planned.why_not = why_no_sweeps(plan);
-            return planned;
-        }
+        if (own.empty()) planned.why_not = why_no_sweeps(plan);
         std::move(own.begin(), own.end(), std::back_inserter(planned.sweeps));
     }
     planned.first_sweep.push_back(planned.sweeps.size());
     planned.displaced.resize(planned.sweeps.size());
+    if (!planned.why_not.empty()) return planned;
     if (in_place && planned.sweeps.size() > 1) {
         planned.overwrites_input = true;
         planned.needs_output = false;
@@ -176,7 +172,9 @@ SweepRun::SweepRun(const Plan& plan, PlannedSweeps planned, const RunArrays& arr
         const bool last = i + 1 == count;
         sweep.source = read_at(arrays, outline.source);
         sweep.target = written_at(arrays, outline.target, last);
-        if (!last) sweep.target.store = sweeps_[i + 1].source.store;
+        if (!last &&
+            outline.target.place == planned_.sweeps[i + 1].source.place)  // else a step without sweeps is between
+            sweep.target.store = sweeps_[i + 1].source.store;
         sweep.log = outline.target.place == Place::array ? nullptr : log_.get();
         sweep.number = static_cast<int>(i);
         sweep.panels = outline.panels;

@@ -36,7 +36,7 @@ struct RunningSweep : LoggedSweep {
 
 // How the sweeps of a plan can be journalled.
 struct PlannedSweeps {
-    std::vector<SweepOutline> sweeps;                    // empty: some step of the plan has none
+    std::vector<SweepOutline> sweeps;
     std::vector<size_t> first_sweep;                     // of each step, and the end
     std::string why_not;                                 // not empty: it can't
     std::vector<std::optional<Displacement>> displaced;  // the source of each sweep, from the array's first byte on

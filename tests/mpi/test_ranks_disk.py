@@ -325,18 +325,3 @@ def test_stopping_and_failing_on_one_rank(comm, rng, folder, scratch):
         assert_nothing_else(comm, folder, ["in.npy"])
     run_in(scratch, comm, folder)  # nobody is left where the others are not
     assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
-
-
-def test_what_ranks_cannot_sweep_is_refused_with_a_remedy(comm, rng, folder, scratch):
-    if comm.size == 1:
-        pytest.skip("one rank does all of these")
-    h5py = pytest.importorskip("h5py")
-    if comm.rank == 0:
-        with h5py.File(folder / "in.h5", "w") as file:
-            file.create_dataset("data", data=rng.standard_normal((100, 90)), chunks=(7, 9))
-    comm.barrier()
-    agrees(
-        comm, lambda: spanfft.transform(folder / "in.h5", folder / "out.npy", memory="1MiB", comm=comm),
-        spanfft.Unsupported, "one rank",
-    )  # fmt: skip
-    assert_nothing_else(comm, folder, ["in.h5"])

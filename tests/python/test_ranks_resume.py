@@ -36,7 +36,8 @@ def progress(done, total):
 
 try:
     options = json.loads(os.environ.get("OPTIONS", "{}"))
-    result = spanfft.transform(folder + "/in.npy", folder + "/out.npy", comm=comm, memory="1MiB",
+    source, target = options.pop("source", "in.npy"), options.pop("target", "out.npy")
+    result = spanfft.transform(folder + "/" + source, target and folder + "/" + target, comm=comm, memory="1MiB",
                                scratch=folder + "/scratch{rank}", progress=progress, **options)
     resumed = comm.allgather(result.resumed_bytes)
     said = {"resumed": resumed}
@@ -227,3 +228,42 @@ def test_restart_on_ranks_begins_anew_and_takes_the_old_run_away(series, tmp_pat
     assert job.run(resume=False)[0]["resumed"] == [0, 0]
     assert job.left() == []
     assert_transform(np.load(tmp_path / "out.npy"), series)
+
+
+@pytest.mark.parametrize("share", [0.4, 0.8])
+def test_a_killed_run_in_place_goes_on_to_the_same_bits(share, rng, tmp_path):
+    """Before anything is overwritten, and while all ranks overwrite."""
+    pytest.importorskip("mpi4py")
+    x = (rng.standard_normal(155925) + 1j * rng.standard_normal(155925)).astype("complex64")
+    np.save(tmp_path / "in.npy", x)
+    job = Ranks(tmp_path, 3, kind="c2c", method="two_sweeps")
+    job.run()
+    whole = np.load(tmp_path / "out.npy")
+    np.save(tmp_path / "out.npy", x)
+    options = dict(source="out.npy", target=None, in_place=True)
+    assert job.run(dies=1, share=share, **options) is None
+    if share < 0.5:
+        assert np.array_equal(np.load(tmp_path / "out.npy"), x)
+    said = job.run(**options)
+    assert "resumed" in said[0], said
+    assert np.array_equal(np.load(tmp_path / "out.npy"), whole)
+    assert job.left() == []
+
+
+def test_a_killed_run_of_chunked_arrays_goes_on_to_the_same_bits(rng, tmp_path):
+    """Killed between the copies into files and out of them, and while chunks are copied out."""
+    pytest.importorskip("mpi4py")
+    zarr = pytest.importorskip("zarr")
+    x = rng.standard_normal(1 << 18).astype("float32")
+    zarr.create_array(store=str(tmp_path / "in.zarr"), data=x, chunks=(5000,))
+    job = Ranks(tmp_path, 3, method="two_sweeps", source="in.zarr")
+    job.run(target="whole.zarr")
+    for i, share in enumerate([0.5, 0.9]):
+        target = f"out{i}.zarr"
+        assert job.run(dies=i, share=share, target=target) is None
+        assert not (tmp_path / target).exists()
+        said = job.run(target=target)
+        assert max(said[0]["resumed"]) > 0
+        found, whole = (zarr.open_array(str(tmp_path / name), mode="r")[...] for name in (target, "whole.zarr"))
+        assert np.array_equal(found, whole)
+        assert [name for name in job.left() if name.startswith(".")] == []

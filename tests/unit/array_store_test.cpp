@@ -400,7 +400,7 @@ TEST(Stores, ChunksThatMemoryDoesNotHoldAreRefusedWithTheSmallestBudget) {
 TEST(Stores, ChunksAreCheckedWithTheProblem) {
     for (const char* const text :
          {"c2c 8x8 input_chunk=4x4", "c2c 8x8 memory=1MiB input_chunk=4", "c2c 8x8 memory=1MiB output_chunk=4x0",
-          "c2c 8x8 memory=1MiB output_chunk=4x4 batch=2", "c2c 8x8 memory=1MiB output_chunk=4x4 ranks=2"}) {
+          "c2c 8x8 memory=1MiB output_chunk=4x4 batch=2"}) {
         const auto parsed = Problem::parse(text);
         ASSERT_FALSE(parsed.ok()) << text;
         EXPECT_NE(parsed.status().message().find("_chunk="), std::string::npos) << parsed.status().message();

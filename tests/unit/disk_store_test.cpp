@@ -394,7 +394,7 @@ TEST(OutputFile, OfAnyLengthBetweenTheWholeAndTheMarkedIsGoneOnWithOnceItWasShor
     request.header = "header";
     request.payload_bytes = 10;
     request.extra_bytes = 5000;
-    request.kept = kept_files(request.path, {}, "key");
+    request.kept = kept_files(request.path, {}, "", "key");
     {
         auto output = OutputFile::create(request);
         ASSERT_TRUE(output.ok()) << output.status().message();

@@ -97,6 +97,7 @@ TEST(Problem, EveryKeyOfTheTableIsReadAndWritten) {
                                                        {"reads_once", "memory=4096 "},
                                                        {"input_chunk", "memory=4096 "},
                                                        {"output_chunk", "memory=4096 "},
+                                                       {"one_writer", "memory=4096 output_chunk=8x1 "},
                                                        {"real_boxes", "ranks=2 "},
                                                        {"spectrum_boxes", "ranks=2 "}};
     for (const ProblemKey& key : problem_keys()) {
@@ -147,6 +148,7 @@ TEST(Problem, EveryRefusalNamesTheWordAndARemedy) {
         {"c2c 8 io=", {"io=", "leave it out", "uring"}},
         {"c2c 8 measure_seconds=long", {"'long'", "number", "measure_seconds"}},
         {"c2c 8 reads_once", {"reads_once", "memory="}},
+        {"c2c 8 memory=1MiB one_writer", {"one_writer", "output_chunk="}},
         {"r2c 8 load=i2", {"load=i2", "memory="}},
         {"r2c 8 memory=1MiB load=", {"load=", "i1, i2"}},
         {"r2c 8 memory=1MiB load=int16", {"load=int16", "i1, i2", ">"}},

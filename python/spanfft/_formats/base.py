@@ -84,6 +84,8 @@ class Target:
     write: MoveBox | None = None
     identity = ""
     """With `write`: how the array is stored, for a journal."""
+    one_writer = False
+    """With `write`: one process alone can write the array."""
 
     def __init__(self, name: str, path: str) -> None:
         self.name = name
@@ -92,6 +94,13 @@ class Target:
 
     def open(self) -> None:
         """Prepares; with `write`, makes the array under a hidden name."""
+
+    def place(self) -> str:
+        """After `open`: where the array is, for `join`."""
+        return ""
+
+    def join(self, place: str) -> None:
+        """On another rank than that which opened and will publish it: prepares to write boxes that no other writes."""
 
     def publish(self) -> None:
         """Everything is written: gives it its name. With `write`, before a journal's files go; called again by the run

@@ -211,7 +211,9 @@ def _dtype(element: Element) -> Any:
 
 
 class _ChunkedTarget(Target):
-    """A chunked dataset in a file of a hidden name, which HDF5 holds locked while it is written."""
+    """A chunked dataset in a file of a hidden name, which HDF5 holds locked while it is written, by one process."""
+
+    one_writer = True
 
     def __init__(
         self, name: str, path: str, dataset: str, element: Element, shape: Sequence[int], chunk: tuple[int, ...],

@@ -139,6 +139,13 @@ class _ZarrTarget(Target):
                 fill_value=0, config={"write_empty_chunks": True},
             )  # fmt: skip
 
+    def place(self) -> str:
+        return self._hidden
+
+    def join(self, place: str) -> None:
+        with base.told(self.name, "written"):
+            self._array = _zarr(self.name).open_array(place, mode="r+", config={"write_empty_chunks": True})
+
     def _write(self, first: tuple[int, ...], extent: tuple[int, ...], memory: memoryview) -> None:
         import numpy as np
 
