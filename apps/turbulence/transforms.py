@@ -40,13 +40,15 @@ class Spanfft:
     """One plan transforms the three fields in one execution: a batch. It pads: only modes up to the cutoff are stored,
     transformed along the later axes, and exchanged."""
 
+    _how = ""
+
     def __init__(self, size: int, cutoff: int, comm: Comm | None) -> None:
         self.modes = self._modes(size, cutoff)
         self.plan = spanfft.Plan(
             (size,) * 3, "float64", kind="r2c", comm=comm, kept=(self.modes,) * 3, output="exchanged", norm="forward",
             batch=3,
         )  # fmt: skip
-        self.name = f"spanfft {spanfft.__version__}, {self.plan.solver}, {self.plan.engines}"
+        self.name = f"spanfft {spanfft.__version__}{self._how}, {self.plan.solver}, {self.plan.engines}"
         self.real_slices, self.spectrum_slices = self.plan.input_slices, self.plan.output_slices
 
     def _modes(self, size: int, cutoff: int) -> int:
@@ -61,6 +63,8 @@ class Spanfft:
 
 class SpanfftWhole(Spanfft):
     """The same with all modes of the grid, those beyond the cutoff as zeros: what padding saves is the difference."""
+
+    _how = " with all modes"
 
     def _modes(self, size: int, cutoff: int) -> int:
         return size

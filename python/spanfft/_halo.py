@@ -140,6 +140,8 @@ class Halo:
             result = out if out is not None and out.flags.c_contiguous else np.empty(target, self._dtype)
             return np.require(u, requirements=["C", "A"]), result
 
+        source: AnyArray
+        result: AnyArray
         source, result = self._together(check)
         call(source, result)
         if out is None or out is result:

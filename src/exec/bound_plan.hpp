@@ -40,7 +40,7 @@ class BoundPlan {
     std::shared_ptr<SharedWindow> window(Slot slot) const {
         return owns(slot) ? windows_[static_cast<size_t>(slot)] : nullptr;
     }
-    std::pair<char*, index_t> largest_slot() const;                               // which a run has between its steps
+    std::pair<char*, index_t> largest_slot() const;  // which a run has between its steps
 
     // A context for one run, with tracing on or off for all that records.
     RunContext make_context();

@@ -117,6 +117,32 @@ def test_padding_keeps_the_low_frequencies(dtype):
     fft.destroy()
 
 
+@pytest.mark.parametrize(
+    ("dtype", "shape", "padding", "by_plan"),
+    [
+        ("D", (8, 7, 4), 1.5, True), ("d", (8, 7, 10), 1.5, True), ("d", (6, 4, 9), [1.5, 2, 1.4], True),
+        ("f", (6, 4, 8), [1.5, 1.5, 1], True), ("d", (8, 6, 8), 1.5, False), ("d", (8, 6, 7), 1.5, False),
+    ],
+)  # fmt: skip
+def test_padding_by_a_plan_is_padding_in_stages(dtype, shape, padding, by_plan, monkeypatch):
+    """By a plan where mpi4py-fft treats the middle mode as plans do: then both ways give the same."""
+    fft = PFFT(WORLD, shape, dtype=dtype, padding=padding)
+    assert (fft._whole is not None) == by_plan
+    monkeypatch.setattr(PFFT, "_pads_as_plans_do", lambda *_: False)
+    staged = PFFT(WORLD, shape, dtype=dtype, padding=padding)
+    assert staged._whole is None
+    for forward_output in (False, True):
+        assert fft.local_slice(forward_output) == staged.local_slice(forward_output)
+        assert fft.dtype(forward_output) == staged.dtype(forward_output)
+    u = drawn(fft.global_shape(False), dtype)[fft.local_slice(False)]
+    tolerance = 1e-6 if dtype == "f" else 1e-14
+    spectrum, there = fft.forward(u).copy(), staged.forward(u).copy()
+    np.testing.assert_allclose(spectrum, there, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(fft.backward(there), staged.backward(there), rtol=0, atol=20 * tolerance)
+    fft.destroy()
+    staged.destroy()
+
+
 def test_a_distributed_array_moves_and_is_gathered():
     shape = (9, 8, 10)
     whole = drawn((3, *shape))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import spanfft
 from soak.padded import backward, cases, forward, reals, spectrum_of
+from spanfft._native import core
 
 SHAPES = [
     ((9,), (6,)), ((9,), (5,)), ((8,), (1,)), ((2,), (1,)), ((192,), (128,)), ((13,), (12,)),
@@ -129,6 +130,11 @@ def test_plans_that_own_their_arrays():
 def test_refusals(options, sentence):
     with pytest.raises(spanfft.Error, match=sentence.replace("(", r"\(").replace(".", r"\.")):
         spanfft.Plan((9, 8), **{"kind": "c2c", **options})
+
+
+def test_files_say_what_to_do():
+    with pytest.raises(spanfft.Unsupported, match="write the zeros into the file, and leave out kept="):
+        core.imagine("c2c 9x8 kept=6x8 memory=1MiB")
 
 
 def test_all_modes_kept_is_the_plain_plan():
