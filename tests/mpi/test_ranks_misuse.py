@@ -30,6 +30,7 @@ BAD = {
     "grid": [5, (97, 1), (HUGE, 1), (1.5, 2), "ab", (1, 1, 1), (-1, -2), (2**62, 2)],
     "output": ["upwards", 5, None, []],
     "norm": ["loud", 5, []],
+    "kept": [5, "ab", (4,), (9, 7), (0, 6), (2.5, 6), (HUGE, 6), [[4], [4]]],
     "batch": [0, HUGE, 1.5, "a", 2**62],
     "in_place": [np.zeros(2)],
     "own_output": [np.zeros(2)],
@@ -53,6 +54,7 @@ OTHERS = {
     "grid": None,  # by the number of ranks
     "output": "exchanged",
     "norm": "ortho",
+    "kept": (6, 4),
     "batch": 2,
     "in_place": True,
     "own_output": True,
