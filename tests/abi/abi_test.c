@@ -178,14 +178,14 @@ static void keys(void) {
     char* text = NULL;
     int i, flags = 0;
 
-    CHECK(n >= 27);
+    CHECK(n >= 29);
     key.size = sizeof key;
     for (i = 0; i < n; ++i) {
         CHECK(spanfft_problem_key_info(i, &key) == SPANFFT_OK);
         CHECK(key.size == sizeof key && key.name[0] && key.fallback[0] && key.help[0]);
         flags += key.values[0] == 0;
     }
-    CHECK(flags == 5);
+    CHECK(flags == 6);
     CHECK(spanfft_problem_key_info(-1, &key) == SPANFFT_INVALID_ARGUMENT && says("key -1"));
     CHECK(spanfft_problem_key_info(n, &key) == SPANFFT_INVALID_ARGUMENT && says("does not exist"));
     key.size = 0;
