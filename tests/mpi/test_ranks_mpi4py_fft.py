@@ -120,8 +120,8 @@ def test_padding_keeps_the_low_frequencies(dtype):
 @pytest.mark.parametrize(
     ("dtype", "shape", "padding", "by_plan"),
     [
-        ("D", (8, 7, 4), 1.5, True), ("d", (8, 7, 10), 1.5, True), ("d", (6, 4, 9), [1.5, 2, 1.4], True),
-        ("f", (6, 4, 8), [1.5, 1.5, 1], True), ("d", (8, 6, 8), 1.5, False), ("d", (8, 6, 7), 1.5, False),
+        ("D", (8, 7, 4), 1.5, True), ("d", (8, 7, 10), 1.5, True), ("d", (7, 8, 9), [1.5, 2, 1.4], True),
+        ("f", (8, 7, 8), [1.5, 1.5, 1], True), ("d", (8, 7, 8), 1.5, False), ("d", (8, 7, 7), 1.5, False),
     ],
 )  # fmt: skip
 def test_padding_by_a_plan_is_padding_in_stages(dtype, shape, padding, by_plan, monkeypatch):
