@@ -80,6 +80,27 @@ def test_transforms_and_sends_what_the_analysis_says(method, options, comm, rng,
     comm.barrier()
 
 
+@pytest.mark.parametrize("where", ["chunks", "in place"])
+@pytest.mark.parametrize("method", METHODS)
+def test_transforms_chunked_arrays_and_in_place(method, where, comm, rng, folder, scratch):
+    if comm.size & (comm.size - 1):
+        pytest.skip(OF_TWO)
+    zarr = pytest.importorskip("zarr")
+    x = numbers(rng, (1 << 18,), "complex128")
+    there, back = (folder / "in.zarr", folder / "out.zarr") if where == "chunks" else (folder / "in.npy", None)
+    if comm.rank == 0:
+        zarr.create_array(store=str(there), data=x, chunks=(10000,)) if where == "chunks" else np.save(there, x)
+    comm.barrier()
+    options = dict(memory="1MiB", method=method, comm=comm, scratch=scratch)
+    result = spanfft.transform(there, back, **options) if back else spanfft.transform(there, in_place=True, **options)
+    assert result.report["solver"] == method
+    pairs = []
+    if comm.rank == 0:
+        found = zarr.open_array(str(back), mode="r")[...] if back else np.load(there)
+        pairs.append((found, oracle.forward(x, "c2c", (0,))))
+    assert_rule(comm, pairs, oracle.limit("c2c", (0,), x.shape, x.dtype))
+
+
 def test_what_they_do_not_do_is_refused_with_a_remedy(comm, rng, folder, scratch):
     lengths = {"in.npy": 1 << 16, "odd.npy": 45045}
     for name, length in lengths.items():
