@@ -108,9 +108,6 @@ CASES = (
     Case("fat-tree-64-large", "jean-zay", "fat_tree 16 2", 64, _slabs(64, 8192),
          ("alltoallv at once", "alltoallv", "phased:/1"), folded=True),
     Case("fat-tree-512", "jean-zay", "fat_tree 32 2", 512, _slabs(512, 16384), ("alltoallv", "phased:/1"), folded=True),
-    # A cube by pencils, of 4 MiB a rank: each of its two exchanges is among 64 groups of 64 ranks at once.
-    Case("torus-16x16x16", "blue-gene-l", "torus 16x16x16", 4096,
-         ("c2c 1024x1024x1024 output=exchanged grid=64x64",), ("alltoallv", "phased:/16"), folded=True),
     Case("fat-tree-64-8", "jean-zay", "fat_tree 4 2", 64, _slabs(64, 2048),
          ("alltoallv", "phased:/1", "hierarchical"), ranks_per_node=8),
     Case("overlap-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 2048),
