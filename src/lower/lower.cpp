@@ -394,33 +394,32 @@ class Lowering {
         return {};
     }
 
-    Status add_padded(const RouteOp& op, const OpSlots& slots, long double scale) {
-        PaddedSpec spec;
+    // What a transform along one axis is told, cut to some modes or of columns.
+    template <class Spec>
+    Spec along_axis(const RouteOp& op, const OpSlots& slots, long double scale) const {
+        Spec spec;
         spec.from = op.from;
         spec.to = op.to;
         spec.axis = op.axes[0];
         spec.kernel = op.kernel;
-        spec.modes = op.modes;
         spec.scale = scale;
         spec.source = slots.source;
         spec.target = slots.target;
         choose_by(spec, machine_.memory_bytes_per_second);
+        return spec;
+    }
+
+    Status add_padded(const RouteOp& op, const OpSlots& slots, long double scale) {
+        auto spec = along_axis<PaddedSpec>(op, slots, scale);
+        spec.modes = op.modes;
         SPANFFT_ASSIGN(auto step, make_padded_step(std::move(spec), plan_->notes));
         add_step(std::move(step));
         return {};
     }
 
     Status add_columns(const RouteOp& op, const OpSlots& slots, long double scale) {
-        ColumnsSpec spec;
-        spec.from = op.from;
-        spec.to = op.to;
-        spec.axis = op.axes[0];
-        spec.kernel = op.kernel;
+        auto spec = along_axis<ColumnsSpec>(op, slots, scale);
         spec.dealt = op.dealt;
-        spec.scale = scale;
-        spec.source = slots.source;
-        spec.target = slots.target;
-        choose_by(spec, machine_.memory_bytes_per_second);
         SPANFFT_ASSIGN(auto step, make_columns_step(spec, plan_->notes));
         add_step(std::move(step));
         before_ = columns_in_rows(std::move(spec));
