@@ -11,7 +11,8 @@ namespace spanfft {
 namespace {
 
 index_t groups_for(const Partition& writer, const Partition& reader, index_t max_cells) {
-    return std::clamp<index_t>(max_cells / std::max<index_t>(1, reader.ids()), 1, writer.panels.panels());
+    const index_t panels = std::max<index_t>(1, writer.panels.panels());  // a rank may have none
+    return std::clamp<index_t>(max_cells / std::max<index_t>(1, reader.ids()), 1, panels);
 }
 
 size_t count(index_t value) { return static_cast<size_t>(value); }

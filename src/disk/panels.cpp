@@ -84,8 +84,8 @@ RowMap ColumnPanels::map(index_t panel_index, int which, index_t file_offset_byt
         which == 1 && twin() ? twin()->elems : panel_index / panels_per_matrix() * stored_matrix_elems();
     rows_at.base = static_cast<char*>(slot) + which * rows * pitch_bytes();
     rows_at.pitch_bytes = pitch_bytes();
-    rows_at.file_bytes = file_offset_bytes + (before + stored_at(group(panel_index, which), which)) * elem_bytes;
-    rows_at.row_bytes = stored_row_elems() * elem_bytes;
+    rows_at.file_bytes = file_offset_bytes + in_file(before + stored_at(group(panel_index, which), which)) * elem_bytes;
+    rows_at.row_bytes = file_row_elems() * elem_bytes;
     rows_at.alignment = alignment();
     if (use == Use::sent) {
         rows_at.base = static_cast<char*>(slot) + which * rows * panel * elem_bytes;

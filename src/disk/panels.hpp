@@ -62,6 +62,12 @@ struct Twin {
     index_t elems = 0;
     bool once = false;
 };
+
+// Of every `all` elements of the file the panels' array has `own`, from `begin` on; own 0: it has all. No run of a
+// panel is in two of these. Worked: columns 2 to 5 of 3 x 8 elements are own = 4, all = 8, begin = 2.
+struct Part {
+    index_t own = 0, all = 0, begin = 0;
+};
 }  // namespace panel_kinds
 
 struct ColumnPanels {
@@ -90,6 +96,11 @@ struct ColumnPanels {
     // which they lie one after the other, as wide as the panel.
     enum class Use { read, written, sent };
     Use use = Use::read;
+    using Part = panel_kinds::Part;
+    Part part = {};  // of the file's array
+    index_t in_file(index_t elem) const {
+        return part.own == 0 ? elem : elem / part.own * part.all + part.begin + elem % part.own;
+    }
 
     const Mirrored* mirrored() const { return std::get_if<Mirrored>(&besides); }
     bool mirrors_all() const { return mirrored() && mirrored()->all; }
@@ -148,6 +159,10 @@ struct ColumnPanels {
         if (!own_file()) return of.first;
         if (twin()) which = 0;
         return of.first - own_group(which).first + (which == 1 ? own_group(0).width : 0);
+    }
+    index_t file_row_elems() const {  // from row to row in the file
+        const bool in_one_part = part.own == 0 || stored_row_elems() < part.own || rows == 1;
+        return in_one_part ? stored_row_elems() : stored_row_elems() / part.own * part.all;
     }
     index_t column_at(index_t stored) const {  // the reverse
         if (!own_file()) return stored;

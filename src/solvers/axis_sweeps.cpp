@@ -189,6 +189,10 @@ std::string group_title(const ManyAxes& job, Group group) {
     return text;
 }
 
+// Ranks that have the array between sweeps in scratch of their own: the first sweep hands each of them, of what it
+// transforms, some indices, of which the others transform all the rest without asking anybody.
+bool hands_on(const ManyAxes& job) { return job.problem.ranks > 1 && between_sweeps(job) == Place::scratch; }
+
 // The groups that start where bit i of `cuts` says that axis i+1 begins a new one, in the order of their sweeps.
 std::vector<Group> cut_groups(const ManyAxes& job, unsigned cuts) {
     std::vector<Group> groups;
@@ -205,16 +209,47 @@ std::vector<Group> cut_groups(const ManyAxes& job, unsigned cuts) {
         if (last >= 0) groups.push_back({first, is_last ? job.ndim() : last + 1});
         begin = axis + 1;
     }
+    const auto halves = [&](Group group) { return group.halves(job); };
+    if (hands_on(job)) {  // columns first: rows of them are long runs
+        std::stable_partition(groups.begin(), groups.end(), [&](Group group) { return halves(group) == job.forward; });
+        return groups;
+    }
     std::reverse(groups.begin(), groups.end());  // slabs first, but for the group that halves
-    std::stable_partition(groups.begin(), groups.end(), [&](Group group) { return group.halves(job); });
+    std::stable_partition(groups.begin(), groups.end(), halves);
     if (shrinks(job)) std::reverse(groups.begin(), groups.end());
     return groups;
 }
 
-// Whether ranks exchange between two sweeps that meet in scratch: columns, of which each then keeps rows for its slabs.
-bool exchanges_between(const ManyAxes& job, const std::vector<Group>& groups) {
-    return job.problem.ranks > 1 && between_sweeps(job) == Place::scratch && groups.size() == 2 &&
-           groups[1].is_slabs(job) && groups[1].begin == groups[0].end;
+// Of columns each rank is handed so many rows, and of slabs so many columns.
+void hand_on(index_t kept_rows, SweepSpec& sweep) {
+    sweep.sharing.kept = Sharing::Rows{kept_rows};
+    if (sweep.tiled()) return;
+    ColumnPanels keepers = sweep.target.columns();
+    keepers.rows = keepers.columns / sweep.out_points;
+    keepers.columns = keepers.row_elems = keepers.last_row_elems = sweep.out_points;
+    keepers.panel = kept_rows;
+    keepers.share = ColumnPanels::Share::own_file;
+    sweep.sharing.kept = Sharing::Columns{keepers};
+}
+
+// A sweep after `first`, over what rank 0 keeps of it: so many of that group's rows. Where the sweep's own group is
+// before `first`, they are among its columns, with a section of these for each index in between.
+void keep_rows(const ManyAxes& job, Group first, Group group, index_t kept_rows, SweepSpec& sweep) {
+    const index_t rows = product(job.spectrum_shape, first.begin, first.end);
+    const bool is_behind = group.begin >= first.end, of_columns = !is_behind || group.is_slabs(job);
+    sweep.sharing.own_part = Sharing::OwnPart{job.problem.ranks, rows, kept_rows, of_columns};
+    const auto keep = [&](ColumnPanels& panels, const Extents& shape, Place place) {
+        const index_t row = product(shape, first.end, job.ndim());
+        panels.ranks = 1;
+        if (of_columns)
+            panels.columns = panels.row_elems = panels.last_row_elems = panels.row_elems / rows * kept_rows;
+        else
+            panels.outer = panels.outer / rows * kept_rows;
+        if (!is_behind) panels.besides = ColumnPanels::Plain{kept_rows * row};
+        if (place == Place::output) panels.part = {kept_rows * row, rows * row, 0};
+    };
+    keep(sweep.source.columns(), source_side(job, group).shape, sweep.source.place);
+    keep(sweep.target.columns(), target_side(job, group).shape, sweep.target.place);
 }
 
 // Engine calls, once panels have their widths.
@@ -250,40 +285,38 @@ void add_slab_stages(SweepSpec& sweep, StageRequest request) {
 std::optional<SweepRoute> fit(const ManyAxes& job, const std::vector<Group>& groups, const Machine& machine) {
     SweepRoute route;
     const Place between = between_sweeps(job);
-    const bool exchanges = exchanges_between(job, groups);
-    const index_t arrays = exchanges ? product(job.spectrum_shape, 0, groups[0].begin) : 1;
+    const Group first = groups[0];
+    const bool hands = hands_on(job) && groups.size() > 1;
+    const index_t arrays = hands ? product(job.spectrum_shape, 0, first.begin) : 1;
+    const index_t kept_rows = ceil_div(product(job.spectrum_shape, first.begin, first.end), job.problem.ranks);
     for (size_t i = 0; i < groups.size(); ++i) {
         SweepSpec sweep = groups[i].is_slabs(job) ? slab_outline(job, groups[i], i == 0, arrays)
                                                   : column_outline(job, groups[i], i == 0);
         sweep.source.place = i == 0 ? Place::input : between;
         sweep.target.place = i + 1 == groups.size() ? Place::output : between;
         sweep.title = group_title(job, groups[i]);
+        if (hands && i == 0) hand_on(kept_rows, sweep);
+        if (hands && i > 0) keep_rows(job, first, groups[i], kept_rows, sweep);
         route.sweeps.push_back(std::move(sweep));
     }
     route.sweeps.back().scale = job.problem.scale();
-    for (size_t i = groups.size(); i-- > 0;) {  // slabs say how many rows each rank keeps of the columns before
-        SweepSpec& sweep = route.sweeps[i];
-        if (exchanges && i == 0) {
-            const ColumnPanels& slabs = route.sweeps[1].source.columns();
-            sweep.sharing.kept = Sharing::Rows{slabs.panels_per_matrix() * (slabs.panel / route.sweeps[1].points)};
-        }
+    for (SweepSpec& sweep : route.sweeps) {
         const bool fits =
             sweep.tiled() ? widen_columns(sweep, route.room(job), machine) : widen_slabs(sweep, route.room(job));
         if (!fits) return std::nullopt;
-        ColumnPanels& in = sweep.source.columns();
-        if (exchanges && i == 1) {
-            in.share = ColumnPanels::Share::own_file;
-            sweep.target.columns().share = ColumnPanels::Share::in_blocks;
-        }
     }
     for (size_t i = 0; i < groups.size(); ++i) {
         SweepSpec& sweep = route.sweeps[i];
         const StageRequest request = stages_of(job, groups[i], sweep);
         sweep.tiled() ? add_column_stages(sweep, request) : add_slab_stages(sweep, request);
     }
-    const SweepSpec& first = route.sweeps.front();
-    if (groups.size() > 1 && between == Place::scratch) route.scratch_bytes = array_bytes(first.target.columns());
-    if (exchanges) route.scratch_of_each_rank_bytes = ExchangeGeometry(first).kept_columns(0).payload_bytes();
+    const SweepSpec& head = route.sweeps.front();
+    if (groups.size() > 1 && between == Place::scratch) route.scratch_bytes = array_bytes(head.target.columns());
+    if (hands) {
+        const ExchangeGeometry geometry(head);
+        route.scratch_of_each_rank_bytes =
+            head.tiled() ? geometry.kept_columns(0).payload_bytes() : geometry.kept_blocks(0).payload_bytes();
+    }
     return route;
 }
 
@@ -311,13 +344,7 @@ Result<std::unique_ptr<Plan>> solve_axis_sweeps(const Problem& problem, const Pl
     if (problem.memory_bytes == 0) return error(Code::unsupported, "axis_sweeps is for files; give memory=");
     SPANFFT_TRY(expect_no_ortho(problem, "axis_sweeps"));
     const ManyAxes job = examine_axes(problem, planner);
-    SPANFFT_ASSIGN(auto plan, plan_sweeps<ManyAxes>(job, planner, {"axis_sweeps", offer_cuts, nullptr, too_little}));
-    if (problem.ranks > 1 && plan->scratch_bytes > 0 && plan->scratch_of_each_rank_bytes == 0) {
-        return error(Code::unsupported, "axis_sweeps has ", plan->sweeps,
-                     " sweeps here with the array in scratch between them, which ", problem.ranks,
-                     " ranks share only between columns of the first axes and slabs; use one process, or more memory");
-    }
-    return plan;
+    return plan_sweeps<ManyAxes>(job, planner, {"axis_sweeps", offer_cuts, nullptr, too_little});
 }
 
 }  // namespace spanfft

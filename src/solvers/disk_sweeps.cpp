@@ -172,7 +172,7 @@ index_t units_of_blocks(const SweepSpec& sweep, index_t unit) {
 
 bool widen_in_slots(SweepSpec& sweep, index_t room_bytes, index_t enough_bytes) {
     const index_t unit = unit_of(sweep), columns = sweep.walked().section_columns(), units = ceil_div(columns, unit);
-    const int ranks = sweep.ranks();
+    const int ranks = sweep.walked().ranks;  // that share its panels out
     const auto fits = [&](index_t count) {
         set_panel_width(sweep, count * unit);
         return sweep.panel_bytes() <= room_bytes;
@@ -248,7 +248,7 @@ bool widen_in_units(SweepSpec& sweep, index_t all, index_t enough, index_t room_
     set(sweep, 1);
     const ColumnPanels& out = sweep.target.columns();
     const index_t block = kDirectBytes / std::gcd(kDirectBytes, out.panel * out.elem_bytes);
-    const int ranks = sweep.ranks();
+    const int ranks = sweep.walked().ranks;
     return fits(good_width(all, most, block, ranks)) || fits(even_width(all, most, ranks)) || fits(1);
 }
 

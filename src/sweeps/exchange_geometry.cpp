@@ -129,7 +129,7 @@ Partition ExchangeGeometry::partition() const {
     if (of_sections()) {  // as far as rounds are concerned, a panel is so many sections
         panels.row_elems = panels.last_row_elems = panels.columns = keepers()->rows;
         panels.panel = sections_a_panel();
-        panels.share = ColumnPanels::Share::in_blocks;
+        if (panels.own_file()) panels.share = ColumnPanels::Share::in_blocks;
     }
     return {Partition::Kind::column_tiles, panels, kept_blocks(in().rank)};
 }

@@ -8,6 +8,7 @@
 // - Of columns that the next sweep reads as slabs a rank keeps rows; what it receives of a round is then put side by
 //   side, so that its runs are as many panels wide as there are ranks.
 // - Of sections (many_sweeps) a rank keeps columns: of each its panels of the next sweep, and those that mirror them.
+//   So it does of slabs, each of which is a section.
 // - Where ranks read a panel together, each has rows of the panels of all for all rows of its own panel.
 //
 // Worked: 12 columns, tiles of 2, 2 ranks with panels of 2 columns: in round 0 rank 0 has columns 0 and 1, rank 1
@@ -97,7 +98,10 @@ class ExchangeGeometry {
         const auto* columns = std::get_if<Sharing::Columns>(&spec_.sharing.kept);
         return columns ? &columns->keepers : nullptr;
     }
-    index_t section_columns() const { return std::get_if<Sections>(&spec_.target.array)->columns; }
+    index_t section_columns() const {  // as read; a slab is a section of its own
+        const auto* sections = std::get_if<Sections>(&spec_.target.array);
+        return sections ? sections->columns : spec_.points;
+    }
     index_t exchanged_rows() const { return of_blocks() ? spec_.target.blocks().rows : out().rows; }
     index_t shared_section() const { return of_blocks() ? spec_.target.blocks().shared_section : 0; }
     // Of what ranks share out, rows or columns of a section, all.

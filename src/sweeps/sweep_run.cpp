@@ -126,7 +126,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
             continue;
         }
         const ColumnPanels kept = sweep.read.panels.kept_alone();
-        if (kept.columns == 0) continue;  // a rank that has nothing of it
+        if (kept.columns == 0 || kept.outer == 0) continue;  // a rank that has nothing of it
         const Displacement displacement = displacement_of(kept);
         planned.displaced[i] = displacement;
         (sweep.target.place == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=

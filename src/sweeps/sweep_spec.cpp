@@ -31,10 +31,29 @@ void place_twin(ColumnPanels& panels) {
     if (panels.own_file() && twin) twin->elems = panels.outer * panels.stored_matrix_elems();
 }
 
+// Rank 0's panels of an array of which each rank has a part, as that rank's.
+void take_part(ColumnPanels& panels, const Sharing::OwnPart& part, int rank) {
+    const index_t own = part.of(rank), elems = panels.part.own / part.a_rank;
+    panels.part.own = own * elems;
+    panels.part.begin = rank * part.a_rank * elems;
+    if (own == 0 || !part.of_columns) {
+        panels.outer = panels.outer / part.a_rank * own;
+        return;
+    }
+    for (index_t* columns : {&panels.columns, &panels.row_elems, &panels.last_row_elems})
+        *columns = *columns / part.a_rank * own;
+    if (panels.section() > 0) panels.besides = ColumnPanels::Plain{panels.section() / part.a_rank * own};
+}
+
 }  // namespace
 
 SweepSpec SweepSpec::of_rank(int rank) const {
     SweepSpec mine = *this;
+    if (sharing.own_part) {
+        take_part(mine.source.columns(), *sharing.own_part, rank);
+        take_part(mine.target.columns(), *sharing.own_part, rank);
+        return mine;
+    }
     if (!source.is_blocks()) {
         mine.source.columns().rank = rank;
         if (sharing.reads_together) mine.source.columns().use = ColumnPanels::Use::sent;

@@ -14,6 +14,7 @@
 // Invariant: predicted counts follow from the parts alone.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <variant>
@@ -80,6 +81,16 @@ struct Sharing {
     bool reads_together = false;
     // > 0: what they read together is scratch, where each has so many rows of its own.
     index_t own_rows = 0;
+    // Of an index that no sweep transforms any more each rank has so many of `all` to itself since an earlier sweep
+    // handed them on: what is in its scratch is an array of its own. They are among the columns of the panels, or
+    // among the matrices (outer).
+    struct OwnPart {
+        int ranks = 1;
+        index_t all = 1, a_rank = 1;
+        bool of_columns = false;
+        index_t of(int rank) const { return std::clamp<index_t>(all - rank * a_rank, 0, a_rank); }
+    };
+    std::optional<OwnPart> own_part;
 };
 
 struct SweepSpec {
@@ -104,7 +115,7 @@ struct SweepSpec {
     bool tiled() const { return std::holds_alternative<TileWork>(work); }
     // Whose panels are the compute steps.
     const ColumnPanels& walked() const { return source.is_blocks() ? target.columns() : source.columns(); }
-    int ranks() const { return walked().ranks; }
+    int ranks() const { return sharing.own_part ? sharing.own_part->ranks : walked().ranks; }
     // Several ranks sweep the same array, each its panels of it. A spec is rank 0's until it is asked for another's.
     int rank() const { return walked().rank; }
     SweepSpec of_rank(int rank) const;

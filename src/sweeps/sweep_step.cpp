@@ -35,7 +35,9 @@ std::string SweepStep::describe() const {
 
 std::vector<SweepOutline> SweepStep::sweep_outlines(int rank) const {
     const SweepSpec sweep = spec_.of_rank(rank);
-    const bool keeps_own = sweep.exchanges() || (!sweep.target.is_blocks() && sweep.target.columns().own_file());
+    const bool to_own_part = sweep.sharing.own_part && sweep.target.place == Place::scratch;
+    const bool keeps_own =
+        sweep.exchanges() || to_own_part || (!sweep.target.is_blocks() && sweep.target.columns().own_file());
     return {{sweep.source, sweep.target, sweep.walked().panels(), sweep.written_partition(), sweep.read_partition(),
              sweep.threads, sweep.has_rounds(), keeps_own}};
 }

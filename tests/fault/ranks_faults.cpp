@@ -24,6 +24,8 @@ const Route kRoutes[] = {
     {"c2c 1200 forward double memory=40KiB threads=1 ranks=3", solve_two_sweeps, true},
     {"c2r 1000 backward double memory=44KiB threads=1 ranks=2", solve_two_sweeps, true},
     {"c2r 32x48 backward double memory=30KiB threads=1 ranks=2", solve_axis_sweeps, true},
+    {"c2r 8x60x20 backward double memory=40KiB threads=1 ranks=2", solve_axis_sweeps, true},
+    {"r2c 24x40 forward double power memory=24KiB threads=1 ranks=2", solve_axis_sweeps, true},
     {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1 ranks=2", solve_two_sweeps, false},
     {"c2c 32x24 forward double memory=24KiB threads=1 ranks=3", solve_axis_sweeps, false},
     {"c2c 128 forward double memory=32KiB threads=1 ranks=2 method=memoryload_major_comm:sync,block=128",
@@ -147,8 +149,8 @@ TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
 
 INSTANTIATE_TEST_SUITE_P(Routes, RanksFaults, testing::ValuesIn(kRoutes));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers,
-                         testing::Values(kRoutes[0], kRoutes[1], kRoutes[2], kRoutes[5], kRoutes[6], kRoutes[7],
-                                         kRoutes[8], kRoutes[11]));
+                         testing::Values(kRoutes[0], kRoutes[1], kRoutes[2], kRoutes[4], kRoutes[7], kRoutes[8],
+                                         kRoutes[9], kRoutes[10], kRoutes[13]));
 
 // Files, by the executor: what each rank has of its own is in a folder of its own.
 class RanksFiles : public testing::Test {

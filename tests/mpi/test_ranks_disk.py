@@ -186,21 +186,34 @@ def test_back(kind, method, comm, rng, folder, scratch):
     assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
 
 
-@pytest.mark.parametrize("shape", [(90, 77, 130), (600, 1155)])
-def test_several_axes_back(shape, comm, rng, folder, scratch):
-    """c2r in two sweeps, between which rows of all columns are kept in scratch."""
-    spectrum = np.fft.rfftn(rng.standard_normal(shape)).astype("complex128")
+# In two sweeps and in three, of a batch, with an axis in between or behind that is not transformed, and with the halved
+# axis before another. After the first sweep each rank has rows of its columns, or columns of its slabs, in scratch.
+BACK = {
+    "3-D": ((90, 77, 130), (0, 1, 2), "complex128", 2),
+    "2-D": ((600, 1155), (0, 1), "complex128", 2),
+    "one axis a sweep": ((13, 997, 97), (0, 1, 2), "complex128", 3),
+    "a batch": ((2, 7, 1999, 98), (1, 2, 3), "complex64", 2),
+    "an axis in between": ((150, 11, 170), (0, 2), "complex128", 2),
+    "rows behind": ((150, 160, 30), (0, 1), "complex128", 2),
+    "columns of slabs": ((1200, 3, 131), (2, 0), "complex128", 2),
+}
+
+
+@pytest.mark.parametrize("name", BACK)
+def test_several_axes_back(name, comm, rng, folder, scratch):
+    """c2r, whose array between the sweeps is larger than its output and is in scratch of each rank's own."""
+    shape, axes, dtype, sweeps = BACK[name]
+    spectrum = np.fft.rfftn(rng.standard_normal(shape), axes=axes).astype(dtype)
     save(comm, folder / "in.npy", spectrum)
     result = spanfft.transform(
-        folder / "in.npy", folder / "out.npy", kind="c2r", real_length=shape[-1], memory="1MiB", comm=comm,
-        method="axis_sweeps", scratch=scratch,
+        folder / "in.npy", folder / "out.npy", kind="c2r", axes=axes, real_length=shape[axes[-1]], memory="1MiB",
+        comm=comm, method="axis_sweeps", scratch=scratch,
     )  # fmt: skip
-    assert result.report["sweeps"] == 2
+    assert result.report["sweeps"] == sweeps
     assert result.report["peak_memory_bytes"] <= 1 << 20
     assert_counted(comm, result, spectrum, np.load(folder / "out.npy", mmap_mode="r"))
-    axes = range(len(shape))
     exact = oracle.backward(spectrum, "r2c", axes, shape) if comm.rank == 0 else None
-    assert_exact(comm, folder / "out.npy", exact, oracle.limit("r2c", axes, shape, "complex128"))
+    assert_exact(comm, folder / "out.npy", exact, oracle.limit("r2c", axes, shape, dtype))
     assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
 
 

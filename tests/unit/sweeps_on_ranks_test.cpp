@@ -236,7 +236,7 @@ TEST(SweepsOnRanks, InPlaceFromScratchOfTheirOwnMatchTheDefinition) {
             for (int rank = 0; rank < ranks && run.exchanges(); ++rank) {
                 const SweepSpec last = spec_of(*run.plan, 1).of_rank(rank);
                 if (!last.target.is_in_place()) continue;
-                EXPECT_TRUE(last.source.columns().own_file());
+                EXPECT_TRUE(last.sharing.own_part);
                 const char* const read = last.source.columns().map(0, 0, 0, nullptr).row(0);
                 unlike += read != last.target.columns().map(0, 0, setting.output_offset, nullptr).row(0);
             }
@@ -514,6 +514,8 @@ TEST(SweepsOnRanks, KeepWithinEveryBudgetInWhichTheyArePlanned) {
         {"r2c 46080 forward double", solve_two_sweeps},
         {"c2r 46080 backward float", solve_two_sweeps},
         {"c2r 64x1024 backward double", solve_axis_sweeps},
+        {"c2r 90x80x100 backward double", solve_axis_sweeps},
+        {"r2c 90x80x100 forward double power", solve_axis_sweeps},
         {"dct2 23040 forward double", solve_two_sweeps},
         {"c2c 46080 forward double", solve_many_sweeps},
         {"r2c 46080 forward double", solve_many_sweeps},
@@ -591,21 +593,12 @@ TEST(SweepsOnRanks, ShareChunksOutUnlessOneWritesThemAll) {
     }
 }
 
-TEST(SweepsOnRanks, AreDescribedAsSharedOutAndRefusedWithARemedy) {
+TEST(SweepsOnRanks, AreDescribedAsSharedOut) {
     const auto exchanging = plan_of("c2c 1155 forward double memory=40KiB ranks=3 threads=1", solve_two_sweeps);
     const auto seen = plan_of("c2c 32x24 forward double memory=24KiB ranks=3 threads=1", solve_axis_sweeps);
     ASSERT_TRUE(exchanging && seen);
     EXPECT_NE(exchanging->steps[0]->describe().find("exchanged among 3 ranks"), std::string::npos);
     EXPECT_NE(seen->steps[0]->describe().find("on each of 3 ranks"), std::string::npos);
-    const auto refusal = [](const char* text, SolverFunction solve) {
-        const auto plan = solve(Problem::parse(text).value(), Planner(Machine()));
-        EXPECT_FALSE(plan.ok()) << text;
-        EXPECT_EQ(plan.status().code(), Code::unsupported) << text;
-        return plan.status().message();
-    };
-    const std::string shrinking =
-        refusal("c2r 64x64x64 backward double memory=48KiB threads=1 ranks=2", solve_axis_sweeps);
-    EXPECT_NE(shrinking.find("use one process"), std::string::npos) << shrinking;
 }
 
 }  // namespace
