@@ -3,11 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "solvers/table.hpp"
-#include "support/random.hpp"
 #include "support/ranks_store_run.hpp"
-#include "support/sanitized.hpp"
 #include "support/sweep_case.hpp"
-#include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -18,28 +15,27 @@ struct Case {
     SolverFunction solve = solve_axis_sweeps;
 };
 
-// In the least memory and in a third more, on few ranks and on many.
+// In the least memory or a third more, on few ranks and on many.
 void expect_right_on_ranks(const Case& c) {
     Values reference;  // the same for all, and what takes longest
     for (const int ranks : {2, 3, 7}) {
         const std::string text = cat(c.problem, " threads=", 1 + ranks % 2, " ranks=", ranks);
         const index_t least = named_memory(text, c.solve);
-        for (const index_t memory : {least, least * 4 / 3}) {
-            SCOPED_TRACE(cat(text, " memory=", memory));
-            RanksSetting setting;
-            setting.output_offset = ranks % 2 ? 128 : 4096;
-            const RanksRun run = run_on_ranks(cat(text, " memory=", memory), c.solve, setting);
-            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
-            EXPECT_TRUE(ranks > 2 || memory > least || run.plan->sweeps == c.sweeps) << run.plan->sweeps;
-            const Problem& problem = run.plan->problem;
-            if (reference.empty()) reference = direct_transform(problem, run.input);
-            if (problem.stores_other())
-                expect_stored(problem, run.output, reference);
-            else
-                EXPECT_LT(error_in_units(problem, run.output, reference), allowed_error(problem));
-            expect_shared_out(run);
-            if (testing::Test::HasFailure()) return;
-        }
+        const index_t memory = ranks == 3 ? least * 4 / 3 : least;
+        SCOPED_TRACE(cat(text, " memory=", memory));
+        RanksSetting setting;
+        setting.output_offset = ranks % 2 ? 128 : 4096;
+        const RanksRun run = run_on_ranks(cat(text, " memory=", memory), c.solve, setting);
+        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+        EXPECT_TRUE(ranks > 2 || run.plan->sweeps == c.sweeps) << run.plan->sweeps;
+        const Problem& problem = run.plan->problem;
+        if (reference.empty()) reference = direct_transform(problem, run.input);
+        if (problem.stores_other())
+            expect_stored(problem, run.output, reference);
+        else
+            EXPECT_LT(error_in_units(problem, run.output, reference), allowed_error(problem));
+        expect_shared_out(run);
+        if (testing::Test::HasFailure()) return;
         EXPECT_FALSE(run_on_ranks(cat(text, " memory=", least - 1), c.solve).planned.ok());
     }
 }
@@ -59,13 +55,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"c2r 20x25x79 backward double axes=1,2,0", 3},
                     Case{"c2r 23x2x15x54 backward longdouble axes=2,3,0", 3},
                     Case{"c2r 45x44x7 backward double axes=1,0", 2}, Case{"c2r 53x2x44x5 backward float axes=2,0", 2},
-                    Case{"c2r 2x200x62 backward double", 3}, Case{"c2r 24x40x52 backward double axes=0,2,1", 3}));
+                    Case{"c2r 2x200x62 backward double", 3}, Case{"c2r 24x40x52 backward double axes=0,2,1", 3},
+                    Case{"c2r 2x96x12 backward longdouble", 3}));
 
 // What is stored as a smaller type leaves no room for the array between sweeps either.
 INSTANTIATE_TEST_SUITE_P(Stored, OwnParts,
                          testing::Values(Case{"c2c 54x50 forward double power", 2},
                                          Case{"c2c 11x63x22 backward double store=complex64", 3},
-                                         Case{"dct2 14x89x35 forward double store=float32", 3},
+                                         Case{"dct2 14x69x25 forward double store=float32", 3},
                                          Case{"r2c 34x15x65 forward double axes=1,2,0 power", 3}));
 
 // Slabs first, of which each rank keeps columns: the halved axis is the last one forward, or alone in columns back.
