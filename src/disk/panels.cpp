@@ -30,7 +30,8 @@ Run piece_of(const Run& run, index_t pieces, index_t i, index_t elem_bytes) {
 ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
     const index_t i = place_among_all(panel_index);
     if (i >= panels_of_all()) return {};
-    const index_t begin = i % panels_per_section() * panel, end = std::min(begin + panel, section_columns());
+    const index_t in_section = i % panels_per_section() * panel, skipped = mirrored_begin();
+    const index_t begin = skipped + in_section, end = skipped + std::min(in_section + panel, section_columns());
     const index_t pitch = section_pitch(), before = i / panels_per_section() * pitch;
     const Group own{before + begin, end - begin};
     if (which == 0) return own;
@@ -171,7 +172,7 @@ index_t sum_over_panels(const ColumnPanels& panels, Each each) {
     index_t total = 0;
     for (size_t o = 0; o + 1 < outer.size(); ++o) {
         const index_t before = outer[o] * pitch;
-        const auto panel_at = [&](index_t column) { return column / panels.panel; };
+        const auto panel_at = [&](index_t column) { return (column - panels.mirrored_begin()) / panels.panel; };
         const std::vector<index_t> inner =
             changes(in_section, {0, in_section, panel_at(cut - before), panel_at(row - cut - before),
                                  panel_at(pitch / 2), panel_at(row / 2 - before)});
@@ -194,7 +195,7 @@ index_t ColumnPanels::own_columns() const {
 index_t ColumnPanels::payload_bytes() const {
     index_t elems = outer * matrix_elems();
     if (twin()) elems += (twin()->once ? 1 : outer) * matrix_elems();
-    if (mirrors_all() || ranks > 1) {  // some are read twice, or by others
+    if (mirrors_all() || ranks > 1 || (mirrored() && mirrored()->own > 0)) {  // some are read twice, or by others
         elems = outer * sum_over_panels(*this, [&](index_t p) {
                     return group_runs(*this, group(p, 0)).elems() + group_runs(*this, group(p, 1)).elems();
                 });

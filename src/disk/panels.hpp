@@ -54,6 +54,7 @@ struct Plain {            // nothing
 struct Mirrored {
     index_t period = 0;
     bool all = false;
+    index_t own = 0, begin = 0;  // own > 0: of the half only so many, from `begin` on
 };
 struct Reflected {};  // columns [row_elems - b, row_elems - a), but for those that it has already
 // The same columns of a matrix that lies so far behind the first one, and that all `outer` share: on the first only
@@ -103,6 +104,7 @@ struct ColumnPanels {
     }
 
     const Mirrored* mirrored() const { return std::get_if<Mirrored>(&besides); }
+    index_t mirrored_begin() const { return mirrored() ? mirrored()->begin : 0; }
     bool mirrors_all() const { return mirrored() && mirrored()->all; }
     bool reflected() const { return std::holds_alternative<Reflected>(besides); }
     const Twin* twin() const { return std::get_if<Twin>(&besides); }
@@ -114,7 +116,8 @@ struct ColumnPanels {
     bool own_file() const { return share == Share::own_file; }
 
     index_t section_columns() const {  // that are walked over
-        return mirrored() ? mirrored()->period / 2 + 1 : section() > 0 ? section() : columns;
+        if (mirrored()) return mirrored()->own > 0 ? mirrored()->own : mirrored()->period / 2 + 1;
+        return section() > 0 ? section() : columns;
     }
     index_t section_pitch() const {  // in a row
         return mirrored() ? mirrored()->period : section() > 0 ? section() : row_elems;
@@ -244,7 +247,8 @@ struct BlockGrid {
     // Writing: a column tile, packed in memory as on disk; as far past a multiple of its alignment as there, or natural
     // tiles behind a file's header could not be written directly.
     index_t write_alignment() const {
-        return lean() || !natural || shared_section > 0 ? 1 : run_alignment(column_tile_pitch_bytes());
+        const bool sent = shared_section > 0 || tile_rows < rows;  // to ranks that share it out
+        return lean() || !natural || sent ? 1 : run_alignment(column_tile_pitch_bytes());
     }
     index_t write_slot_bytes() const { return column_tile_pitch_bytes() + write_alignment() - 1; }
     index_t tile_offset_bytes(index_t matrix, index_t column_tile) const {  // from where the array begins

@@ -157,6 +157,8 @@ index_t good_width(index_t columns, index_t fits, index_t block, int ranks) {
 // panels of whole ones, so that all rounds are alike.
 index_t unit_of(const SweepSpec& sweep) {
     if (sweep.source.is_blocks()) return sweep.source.blocks().tile_rows;
+    if (const ColumnPanels& in = sweep.source.columns(); in.ranks > 1 && in.in_sections() && sweep.target.is_blocks())
+        return in.section_columns();
     if (!sweep.target.is_blocks()) return 1;
     return std::max(sweep.target.blocks().tile_columns, sweep.target.blocks().shared_section);
 }

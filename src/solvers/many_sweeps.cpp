@@ -10,10 +10,11 @@
 // whole ones of rest, which are one run as written; else they lie within one. r2c halves the factor of the first sweep
 // (k0 <= f0/2 is kept, as in two_sweeps) and ends with the conjugates; c2r is the reverse and halves that of the last.
 // c2c alternates between scratch and the output file and ends in place; r2c and c2r use two halves of scratch.
-// Ranks take three sweeps. Of [f1][r1][f0], which the first one writes into scratch, each keeps the part of r1 that it
+// Ranks in three sweeps: of [f1][r1][f0], which the first one writes into scratch, each keeps the part of r1 that it
 // transforms over f1. A tile of the first sweep lies in one r1 x f0, so its parts for all ranks lie one after the
 // other, and panels are whole ones of these. The second sweep writes sections into scratch too, whatever the kind: of
-// each of these a rank keeps the columns of its panels of the third one.
+// each of these a rank keeps the columns of its panels of the third one. In less memory, and in four sweeps, a rank
+// keeps part of f0 instead, of which it has all the rest to itself from then on.
 #include <algorithm>
 #include <cmath>
 
@@ -91,7 +92,6 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
         blocks.tile_columns = std::min(tile, in.section_columns());
         blocks.elem_bytes = job.elem(true);
         blocks.natural = true;
-        if (job.ranks > 1) blocks.section = blocks.shared_section = next_rest(job, factors);
         sweep.target.array = blocks;
     } else if (!stage.last) {
         in.besides = ColumnPanels::Plain{stage.done};
@@ -178,6 +178,14 @@ bool share_sections(const LongAxis& job, const Machine& machine, const std::vect
     return true;
 }
 
+// Panels of whole sections where memory allows, else of columns.
+bool widen(const LongAxis& job, const Stage& stage, SweepSpec& sweep, index_t room, const Machine& machine) {
+    auto whole = by_whole_sections(job, stage, sweep);
+    if (!whole || !widen_by_sections(*whole, room)) return widen_columns(sweep, room, machine);
+    sweep = std::move(*whole);
+    return true;
+}
+
 std::optional<SweepRoute> fit(const LongAxis& job, const Machine& machine, const Factors& factors, index_t lanes,
                               index_t tile) {
     SweepRoute route;
@@ -185,20 +193,67 @@ std::optional<SweepRoute> fit(const LongAxis& job, const Machine& machine, const
     for (const Stage& stage : stages) {
         route.sweeps.push_back(outline(job, stage, factors, lanes, tile));
         SweepSpec& sweep = route.sweeps.back();
+        if (job.ranks > 1 && stage.first) {
+            BlockGrid& blocks = sweep.target.blocks();
+            blocks.section = blocks.shared_section = next_rest(job, factors);
+        }
         set_panel_width(sweep, sweep.target.is_blocks() ? sweep.target.blocks().tile_columns : 1);
     }
     const index_t room = route.room(job);
     if (!route.fits(job)) return std::nullopt;
-    const auto widen = [&](size_t s) {
-        SweepSpec& sweep = route.sweeps[s];
-        auto whole = by_whole_sections(job, stages[s], sweep);
-        if (!whole || !widen_by_sections(*whole, room)) return widen_columns(sweep, room, machine);
-        sweep = std::move(*whole);
-        return true;
-    };
     if (job.ranks > 1 && !share_sections(job, machine, stages, route, room)) return std::nullopt;
     for (size_t s = 0; s < stages.size(); ++s) {
-        if (!route.sweeps[s].source.columns().own_file() && !widen(s)) return std::nullopt;
+        const bool done = route.sweeps[s].source.columns().own_file();
+        if (!done && !widen(job, stages[s], route.sweeps[s], room, machine)) return std::nullopt;
+    }
+    place(job, route);
+    return route;
+}
+
+// Of the last sweep, over a rank's part of the first factor's results, what is written: it lies in the whole array, so
+// many numbers of each of that factor's sections, which no panel reaches across.
+void place_part(const LongAxis& job, index_t first, index_t kept, SweepSpec& sweep) {
+    ColumnPanels &in = sweep.source.columns(), &out = sweep.target.columns();
+    const index_t numbers = job.row / in.numbers;  // an element each, in place
+    in.besides = ColumnPanels::Plain{kept * numbers};
+    if (auto* half = std::get_if<ColumnPanels::Mirrored>(&out.besides)) {
+        half->own = kept;
+        out.columns = out.row_elems / first * kept;
+    } else {
+        out.besides = in.besides;
+        out.part = {kept * numbers, first * numbers, 0};
+    }
+}
+
+// On ranks: of what the first sweep computes, results k0 of each column, each rank keeps some, and the other sweeps
+// transform what it has without the others. Runs of the output end where these do, so this is for memory that is too
+// little for sections to be shared out.
+std::optional<SweepRoute> fit_parts(const LongAxis& job, const Machine& machine, const Factors& factors, index_t lanes,
+                                    index_t tile) {
+    SweepRoute route;
+    std::vector<Stage> stages = stages_of(job, factors);
+    const index_t all = stages[0].kept, kept = ceil_div(all, job.ranks);
+    LongAxis alone = job;
+    alone.ranks = 1;
+    for (Stage& stage : stages) {
+        if (!stage.first) stage.done = stage.done / all * kept;
+        route.sweeps.push_back(outline(stage.first ? job : alone, stage, factors, lanes, tile));
+        SweepSpec& sweep = route.sweeps.back();
+        if (stage.first) {
+            sweep.target.blocks().tile_rows = kept;  // what a rank keeps of a tile lies together
+            sweep.sharing.kept = Sharing::Rows{kept};
+        } else {
+            sweep.sharing.own_part = Sharing::OwnPart{job.ranks, all, kept, true};
+        }
+        if (stage.last) place_part(job, factors[0], kept, sweep);
+        set_panel_width(sweep, stage.first ? sweep.target.blocks().tile_columns : 1);
+    }
+    const index_t room = route.room(job);
+    for (size_t s = 0; s < stages.size(); ++s) {
+        SweepSpec& sweep = route.sweeps[s];
+        const bool fits = stages[s].last ? widen_columns(sweep, room, machine)
+                                         : widen(stages[s].first ? job : alone, stages[s], sweep, room, machine);
+        if (!fits) return std::nullopt;
     }
     place(job, route);
     return route;
@@ -212,11 +267,16 @@ index_t widest_tile(const LongAxis& job, index_t points) {
     return job.fewest(tile);
 }
 
+// How a grouping is fitted: in sections, which ranks share out, or in parts of their own.
+using Fit = std::optional<SweepRoute> (*)(const LongAxis& job, const Machine& machine, const Factors& factors,
+                                          index_t lanes, index_t tile);
+
 // Of the first sweep's tiles, falling: halves, or what sections that ranks share out are whole multiples of.
-std::vector<index_t> tile_widths(const LongAxis& job, const Factors& factors, index_t least) {
+std::vector<index_t> tile_widths(const LongAxis& job, const Factors& factors, index_t least, Fit fits) {
     const index_t widest = std::max(least, widest_tile(job, factors[0]));
     std::vector<index_t> widths;
-    if (job.ranks == 1 || (job.halves && !job.forward)) {  // c2r has panels of one section each
+    // c2r has panels of one section each.
+    if (job.ranks == 1 || fits == fit_parts || (job.halves && !job.forward)) {
         for (index_t tile = widest; tile >= least; tile /= 2) widths.push_back(tile);
         return widths;
     }
@@ -227,12 +287,12 @@ std::vector<index_t> tile_widths(const LongAxis& job, const Factors& factors, in
 }
 
 // As wide tiles as there is memory for.
-std::optional<SweepRoute> fit_tiles(const LongAxis& job, const Machine& machine, const Factors& factors) {
+std::optional<SweepRoute> fit_tiles(const LongAxis& job, const Machine& machine, const Factors& factors, Fit fits) {
     const index_t longest = *std::max_element(factors.begin(), factors.end());
     for (index_t lanes = lanes_for(job, longest); lanes >= 1; lanes /= 2) {
         const index_t least = job.fewest(lanes);
-        for (index_t tile : tile_widths(job, factors, least)) {
-            if (auto route = fit(job, machine, factors, lanes, tile)) return route;
+        for (index_t tile : tile_widths(job, factors, least, fits)) {
+            if (auto route = fits(job, machine, factors, lanes, tile)) return route;
         }
     }
     return std::nullopt;
@@ -281,16 +341,19 @@ std::vector<Factors> ways_to_split(index_t n, int count) {
 
 constexpr int kMostSweeps = 4;
 
-// Ranks know to whom the first and the second sweep of three hand on.
-int most_sweeps(const LongAxis& job) { return job.ranks > 1 ? 3 : kMostSweeps; }
-
+// One sweep more costs more than shorter runs do.
 void offer_factors(const LongAxis& job, SweepSearch& search) {
-    const int most = std::min(most_sweeps(job), static_cast<int>(prime_factors(job.n).size()));
-    for (int count = 3; count <= most && !search.found(); ++count) {  // one sweep more costs more than shorter runs do
+    const int most = std::min(kMostSweeps, static_cast<int>(prime_factors(job.n).size()));
+    const auto offer = [&](int count, Fit fits) {
+        if (search.found()) return;
         for (const Factors& factors : ways_to_split(job.n, count)) {
-            search.offer(fit_tiles(job, search.machine(), factors));
+            search.offer(fit_tiles(job, search.machine(), factors, fits));
             if (search.ended()) return;
         }
+    };
+    for (int count = 3; count <= most; ++count) {
+        if (job.ranks == 1 || count == 3) offer(count, fit);
+        if (job.ranks > 1) offer(count, fit_parts);
     }
 }
 
@@ -309,7 +372,7 @@ void finish(const LongAxis& job, SweepRoute& route) {
 }
 
 SweepRefusal refusal(const LongAxis& job) {
-    return {cat("length ", job.n, " can't be done in ", most_sweeps(job), " sweeps"), ""};
+    return {cat("length ", job.n, " can't be done in ", kMostSweeps, " sweeps"), ""};
 }
 
 }  // namespace

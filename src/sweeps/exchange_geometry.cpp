@@ -52,6 +52,7 @@ BlockGrid ExchangeGeometry::kept_blocks(int rank) const {
         grid.columns = grid.columns / grid.shared_section * grid.section;
     } else {
         grid.rows = kept_by(rank);
+        if (grid.natural) grid.shared_section = grid.section = grid.section_columns();  // as it came, all of each
     }
     return grid;
 }

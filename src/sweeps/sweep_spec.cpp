@@ -33,16 +33,33 @@ void place_twin(ColumnPanels& panels) {
 
 // Rank 0's panels of an array of which each rank has a part, as that rank's.
 void take_part(ColumnPanels& panels, const Sharing::OwnPart& part, int rank) {
-    const index_t own = part.of(rank), elems = panels.part.own / part.a_rank;
-    panels.part.own = own * elems;
-    panels.part.begin = rank * part.a_rank * elems;
+    const index_t own = part.of(rank);
     if (own == 0 || !part.of_columns) {
-        panels.outer = panels.outer / part.a_rank * own;
-        return;
+        panels.outer = part.scaled(panels.outer, rank);
+    } else {
+        panels.columns = part.scaled(panels.columns, rank);
+        if (panels.section() > 0) panels.besides = ColumnPanels::Plain{part.scaled(panels.section(), rank)};
+        if (auto* half = std::get_if<ColumnPanels::Mirrored>(&panels.besides)) {  // which lies in the whole array
+            half->own = own;
+            half->begin = rank * part.a_rank;
+        } else {
+            panels.row_elems = panels.last_row_elems = panels.columns;
+        }
     }
-    for (index_t* columns : {&panels.columns, &panels.row_elems, &panels.last_row_elems})
-        *columns = *columns / part.a_rank * own;
-    if (panels.section() > 0) panels.besides = ColumnPanels::Plain{panels.section() / part.a_rank * own};
+    panels.part.begin = rank * panels.part.own;
+    panels.part.own = part.scaled(panels.part.own, rank);
+}
+
+void take_part(SweepSpec& spec, const Sharing::OwnPart& part, int rank) {
+    take_part(spec.source.columns(), part, rank);
+    take_part(spec.target.columns(), part, rank);
+    if (part.of(rank) == 0) return;
+    if (spec.twiddles.roots_n > 0) spec.twiddles.section = part.scaled(spec.twiddles.section, rank);
+    auto* sections = std::get_if<Sections>(&spec.target.array);
+    if (!sections) return;
+    sections->columns = part.scaled(sections->columns, rank);
+    for (ColumnPanels* panels : {&spec.source.columns(), &sections->panels})
+        panels->panel = part.scaled(panels->panel, rank);
 }
 
 }  // namespace
@@ -50,8 +67,7 @@ void take_part(ColumnPanels& panels, const Sharing::OwnPart& part, int rank) {
 SweepSpec SweepSpec::of_rank(int rank) const {
     SweepSpec mine = *this;
     if (sharing.own_part) {
-        take_part(mine.source.columns(), *sharing.own_part, rank);
-        take_part(mine.target.columns(), *sharing.own_part, rank);
+        take_part(mine, *sharing.own_part, rank);
         return mine;
     }
     if (!source.is_blocks()) {

@@ -89,6 +89,7 @@ struct Sharing {
         index_t all = 1, a_rank = 1;
         bool of_columns = false;
         index_t of(int rank) const { return std::clamp<index_t>(all - rank * a_rank, 0, a_rank); }
+        index_t scaled(index_t of_rank_0, int rank) const { return of_rank_0 / a_rank * of(rank); }
     };
     std::optional<OwnPart> own_part;
 };

@@ -74,5 +74,26 @@ INSTANTIATE_TEST_SUITE_P(Slabs, OwnParts,
                                          Case{"r2c 12x73x4 forward longdouble store=complex64", 3},
                                          Case{"r2c 3x52x5x40 forward double axes=1,3 power", 2}));
 
+// One long axis in four sweeps, and in three where sections that ranks share out would need more memory: after the
+// first sweep a rank has part of the first factor's results to itself, on seven ranks of 13 or of half a spectrum's
+// seven.
+INSTANTIATE_TEST_SUITE_P(FourSweeps, OwnParts,
+                         testing::Values(Case{"c2c 83521 forward longdouble", 4, solve_many_sweeps},
+                                         Case{"c2c 28561x3 backward longdouble axes=0 norm=ortho", 4,
+                                              solve_many_sweeps},
+                                         Case{"r2c 28561x2 forward double axes=0", 4, solve_many_sweeps},
+                                         Case{"r2c 2x28561 forward longdouble axes=1 power", 4, solve_many_sweeps},
+                                         Case{"r2c 57122 forward longdouble", 4, solve_many_sweeps},
+                                         Case{"c2r 57122 backward longdouble", 4, solve_many_sweeps},
+                                         Case{"c2r 2x28561 backward longdouble axes=1", 4, solve_many_sweeps}));
+INSTANTIATE_TEST_SUITE_P(ThreeSweeps, OwnParts,
+                         testing::Values(Case{"c2c 50625 backward float norm=ortho", 3, solve_many_sweeps},
+                                         Case{"c2c 10010x3 forward double axes=0", 3, solve_many_sweeps},
+                                         Case{"c2c 16 forward double", 3, solve_many_sweeps},
+                                         Case{"r2c 2x10000x2 forward double axes=1", 3, solve_many_sweeps},
+                                         Case{"r2c 15015 forward float", 3, solve_many_sweeps},
+                                         Case{"c2r 2x10000x2 backward double axes=1", 3, solve_many_sweeps},
+                                         Case{"c2r 15015 backward float", 3, solve_many_sweeps}));
+
 }  // namespace
 }  // namespace spanfft::test
