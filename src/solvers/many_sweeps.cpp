@@ -13,8 +13,9 @@
 // Ranks in three sweeps: of [f1][r1][f0], which the first one writes into scratch, each keeps the part of r1 that it
 // transforms over f1. A tile of the first sweep lies in one r1 x f0, so its parts for all ranks lie one after the
 // other, and panels are whole ones of these. The second sweep writes sections into scratch too, whatever the kind: of
-// each of these a rank keeps the columns of its panels of the third one. In less memory, and in four sweeps, a rank
-// keeps part of f0 instead, of which it has all the rest to itself from then on.
+// each of these a rank keeps the columns of its panels of the third one. Or, in any number of sweeps, a rank keeps part
+// of the results over f0, of which it has all the rest to itself from then on: panels need not be whole sections of r1,
+// so less memory will do, and nothing is sent any more, but runs of the output end where a rank's part of f0 does.
 #include <algorithm>
 #include <cmath>
 
@@ -226,8 +227,7 @@ void place_part(const LongAxis& job, index_t first, index_t kept, SweepSpec& swe
 }
 
 // On ranks: of what the first sweep computes, results k0 of each column, each rank keeps some, and the other sweeps
-// transform what it has without the others. Runs of the output end where these do, so this is for memory that is too
-// little for sections to be shared out.
+// transform what it has without the others.
 std::optional<SweepRoute> fit_parts(const LongAxis& job, const Machine& machine, const Factors& factors, index_t lanes,
                                     index_t tile) {
     SweepRoute route;
@@ -341,19 +341,14 @@ std::vector<Factors> ways_to_split(index_t n, int count) {
 
 constexpr int kMostSweeps = 4;
 
-// One sweep more costs more than shorter runs do.
 void offer_factors(const LongAxis& job, SweepSearch& search) {
     const int most = std::min(kMostSweeps, static_cast<int>(prime_factors(job.n).size()));
-    const auto offer = [&](int count, Fit fits) {
-        if (search.found()) return;
+    for (int count = 3; count <= most && !search.found(); ++count) {  // one sweep more costs more than shorter runs do
         for (const Factors& factors : ways_to_split(job.n, count)) {
-            search.offer(fit_tiles(job, search.machine(), factors, fits));
+            if (job.ranks == 1 || count == 3) search.offer(fit_tiles(job, search.machine(), factors, fit));
+            if (job.ranks > 1) search.offer(fit_tiles(job, search.machine(), factors, fit_parts));
             if (search.ended()) return;
         }
-    };
-    for (int count = 3; count <= most; ++count) {
-        if (job.ranks == 1 || count == 3) offer(count, fit);
-        if (job.ranks > 1) offer(count, fit_parts);
     }
 }
 

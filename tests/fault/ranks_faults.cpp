@@ -40,6 +40,7 @@ const Route kRoutes[] = {
     {"c2c 343 forward double memory=64KiB threads=1 ranks=3", solve_many_sweeps, true},
     {"r2c 343 forward double memory=68KiB threads=1 ranks=3", solve_many_sweeps, true},
     {"c2r 343 backward double memory=76KiB threads=1 ranks=2", solve_many_sweeps, true},
+    {"r2c 343 forward double memory=46KiB threads=1 ranks=2", solve_many_sweeps, true},
     {"c2c 134 forward double memory=48KiB threads=1 ranks=3", solve_chirp_sweeps, true},
 };
 

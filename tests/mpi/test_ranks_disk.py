@@ -102,6 +102,7 @@ THREE_SWEEPS = {
     "rows": ((2, 13860, 3), "complex128", "c2c", (1,)),
     "real": ((1 << 20,), "float64", "r2c", (0,)),
     "odd real": ((3**5 * 5**2 * 7 * 11,), "float32", "r2c", (0,)),
+    "parts": ((1 << 21,), "complex128", "c2c", (0,)),
 }
 
 
@@ -125,7 +126,8 @@ def in_three_sweeps(comm, rng, folder, scratch, case, method, memory_bytes):
 
 @pytest.mark.parametrize("name", THREE_SWEEPS)
 def test_there_in_three_sweeps(name, comm, rng, folder, scratch):
-    """Each rank keeps parts of sections in its scratch after the first sweep, and after the second."""
+    """Each rank keeps parts of sections in its scratch after the first sweep, and after the second; or part of the first
+    factor's results, after the first alone."""
     x, result = in_three_sweeps(comm, rng, folder, scratch, THREE_SWEEPS[name], "many_sweeps", 1 << 20)
     assert_counted(comm, result, x, np.load(folder / "out.npy", mmap_mode="r"))
 
