@@ -67,7 +67,7 @@ class DistArray(np.ndarray[Any, Any]):
         A `Subcomm`, or its `dims` over COMM_WORLD: 0 where an axis is divided, 1 where it is whole. None: all axes
         but `alignment` are divided.
     val
-        Initial value, unless there is a buffer; None: undefined.
+        Initial value, where it is a number and there is no buffer; else undefined.
     dtype
         Element type.
     buffer
@@ -84,7 +84,7 @@ class DistArray(np.ndarray[Any, Any]):
     _rank: int
 
     def __new__(
-        cls, global_shape: Sequence[int], subcomm: Any = None, val: complex | None = None, dtype: npt.DTypeLike = float,
+        cls, global_shape: Sequence[int], subcomm: Any = None, val: Any = None, dtype: npt.DTypeLike = float,
         buffer: Any = None, strides: Any = None, alignment: int | None = None, rank: int = 0,
     ) -> DistArray:  # fmt: skip
         shape = wholes(global_shape, "global_shape")
