@@ -126,8 +126,8 @@ def in_three_sweeps(comm, rng, folder, scratch, case, method, memory_bytes):
 
 @pytest.mark.parametrize("name", THREE_SWEEPS)
 def test_there_in_three_sweeps(name, comm, rng, folder, scratch):
-    """Each rank keeps parts of sections in its scratch after the first sweep, and after the second; or part of the first
-    factor's results, after the first alone."""
+    """Each rank keeps parts of sections in its scratch after the first sweep, and after the second; or, after the first
+    alone, part of the first factor's results."""
     x, result = in_three_sweeps(comm, rng, folder, scratch, THREE_SWEEPS[name], "many_sweeps", 1 << 20)
     assert_counted(comm, result, x, np.load(folder / "out.npy", mmap_mode="r"))
 

@@ -79,8 +79,6 @@ INSTANTIATE_TEST_SUITE_P(Slabs, OwnParts,
 // seven.
 INSTANTIATE_TEST_SUITE_P(FourSweeps, OwnParts,
                          testing::Values(Case{"c2c 83521 forward longdouble", 4, solve_many_sweeps},
-                                         Case{"c2c 28561x3 backward longdouble axes=0 norm=ortho", 4,
-                                              solve_many_sweeps},
                                          Case{"r2c 28561x2 forward double axes=0", 4, solve_many_sweeps},
                                          Case{"r2c 2x28561 forward longdouble axes=1 power", 4, solve_many_sweeps},
                                          Case{"r2c 57122 forward longdouble", 4, solve_many_sweeps},
