@@ -102,7 +102,8 @@ THREE_SWEEPS = {
     "rows": ((2, 13860, 3), "complex128", "c2c", (1,)),
     "real": ((1 << 20,), "float64", "r2c", (0,)),
     "odd real": ((3**5 * 5**2 * 7 * 11,), "float32", "r2c", (0,)),
-    "parts": ((1 << 21,), "complex128", "c2c", (0,)),
+    "parts": ((5**4 * 7**4,), "complex128", "c2c", (0,)),
+    "parts, real": ((1 << 21,), "float64", "r2c", (0,)),
 }
 
 
@@ -194,7 +195,7 @@ BACK = {
     "3-D": ((90, 77, 130), (0, 1, 2), "complex128", 2),
     "2-D": ((600, 1155), (0, 1), "complex128", 2),
     "one axis a sweep": ((13, 997, 97), (0, 1, 2), "complex128", 3),
-    "a batch": ((2, 7, 1999, 98), (1, 2, 3), "complex64", 2),
+    "a batch": ((2, 7, 1000, 98), (1, 2, 3), "complex64", 2),
     "an axis in between": ((150, 11, 170), (0, 2), "complex128", 2),
     "rows behind": ((150, 160, 30), (0, 1), "complex128", 2),
     "columns of slabs": ((1200, 3, 131), (2, 0), "complex128", 2),

@@ -118,7 +118,7 @@ def test_a_killed_run_on_three_ranks_goes_on_to_the_same_bits(series, tmp_path):
 # first factor's results, each with its options; and rows of a convolution, which are overwritten, and of its filter.
 KEPT = {
     "c2c in three sweeps": ((1 << 20,), dict(kind="c2c", method="many_sweeps")),
-    "c2c in parts": ((1 << 21,), dict(kind="c2c", method="many_sweeps")),
+    "r2c in parts": ((1 << 21,), dict(kind="r2c", method="many_sweeps")),
     "dct2": ((1 << 20,), dict(kind="dct2", method="two_sweeps")),
     "c2r of two axes": ((600, 1155), dict(kind="c2r", real_length=1155, method="axis_sweeps")),
     "c2r of three axes": ((13, 997, 97), dict(kind="c2r", real_length=97, method="axis_sweeps")),
