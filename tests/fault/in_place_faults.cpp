@@ -168,7 +168,7 @@ TEST_F(InPlaceFiles, RestoredFromACopyAreWrittenAnew) {
     for (const JournalRoute& route : overwriting_routes()) {
         const std::string whole = expected_array(route);
         const int calls = calls_of(route);
-        for (int n = calls - 1; n > 1; n -= std::max(1, calls / 8)) {
+        for (int n = calls - 1; n > 1; n -= kFaultStep * std::max(1, calls / 8)) {
             TemporaryFolder folder;
             make_input(route, folder.path());
             if (!kill_at(route, folder.path(), n)) continue;
@@ -182,7 +182,7 @@ TEST_F(InPlaceFiles, RestoredFromACopyAreWrittenAnew) {
             EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
         }
     }
-    EXPECT_GT(restored, 10);
+    EXPECT_GT(kFaultStep * restored, 10);
 }
 
 // A run killed when all but its journal's name was done is no reason not to do the next one, which is another.
