@@ -44,9 +44,7 @@ Result<PlannedPermutation> plan_from_c(const spanfft_permutation* given, int fol
     request.disks = c.disks > 0 ? c.disks : std::max(1, folders);
     request.mode = c.synchronous ? IoMode::synchronous : IoMode::asynchronous;
     request.threads = c.threads;
-    // Of no problem: what is known of the machine alone.
-    SPANFFT_ASSIGN(const Knowledge knowledge, gather_knowledge(*make_self_comm(), Problem()));
-    return plan_permutation(request, knowledge.machine);
+    return plan_permutation(request, known_machine());
 }
 
 Status give_report(const PlannedPermutation& planned, index_t counted, spanfft_permute_report* report) {
