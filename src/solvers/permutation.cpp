@@ -84,7 +84,7 @@ std::string in_a_line(const PermutationRequest& r, int threads) {
     return out.str();
 }
 
-std::string shape_note(const PermutationRequest& r, const BmmcPlan& bmmc) {
+std::string model_note(const PermutationRequest& r, const BmmcPlan& bmmc) {
     const PdmShape& s = bmmc.shape;
     return cat("N=2^", s.n, ", M=2^", s.m, ", B=2^", s.b, ", D=2^", s.d, ", ",
                r.mode == IoMode::asynchronous ? "asynchronous" : "synchronous", ": ", bmmc.describe(), "; ",
@@ -97,7 +97,7 @@ Result<PlannedPermutation> plan_permutation(const PermutationRequest& r, const M
     SPANFFT_TRY(check_request(r));
     std::optional<BmmcPlan> bmmc = best_plan(r);
     if (!bmmc) return too_little_memory_for(r);
-    const std::string describe = shape_note(r, *bmmc);
+    const std::string describe = model_note(r, *bmmc);
     if (bmmc->factors.empty()) bmmc->factors.push_back({r.map, SweepKind::rearrange});
     auto plan = std::make_unique<Plan>();
     Problem& problem = plan->problem;
