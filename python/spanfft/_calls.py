@@ -437,13 +437,13 @@ C2R = Form("c2r", BACKWARD)
 
 
 # What core.small_call and core.small_call_nd number.
-SMALL_C2C, SMALL_C2C_BACKWARD, SMALL_R2C, SMALL_C2R = range(4)
-_SMALL_FORMS = (C2C, C2C_BACKWARD, R2C, C2R)
+SMALL_C2C, SMALL_C2C_BACKWARD, SMALL_R2C, SMALL_C2R, SMALL_HERMITIAN, SMALL_TO_HERMITIAN = range(6)
+_SMALL_FORMS = (C2C, C2C_BACKWARD, R2C, C2R, C2R, R2C)  # the last two with conjugates, of which plans don't know
 _SMALL_COSINES = tuple(itertools.product((FORWARD, BACKWARD), ("dct", "dst"), (1, 2, 3, 4)))
 
 
 def small_cosine(family: str, type_: int, inverse: bool) -> int:
-    """The number of a cosine or sine transform there: those of `_SMALL_COSINES` follow the four."""
+    """The number of a cosine or sine transform there: those of `_SMALL_COSINES` follow the others."""
     return len(_SMALL_FORMS) + 8 * inverse + 4 * (family == "dst") + type_ - 1
 
 

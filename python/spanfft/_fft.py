@@ -28,7 +28,9 @@ from ._calls import (
     SMALL_C2C,
     SMALL_C2C_BACKWARD,
     SMALL_C2R,
+    SMALL_HERMITIAN,
     SMALL_R2C,
+    SMALL_TO_HERMITIAN,
     Form,
     transform_like_numpy,
 )
@@ -229,6 +231,10 @@ def hfft(
 
     Parameters are those of `irfft`. Collective with `comm`.
     """
+    if out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call(SMALL_HERMITIAN, a, n, axis, norm)
+        if small is not None:
+            return small
     return transform_like_numpy(_conjugate(a), _just(n), axis, C2R, swapped_norm(norm), out, comm, grid, one_axis=True)
 
 
@@ -246,6 +252,10 @@ def ihfft(
 
     Parameters are those of `rfft`. Collective with `comm`.
     """
+    if out is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call(SMALL_TO_HERMITIAN, a, n, axis, norm)
+        if small is not None:
+            return small
     result = transform_like_numpy(a, _just(n), axis, R2C, swapped_norm(norm), out, comm, grid, one_axis=True)
     return np.conjugate(result, out=result)
 
@@ -473,6 +483,10 @@ def hfftn(
     numpy.ndarray
         Real, of the precision of `x` (integers: double). With `comm`: this rank's box of the global spectrum.
     """
+    if s is None and workers is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call_nd(SMALL_HERMITIAN, x, axes, norm)
+        if small is not None:
+            return small
     return _hermitian(_conjugate(x), s, axes, C2R, norm, workers, comm, grid)
 
 
@@ -491,6 +505,10 @@ def ihfftn(
 
     Parameters are those of `hfftn`, with lengths of the input; complex `x` is a TypeError.
     """
+    if s is None and workers is None and comm is None and grid is None:
+        small: AnyArray | None = core.small_call_nd(SMALL_TO_HERMITIAN, x, axes, norm)
+        if small is not None:
+            return small
     result = _hermitian(x, s, axes, R2C, norm, workers, comm, grid)
     return np.conjugate(result, out=result)
 

@@ -158,14 +158,12 @@ def _along_one(form: Form, small: int, hermitian: bool = False) -> Callable[...,
         plan: object = None,
     ) -> AnyArray:
         _no_plan(plan)
-        named = swapped_norm(norm) if hermitian else norm
         threads = _threads(workers)
         if isinstance(x, np.ndarray) and x.dtype != np.float16:
             # Of a plain array, in one step; what needs more is told by None.
-            plain = np.conjugate(x) if hermitian and form is calls.C2R else x
-            found: AnyArray | None = core.small_call(small, plain, n, axis, named)
+            found: AnyArray | None = core.small_call(small, x, n, axis, norm)
             if found is not None:
-                return np.conjugate(found, found) if hermitian and form is calls.R2C else found
+                return found
         array = _floating(x)
         if form is calls.R2C and array.dtype.kind == "c":
             raise InvalidType(f"x must be a real sequence; it has dtype {array.dtype}")
@@ -176,6 +174,7 @@ def _along_one(form: Form, small: int, hermitian: bool = False) -> Callable[...,
             length = 2 * (length - 1)
         if length < 1:
             raise InvalidArgument(f"invalid number of data points ({length}) specified")
+        named = swapped_norm(norm) if hermitian else norm
         if form is calls.C2R and hermitian:
             array = np.conjugate(array)
         result = _fourier(array, [length], [at], form, named, threads)
@@ -197,7 +196,7 @@ def _along_several(form: Form, small: int, hermitian: bool = False, default: Any
     ) -> AnyArray:
         _no_plan(plan)
         threads = _threads(workers)
-        if s is None and not hermitian and isinstance(x, np.ndarray) and x.dtype != np.float16:
+        if s is None and isinstance(x, np.ndarray) and x.dtype != np.float16:
             plain: AnyArray | None = core.small_call_nd(small, x, axes, norm)
             if plain is not None:
                 return plain
@@ -280,16 +279,16 @@ _METHODS: dict[str, Callable[..., AnyArray]] = {
     "ifft": _along_one(calls.C2C_BACKWARD, calls.SMALL_C2C_BACKWARD),
     "rfft": _along_one(calls.R2C, calls.SMALL_R2C),
     "irfft": _along_one(calls.C2R, calls.SMALL_C2R),
-    "hfft": _along_one(calls.C2R, calls.SMALL_C2R, hermitian=True),
-    "ihfft": _along_one(calls.R2C, calls.SMALL_R2C, hermitian=True),
+    "hfft": _along_one(calls.C2R, calls.SMALL_HERMITIAN, hermitian=True),
+    "ihfft": _along_one(calls.R2C, calls.SMALL_TO_HERMITIAN, hermitian=True),
 }
 for _name, _form, _small, _is_hermitian in (
     ("fft", calls.C2C, calls.SMALL_C2C, False),
     ("ifft", calls.C2C_BACKWARD, calls.SMALL_C2C_BACKWARD, False),
     ("rfft", calls.R2C, calls.SMALL_R2C, False),
     ("irfft", calls.C2R, calls.SMALL_C2R, False),
-    ("hfft", calls.C2R, calls.SMALL_C2R, True),
-    ("ihfft", calls.R2C, calls.SMALL_R2C, True),
+    ("hfft", calls.C2R, calls.SMALL_HERMITIAN, True),
+    ("ihfft", calls.R2C, calls.SMALL_TO_HERMITIAN, True),
 ):
     _METHODS[f"{_name}n"] = _along_several(_form, _small, _is_hermitian)
     _METHODS[f"{_name}2"] = _along_several(_form, _small, _is_hermitian, (-2, -1))

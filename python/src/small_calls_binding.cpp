@@ -23,15 +23,19 @@ constexpr int64_t kMostElems = 16384;       // beyond, the general way is a smal
 constexpr size_t kMostPlans = 64;           // 46 MiB where all are as long as they can be
 constexpr int64_t kElemsWithoutGil = 2048;  // 10 us: from here on other threads may run meanwhile
 
-// As _calls.py numbers them: c2c, c2c backward, r2c, c2r; then cosine and sine transforms, whose numbers are real.
+// As _calls.py numbers them: c2c, c2c backward, r2c, c2r; hfft and ihfft, which are c2r and r2c of the conjugates, with
+// the other direction's norm; then cosine and sine transforms, whose numbers are real.
 struct Form {
-    bool complex_in, complex_out;
+    bool complex_in = false, complex_out = false, hermitian = false;
     bool c2r() const { return complex_in && !complex_out; }
     bool r2c() const { return !complex_in && complex_out; }
 };
-constexpr std::array<Form, 4> kFourier = {{{true, true}, {true, true}, {false, true}, {true, false}}};
-constexpr int kForms = 20;
-Form form_of(int number) { return number < 4 ? kFourier[static_cast<size_t>(number)] : Form{false, false}; }
+constexpr std::array<Form, 6> kFourier = {
+    {{true, true}, {true, true}, {false, true}, {true, false}, {true, false, true}, {false, true, true}}};
+constexpr int kForms = static_cast<int>(kFourier.size()) + 16;
+Form form_of(int number) {
+    return number < static_cast<int>(kFourier.size()) ? kFourier[static_cast<size_t>(number)] : Form{};
+}
 
 struct Key {
     std::array<int64_t, SPANFFT_MAX_NDIM> shape{};  // of the input
@@ -48,7 +52,7 @@ struct Entry {
     Key key;
     nb::object plan;  // of spanfft._core.Plan
     spanfft_plan* handle = nullptr;
-    std::vector<char> complex_input;  // of a widened call
+    std::vector<char> complex_input;  // of a widened call, or conjugated
     uint64_t used = 0;
     bool runs = false;
 };
@@ -169,7 +173,7 @@ bool take_key(int form, const Py_buffer& view, PyObject* n, PyObject* axes, bool
     const int code = norm_of(norm);
     if (code < 0) return false;
     key.form = static_cast<int8_t>(form);
-    key.norm = static_cast<int8_t>(code);
+    key.norm = static_cast<int8_t>(form_of(form).hermitian ? 2 - code : code);
     key.ndim = static_cast<int8_t>(view.ndim);
     std::copy(view.shape, view.shape + view.ndim, key.shape.begin());
     if (!take_type(view.format, key) || !take_axes(axes, several, key)) return false;
@@ -190,7 +194,9 @@ std::shared_ptr<Entry> make_entry(const Key& key) {
     auto entry = std::make_shared<Entry>();
     entry->key = key;
     entry->handle = handle_of(plan);
-    if (key.widened) entry->complex_input.resize(static_cast<size_t>(spanfft_plan_input_bytes(entry->handle)));
+    const Form form = form_of(key.form);
+    if (key.widened || (form.hermitian && form.c2r()))
+        entry->complex_input.resize(static_cast<size_t>(spanfft_plan_input_bytes(entry->handle)));
     entry->plan = std::move(plan);
     return entry;
 }
@@ -238,30 +244,59 @@ nb::object new_result(const Key& key) {
     return nb::steal(PyObject_Vectorcall(cache().empty, arguments, 2, nullptr));
 }
 
+// Complex numbers from real ones.
 template <class Real>
-void widen(const void* source, int64_t count, void* target) {
-    const auto* const real = static_cast<const Real*>(source);
-    auto* const complex = static_cast<Real*>(target);
+void widen(const Real* source, int64_t count, Real* target) {
     for (int64_t i = 0; i < count; ++i) {
-        complex[2 * i] = real[i];
-        complex[2 * i + 1] = 0;
+        target[2 * i] = source[i];
+        target[2 * i + 1] = 0;
     }
 }
 
-const void* widened(Entry& entry, const Py_buffer& source) {
-    const int64_t count = source.len / source.itemsize;
-    void* const target = entry.complex_input.data();
-    if (entry.key.precision == 0) widen<float>(source.buf, count, target);
-    if (entry.key.precision == 1) widen<double>(source.buf, count, target);
-    if (entry.key.precision == 2) widen<long double>(source.buf, count, target);
-    return target;
+// Of complex numbers, in place too.
+template <class Real>
+void conjugate(const Real* source, int64_t count, Real* target) {
+    for (int64_t i = 0; i < count; ++i) {
+        target[2 * i] = source[2 * i];
+        target[2 * i + 1] = -source[2 * i + 1];
+    }
 }
 
-int run(Entry& entry, const Py_buffer& source, void* target) {
-    const void* const in = entry.key.widened ? widened(entry, source) : source.buf;
-    if (source.len <= kElemsWithoutGil * source.itemsize) return spanfft_execute(entry.handle, in, target);
+// Calls `function` with both arrays as those of real numbers of this precision.
+template <class Function>
+void of_precision(int precision, const void* source, void* target, Function&& function) {
+    const auto call = [&](auto real) {
+        using Real = decltype(real);
+        function(static_cast<const Real*>(source), static_cast<Real*>(target));
+    };
+    if (precision == 0) call(0.0F);
+    if (precision == 1) call(0.0);
+    if (precision == 2) call(0.0L);
+}
+
+int run(Entry& entry, const Py_buffer& source, const Py_buffer& target) {
+    const Form form = form_of(entry.key.form);
+    const int64_t count = source.len / source.itemsize;
+    const int precision = entry.key.precision;
+    const void* in = source.buf;
+    if (!entry.complex_input.empty()) {
+        in = entry.complex_input.data();
+        of_precision(precision, source.buf, entry.complex_input.data(), [&](const auto* from, auto* to) {
+            entry.key.widened ? widen(from, count, to) : conjugate(from, count, to);
+        });
+    }
+    const auto execute = [&] {
+        const int code = spanfft_execute(entry.handle, in, target.buf);
+        if (form.hermitian && form.r2c()) {
+            of_precision(precision, target.buf, target.buf, [&](const auto* from, auto* to) {
+                conjugate(from, target.len / static_cast<int64_t>(2 * sizeof *from), to);
+            });
+        }
+        return code;
+    };
+    if (count <= kElemsWithoutGil) return execute();
     nb::gil_scoped_release no_gil;
-    return spanfft_execute(entry.handle, in, target);
+    return execute();
 }
 
 void forget(const Entry* entry) {
@@ -280,7 +315,7 @@ nb::object small_call(int form, nb::handle array, nb::handle n, nb::handle axes,
         const View target(result.ptr(), PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE);
         if (!target.ok()) throw nb::python_error();
         const std::shared_ptr<Entry> entry = take_entry(key);
-        const int code = run(*entry, source.view, target.view.buf);
+        const int code = run(*entry, source.view, target.view);
         entry->runs = false;
         if (code == SPANFFT_OK) return result;
         forget(entry.get());

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from clients import fftw_mpi, fluidfft, mpb, mpi4py_fft, python_suites
+from clients import fftw_mpi, fluidfft, mpb, mpi4py_fft, mpi4py_fft_users, python_suites
 from clients.result import Result
 
 WORK = Path(__file__).resolve().parents[2] / ".spanfft" / "clients"
@@ -24,6 +24,8 @@ CLIENTS: dict[str, Callable[[Path], list[Result]]] = {
     "mpi-bench": fftw_mpi.mpi_bench,
     "mpb": mpb.mpb,
     "mpi4py-fft": mpi4py_fft.whole,
+    "shenfun": mpi4py_fft_users.shenfun,
+    "pylops-mpi": mpi4py_fft_users.pylops_mpi,
     "fluidfft": fluidfft.whole,
     "scipy": python_suites.scipy,
     "numpy": python_suites.numpy,

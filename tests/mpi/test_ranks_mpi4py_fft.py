@@ -145,6 +145,16 @@ def test_padding_by_a_plan_is_padding_in_stages(dtype, shape, padding, by_plan, 
     staged.destroy()
 
 
+@pytest.mark.parametrize("shape", [(9,), SHAPE], ids=["one axis", "three axes"])
+def test_an_array_in_memory_of_its_caller_keeps_what_that_holds(shape):
+    local = DistArray(shape, subcomm=(0, *[1] * (len(shape) - 1))).shape
+    memory = drawn(local)
+    for val in (None, 0, 1j):  # shenfun gives val=0 with every buffer
+        made = DistArray(shape, subcomm=(0, *[1] * (len(shape) - 1)), buffer=memory, val=val)
+        np.testing.assert_array_equal(made, drawn(local))
+        assert np.shares_memory(made, memory)
+
+
 def test_a_distributed_array_moves_and_is_gathered():
     shape = (9, 8, 10)
     whole = drawn((3, *shape))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -66,11 +67,11 @@ class DistArray(np.ndarray[Any, Any]):
         A `Subcomm`, or its `dims` over COMM_WORLD: 0 where an axis is divided, 1 where it is whole. None: all axes
         but `alignment` are divided.
     val
-        Initial value; None: undefined.
+        Initial value, where it is a number and there is no buffer; else undefined.
     dtype
         Element type.
     buffer
-        Memory for the part.
+        Memory for the part; what it holds is kept.
     strides
         Of the part in the buffer.
     alignment
@@ -83,7 +84,7 @@ class DistArray(np.ndarray[Any, Any]):
     _rank: int
 
     def __new__(
-        cls, global_shape: Sequence[int], subcomm: Any = None, val: complex | None = None, dtype: npt.DTypeLike = float,
+        cls, global_shape: Sequence[int], subcomm: Any = None, val: Any = None, dtype: npt.DTypeLike = float,
         buffer: Any = None, strides: Any = None, alignment: int | None = None, rank: int = 0,
     ) -> DistArray:  # fmt: skip
         shape = wholes(global_shape, "global_shape")
@@ -99,7 +100,7 @@ class DistArray(np.ndarray[Any, Any]):
             raise InvalidType(
                 f"buffer does not hold this rank's part, {local} of {np.dtype(dtype)} ({error})"
             ) from None
-        if val is not None:
+        if buffer is None and isinstance(val, Number):  # as there: what a caller brings is kept
             made.fill(val)
         made._p0, made._rank = pencil, rank
         return made
