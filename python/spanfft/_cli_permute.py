@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._cli_arguments import amount, count, folders, size, sizes
 from ._cli_runs import add_journal_options, left_behind, progress_bar
+from ._cli_streams import print_json
 from ._errors import InvalidArgument
 from ._memory import bytes_string
 
@@ -73,7 +73,7 @@ def _permute(options: argparse.Namespace, comm: Comm | None) -> None:
         if bar is not None:
             bar.close()
     if options.json:
-        print(json.dumps(asdict(done), indent=2))
+        print_json(asdict(done))
         return
     if options.quiet:
         return

@@ -12,17 +12,17 @@ from typing import Any
 __all__ = ["Bar", "add_journal_options", "left_behind", "progress_bar"]
 
 
-def add_journal_options(t: argparse.ArgumentParser) -> None:
+def add_journal_options(parser: argparse.ArgumentParser) -> None:
     """--resume, --restart, --no-journal and --no-checksums."""
-    journal = t.add_mutually_exclusive_group()
+    journal = parser.add_mutually_exclusive_group()
     journal.add_argument("--resume", action="store_const", const=True, default=None, help="go on with the unfinished "
                          "run between these files; without it, do so if there is one")  # fmt: skip
     journal.add_argument("--restart", action="store_const", const=False, dest="resume",
                          help="throw an unfinished run away and begin anew")  # fmt: skip
     journal.add_argument("--no-journal", action="store_false", dest="journal",
                          help="a run that is killed can't go on, and leaves nothing")  # fmt: skip
-    t.add_argument("--no-checksums", action="store_false", dest="checksums",
-                   help="don't verify the data that one sweep writes and the next reads")  # fmt: skip
+    parser.add_argument("--no-checksums", action="store_false", dest="checksums",
+                        help="don't verify the data that one sweep writes and the next reads")  # fmt: skip
 
 
 class Bar:
