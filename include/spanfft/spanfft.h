@@ -433,8 +433,8 @@ enum { SPANFFT_JOURNAL_OFF = 0, SPANFFT_JOURNAL_AUTO = 1, SPANFFT_JOURNAL_RESUME
  * verifies the data that one sweep writes and the next reads. Not collective. */
 SPANFFT_API int spanfft_plan_set_journal(spanfft_plan* plan, int mode, int checksums);
 /* The problem, with memory and threads, of an unfinished run from this input to this output (in place: the input
- * again), for spanfft_plan_parse; "" where there is none. count and folders are those of spanfft_plan_set_scratch. Free
- * with spanfft_free. */
+ * again), for spanfft_plan_parse; or a line that begins with "permute", of a permutation; "" where there is none. count
+ * and folders are those of spanfft_plan_set_scratch. Free with spanfft_free. */
 SPANFFT_API int spanfft_unfinished_run(const char* input_path, int64_t input_offset_bytes, const char* output_path,
                                        int count, const char* const* folders, char** problem);
 /* Bytes that an unfinished run had read and written and that the last file transform need not move again; 0: it began
