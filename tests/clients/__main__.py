@@ -16,13 +16,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from clients import fftw_mpi, fluidfft, mpb, mpi4py_fft, mpi4py_fft_users, python_suites
+from clients import fftw_mpi, fluidfft, mpb, mpi4py_fft, mpi4py_fft_users, petsc, python_suites
 from clients.result import Result
 
 WORK = Path(__file__).resolve().parents[2] / ".spanfft" / "clients"
 CLIENTS: dict[str, Callable[[Path], list[Result]]] = {
     "mpi-bench": fftw_mpi.mpi_bench,
     "mpb": mpb.mpb,
+    "petsc": petsc.petsc,
     "mpi4py-fft": mpi4py_fft.whole,
     "shenfun": mpi4py_fft_users.shenfun,
     "pylops-mpi": mpi4py_fft_users.pylops_mpi,

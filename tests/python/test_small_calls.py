@@ -108,6 +108,28 @@ def test_a_second_call_makes_no_plan(name: str, made: list[str]) -> None:
     assert_rule(pairs, (last,) if name in FORMS else (6, last))
 
 
+@pytest.mark.parametrize("name", ["hfft", "ihfft", "hfft2", "ihfft2", "hfftn", "ihfftn"])
+@pytest.mark.parametrize("norm", [None, "backward", "ortho", "forward"])
+def test_a_second_hermitian_call_makes_no_plan_and_gives_the_general_ways_bits(
+    name: str, norm: str | None, made: list[str]
+) -> None:
+    for dtype in REAL if name.startswith("i") else COMPLEX:
+        made.clear()
+        spanfft.clear_cache()
+        a = random_array(5, (6, 10), dtype)
+        before = a.tobytes()
+        first = bits(lambda: getattr(spanfft, name)(a, norm=norm))  # noqa: B023
+        assert len(made) == core.small_call_count() == 1
+        assert bits(lambda: getattr(spanfft, name)(a, norm=norm)) == first  # noqa: B023
+        assert len(made) == 1
+        assert a.tobytes() == before
+        # In another layout the general way does it.
+        assert bits(lambda: getattr(spanfft, name)(np.asfortranarray(a), norm=norm)) == first  # noqa: B023
+        assert len(made) == 2
+        wanted = getattr(scipy.fft, name)(a, norm=norm)
+        assert_alike(getattr(spanfft, name)(a, norm=norm), wanted)
+
+
 @pytest.mark.parametrize("name", ["dct", "dst", "idct", "idst", "dctn", "dstn", "idctn", "idstn"])
 @pytest.mark.parametrize("type_", [1, 2, 3, 4])
 def test_a_second_cosine_or_sine_makes_no_plan(name: str, type_: int, made: list[str]) -> None:
