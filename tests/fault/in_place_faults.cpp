@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "exec/in_place.hpp"
-#include "exec/permute_file.hpp"
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
+#include "support/permutations.hpp"
 #include "support/sampled.hpp"
 #include "support/sanitized.hpp"
 
@@ -216,12 +216,14 @@ TEST_F(InPlaceFiles, HalfOverwrittenAreNotPermuted) {
     const std::unique_ptr<TemporaryFolder> half = half_overwritten(route);
     ASSERT_TRUE(half);
     const TemporaryFolder& folder = *half;
-    PermutePlan plan;
-    plan.bmmc.shape = {6, 5, 2, 0};
-    PermuteFiles files;
+    const auto permutation = plan_permutation(permutation_of("bit-reversal", 6, 16, 1 << 20), Machine());
+    ASSERT_TRUE(permutation.ok());
+    const auto executor = Executor::make(permutation.value().plan, make_self_comm());
+    ASSERT_TRUE(executor.ok());
+    FileRequest files;
     files.input_path = folder.file("in");
     files.output_path = folder.file("permuted");
-    const Status status = permute_file(plan, files).status();
+    const Status status = executor.value()->transform_file(files);
     EXPECT_EQ(status.code(), Code::corrupt_data) << status.message();
     EXPECT_NE(status.message().find("half overwritten"), std::string::npos) << status.message();
     EXPECT_NE(access(folder.file("permuted").c_str(), F_OK), 0);
