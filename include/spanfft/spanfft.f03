@@ -707,6 +707,12 @@ interface
         type(c_ptr), intent(inout), optional :: text
         integer(c_int) :: returned
     end function spanfft_permute_plan
+    function spanfft_plan_permutation(permutation, plan) bind(C, name="spanfft_plan_permutation") result(returned)
+        import
+        type(spanfft_permutation), intent(in), optional :: permutation
+        type(c_ptr), intent(inout), optional :: plan
+        integer(c_int) :: returned
+    end function spanfft_plan_permutation
     function spanfft_permute_file( &
             permutation, &
             input_path, &

@@ -433,8 +433,8 @@ enum { SPANFFT_JOURNAL_OFF = 0, SPANFFT_JOURNAL_AUTO = 1, SPANFFT_JOURNAL_RESUME
  * verifies the data that one sweep writes and the next reads. Not collective. */
 SPANFFT_API int spanfft_plan_set_journal(spanfft_plan* plan, int mode, int checksums);
 /* The problem, with memory and threads, of an unfinished run from this input to this output (in place: the input
- * again), for spanfft_plan_parse; "" where there is none. count and folders are those of spanfft_plan_set_scratch. Free
- * with spanfft_free. */
+ * again), for spanfft_plan_parse; or a line that begins with "permute", of a permutation; "" where there is none. count
+ * and folders are those of spanfft_plan_set_scratch. Free with spanfft_free. */
 SPANFFT_API int spanfft_unfinished_run(const char* input_path, int64_t input_offset_bytes, const char* output_path,
                                        int count, const char* const* folders, char** problem);
 /* Bytes that an unfinished run had read and written and that the last file transform need not move again; 0: it began
@@ -505,7 +505,7 @@ typedef struct spanfft_permute_report {
     int64_t predicted_parallel_ios;
     int64_t counted_parallel_ios; /* 0 before it has run */
     int64_t bound;                /* 2N/(BD) (ceil(rank phi / lg(M/B)) + 1); 0: M == B, not defined */
-    int64_t memory_bytes;         /* of buffers */
+    int64_t memory_bytes;         /* of buffers and checksums */
     int64_t scratch_bytes;        /* in all folders together */
 } spanfft_permute_report;
 
@@ -515,9 +515,15 @@ SPANFFT_API int spanfft_bit_matrix(const char* kind, int bits, uint64_t* columns
 /* What spanfft_permute_file would do. `text` may be NULL; else it gets the plan in words; free it with spanfft_free. */
 SPANFFT_API int spanfft_permute_plan(const spanfft_permutation* permutation, spanfft_permute_report* report,
                                      char** text);
+/* A plan of a permutation, for one process: all that is said of plans for files holds for it. spanfft_transform_file
+ * runs it, with the journal of spanfft_plan_set_journal, in the scratch folders of spanfft_plan_set_scratch: one, or as
+ * many as the permutation has disks. It moves records of any kind, so it takes no callbacks, no chunked or packed
+ * arrays, and does not run in place. Its problem (spanfft_plan_problem) is a line that no plan is made from. */
+SPANFFT_API int spanfft_plan_permutation(const spanfft_permutation* permutation, spanfft_plan** plan);
 /* Permutes the records of a file, which may be larger than memory, into another file, which appears only when whole:
  * header_bytes of header, then the records. Scratch is striped over `folders` folders, a disk each, as many as the
- * permutation has disks; 0: it is in the output's folder. progress as in spanfft_transform_file; report may be NULL. */
+ * permutation has disks; 0: it is in the output's folder. progress as in spanfft_transform_file; report may be NULL.
+ * There is no journal; spanfft_plan_permutation makes a plan that can have one. */
 SPANFFT_API int spanfft_permute_file(const spanfft_permutation* permutation, const char* input_path,
                                      int64_t input_offset_bytes, const char* output_path, const void* header,
                                      int64_t header_bytes, int folders, const char* const* scratch_folders,

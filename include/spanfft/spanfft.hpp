@@ -335,6 +335,12 @@ class Plan {
         detail::check(spanfft_plan_parse_undoing(text.c_str(), nullptr, nullptr, comm.get(), undone.get(), &made));
         return Plan(made);
     }
+    // A plan of a permutation of records, which transform_file runs (spanfft_plan_permutation).
+    static Plan permutation(const spanfft_permutation& permutation) {
+        spanfft_plan* made = nullptr;
+        detail::check(spanfft_plan_permutation(&permutation, &made));
+        return Plan(made);
+    }
     // A plan for as many ranks as the text says, ranks_per_node of them on a node (0: 128); it can only be explained.
     static Plan imagine(const std::string& text, int ranks_per_node = 0) {
         spanfft_plan* made = nullptr;

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ._cli_arguments import amount, count, folders, size, sizes
+from ._cli_runs import add_journal_options, left_behind, progress_bar
+from ._cli_streams import print_json
 from ._errors import InvalidArgument
+from ._memory import bytes_string
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -37,45 +40,51 @@ def add_parser(commands: Any) -> None:
     p.add_argument("--kind", required=True, help="bit-reversal, bit-reversal:K, rotation:K, transpose, transpose:RxC, "
                    "band:P,STRIPE,FROM,TO, matrix:FILE (a row a line, lowest bits first), random:SEED")  # fmt: skip
     p.add_argument("--complement", type=_complement, default=0, metavar="C", help="xor of every target; default: 0")
-    p.add_argument("--memory", type=amount, metavar="M", help="memory for buffers, such as 256MiB; default: half "
-                   "of the free memory")  # fmt: skip
+    p.add_argument("--memory", type=amount, metavar="M", help="memory for buffers, such as 256MiB; default: that of "
+                   "a run that goes on, else half of the free memory")  # fmt: skip
     p.add_argument("--scratch", "--disks", dest="scratch", type=folders, metavar="DIR,DIR",
                    help="folders for intermediate data, a disk each: 1, 2, 4, ...; default: the output's")  # fmt: skip
     p.add_argument("--block-bytes", type=amount, default=0, metavar="B", help="bytes of a block; default: chosen")
     p.add_argument("--sync", action="store_true", help="read, permute, write one after the other")
     p.add_argument("--threads", type=count, default=0, metavar="T", help="threads; default: all cores")
+    add_journal_options(p)
     p.add_argument("--dtype", help="of a raw input: float32, float64, complex64, complex128, ...")
     p.add_argument("--shape", type=sizes, metavar="NxM", help="of a raw input; default: one axis")
     p.add_argument("--offset", type=size, metavar="BYTES", help="of the array in a raw input")
-    p.add_argument("--json", action="store_true", help="print what was done as JSON")
-    p.add_argument("--quiet", action="store_true", help="print nothing; not with --json")
+    p.add_argument("--explain", action="store_true", help="print the plan afterwards, predicted beside counted")
+    p.add_argument("--trace", metavar="FILE", help="record what is done when, as Perfetto JSON")
+    p.add_argument("--json", action="store_true", help="print what was done as JSON, the plan too")
+    p.add_argument("--quiet", action="store_true", help="print nothing; not with --explain or --json")
 
 
 def _permute(options: argparse.Namespace, comm: Comm | None) -> None:
     from ._permute import permute
 
-    if options.quiet and options.json:
-        raise InvalidArgument("--quiet prints nothing, --json prints; leave one of both out")
-    done = permute(
-        options.input,
-        options.output,
-        kind=options.kind,
-        complement=options.complement,
-        memory=options.memory,
-        scratch=options.scratch,
-        block_bytes=options.block_bytes,
-        synchronous=options.sync,
-        threads=options.threads,
-        dtype=options.dtype,
-        shape=options.shape,
-        offset=options.offset,
-    )
+    for asked in ("explain", "json"):
+        if options.quiet and getattr(options, asked):
+            raise InvalidArgument(f"--quiet prints nothing, --{asked} prints; leave one of both out")
+    bar = progress_bar(options, 0)
+    arguments = {name: getattr(options, name) for name in (
+        "kind", "complement", "memory", "scratch", "block_bytes", "threads", "dtype", "shape", "offset", "trace",
+        "journal", "resume", "checksums")}  # fmt: skip
+    try:
+        done = permute(options.input, options.output, synchronous=options.sync, progress=bar, **arguments)
+    finally:
+        if bar is not None:
+            bar.close()
     if options.json:
-        print(json.dumps(asdict(done), indent=2))
-    elif not options.quiet:
-        shape = "x".join(str(n) for n in done.shape)
-        print(f"{done.output}: {shape} {done.dtype} in {done.seconds:.3g} s\n{done.plan}")
-        print(f"counted {done.counted_parallel_ios} parallel I/Os")
+        print_json(asdict(done))
+        return
+    if options.quiet:
+        return
+    for note in left_behind(done.report["notes"]):
+        print(note, file=sys.stderr)
+    shape = "x".join(str(n) for n in done.shape)
+    before = f", {bytes_string(done.resumed_bytes)} moved before" if done.resumed_bytes else ""
+    print(f"{done.output}: {shape} {done.dtype} in {done.seconds:.3g} s{before}\n{done.plan}")
+    print(f"counted {done.counted_parallel_ios} parallel I/Os")
+    if options.explain:
+        print(done.explain.rstrip("\n"))
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace, Comm | None], None]] = {"permute": _permute}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._cli_arguments import amount, axes, count, folders, size, sizes
+from ._cli_runs import add_journal_options, left_behind, progress_bar
 from ._cli_streams import print_json
 from ._errors import InvalidArgument
 from ._memory import bytes_string
@@ -61,15 +60,7 @@ def add_parser(commands: Any, epilog: str) -> None:
     t.add_argument(
         "--io", choices=("auto", "uring", "threads"), help="who reads and writes; default: SPANFFT_IO, else chosen"
     )
-    journal = t.add_mutually_exclusive_group()
-    journal.add_argument("--resume", action="store_const", const=True, default=None, help="go on with the unfinished "
-                         "run between these files; without it, do so if there is one")  # fmt: skip
-    journal.add_argument("--restart", action="store_const", const=False, dest="resume",
-                         help="throw an unfinished run away and begin anew")  # fmt: skip
-    journal.add_argument("--no-journal", action="store_false", dest="journal",
-                         help="a run that is killed can't go on, and leaves nothing")  # fmt: skip
-    t.add_argument("--no-checksums", action="store_false", dest="checksums",
-                   help="don't verify the data that one sweep writes and the next reads")  # fmt: skip
+    add_journal_options(t)
     t.add_argument("--dtype", help="of a raw input: float32, complex64, int16, '>f4' (big-endian), ...")
     t.add_argument("--precision", choices=("single", "double", "longdouble"), help="in which it is computed; default: "
                    "that of the input, of integers double, of float16 single")  # fmt: skip
@@ -98,46 +89,6 @@ def add_parser(commands: Any, epilog: str) -> None:
     t.add_argument("--quiet", action="store_true", help="print nothing; not with --explain, --dry-run or --json")
 
 
-class _Bar:
-    """A progress bar with rate and time left, on a terminal; nothing in a pipe."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._next = 0.0
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now < self._next and done < total:
-            return
-        self._next = now + 0.1
-        if self._bar is None:
-            from tqdm import tqdm
-
-            # A terminal that doesn't know its size says 0 by 0, for which tqdm would print nothing.
-            known = os.get_terminal_size(sys.stderr.fileno()).columns > 0
-            size: dict[str, Any] = {"dynamic_ncols": True} if known else {"ncols": 80, "nrows": 24}
-            self._bar = tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr, leave=False,
-                             initial=done, mininterval=0, **size)  # fmt: skip
-        self._bar.update(done - self._bar.n)
-
-    def clear(self) -> None:
-        """Makes room for a line, and shows again with the next call."""
-        if self._bar is not None:
-            self._bar.clear()
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-
-def _progress_bar(options: argparse.Namespace, rank: int) -> _Bar | None:
-    if rank != 0 or options.quiet or options.json or not sys.stderr.isatty():
-        return None
-    from importlib.util import find_spec
-
-    return None if find_spec("tqdm") is None else _Bar()
-
-
 def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
     from ._transform import transform, transform_files
 
@@ -146,7 +97,7 @@ def _transform(options: argparse.Namespace, comm: Comm | None) -> None:
             raise InvalidArgument(f"--quiet prints nothing, --{asked.replace('_', '-')} prints; leave one of both out")
     _check_files(options)
     rank = 0 if comm is None else comm.Get_rank()
-    bar = _progress_bar(options, rank)
+    bar = progress_bar(options, rank)
     arguments: dict[str, Any] = {name: getattr(options, name) for name in (
         "kind", "backward", "axes", "norm", "memory", "scratch", "io", "dtype", "precision", "shape", "offset",
         "real_length", "threads", "engine", "exchange", "method", "grid", "order", "dataset", "chunks", "compression",
@@ -202,9 +153,8 @@ def _check_files(options: argparse.Namespace) -> None:
 def _print_result(result: TransformResult, reports: Sequence[Any], options: argparse.Namespace, said: set[str]) -> None:
     """One file's lines."""
     if not options.quiet:
-        for note in result.report["notes"]:
-            if note.startswith("left behind: "):
-                print(f"spanfft: {note}", file=sys.stderr)
+        for note in left_behind(result.report["notes"]):
+            print(note, file=sys.stderr)
     if not options.quiet and not options.dry_run:
         shape = "x".join(str(n) for n in result.output_shape)
         ranks, each = (f" on {len(reports)} ranks", " a process") if len(reports) > 1 else ("", "")

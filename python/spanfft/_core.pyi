@@ -150,23 +150,18 @@ def permute_plan(
     disks: int,
     synchronous: bool,
     threads: int,
-) -> dict[str, int | str]: ...
-def permute_file(
+) -> dict[str, Any]: ...
+def plan_permutation(
     columns: Sequence[int],
     *,
     complement: int,
     record_bytes: int,
     memory_bytes: int,
     block_bytes: int,
+    disks: int,
     synchronous: bool,
     threads: int,
-    input_path: str,
-    input_offset_bytes: int,
-    output_path: str,
-    header: bytes,
-    scratch: Sequence[str],
-    progress: Callable[[int, int], object] | None,
-) -> dict[str, int]: ...
+) -> Plan: ...
 def analyse(
     method: str,
     *,

@@ -15,11 +15,12 @@ from ._elements import Element, element, element_named, precision_of
 from ._errors import Error, InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported, from_code
 from ._files import folder_list
 from ._formats import Options, Source, Target, open_source, open_target
+from ._journals import as_unfinished, goes_on, journal_mode
 from ._memory import available_bytes, parse_bytes
 from ._native import core
 from ._problem import KINDS, NORMS, PRECISIONS, one_word, problem_string
 from ._report import report_of
-from ._trace import check_target, write_captures
+from ._trace import check_trace, write_captures
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -33,7 +34,6 @@ __all__ = ["FileRuns", "Prepared", "TransformResult"]
 
 _ORDERS = ("natural", "exchanged")
 _MIN_MEMORY_BYTES = 1 << 20
-_JOURNAL_AUTO, _JOURNAL_RESUME, _JOURNAL_RESTART = 1, 2, 3  # of the C interface; 0 is none
 
 
 @dataclass(frozen=True)
@@ -376,7 +376,7 @@ class FileRuns:
             self.power,
         )
         if self.trace is not None:
-            _check_trace(self.trace, task.source.path, task.target.path)
+            check_trace(self.trace, task.source.path, task.target.path)
         return task, None if self.memory is None else _budget(self.memory, None)
 
     def _agreed_task(
@@ -395,13 +395,6 @@ class FileRuns:
         self._ranks.agree(in_words, lambda found: found)
         return mine[0]
 
-    def _journal_mode(self) -> int:
-        if self.resume and not self.journal:
-            raise InvalidArgument("resume=True goes on where a journal ends, so it needs journal=True")
-        if not self.journal:
-            return 0
-        return _JOURNAL_AUTO if self.resume is None else _JOURNAL_RESUME if self.resume else _JOURNAL_RESTART
-
     def prepare(
         self, input: str | os.PathLike[str], output: str | os.PathLike[str] | None, in_place: bool = False
     ) -> Prepared:
@@ -411,10 +404,10 @@ class FileRuns:
             raise InvalidArgument(
                 f"callback_name is {self.callback_name!r}, but there is no callback; leave it out, or give one"
             )
-        folders, threads, mode = folder_list(self.scratch), self.threads, self._journal_mode()
+        folders, threads, mode = folder_list(self.scratch), self.threads, journal_mode(self.journal, self.resume)
         source, target, ranks = task.source, task.target, self._ranks
-        if mode in (_JOURNAL_AUTO, _JOURNAL_RESUME) and given is None and ranks is None:
-            given, threads = _as_unfinished(source.path, source.offset_bytes, target.path, folders, threads)
+        if goes_on(mode) and given is None and ranks is None:
+            given, threads = as_unfinished(source.path, source.offset_bytes, target.path, folders, threads)
         if given is None:
             if self._free_bytes is None:  # the same for all runs, which follow one another
                 self._free_bytes = _budget(None, ranks)
@@ -495,7 +488,7 @@ class FileRuns:
             self._ranks.agree(lambda: None if first else target.join(place))
 
     def _transform(self, plan: CorePlan, task: _Task, progress: Callable[[int, int], object] | None) -> None:
-        source, target, mode = task.source, task.target, self._journal_mode()
+        source, target, mode = task.source, task.target, journal_mode(self.journal, self.resume)
         on_read, on_write, elem_bytes = _calls(task, self.on_input, self.on_output)
         folders = folder_list(self.scratch)
         if target.write is not None and not folders:
@@ -541,16 +534,6 @@ def _opened(target: Target) -> str:
     return target.place()
 
 
-def _as_unfinished(
-    source: str, offset_bytes: int, target: str, folders: list[str], threads: int
-) -> tuple[int | None, int]:
-    """Memory and threads of an unfinished run between these files, whose plan is the only one to go on with."""
-    problem = core.unfinished_run(source, offset_bytes, target, folders)
-    words = dict(word.split("=", 1) for word in problem.split() if "=" in word)
-    memory = int(words["memory"]) if "memory" in words else None
-    return memory, threads or int(words.get("threads", 0))
-
-
 def _calls(task: _Task, on_input: Block | None, on_output: Block | None) -> tuple[Any, Any, tuple[int, int, int]]:
     elem_bytes = (task.read.size_bytes, task.computed.size_bytes, task.result.size_bytes)
     if on_input is None and on_output is None:
@@ -562,14 +545,6 @@ def _calls(task: _Task, on_input: Block | None, on_output: Block | None) -> tupl
         None if on_output is None else output_call(on_output, task.computed, task.result),
         elem_bytes,
     )
-
-
-def _check_trace(trace: str | os.PathLike[str], source: str, output: str | os.PathLike[str]) -> None:
-    target = check_target(trace)
-    if os.path.abspath(target) == os.path.abspath(output) or (
-        os.path.exists(target) and os.path.samefile(target, source)
-    ):
-        raise InvalidArgument(f"{target} is the trace and an array too; give the trace another name")
 
 
 def _result(task: _Task, memory_bytes: int, seconds: float, plan: CorePlan) -> TransformResult:

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ._arguments import check_callable, count, file_name, text, whole
 from ._elements import ELEMENTS
@@ -14,8 +15,14 @@ from ._errors import InvalidArgument, InvalidType, IOFailure
 from ._files import describe, folder_list, npy_header
 from ._formats import is_other_format
 from ._formats.flat import check_suffix
+from ._journals import as_unfinished, goes_on, journal_mode
 from ._memory import available_bytes, parse_bytes
 from ._native import core
+from ._report import report_of
+from ._trace import check_trace, write_captures
+
+if TYPE_CHECKING:
+    from ._report import Report
 
 __all__ = ["PermuteResult", "permute"]
 
@@ -41,11 +48,17 @@ class PermuteResult:
     bound: int
     """Parallel I/Os that the published method needs at most."""
     memory_bytes: int
-    """Of buffers."""
+    """Of buffers and checksums."""
     scratch_bytes: int
     """In all scratch folders together."""
     plan: str
-    """In words."""
+    """In a line."""
+    resumed_bytes: int
+    """Of reads and writes that an unfinished run had done; 0: this one did all."""
+    explain: str
+    """The plan in words, with what was predicted beside what was counted."""
+    report: Report
+    """The same as a dictionary."""
 
     def __repr__(self) -> str:
         shape = "x".join(str(n) for n in self.shape)
@@ -103,6 +116,10 @@ def permute(
     shape: Sequence[int] | None = None,
     offset: int | None = None,
     progress: Callable[[int, int], object] | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    journal: bool = True,
+    resume: bool | None = None,
+    checksums: bool = True,
 ) -> PermuteResult:
     """Moves element x of an array to place z = Hx xor c, for a matrix H over GF(2), from file to file.
 
@@ -123,7 +140,8 @@ def permute(
     complement
         The number c.
     memory
-        The memory that buffers may take, such as "256MiB" or bytes. Default: half of the free memory.
+        The memory that buffers may take, such as "256MiB" or bytes. Default: that of an unfinished run that this one
+        goes on with, else half of the free memory.
     scratch
         Folder for intermediate data, or several (2, 4, ...), on a disk each. Default: the output's folder.
     block_bytes
@@ -136,13 +154,23 @@ def permute(
         Of a raw input: element type, shape (default: one axis), bytes before the array.
     progress
         Called now and then with (bytes done, bytes in all); returning False stops the run.
+    trace
+        A file for what was done when, as `write_trace` writes it.
+    journal
+        Keep a journal, so that a run that is killed or stopped can go on (docs/howto/resume.md). A run that fails then
+        leaves hidden files beside the output and in `scratch`.
+    resume
+        None: go on with an unfinished run of this permutation from this input to this output, with the same `scratch`,
+        if there is one. True: the same, but it is an error if there is none. False: throw it away and begin anew.
+    checksums
+        Verify the data that one sweep writes to disk and the next reads.
 
     Raises
     ------
     InvalidArgument
         A length that is no power of two, a singular matrix, ...
     OutOfMemory, IOFailure, NoSpace, CorruptData, Interrupted
-        Nothing is left behind.
+        The sentence says what a journal keeps; without one nothing is left behind.
     """
     start = time.perf_counter()
     source_name, target = file_name(input, "the input"), file_name(output, "the output")
@@ -172,40 +200,43 @@ def permute(
     if complement < 0 or complement >= records:
         raise InvalidArgument(f"complement is {complement}; it can be 0 to {records - 1}")
     columns, result_shape = _columns(kind, bits, source.shape)
-    folders = folder_list(scratch)
-    budget = available_bytes() // 2 if memory is None else parse_bytes(memory)
-    element_bytes = source.element.size_bytes
-    planned = core.permute_plan(
-        columns,
-        complement=complement,
-        record_bytes=element_bytes,
-        memory_bytes=budget,
-        block_bytes=block_bytes,
-        disks=max(1, len(folders)),
-        synchronous=synchronous,
-        threads=threads,
+    if trace is not None:
+        check_trace(trace, source.path, target)
+    folders, mode = folder_list(scratch), journal_mode(journal, resume)
+    budget = None if memory is None else parse_bytes(memory)
+    if budget is None and goes_on(mode):
+        budget, threads = as_unfinished(source.path, source.offset_bytes, target, folders, threads)
+    permutation: dict[str, Any] = {
+        "complement": complement,
+        "record_bytes": source.element.size_bytes,
+        "memory_bytes": available_bytes() // 2 if budget is None else budget,
+        "block_bytes": block_bytes,
+        "disks": max(1, len(folders)),
+        "synchronous": synchronous,
+        "threads": threads,
+    }
+    planned = core.permute_plan(columns, **permutation)
+    plan = core.plan_permutation(columns, **permutation)
+    if trace is not None:
+        plan.trace_start()
+    header = npy_header(source.element, result_shape) if target.endswith(".npy") else b""
+    plan.transform_file(
+        source.path, source.offset_bytes, target, header, folders, progress, journal=mode, checksums=checksums
     )
-    done = core.permute_file(
-        columns,
-        complement=complement,
-        record_bytes=element_bytes,
-        memory_bytes=budget,
-        block_bytes=block_bytes,
-        synchronous=synchronous,
-        threads=threads,
-        input_path=source.path,
-        input_offset_bytes=source.offset_bytes,
-        output_path=target,
-        header=npy_header(source.element, result_shape) if target.endswith(".npy") else b"",
-        scratch=folders,
-        progress=progress,
-    )
+    seconds = time.perf_counter() - start
+    if trace is not None:
+        write_captures(trace, [plan], None)
+    report = report_of(plan)
+    assert report["counted"] is not None
     return PermuteResult(
         input=source.path,
         output=target,
         shape=result_shape,
         dtype=source.element.name,
-        seconds=time.perf_counter() - start,
-        plan=str(planned["plan"]),
-        **done,
+        seconds=seconds,
+        counted_parallel_ios=report["counted"]["parallel_ios"],
+        resumed_bytes=plan.resumed_bytes,
+        explain=plan.explain(),
+        report=report,
+        **planned,
     )

@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from ._mpi import Ranks
     from ._plan import Plan
 
-__all__ = ["TraceEvent", "TraceFile", "capture", "check_target", "read_trace", "write_captures", "write_trace"]
+__all__ = [
+    "TraceEvent",
+    "TraceFile",
+    "capture",
+    "check_target",
+    "check_trace",
+    "read_trace",
+    "write_captures",
+    "write_trace",
+]
 
 CATEGORIES = ("run", "step", "compute", "communication", "wait", "disk")
 TRACKS = ("steps", "messages", "reads", "writes", "calls")
@@ -103,6 +112,15 @@ def check_target(path: str | os.PathLike[str]) -> str:
     if not os.path.isdir(folder):
         raise IOFailure(f"{target} can't be written: there is no folder {folder}")
     return target
+
+
+def check_trace(trace: str | os.PathLike[str], source: str, output: str | os.PathLike[str]) -> None:
+    """Raises where the trace of a run can't be written, or would be written over one of its files."""
+    target = check_target(trace)
+    if os.path.abspath(target) == os.path.abspath(output) or (
+        os.path.exists(target) and os.path.samefile(target, source)
+    ):
+        raise InvalidArgument(f"{target} is the trace and an array too; give the trace another name")
 
 
 def write_trace(path: str | os.PathLike[str], *plans: Plan) -> None:

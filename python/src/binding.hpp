@@ -49,7 +49,8 @@ inline std::vector<const char*> pointers(const std::vector<std::string>& strings
     return all;
 }
 
-spanfft_plan* handle_of(nb::handle plan);  // of a Plan; plan_binding.cpp
+spanfft_plan* handle_of(nb::handle plan);    // of a Plan; plan_binding.cpp
+nb::object plan_object(spanfft_plan* plan);  // a Plan of one process, which frees it
 nb::dict counts_dict(const spanfft_counts& counts);
 
 void bind_plans(nb::module_& m);        // plan_binding.cpp

@@ -2,7 +2,6 @@
 #include <nanobind/stl/vector.h>
 
 #include "binding.hpp"
-#include "run_progress.hpp"
 
 namespace spanfft::python {
 
@@ -23,7 +22,6 @@ nb::dict permute_dict(const spanfft_permute_report& report) {
     d["block_records"] = report.block_records;
     d["disks"] = report.disks;
     d["predicted_parallel_ios"] = report.predicted_parallel_ios;
-    d["counted_parallel_ios"] = report.counted_parallel_ios;
     d["bound"] = report.bound;
     d["memory_bytes"] = report.memory_bytes;
     d["scratch_bytes"] = report.scratch_bytes;
@@ -59,29 +57,17 @@ nb::dict permute_plan(const std::vector<uint64_t>& columns, uint64_t complement,
     return d;
 }
 
-nb::dict permute_file(const std::vector<uint64_t>& columns, uint64_t complement, int64_t record_bytes,
-                      int64_t memory_bytes, int64_t block_bytes, bool synchronous, int threads,
-                      const std::string& input, int64_t offset_bytes, const std::string& output, nb::bytes header,
-                      const std::vector<std::string>& scratch, nb::object callable) {
-    const spanfft_permutation permutation =
+nb::object plan_permutation(const std::vector<uint64_t>& columns, uint64_t complement, int64_t record_bytes,
+                            int64_t memory_bytes, int64_t block_bytes, int disks, bool synchronous, int threads) {
+    spanfft_permutation permutation =
         make_permutation(columns, complement, record_bytes, memory_bytes, block_bytes, synchronous, threads);
-    const std::vector<const char*> folders = pointers(scratch);
-    spanfft_permute_report report{};
-    report.size = sizeof report;
-    Progress progress{std::move(callable)};
-    int code = SPANFFT_OK;
-    std::string message;
+    permutation.disks = disks;
+    spanfft_plan* plan = nullptr;
     {
         nb::gil_scoped_release no_gil;
-        code = spanfft_permute_file(&permutation, input.c_str(), offset_bytes, output.c_str(), header.c_str(),
-                                    static_cast<int64_t>(header.size()), static_cast<int>(folders.size()),
-                                    folders.data(), &progress_callback, &progress, &report);
-        if (code != SPANFFT_OK) {
-            message = spanfft_last_error();
-        }
+        check(spanfft_plan_permutation(&permutation, &plan));
     }
-    give_back(progress, code, message);
-    return permute_dict(report);
+    return plan_object(plan);
 }
 
 nb::dict analyse(const std::string& method, int64_t records, int64_t record_bytes, int64_t memory_records,
@@ -122,9 +108,8 @@ void bind_permute(nb::module_& m) {
     m.def("bit_matrix", &bit_matrix, "kind"_a, "bits"_a);
     m.def("permute_plan", &permute_plan, "columns"_a, nb::kw_only(), "complement"_a, "record_bytes"_a, "memory_bytes"_a,
           "block_bytes"_a, "disks"_a, "synchronous"_a, "threads"_a);
-    m.def("permute_file", &permute_file, "columns"_a, nb::kw_only(), "complement"_a, "record_bytes"_a, "memory_bytes"_a,
-          "block_bytes"_a, "synchronous"_a, "threads"_a, "input_path"_a, "input_offset_bytes"_a, "output_path"_a,
-          "header"_a, "scratch"_a, "progress"_a.none());
+    m.def("plan_permutation", &plan_permutation, "columns"_a, nb::kw_only(), "complement"_a, "record_bytes"_a,
+          "memory_bytes"_a, "block_bytes"_a, "disks"_a, "synchronous"_a, "threads"_a);
     m.def("analyse", &analyse, "method"_a, nb::kw_only(), "records"_a, "record_bytes"_a, "memory_records"_a,
           "block_records"_a, "disks"_a, "processors"_a, "synchronous"_a, "shorter"_a);
 }

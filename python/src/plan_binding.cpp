@@ -341,6 +341,8 @@ nb::dict counts_dict(const spanfft_counts& counts) {
     return d;
 }
 
+nb::object plan_object(spanfft_plan* plan) { return nb::cast(new PyPlan(plan, false), nb::rv_policy::take_ownership); }
+
 spanfft_plan* handle_of(nb::handle plan) { return nb::cast<const PyPlan&>(plan).get(); }
 
 void bind_plans(nb::module_& m) {

@@ -46,8 +46,13 @@ namespace spanfft {
 // Keeps the sentence for spanfft_last_error and returns the code.
 SPANFFT_API int report_status(const Status& status);
 SPANFFT_API spanfft_comm* wrap_comm(std::unique_ptr<Comm> comm);
+// executor: nullptr for an imagined plan.
+spanfft_plan* new_handle(std::shared_ptr<const Plan> plan, std::unique_ptr<Executor> executor);
 
 spanfft_counts counts_to_c(const Counts& counts);  // query.cpp
+
+// Scratch folders of a caller's.
+Result<std::vector<std::string>> folder_names(int count, const char* const* folders);
 
 // Ok for a plan that was made to be run, and can be in this process.
 Status check_runs(const spanfft_plan* plan);

@@ -5,7 +5,8 @@
 
 #include "capi/handles.hpp"
 #include "capi/problem.hpp"
-#include "exec/permute_file.hpp"
+#include "plan/knowledge.hpp"
+#include "solvers/permutation.hpp"
 
 using namespace spanfft;
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int kMostBits = 57;  // 2^57 records of 64 bytes fit 63 bits
 
-Result<PermutePlan> plan_from_c(const spanfft_permutation* given, int folders) {
+Result<PlannedPermutation> plan_from_c(const spanfft_permutation* given, int folders) {
     if (!given) return error(Code::invalid_argument, "the permutation is NULL; fill a spanfft_permutation");
     if (given->size < offsetof(spanfft_permutation, block_bytes))
         return error(Code::invalid_argument, "the permutation's size field is ", given->size,
@@ -29,7 +30,7 @@ Result<PermutePlan> plan_from_c(const spanfft_permutation* given, int folders) {
     if (c.disks < 0 || folders < 0 || (c.disks > 0 && folders > 1 && c.disks != folders))
         return error(Code::invalid_argument, c.disks, " disks are asked for and ", folders,
                      " scratch folders are given; leave disks 0, or give as many folders");
-    PermuteRequest request;
+    PermutationRequest request;
     request.map.matrix = BitMatrix(c.bits);
     for (int j = 0; j < c.bits; ++j) {
         if (c.columns[j] >> c.bits)
@@ -43,30 +44,27 @@ Result<PermutePlan> plan_from_c(const spanfft_permutation* given, int folders) {
     request.disks = c.disks > 0 ? c.disks : std::max(1, folders);
     request.mode = c.synchronous ? IoMode::synchronous : IoMode::asynchronous;
     request.threads = c.threads;
-    return plan_permute(request);
+    return plan_permutation(request, known_machine());
 }
 
-Status give(const PermutePlan& plan, index_t counted, spanfft_permute_report* report) {
+Status give_report(const PlannedPermutation& planned, index_t counted, spanfft_permute_report* report) {
     if (!report) return {};
-    const size_t size = report->size;
-    if (size < offsetof(spanfft_permute_report, predicted_parallel_ios))
-        return error(Code::invalid_argument, "the report's size field is ", size,
+    if (report->size < offsetof(spanfft_permute_report, predicted_parallel_ios))
+        return error(Code::invalid_argument, "the report's size field is ", report->size,
                      "; set it to sizeof(spanfft_permute_report)");
-    const PdmShape& s = plan.bmmc.shape;
+    const PdmShape& s = planned.bmmc.shape;
     spanfft_permute_report full{};
-    full.sweeps = static_cast<int32_t>(plan.bmmc.factors.size());
-    full.rank_phi = plan.bmmc.rank;
+    full.sweeps = planned.plan->sweeps;
+    full.rank_phi = planned.bmmc.rank;
     full.memoryload_records = s.memory_records();
     full.block_records = s.block_records();
     full.disks = s.disks();
-    full.predicted_parallel_ios = plan.bmmc.predicted().total();
+    full.predicted_parallel_ios = planned.plan->predict(0).parallel_ios;
     full.counted_parallel_ios = counted;
-    full.bound = plan.bound;
-    full.memory_bytes = plan.memory_bytes();
-    full.scratch_bytes = plan.scratch_bytes;
-    full.size = size;
-    std::memcpy(report, &full, std::min(size, sizeof full));
-    return {};
+    full.bound = planned.bmmc.bound;
+    full.memory_bytes = planned.plan->peak_memory_bytes(0);
+    full.scratch_bytes = planned.plan->scratch_bytes;
+    return give(full, report);
 }
 
 }  // namespace
@@ -84,9 +82,19 @@ int spanfft_bit_matrix(const char* kind, int bits, uint64_t* columns) {
 
 int spanfft_permute_plan(const spanfft_permutation* permutation, spanfft_permute_report* report_c, char** text) {
     return report([&]() -> Status {
-        SPANFFT_ASSIGN(const PermutePlan plan, plan_from_c(permutation, 0));
-        SPANFFT_TRY(give(plan, 0, report_c));
-        if (text) *text = copy_text(plan.describe());
+        SPANFFT_ASSIGN(const PlannedPermutation planned, plan_from_c(permutation, 0));
+        SPANFFT_TRY(give_report(planned, 0, report_c));
+        if (text) *text = copy_text(planned.describe);
+        return Status();
+    });
+}
+
+int spanfft_plan_permutation(const spanfft_permutation* permutation, spanfft_plan** plan) {
+    return report([&]() -> Status {
+        if (!plan) return error(Code::invalid_argument, "plan is NULL; pass where the plan shall go");
+        SPANFFT_ASSIGN(const PlannedPermutation planned, plan_from_c(permutation, 0));
+        SPANFFT_ASSIGN(auto executor, Executor::make(planned.plan, make_self_comm()));
+        *plan = new_handle(planned.plan, std::move(executor));
         return Status();
     });
 }
@@ -96,20 +104,18 @@ int spanfft_permute_file(const spanfft_permutation* permutation, const char* inp
                          const char* const* scratch_folders, spanfft_progress progress, void* user,
                          spanfft_permute_report* report_c) {
     return report([&]() -> Status {
-        SPANFFT_ASSIGN(const PermutePlan plan, plan_from_c(permutation, folders));
-        SPANFFT_TRY(give(plan, 0, report_c));  // a report that can't be filled shows before anything is touched
-        PermuteFiles files;
-        files.input_path = input_path ? input_path : "";
-        files.input_offset_bytes = input_offset_bytes;
-        files.output_path = output_path ? output_path : "";
+        SPANFFT_ASSIGN(const PlannedPermutation planned, plan_from_c(permutation, folders));
+        SPANFFT_TRY(give_report(planned, 0, report_c));  // one that can't be filled shows before anything is touched
+        FileRequest request;
+        request.input_path = input_path ? input_path : "";
+        request.input_offset_bytes = input_offset_bytes;
+        request.output_path = output_path ? output_path : "";
         if (header && header_bytes > 0)
-            files.header.assign(static_cast<const char*>(header), static_cast<size_t>(header_bytes));
-        if (folders > 0 && !scratch_folders)
-            return error(Code::invalid_argument, "the list of ", folders, " scratch folders is NULL");
-        for (int i = 0; i < folders; ++i)
-            files.scratch_folders.emplace_back(scratch_folders[i] ? scratch_folders[i] : "");
-        if (progress) files.progress = [=](index_t done, index_t total) { return progress(done, total, user) != 0; };
-        SPANFFT_ASSIGN(const PdmCounts counted, permute_file(plan, files));
-        return give(plan, counted.total(), report_c);
+            request.header.assign(static_cast<const char*>(header), static_cast<size_t>(header_bytes));
+        SPANFFT_ASSIGN(request.scratch_folders, folder_names(folders, scratch_folders));
+        if (progress) request.progress = [=](index_t done, index_t total) { return progress(done, total, user) != 0; };
+        SPANFFT_ASSIGN(const auto executor, Executor::make(planned.plan, make_self_comm()));
+        SPANFFT_TRY(executor->transform_file(request));
+        return give_report(planned, executor->counted()->front().parallel_ios, report_c);
     });
 }

@@ -39,16 +39,6 @@ Status gather_boxes(Comm& comm, const spanfft_box* mine, int ndim, const char* w
     return Status();
 }
 
-spanfft_plan* new_handle(std::shared_ptr<const Plan> plan, std::unique_ptr<Executor> executor) {
-    auto handle = std::make_unique<spanfft_plan>();
-    handle->rank = executor ? executor->rank() : 0;
-    handle->plan = std::move(plan);
-    handle->executor = std::move(executor);
-    handle->lines = plan_lines(*handle->plan);
-    for (const auto& line : handle->lines) handle->descriptions.push_back(line.step->describe());
-    return handle.release();
-}
-
 void note_windows(Plan& plan, const Executor& executor) {
     if (const std::string note = executor.window_note(); !note.empty()) plan.notes.push_back(note);
 }
@@ -152,7 +142,7 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
                        " but the communicator has ", comm->size(), "; leave ranks= out to take all of them");
     }
     SPANFFT_TRY(agree(*comm, status));
-    const std::string undoes = undone ? " undoing " + undone->plan->problem.print() : "";
+    const std::string undoes = undone ? " undoing " + undone->plan->task() : "";
     SPANFFT_TRY(agree_on_text(*comm, "problem", problem.print() + undoes));
     SPANFFT_TRY(gather_boxes(*comm, real_box, problem.ndim(), "real_box", problem.real_boxes));
     SPANFFT_TRY(gather_boxes(*comm, spectrum_box, problem.ndim(), "spectrum_box", problem.spectrum_boxes));
@@ -177,14 +167,6 @@ Status create(Result<Problem> parsed, const spanfft_box* real_box, const spanfft
 Result<Problem> parse(const char* text, int ranks_if_unsaid) {
     if (!text) return error(Code::invalid_argument, "the problem string is NULL");
     return Problem::parse(text, ranks_if_unsaid);
-}
-
-Result<std::vector<std::string>> folder_names(int count, const char* const* folders) {
-    if (count < 0 || (count > 0 && !folders))
-        return error(Code::invalid_argument, "the list of ", count, " scratch folders is not one");
-    std::vector<std::string> names;
-    for (int i = 0; i < count; ++i) names.emplace_back(folders[i] ? folders[i] : "");
-    return names;
 }
 
 // machine may be NULL: this one, as far as it is known. ranks_per_node 0: as the machine has them.
@@ -230,6 +212,24 @@ Status check_runs(const spanfft_plan* plan) {
                      "(multiprocessing's \"spawn\")");
     }
     return Status();
+}
+
+spanfft_plan* new_handle(std::shared_ptr<const Plan> plan, std::unique_ptr<Executor> executor) {
+    auto handle = std::make_unique<spanfft_plan>();
+    handle->rank = executor ? executor->rank() : 0;
+    handle->plan = std::move(plan);
+    handle->executor = std::move(executor);
+    handle->lines = plan_lines(*handle->plan);
+    for (const auto& line : handle->lines) handle->descriptions.push_back(line.step->describe());
+    return handle.release();
+}
+
+Result<std::vector<std::string>> folder_names(int count, const char* const* folders) {
+    if (count < 0) return error(Code::invalid_argument, "there are ", count, " scratch folders; give 0 or more");
+    if (count > 0 && !folders) return error(Code::invalid_argument, "the list of ", count, " scratch folders is NULL");
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) names.emplace_back(folders[i] ? folders[i] : "");
+    return names;
 }
 
 spanfft_comm* wrap_comm(std::unique_ptr<Comm> comm) { return new spanfft_comm{std::move(comm)}; }

@@ -132,7 +132,7 @@ int spanfft_plan_explain(const spanfft_plan* plan, char** text) {
 int spanfft_plan_problem(const spanfft_plan* plan, char** text) {
     return report([&]() -> Status {
         if (!plan || !text) return error(Code::invalid_argument, "the plan or the text is NULL");
-        *text = copy_text(plan->plan->problem.print());
+        *text = copy_text(plan->plan->task());
         return Status();
     });
 }

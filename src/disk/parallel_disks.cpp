@@ -14,17 +14,9 @@ PdmCounts& PdmCounts::operator+=(const PdmCounts& other) {
     return *this;
 }
 
-ParallelDisks::ParallelDisks(std::vector<Store*> disks, index_t offset_bytes, index_t blocks, index_t block_bytes)
-    : stores_(std::move(disks)),
-      disks_(static_cast<int>(stores_.size())),
-      offset_bytes_(offset_bytes),
-      blocks_(blocks),
-      block_bytes_(block_bytes),
-      last_note_(stores_.size(), 0) {}
-
-ParallelDisks::ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes,
+ParallelDisks::ParallelDisks(Store& store, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes,
                              Share share)
-    : stores_{&one},
+    : store_(store),
       disks_(disks),
       offset_bytes_(offset_bytes),
       blocks_(blocks),
@@ -56,10 +48,9 @@ Status ParallelDisks::note(AsyncIo::Kind kind, const std::function<index_t(index
 }
 
 bool ParallelDisks::next_piece(const Run& run, int index, index_t& from, Run& piece) const {
-    if (!one()) return apart() ? piece_on(run, index, from, piece) : Store::next_piece(run, index, from, piece);
     for (Run part; piece_below(run, from, part); from += part.bytes) {
         index_t from_below = part.offset_bytes;
-        if (!stores_[0]->next_piece(part, index, from_below, piece)) continue;
+        if (!store_.next_piece(part, index, from_below, piece)) continue;
         from += from_below - part.offset_bytes;
         return true;
     }
@@ -88,46 +79,16 @@ bool ParallelDisks::piece_below(const Run& run, index_t from, Run& piece) const 
     return true;
 }
 
-bool ParallelDisks::piece_on(const Run& run, int index, index_t& from, Run& piece) const {
-    const index_t end = run.offset_bytes + run.bytes;
-    for (index_t block = from / block_bytes_; block * block_bytes_ < end; ++block) {
-        if (block % disks_ != index) continue;
-        const index_t begin = std::max(from, block * block_bytes_), stop = std::min(end, (block + 1) * block_bytes_);
-        piece = run;
-        piece.offset_bytes = offset_bytes_ + block / disks_ * block_bytes_ + begin % block_bytes_;
-        piece.data = static_cast<char*>(run.data) + (begin - run.offset_bytes);
-        piece.bytes = stop - begin;
-        from = stop;
-        return true;
-    }
-    return false;
-}
-
 Status ParallelDisks::transfer(IoKind kind, const Run& run) {
     SPANFFT_TRY(check_range(run));
-    if (one()) {
-        index_t from = run.offset_bytes;
-        for (Run piece; piece_below(run, from, piece); from += piece.bytes)
-            SPANFFT_TRY(kind == IoKind::read ? stores_[0]->read(piece) : stores_[0]->write(piece));
-        return {};
-    }
-    for (size_t index = 0; index < stores_.size(); ++index) {
-        index_t from = run.offset_bytes;
-        for (Run piece; piece_on(run, static_cast<int>(index), from, piece);)
-            SPANFFT_TRY(kind == IoKind::read ? stores_[index]->read(piece) : stores_[index]->write(piece));
-    }
-    return {};
-}
-
-Status ParallelDisks::sync() {
-    for (Store* store : stores_) SPANFFT_TRY(store->sync());
+    index_t from = run.offset_bytes;
+    for (Run piece; piece_below(run, from, piece); from += piece.bytes)
+        SPANFFT_TRY(kind == IoKind::read ? store_.read(piece) : store_.write(piece));
     return {};
 }
 
 std::string ParallelDisks::describe() const {
-    std::string text = cat(disks_, disks_ == 1 ? " disk" : " disks", " in blocks of ", block_bytes_, " bytes: ");
-    for (size_t i = 0; i < stores_.size(); ++i) text += (i ? ", " : "") + stores_[i]->describe();
-    return text;
+    return cat(disks_, disks_ == 1 ? " disk" : " disks", " in blocks of ", block_bytes_, " bytes: ", store_.describe());
 }
 
 namespace {

@@ -1,18 +1,18 @@
 // ParallelDisks: N records in blocks on D disks, as the Parallel Disk Model has them, and sweeps over them.
 //
-// Method: block q (records q*B to q*B + B-1) is on disk q mod D, in stripe q div D. Each disk is a Store, or all D
-// are one Store in which stripes follow each other, so that an ordinary file can be read and written as if it were
-// D disks. A parallel I/O moves at most one block of each disk: striped, when these are the D blocks of one stripe, or
-// independent. A sweep takes memoryloads one after the other: reads the blocks of one, computes, writes as many blocks.
-// Synchronously each of the three waits for the one before; asynchronously the next memoryload is read and the last
-// one written meanwhile, for which memory must hold 3 of them instead of 1, or 4 instead of 2 where compute does
-// not work in place. So the memoryload M of the model is a half or a quarter of the memory that there is (P1: async
-// buffers reduce the effective memory size), and a whole or a third where nothing else is done than in place.
-// Of disks that processors share, one may be seen by itself: the D/P of one processor, whose blocks are counted as if
-// there were no others; what each does of a parallel I/O is at most a block of each of its disks.
-// Invariant: a parallel I/O with two blocks of one disk is an error, never two I/Os; counts are taken when transfers
-// are begun, from the blocks that they really name.
-// Source: P1, section 4 and figure 3; Vitter and Shriver (P1's [16]).
+// Method: block q (records q*B to q*B + B-1) is on disk q mod D, in stripe q div D. All D are one Store in which
+// stripes follow each other: an ordinary file, which is read and written as if it were D disks, or one that really is
+// striped over D of them in blocks of B (striped_store.hpp). A parallel I/O moves at most one block of each disk:
+// striped, when these are the D blocks of one stripe, or independent. A sweep takes memoryloads one after the other:
+// reads the blocks of one, computes, writes as many blocks. Synchronously each of the three waits for the one before;
+// asynchronously the next memoryload is read and the last one written meanwhile, for which memory must hold 3 of them
+// instead of 1, or 4 instead of 2 where compute does not work in place. So the memoryload M of the model is a half or a
+// quarter of the memory that there is (P1: async buffers reduce the effective memory size), and a whole or a third
+// where nothing else is done than in place. Of disks that processors share, one may be seen by itself: the D/P of one
+// processor, whose blocks are counted as if there were no others; what each does of a parallel I/O is at most a block
+// of each of its disks. Invariant: a parallel I/O with two blocks of one disk is an error, never two I/Os; counts are
+// taken when transfers are begun, from the blocks that they really name. Source: P1, section 4 and figure 3; Vitter and
+// Shriver (P1's [16]).
 #pragma once
 
 #include <functional>
@@ -34,23 +34,18 @@ struct PdmCounts {
 // As a Store its bytes are those of blocks 0, 1, 2, ... in order.
 class ParallelDisks : public Store {
   public:
-    // Stripe s is at byte offset + s * block_bytes of every disk.
-    ParallelDisks(std::vector<Store*> disks, index_t offset_bytes, index_t blocks, index_t block_bytes);
-    // Block q is at byte offset + q * block_bytes of one store, and counted as on disk q mod D.
+    // Block q is at byte offset + q * block_bytes of the store, and counted as on disk q mod D.
     // `share`: of so many processors that have as many disks each, this one's blocks.
     struct Share {
         index_t processor = 0, processors = 1;
     };
-    ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes, Share share);
-    ParallelDisks(Store& one, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes)
-        : ParallelDisks(one, disks, offset_bytes, blocks, block_bytes, Share{}) {}
+    ParallelDisks(Store& store, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes, Share share);
+    ParallelDisks(Store& store, int disks, index_t offset_bytes, index_t blocks, index_t block_bytes)
+        : ParallelDisks(store, disks, offset_bytes, blocks, block_bytes, Share{}) {}
 
-    // What lies below, for whoever does the transfers: D stores, or those of the one; more than kMaxDisks are reached
-    // through this.
-    int disks() const override { return one() ? stores_[0]->disks() : apart() ? disks_ : 1; }
-    Store& disk(int index) override {
-        return one() ? stores_[0]->disk(index) : apart() ? *stores_[static_cast<size_t>(index)] : *this;
-    }
+    // What lies below the store, for whoever does the transfers.
+    int disks() const override { return store_.disks(); }
+    Store& disk(int index) override { return store_.disk(index); }
     bool next_piece(const Run& run, int index, index_t& from, Run& piece) const override;
     index_t blocks() const { return blocks_; }
     index_t block_bytes() const { return block_bytes_; }
@@ -59,7 +54,7 @@ class ParallelDisks : public Store {
     Status note(AsyncIo::Kind kind, const std::function<index_t(index_t i)>& block, index_t count);
     const PdmCounts& parallel_ios() const { return counts_; }
 
-    Status sync() override;
+    Status sync() override { return store_.sync(); }
     index_t size_bytes() const override { return blocks_ * block_bytes_; }
     std::string describe() const override;
 
@@ -68,19 +63,15 @@ class ParallelDisks : public Store {
     Status do_write(const Run& run) override { return transfer(IoKind::write, run); }
 
   private:
-    bool one() const { return stores_.size() == 1; }
-    bool apart() const { return stores_.size() <= static_cast<size_t>(kMaxDisks); }
-    // Of the one store: where byte `byte` lies, and how many bytes from there on lie side by side.
+    // In the store: where byte `byte` lies, and how many bytes from there on lie side by side.
     index_t byte_below(index_t byte) const;
     index_t bytes_together(index_t byte) const;
     // The first piece of a run at or behind byte `from` that is one there; false: there is none.
     bool piece_below(const Run& run, index_t from, Run& piece) const;
-    // The first piece at or behind byte `from` of this, on stores_[index] of D.
-    bool piece_on(const Run& run, int index, index_t& from, Run& piece) const;
     Status transfer(IoKind kind, const Run& run);
 
-    const std::vector<Store*> stores_;  // one, or one a disk
-    const int disks_;                   // D of the model
+    Store& store_;
+    const int disks_;  // D of the model
     const index_t offset_bytes_, blocks_, block_bytes_;
     const Share share_;
     // By the thread that runs the sweep:

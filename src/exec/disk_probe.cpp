@@ -22,8 +22,10 @@ constexpr index_t kLargeBytes = index_t{1} << 20;
 constexpr index_t kShortBytes = index_t{32} << 10;  // runs of about this length are what a plan has to choose about
 constexpr index_t kUnalignedBytes = 136;            // past a block's beginning, as behind an .npy file's header
 constexpr double kLeastRequestSeconds = 1e-7;
-constexpr index_t kBuffers = 64;  // as many requests as a ring has under way
-constexpr index_t kStep = 7919;   // short blocks are taken this far apart, modulo their number: a prime, so each once
+constexpr index_t kBuffers = 64;           // as many requests as a ring has under way
+constexpr index_t kDepths[] = {1, 4, 16};  // requests at once, fewer than a ring has
+constexpr index_t kSampled = 512;          // requests at each of these depths
+constexpr index_t kStep = 7919;  // short blocks are taken this far apart, modulo their number: a prime, so each once
 
 double since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -41,13 +43,18 @@ class Way {
     }
     // The whole file in blocks of so many bytes, `step` blocks apart, but for what a shift leaves over at the end.
     void start(index_t bytes, index_t step, index_t shift) {
+        start(bytes, step, shift, 0, (store_.size_bytes() - shift) / bytes);
+    }
+    // Of these blocks `count`, from the first-th on.
+    void start(index_t bytes, index_t step, index_t shift, index_t first, index_t count) {
         const index_t blocks = (store_.size_bytes() - shift) / bytes;
         run_ = [=, this](index_t, index_t, index_t i) {
-            return Run{i * step % blocks * bytes + shift, memory_.as<char>() + i % kBuffers * bytes, bytes, false};
+            const index_t block = (first + i) * step % blocks;
+            return Run{block * bytes + shift, memory_.as<char>() + i % kBuffers * bytes, bytes, false};
         };
         batch_.emplace();
         batch_->store = &store_;
-        batch_->count = blocks;
+        batch_->count = count;
         batch_->run = &run_;
         io_.start(*batch_);
     }
@@ -111,6 +118,24 @@ Result<double> timed(std::initializer_list<Way*> ways, index_t bytes, index_t st
     return since(start);
 }
 
+// What one request takes beyond its bytes with no other under way: by reads of short blocks so many at once, each of
+// which takes the larger of this over their number and what it takes in a full queue. Of the depths at which the queue
+// is not what counts, the median.
+Result<double> alone_seconds(Way& read, double bytes_per_second, double in_a_full_queue) {
+    std::vector<double> found;
+    for (const index_t depth : kDepths) {
+        const auto start = std::chrono::steady_clock::now();
+        for (index_t first = 0; first < kSampled; first += depth) {
+            read.start(kShortBytes, kStep, 0, first, depth);
+            SPANFFT_TRY(read.wait(IoKind::read));
+        }
+        const double each = since(start) / kSampled - static_cast<double>(kShortBytes) / bytes_per_second;
+        if (found.empty() || each > 2 * in_a_full_queue) found.push_back(each * static_cast<double>(depth));
+    }
+    std::sort(found.begin(), found.end());
+    return std::max(in_a_full_queue, found[found.size() / 2]);
+}
+
 }  // namespace
 
 Status probe_disk(const std::string& folder, bool quick, Machine& machine) {
@@ -140,6 +165,7 @@ Status probe_disk(const std::string& folder, bool quick, Machine& machine) {
     machine.disk_write_bytes_per_second = static_cast<double>(bytes) / (both * (1 - share));
     const double each = std::max(kLeastRequestSeconds, (both_short - both) / (2 * blocks));
     machine.disk_request_seconds = each * machine.disk_queue_depth;
+    SPANFFT_ASSIGN(machine.disk_alone_seconds, alone_seconds(read, static_cast<double>(bytes) / reading, each));
 
     Copiers copiers;
     SPANFFT_TRY(copiers.open(machine.cores));

@@ -30,11 +30,10 @@ std::string fixed(double value, int decimals) {
 std::string traffic(const Plan& plan) {
     const Counts counts = plan.predict(0);
     const Problem& p = plan.problem;
-    const auto bytes_of = [](const Extents& shape, const ElemType& elem) {
-        return static_cast<double>(product(shape)) * static_cast<double>(elem.bytes());
+    const auto bytes_of = [](const Extents& shape, const ArrayState& array) {
+        return static_cast<double>(product(shape)) * static_cast<double>(array.elem_bytes());
     };
-    const double once =
-        std::max(bytes_of(p.input_shape(), p.input_elem()), bytes_of(p.output_shape(), p.output_elem()));
+    const double once = std::max(bytes_of(p.input_shape(), plan.input), bytes_of(p.output_shape(), plan.output));
     const double ratio = static_cast<double>(counts.disk_read_bytes) / (once * plan.sweeps);
     if (plan.sweeps > 1 && (ratio < 0.9 || ratio > 1.1)) {
         return "reads " + bytes_string(static_cast<double>(counts.disk_read_bytes)) + ", writes " +
@@ -42,6 +41,12 @@ std::string traffic(const Plan& plan) {
     }
     return "each byte read and written " +
            (plan.sweeps == 1 ? std::string("once") : std::to_string(plan.sweeps) + " times");
+}
+
+std::string describe_array(const ArrayState& array) {
+    if (array.record_bytes > 0) return cat(array.layout.describe(), " records of ", array.record_bytes, " bytes");
+    return cat(array.layout.describe(), array.elem.complex ? " complex " : " real ",
+               precision_name(array.elem.precision));
 }
 
 std::string milliseconds(double seconds) { return fixed(seconds * 1e3, seconds < 0.1 ? 2 : 0) + " ms"; }
@@ -97,14 +102,12 @@ std::vector<PlanLine> plan_lines(const Plan& plan) {
 std::string explain(const Plan& plan, int rank, const std::optional<std::vector<Counts>>& counted,
                     const std::string& io, const std::vector<std::string>& run_notes) {
     TextWriter out;
-    out << "problem  " << plan.problem.print() << '\n';
+    out << "problem  " << plan.task() << '\n';
     out << "solver   " << plan.solver << '\n';
-    out << "input    " << plan.input.layout.describe() << (plan.input.elem.complex ? " complex " : " real ")
-        << precision_name(plan.input.elem.precision);
+    out << "input    " << describe_array(plan.input);
     if (plan.problem.loads_other()) out << ", converted from " << plan.problem.load->print() << " as it is read";
     out << '\n';
-    out << "output   " << plan.output.layout.describe() << (plan.output.elem.complex ? " complex " : " real ")
-        << precision_name(plan.output.elem.precision) << '\n';
+    out << "output   " << describe_array(plan.output) << '\n';
     out << "memory   " << bytes_string(static_cast<double>(plan.peak_memory_bytes(rank))) << " on rank " << rank
         << '\n';
     if (plan.sweeps) {

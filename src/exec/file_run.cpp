@@ -24,6 +24,9 @@ std::string describe_callbacks(const BlockCallbacks& callbacks) {
 }  // namespace
 
 Result<std::unique_ptr<BlockWork>> FileRun::make_work() const {
+    if (plan_.permutes() && request_.callbacks.any())
+        return error(Code::unsupported, "callbacks are for the numbers of a transform; a permutation moves records as ",
+                     "they lie, whatever they are");
     // A chunked array has its work done on its way into a file, once.
     if (request_.callbacks.on_input && plan_.reads_twice && plan_.staged_input_bytes == 0) {
         return error(Code::unsupported, plan_.solver,
@@ -157,7 +160,7 @@ JournalledRun::Request FileRun::journal_request() const {
     journalled.mode = request_.journal;
     journalled.input_path = request_.input_path;
     journalled.input_offset_bytes = request_.input_offset_bytes;
-    journalled.input_bytes = product(plan_.problem.input_shape()) * plan_.problem.loaded_bytes();
+    journalled.input_bytes = product(plan_.problem.input_shape()) * plan_.loaded_bytes();
     journalled.input_identity = request_.input_identity;
     journalled.output_path = request_.output_path;
     journalled.engines = bound_.engines();
@@ -259,8 +262,7 @@ Status FileRun::check_what_was_read(JournalledRun& run, SweepRun* sweeps) {
     if (!sweeps) return run.doubt();
     const TraceScope scope(context_.trace, "check input", TraceCategory::disk);
     const auto [memory, bytes] = bound_.largest_slot();
-    const index_t input_bytes =
-        product(plan_.problem.input_shape()) * static_cast<index_t>(plan_.problem.input_elem().bytes());
+    const index_t input_bytes = product(plan_.problem.input_shape()) * plan_.read_bytes();
     SPANFFT_ASSIGN(const bool same, sweeps->input_is_as_read(context_, input_bytes, memory, bytes));
     if (!same) return run.doubt();
     notes_.push_back(

@@ -33,6 +33,8 @@ Status check_in_place(const Plan& plan, bool journal) {
         return error(Code::unsupported,
                      "in place on disk is for an array in one piece of a file, not for a chunked one", way_out);
     }
+    if (plan.permutes())
+        return error(Code::unsupported, "in place on disk is for transforms, not for permutations", way_out);
     if (p.loads_other()) {
         return error(Code::invalid_argument,
                      "in place on disk, the output must be of the input's type, and the file "

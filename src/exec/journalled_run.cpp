@@ -93,7 +93,7 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PlannedSwee
     const std::string& header = request.output.header;
     std::vector<std::string> lines = {
         "spanfft-journal 5 " SPANFFT_VERSION,
-        "problem " + plan.problem.print(),
+        "problem " + plan.task(),
         input,
         "engines " + request.engines,
         request.behind

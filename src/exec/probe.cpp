@@ -36,7 +36,8 @@ constexpr double Machine::* kDiskFigures[] = {
     &Machine::disk_read_bytes_per_second, &Machine::disk_write_bytes_per_second,
     &Machine::disk_request_seconds,       &Machine::disk_short_read_seconds,
     &Machine::disk_short_write_seconds,   &Machine::disk_unaligned_write_seconds_per_byte,
-    &Machine::disk_compute_share,         &Machine::all_threads_bytes_per_second};
+    &Machine::disk_compute_share,         &Machine::all_threads_bytes_per_second,
+    &Machine::disk_alone_seconds};
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 

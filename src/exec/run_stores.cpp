@@ -7,11 +7,6 @@ namespace spanfft {
 
 namespace {
 
-index_t input_elem_bytes(const Plan& plan) { return static_cast<index_t>(plan.problem.input_elem().bytes()); }
-// Of the array as it lies in its file.
-index_t input_file_bytes(const Plan& plan) { return product(plan.problem.input_shape()) * plan.problem.loaded_bytes(); }
-index_t output_elem_bytes(const Plan& plan) { return static_cast<index_t>(plan.problem.stored_elem().bytes()); }
-
 Status check_side(const char* side, bool given, bool planned) {
     if (given == planned) return {};
     return given ? error(Code::invalid_argument, "the ", side, " is behind a function, but the plan is for a file; ",
@@ -20,20 +15,21 @@ Status check_side(const char* side, bool given, bool planned) {
                          "give a function, or leave ", side, "_chunk out");
 }
 
-Status check_packed(const char* side, bool packed, bool is_spectrum, bool is_file, const Problem& p) {
+Status check_packed(const char* side, bool packed, bool is_spectrum, bool is_file, const Plan& plan) {
     if (!packed) return {};
+    const Problem& p = plan.problem;
     if (p.stores_other()) {
-        return error(Code::invalid_argument, "the ", side, " of '", p.print(),
+        return error(Code::invalid_argument, "the ", side, " of '", plan.task(),
                      "' can't be packed, as that is for complex numbers as they are computed; leave out power and "
                      "store=, or don't pack it");
     }
     if (side[0] == 'i' && p.loads_other()) {
-        return error(Code::invalid_argument, "the input of '", p.print(),
+        return error(Code::invalid_argument, "the input of '", plan.task(),
                      "' can't be packed, as that is for complex numbers as they are computed; leave out load=");
     }
     const bool fits = is_spectrum && is_file && p.halves() && p.ndim() == 1 && p.batch == 1 && p.shape[0] % 2 == 0;
     if (fits) return {};
-    return error(Code::invalid_argument, "the ", side, " of '", p.print(),
+    return error(Code::invalid_argument, "the ", side, " of '", plan.task(),
                  "' can't be packed; a packed spectrum is that of r2c or c2r of one axis of even length, in a file");
 }
 
@@ -62,8 +58,8 @@ Status check_stores(const FileRequest& request, const Plan& plan) {
     const Problem& p = plan.problem;
     SPANFFT_TRY(check_side("input", static_cast<bool>(request.read_box), !p.input_chunk.empty()));
     SPANFFT_TRY(check_side("output", static_cast<bool>(request.write_box), !p.output_chunk.empty()));
-    SPANFFT_TRY(check_packed("input", request.packed_input, !p.forward(), !request.read_box, p));
-    SPANFFT_TRY(check_packed("output", request.packed_output, p.forward(), !request.write_box, p));
+    SPANFFT_TRY(check_packed("input", request.packed_input, !p.forward(), !request.read_box, plan));
+    SPANFFT_TRY(check_packed("output", request.packed_output, p.forward(), !request.write_box, plan));
     if (scratch_folders(request).empty() && plan.all_scratch_bytes() > 0) {
         return error(Code::invalid_argument, "the run needs ",
                      bytes_string(static_cast<double>(plan.all_scratch_bytes())),
@@ -108,7 +104,7 @@ Status RunStores::open_input() {
         SPANFFT_ASSIGN(box_thread_, BoxThread::start());
     }
     if (request_.read_box) {
-        ArrayBoxes boxes{plan_.problem.input_shape(), plan_.input_box, input_elem_bytes(plan_)};
+        ArrayBoxes boxes{plan_.problem.input_shape(), plan_.input_box, plan_.read_bytes()};
         input_array_ = std::make_unique<ArrayStore>(
             std::move(boxes), request_.input_path,
             plan_.staged_input_bytes > 0 ? box_thread_->on_it(request_.read_box) : request_.read_box, BoxTransfer());
@@ -118,7 +114,7 @@ Status RunStores::open_input() {
     SPANFFT_ASSIGN(input_file_, FileStore::open_input(request_.input_path));
     arrays_.input = {input_file_.get(), request_.input_offset_bytes};
     const Problem& p = plan_.problem;
-    const index_t bytes = input_file_bytes(plan_);
+    const index_t bytes = product(p.input_shape()) * plan_.loaded_bytes();
     if (!request_.packed_input) {
         SPANFFT_TRY(check_input_length(*input_file_, request_, bytes));
         if (!p.loads_other()) return {};
@@ -127,9 +123,9 @@ Status RunStores::open_input() {
         arrays_.input = {loaded_input_.get(), loaded_input_->offset_bytes()};
         return {};
     }
-    SPANFFT_TRY(check_input_length(*input_file_, request_, bytes - input_elem_bytes(plan_)));
-    packed_input_ = std::make_unique<PackedStore>(*input_file_, request_.input_offset_bytes, p.shape[0] / 2,
-                                                  input_elem_bytes(plan_));
+    SPANFFT_TRY(check_input_length(*input_file_, request_, bytes - plan_.read_bytes()));
+    packed_input_ =
+        std::make_unique<PackedStore>(*input_file_, request_.input_offset_bytes, p.shape[0] / 2, plan_.read_bytes());
     arrays_.input.store = packed_input_.get();
     return packed_input_->load();
 }
@@ -138,7 +134,7 @@ Status RunStores::check_input_unchanged() const {
     if (!input_file_ || input_file_->unchanged()) return {};
     return error(Code::corrupt_data, request_.input_path,
                  " has changed while it was read, so the output would be of neither its old nor its new content; "
-                 "transform it again when nobody writes to it");
+                 "run it again when nobody writes to it");
 }
 
 OutputRequest RunStores::in_place_request(const PlannedSweeps& layout) const {
@@ -192,8 +188,8 @@ OutputRequest RunStores::output_request() const {
         output.shared_folder = folder_of(request_.output_path);
     if (request_.read_box) output.input_path.clear();
     if (request_.packed_output) {  // the last number is there until the file gets its name
-        output.payload_bytes -= output_elem_bytes(plan_);
-        output.extra_bytes = output_elem_bytes(plan_);
+        output.payload_bytes -= plan_.stored_bytes();
+        output.extra_bytes = plan_.stored_bytes();
     }
     if (request_.write_box)
         leave_out_payload(output, request_.scratch_folders.empty() ? "." : request_.scratch_folders.front());
@@ -221,7 +217,7 @@ void RunStores::attach_shared(const Shared& shared) {
 
 const RunArrays& RunStores::dress(BlockWork& work) {
     if (request_.write_box) {
-        ArrayBoxes boxes{plan_.problem.output_shape(), plan_.output_box, output_elem_bytes(plan_)};
+        ArrayBoxes boxes{plan_.problem.output_shape(), plan_.output_box, plan_.stored_bytes()};
         output_array_ = std::make_unique<ArrayStore>(
             std::move(boxes), request_.output_path, BoxTransfer(),
             plan_.staged_output_bytes > 0 ? box_thread_->on_it(request_.write_box) : request_.write_box);
@@ -253,7 +249,7 @@ const RunArrays& RunStores::dress(BlockWork& work) {
 Status RunStores::finish(OutputFile& output) const {
     if (!request_.packed_output) return {};
     return pack_spectrum(output.store(), output.payload_offset_bytes(), plan_.problem.shape[0] / 2,
-                         output_elem_bytes(plan_));
+                         plan_.stored_bytes());
 }
 
 }  // namespace spanfft

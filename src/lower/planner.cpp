@@ -37,30 +37,6 @@ Status check_method(const std::string& method) {
                  did_you_mean(name, known));
 }
 
-// Sums come out of what solvers leave as a reserve (disk_reserve_bytes), or are done without: panels so small that
-// their sums don't fit are those of the very smallest budgets.
-void note_journal(Plan& plan) {
-    const PlannedSweeps layout = examine_sweeps(plan);
-    const index_t room = plan.problem.memory_bytes - callback_bytes(plan.problem) - plan.peak_memory_bytes(0);
-    if (layout.memory_bytes == 0 && layout.sweeps.size() > 1 && plan.problem.ranks > 1) {
-        plan.notes.push_back("no checksums between sweeps: ranks read what others have written");
-    } else if (layout.memory_bytes == 0 || layout.memory_bytes <= room) {
-        plan.checksum_bytes = layout.memory_bytes;
-    } else {
-        plan.notes.push_back(
-            cat("no checksums: they need ", layout.memory_bytes - room, " bytes more than memory has"));
-    }
-    if (!layout.why_not.empty()) {
-        plan.notes.push_back(cat("no journal, so a run that is killed begins anew: ", layout.why_not));
-        return;
-    }
-    const index_t extra = layout.output_extra_bytes + layout.scratch_extra_bytes;
-    plan.notes.push_back(cat("can be journalled, to go on after a kill (with callbacks, if they have a name); ",
-                             extra > 0 ? cat("the disk needs ", bytes_string(static_cast<double>(extra)),
-                                             " more meanwhile, as a sweep works in place")
-                                       : std::string("the disk needs no more for it")));
-}
-
 // One process exchanges nothing, so no solver looks at the parameters there.
 Status check_exchange(const Problem& problem) {
     if (problem.exchange.empty()) return {};
@@ -80,6 +56,31 @@ Status check_exchange(const Problem& problem) {
 }
 
 }  // namespace
+
+// Sums come out of what solvers leave as a reserve (disk_reserve_bytes), or are done without: panels so small that
+// their sums don't fit are those of the very smallest budgets.
+void note_journal(Plan& plan) {
+    const PlannedSweeps layout = examine_sweeps(plan);
+    const index_t room = plan.problem.memory_bytes - callback_bytes(plan.problem) - plan.peak_memory_bytes(0);
+    if (layout.memory_bytes == 0 && layout.sweeps.size() > 1 && plan.problem.ranks > 1) {
+        plan.notes.push_back("no checksums between sweeps: ranks read what others have written");
+    } else if (layout.memory_bytes == 0 || layout.memory_bytes <= room) {
+        plan.checksum_bytes = layout.memory_bytes;
+    } else {
+        plan.notes.push_back(
+            cat("no checksums: they need ", layout.memory_bytes - room, " bytes more than memory has"));
+    }
+    if (!layout.why_not.empty()) {
+        plan.notes.push_back(cat("no journal, so a run that is killed begins anew: ", layout.why_not));
+        return;
+    }
+    const index_t extra = layout.output_extra_bytes + layout.scratch_extra_bytes;
+    plan.notes.push_back(cat("can be journalled, to go on after a kill",
+                             plan.permutes() ? "; " : " (with callbacks, if they have a name); ",
+                             extra > 0 ? cat("the disk needs ", bytes_string(static_cast<double>(extra)),
+                                             " more meanwhile, as a sweep works in place")
+                                       : std::string("the disk needs no more for it")));
+}
 
 // A solver's plan, with the sweeps that chunked arrays need before and after it.
 Result<std::unique_ptr<Plan>> Planner::ask(const Solver& solver, const Problem& problem) const {

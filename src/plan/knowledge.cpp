@@ -35,19 +35,22 @@ std::optional<Machine> machine_of(const std::string& text) {
     return last;
 }
 
-void take_in(Knowledge& knowledge, const std::string& text) {
-    const size_t end = text.find('\n');
-    knowledge.tuned = Tuned::parse(text.substr(0, end));
-    auto machine = machine_of(text.substr(end + 1));
+// Figures are the probe's; where the ranks are and what they may use is today's.
+void take_figures(Machine& here, const std::string& text) {
+    auto machine = machine_of(text);
     if (!machine) return;  // none is stored
-    // Figures are the probe's; where the ranks are and what they may use is today's.
-    const Machine& here = knowledge.machine;
     machine->cores = here.cores;
     machine->caches = here.caches;
     machine->topology = here.topology;
     machine->shared_windows = here.shared_windows;
     machine->persistent_collectives = here.persistent_collectives;
-    knowledge.machine = std::move(*machine);
+    here = std::move(*machine);
+}
+
+void take_in(Knowledge& knowledge, const std::string& text) {
+    const size_t end = text.find('\n');
+    knowledge.tuned = Tuned::parse(text.substr(0, end));
+    take_figures(knowledge.machine, text.substr(end + 1));
 }
 
 // Collective. Every rank's engines learn what rank 0 found; the answer is rank 0's note.
@@ -62,6 +65,12 @@ Result<std::string> share_wisdom(Comm& comm) {
 }
 
 }  // namespace
+
+Machine known_machine() {
+    Machine machine = this_machine();
+    take_figures(machine, stored_machine_text(make_self_comm()->library(), 1));
+    return machine;
+}
 
 Result<Knowledge> gather_knowledge(Comm& comm, const Problem& problem) {
     Knowledge knowledge;

@@ -20,6 +20,8 @@ struct Knowledge {
     std::string note;  // what of the user's files could not be used; "": nothing
 };
 
+// Of one process, for work that is no problem's.
+Machine known_machine();
 // Collective. For a problem that all ranks have alike.
 Result<Knowledge> gather_knowledge(Comm& comm, const Problem& problem);
 // For ranks that are not there: figures of any MPI library. ranks_per_node 0: 128.

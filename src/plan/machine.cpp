@@ -40,13 +40,17 @@ bool WireFigures::operator==(const WireFigures& other) const {
                       });
 }
 
-double Machine::disk_seconds(const Counts& counts, int read_disks, int write_disks) const {
-    const double request_seconds = disk_request_seconds / disk_queue_depth;
-    const double reads = static_cast<double>(counts.disk_read_bytes) / disk_read_bytes_per_second +
-                         static_cast<double>(counts.disk_reads) * request_seconds;
-    const double writes = static_cast<double>(counts.disk_written_bytes) / disk_write_bytes_per_second +
-                          static_cast<double>(counts.disk_writes) * request_seconds;
-    return reads / read_disks + writes / write_disks;
+double Machine::disk_seconds(const Counts& counts, double batches, int read_disks, int write_disks) const {
+    const auto requests = static_cast<double>(counts.disk_reads + counts.disk_writes);
+    const double under_way = std::max(1.0, requests / std::max(1.0, batches));
+    const double in_a_full_queue = disk_request_seconds / disk_queue_depth,
+                 in_this_one = disk_alone_seconds / under_way;
+    const auto side = [&](index_t bytes, index_t count, double bytes_per_second, int disks) {
+        return static_cast<double>(bytes) / bytes_per_second / disks +
+               static_cast<double>(count) * std::max(in_a_full_queue / disks, in_this_one);
+    };
+    return side(counts.disk_read_bytes, counts.disk_reads, disk_read_bytes_per_second, read_disks) +
+           side(counts.disk_written_bytes, counts.disk_writes, disk_write_bytes_per_second, write_disks);
 }
 
 double Machine::threads_bytes_per_second(int threads) const {

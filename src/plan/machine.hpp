@@ -80,6 +80,7 @@ struct Machine {
     double disk_write_bytes_per_second = 1.8e9;
     double disk_request_seconds = 400e-6;  // one request beyond its bytes, before queueing hides it
     int disk_queue_depth = 16;
+    double disk_alone_seconds = 0;  // one request beyond its bytes with no other under way; 0: not measured
     // What short runs are compared by, of panels that are read and written while many requests are under way: on a
     // virtual disk, in runs of 8 to 64 KiB. Only the ratio matters.
     double disk_short_read_seconds = 4e-6, disk_short_write_seconds = 2e-6;  // a run beyond its bytes
@@ -92,8 +93,10 @@ struct Machine {
     // disk are fitted to whole transforms, which have this in them.
     double disk_compute_share = 1;
 
-    // Of requests that enough others are under way with; each side may be striped over disks like this one.
-    double disk_seconds(const Counts& counts, int read_disks = 1, int write_disks = 1) const;
+    // Of requests that come in so many batches, each of which is under way at once: where they are few, each takes its
+    // share of what one alone takes, however deep the disk's queue is. Each side may be striped over disks like this
+    // one.
+    double disk_seconds(const Counts& counts, double batches, int read_disks = 1, int write_disks = 1) const;
 
     // Threads that each of so many ranks may have, so that no node's cores are shared out twice; at least 1.
     int threads_for(int ranks) const;

@@ -68,6 +68,7 @@ const std::vector<Field>& fields() {
         divisor("disk_write_bytes_per_second", &Machine::disk_write_bytes_per_second),
         field("disk_request_seconds", &Machine::disk_request_seconds),
         divisor("disk_queue_depth", &Machine::disk_queue_depth),
+        field("disk_alone_seconds", &Machine::disk_alone_seconds),
         field("disk_short_read_seconds", &Machine::disk_short_read_seconds),
         field("disk_short_write_seconds", &Machine::disk_short_write_seconds),
         field("disk_unaligned_write_seconds_per_byte", &Machine::disk_unaligned_write_seconds_per_byte),

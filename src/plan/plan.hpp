@@ -1,4 +1,5 @@
-// Plan: an immutable, printable tree of steps that solves a Problem, the same value on all ranks.
+// Plan: an immutable, printable tree of steps that solves a Problem, the same value on all ranks; or that permutes the
+// records of a file (solvers/permutation.hpp), for which executors, journals and reports are the same.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +30,11 @@ class SlotBytes {
 };
 
 struct Plan {
-    Problem problem;     // with what the planner chose filled in (grid, exchange, threads)
-    std::string solver;  // name in the solver table
+    // With what the planner chose filled in (grid, exchange, threads). Of a permutation: the array, none of whose axes
+    // is transformed, and the means (memory, disks, threads).
+    Problem problem;
+    std::string permutation;  // what is done to which records, in a line; empty: a transform
+    std::string solver;       // name in the solver table, or "permutation"
     ArrayState input, output;
     std::vector<std::unique_ptr<Step>> steps;
     SlotBytes slot_bytes;  // input and output only where the plan reads and writes files; work0, work1 as steps need
@@ -56,6 +60,16 @@ struct Plan {
     // where there was nothing to choose.
     std::vector<Alternative> alternatives;
 
+    bool permutes() const { return !permutation.empty(); }
+    std::string task() const { return permutes() ? permutation : problem.print(); }  // as reports and journals have it
+    // Bytes of an element: as it lies in the input file, as sweeps read it, as the output file holds it.
+    index_t loaded_bytes() const { return permutes() ? input.record_bytes : problem.loaded_bytes(); }
+    index_t read_bytes() const {
+        return permutes() ? input.record_bytes : static_cast<index_t>(problem.input_elem().bytes());
+    }
+    index_t stored_bytes() const {
+        return permutes() ? output.record_bytes : static_cast<index_t>(problem.stored_elem().bytes());
+    }
     Counts predict(int rank) const;          // sum over steps, and the call
     index_t progress_bytes(int rank) const;  // sum over steps
     index_t all_scratch_bytes() const { return scratch_bytes + staged_input_bytes + staged_output_bytes; }

@@ -34,6 +34,10 @@ struct Solver {
 
 const std::vector<Solver>& solver_table();
 
+// Of a plan on disk, when its steps are there: whether memory holds checksums, and whether it can be journalled; both
+// go into its notes.
+void note_journal(Plan& plan);
+
 class Planner {
   public:
     explicit Planner(Machine machine) : machine_(std::move(machine)) {}

@@ -30,8 +30,10 @@ const char* slot_name(Slot slot);
 // The array between two steps: who owns what (a batch, if any, is the leading whole axis) and of which type.
 struct ArrayState {
     Layout layout;
-    ElemType elem;
-    index_t local_bytes(int rank) const { return layout.local_elems(rank) * static_cast<index_t>(elem.bytes()); }
+    ElemType elem = {};
+    index_t record_bytes = 0;  // > 0: no numbers, but records of so many bytes, which are moved as they lie
+    index_t elem_bytes() const { return record_bytes > 0 ? record_bytes : static_cast<index_t>(elem.bytes()); }
+    index_t local_bytes(int rank) const { return layout.local_elems(rank) * elem_bytes(); }
 };
 
 // A communicator of some of the plan's ranks, whose transfers are counted in *counts.

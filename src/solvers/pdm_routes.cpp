@@ -149,6 +149,20 @@ Status too_little_for(const PdmJob& job, const char* solver, index_t needed_byte
                  " (", needed_bytes, " bytes)");
 }
 
+void add_steps(Plan& plan, PdmRoute route, const Machine& machine) {
+    plan.slot_bytes.fix(Slot::work0, route.spec.work_bytes());
+    plan.sweeps = static_cast<int>(route.sweeps);
+    const index_t scratch_bytes = route.areas * route.spec.array_bytes();  // of a rank
+    plan.scratch_bytes = scratch_bytes * route.spec.ranks();
+    if (route.spec.ranks() > 1) plan.scratch_of_each_rank_bytes = scratch_bytes;
+    for (size_t i = 0; i < route.permutations.size(); ++i) {
+        if (!route.permutations[i].factors.empty())
+            plan.steps.push_back(make_permute_step(route.spec, std::move(route.permutations[i]),
+                                                   std::move(route.places[i]), route.titles[i], machine));
+        if (i < route.levels.size()) plan.steps.push_back(make_superlevel_step(route.spec, route.levels[i], machine));
+    }
+}
+
 std::unique_ptr<Plan> plan_of(const PdmJob& job, const char* solver, PdmRoute route, const Machine& machine) {
     auto plan = std::make_unique<Plan>();
     plan->problem = job.problem;
@@ -156,19 +170,9 @@ std::unique_ptr<Plan> plan_of(const PdmJob& job, const char* solver, PdmRoute ro
     plan->solver = solver;
     plan->input = {swept_layout(job.problem.input_shape(), job.problem.ranks), job.problem.input_elem()};
     plan->output = {swept_layout(job.problem.output_shape(), job.problem.ranks), job.problem.output_elem()};
-    plan->slot_bytes.fix(Slot::work0, route.spec.work_bytes());
     plan->output_file_bytes = product(job.problem.shape) * static_cast<index_t>(job.problem.stored_elem().bytes());
-    plan->sweeps = static_cast<int>(route.sweeps);
     if (job.real_disks()) plan->scratch_block_bytes = route.spec.block_bytes();
-    const index_t scratch_bytes = route.areas * route.spec.array_bytes();  // of a rank
-    plan->scratch_bytes = scratch_bytes * route.spec.ranks();
-    if (route.spec.ranks() > 1) plan->scratch_of_each_rank_bytes = scratch_bytes;
-    for (size_t i = 0; i < route.permutations.size(); ++i) {
-        if (!route.permutations[i].factors.empty())
-            plan->steps.push_back(make_permute_step(route.spec, std::move(route.permutations[i]),
-                                                    std::move(route.places[i]), route.titles[i], machine));
-        if (i < route.levels.size()) plan->steps.push_back(make_superlevel_step(route.spec, route.levels[i], machine));
-    }
+    add_steps(*plan, std::move(route), machine);
     return plan;
 }
 

@@ -1,5 +1,6 @@
-// What the solvers that follow P1 step by step share: `superlevels` in one process and the four methods for several
-// processors. A job, what method=NAME:OPTIONS says, and permutations and superlevels by turns as steps of a plan.
+// What the plans that follow P1 step by step share: `superlevels` in one process, the four methods for several
+// processors, and permutations alone. A job, what method=NAME:OPTIONS says, and permutations and superlevels by turns
+// as steps of a plan.
 #pragma once
 
 #include <optional>
@@ -61,6 +62,9 @@ index_t budget_that_holds(index_t bytes);
 
 // What a solver says that has too little memory; needed_bytes = 0: no memory will do.
 Status too_little_for(const PdmJob& job, const char* solver, index_t needed_bytes);
+
+// What of a plan its route says: steps, sweeps, memory and scratch.
+void add_steps(Plan& plan, PdmRoute route, const Machine& machine);
 
 std::unique_ptr<Plan> plan_of(const PdmJob& job, const char* solver, PdmRoute route, const Machine& machine);
 

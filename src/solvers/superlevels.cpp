@@ -34,13 +34,14 @@ index_t published_bound(const PdmShape& s) {
 
 Result<PdmRoute> make_route(const PdmJob& job, const PdmShape& shape, const Machine& machine) {
     PdmRoute route;
-    route.spec = {shape, job.problem.precision, job.options.mode, job.threads, job.problem.disks, 0};
+    route.spec = {shape, job.record_bytes, job.options.mode, job.threads, job.problem.disks, 0};
     if (job.problem.stores_other()) route.spec.stored_bytes = static_cast<index_t>(job.problem.stored_elem().bytes());
     const int n = shape.n;
     BitMatrix before = BitMatrix::bit_reversal(n);
     std::string title = "bit reversal";
     for (int done = 0; done < n;) {
         Superlevel level;
+        level.precision = job.problem.precision;
         level.done = done;
         level.depth = std::min(shape.m, n - done);
         level.backward = !job.problem.forward();

@@ -144,7 +144,8 @@ class BoxStep final : public Step {
         Counts all = counts;  // one disk serves all ranks
         (way_ == Way::read ? all.disk_read_bytes : all.disk_written_bytes) =
             product(state_.layout.shape()) * stored_bytes_;
-        counts.seconds = machine_.disk_seconds(all);
+        constexpr double kBatches = 1;  // two by turns keep enough requests under way
+        counts.seconds = machine_.disk_seconds(all, kBatches);
         return counts;
     }
     index_t progress_bytes(int rank) const override { return BoxRequests(state_, rank, request_bytes_).bytes(); }

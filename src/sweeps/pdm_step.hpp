@@ -23,18 +23,17 @@ namespace spanfft {
 
 struct PdmSpec {
     PdmShape shape;
-    Precision precision = Precision::dbl;  // of the complex records
+    index_t record_bytes = 16;
     IoMode mode = IoMode::asynchronous;
     int threads = 1;
     int scratch_disks = 1;     // that scratch really lies on; shape.disks() are counted
     index_t stored_bytes = 0;  // of a record in the output, where it is not stored as computed; else 0
     int ranks() const { return 1 << shape.p; }
-    index_t record_bytes() const { return static_cast<index_t>(ElemType{precision, true}.bytes()); }
-    index_t block_bytes() const { return shape.block_records() * record_bytes(); }
+    index_t block_bytes() const { return shape.block_records() * record_bytes; }
     // Of a rank's share:
     PdmShape share() const { return shape.share(); }
-    index_t load_bytes() const { return share().memory_records() * record_bytes(); }
-    index_t array_bytes() const { return share().records() * record_bytes(); }
+    index_t load_bytes() const { return share().memory_records() * record_bytes; }
+    index_t array_bytes() const { return share().records() * record_bytes; }
     index_t blocks() const { return share().records() / shape.block_records(); }
     index_t work_bytes() const { return sweep_buffers(false, mode) * load_bytes(); }  // of work0, for all steps
 };
@@ -49,7 +48,8 @@ std::unique_ptr<Step> make_permute_step(const PdmSpec& spec, BmmcPlan plan, std:
                                         std::string title, Machine machine);
 
 struct Superlevel {
-    int done = 0, depth = 1;  // bits of the transform before and in it
+    Precision precision = Precision::dbl;  // of its points, the records: complex numbers
+    int done = 0, depth = 1;               // bits of the transform before and in it
     bool backward = false;
     long double scale = 1;  // applied by the last one
     std::string engine;

@@ -36,7 +36,8 @@ Counts pdm_predicted(const PdmSpec& spec, const PdmPlace& source, const PdmPlace
     Counts all = counts;  // ranks share the disks, as far as the plan knows
     for (index_t* each : {&all.disk_reads, &all.disk_writes, &all.disk_read_bytes, &all.disk_written_bytes})
         *each *= spec.ranks();
-    const double disk = machine.disk_seconds(all, disks(source), disks(target));
+    const auto loads = static_cast<double>(spec.share().records() / spec.share().memory_records());
+    const double disk = machine.disk_seconds(all, loads, disks(source), disks(target));
     const double memory = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes) /
                           machine.threads_bytes_per_second(spec.threads);
     const double share = spec.mode == IoMode::asynchronous ? machine.disk_compute_share : 0;

@@ -23,7 +23,7 @@ class PermuteTask : public PdmTask {
     PermuteTask(const PdmSpec& spec, const BmmcPlan& plan, std::vector<PdmPlace> places, int rank)
         : PdmTask(spec, rank), places_(std::move(places)) {
         sweeps_.reserve(plan.factors.size());
-        for (const Factor& each : plan.factors) sweeps_.emplace_back(each, spec.shape, spec.record_bytes(), rank);
+        for (const Factor& each : plan.factors) sweeps_.emplace_back(each, spec.shape, spec.record_bytes, rank);
     }
 
     Status prepare(Binding& binding) {
@@ -130,7 +130,7 @@ class PermuteStep : public Step {
     }
 
   private:
-    SweepTraffic traffic(size_t i) const { return {plan_.factors[i], spec_.shape, spec_.record_bytes()}; }
+    SweepTraffic traffic(size_t i) const { return {plan_.factors[i], spec_.shape, spec_.record_bytes}; }
 
     Counts predict_sweep(size_t i, int rank) const {
         Counts counts = pdm_predicted(spec_, places_[i], places_[i + 1], machine_);

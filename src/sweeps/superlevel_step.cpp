@@ -35,7 +35,7 @@ index_t rows_a_load(const PdmSpec& spec, const Superlevel& level) {
 }
 
 index_t factor_bytes(const PdmSpec& spec, const Superlevel& level) {
-    return round_up(twiddle_elems(row_points(spec, level)) * spec.record_bytes(), 4096);
+    return round_up(twiddle_elems(row_points(spec, level)) * spec.record_bytes, 4096);
 }
 
 // As many tables of factors as rows are worked on at a time.
@@ -57,7 +57,7 @@ LocalSpec load_spec(const PdmSpec& spec, const Superlevel& level) {
     const index_t points = row_points(spec, level), each = rows_a_load(spec, level);
     LocalSpec local;
     local.kernel = level.backward ? Kernel::c2c_backward : Kernel::c2c_forward;
-    local.precision = spec.precision;
+    local.precision = level.precision;
     local.transform = {{points, 1, 1}};
     if (each > 1) local.batch = {{each, points, points}};
     local.in_place = true;
@@ -102,7 +102,7 @@ class SuperlevelTask : public PdmTask {
         SPANFFT_TRY(plan(load_spec(spec_, level_), fft_));
         if (stages_.high > 0) SPANFFT_TRY(plan(high_spec(spec_, level_), high_fft_));
         if (level_.reversed)
-            reversal_ = std::make_unique<MemoryPermutation>(reversal(spec_, level_), spec_.record_bytes());
+            reversal_ = std::make_unique<MemoryPermutation>(reversal(spec_, level_), spec_.record_bytes);
         const index_t tables = factor_tables(spec_, level_);
         if (tables == 0) return {};
         SPANFFT_ASSIGN(roots_, RootTable::make(roots_n(level_)));
@@ -314,7 +314,7 @@ class SuperlevelStep : public Step {
         return {pdm_outline(spec_, level_.from, level_.to, Stages(spec_, level_).ranks > 0, load_of, load_of)};
     }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
-        return with_real(spec_.precision, [&](auto real) -> Result<std::unique_ptr<Task>> {
+        return with_real(level_.precision, [&](auto real) -> Result<std::unique_ptr<Task>> {
             auto task = std::make_unique<SuperlevelTask<decltype(real)>>(spec_, level_, binding.comm.rank());
             SPANFFT_TRY(task->prepare(binding, machine_.engine_rates));
             return std::unique_ptr<Task>(std::move(task));

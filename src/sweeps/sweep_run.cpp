@@ -196,9 +196,8 @@ SweepRun::SweepRun(const Plan& plan, PlannedSweeps planned, const RunArrays& arr
                 placed(written, offset_bytes), placed(outline.read, offset_bytes), max_cells(plan), outline.threads);
             sweep.read_sums = sums_[i - 1].get();
         }
-        const auto input_elem_bytes = static_cast<index_t>(plan.problem.input_elem().bytes());
         if (sink && checksums && alone && i == 0 && outline.source.place == Place::input &&
-            ReadSum::can_sum(sweep.source.offset_bytes, input_elem_bytes)) {
+            ReadSum::can_sum(sweep.source.offset_bytes, plan.read_bytes())) {
             input_sum_ = std::make_unique<ReadSum>(placed(outline.read, sweep.source.offset_bytes), outline.threads);
             sweep.input_sum = input_sum_.get();
         }

@@ -207,13 +207,14 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     both.disk_writes = spec.ranks() * counts.disk_writes;
     both.disk_written_bytes = spec.ranks() * counts.disk_written_bytes;
     const int from = disks(spec.source.place), to = disks(spec.target.place);
-    const double reading = machine.disk_seconds(reads, from, to), disk = machine.disk_seconds(both, from, to);
+    const auto panels = static_cast<double>(spec.walked().panels());
+    const double reading = machine.disk_seconds(reads, panels, from, to);
+    const double disk = machine.disk_seconds(both, panels, from, to);
     const auto disk_bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
     const double compute = engine_seconds(spec, spec.stages, column_flops, machine.engine_rates) +
                            (tiles ? engine_seconds(spec, tiles->row_stages, row_flops, machine.engine_rates) : 0) +
                            2 * disk_bytes / machine.threads_bytes_per_second(spec.threads) + wire;
     // In two slots nothing is computed while one is written.
-    const auto panels = static_cast<double>(spec.walked().panels());
     const auto overlap = [&](double io) { return machine.overlapped_seconds(io, compute, panels); };
     const auto* in_place = std::get_if<InPlace>(&spec.target.array);
     counts.seconds = in_place && in_place->slots == 2 ? disk - reading + overlap(reading) : overlap(disk);

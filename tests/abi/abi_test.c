@@ -630,6 +630,11 @@ static void foresight(void) {
     spanfft_foresight_free(NULL);
 }
 
+static int stop_halfway(int64_t done_bytes, int64_t total_bytes, void* user) {
+    (void)user;
+    return 2 * done_bytes < total_bytes;
+}
+
 static void permutations(void) {
     uint64_t columns[12];
     spanfft_permutation p;
@@ -639,6 +644,8 @@ static void permutations(void) {
     const char* tmp = getenv("TMPDIR");
     const char* folders[1];
     int64_t i, wrong = 0;
+    spanfft_plan* plan = NULL;
+    spanfft_counts counts;
     float value;
     FILE* file;
     CHECK(spanfft_bit_matrix("rotation:5", 12, columns) == SPANFFT_OK && columns[0] == 128 && columns[5] == 1);
@@ -687,6 +694,21 @@ static void permutations(void) {
     if (file) fclose(file);
     CHECK(spanfft_permute_file(&p, input, 0, output, NULL, 0, 1, NULL, NULL, NULL, NULL) == SPANFFT_INVALID_ARGUMENT &&
           says("is NULL"));
+    CHECK(spanfft_plan_permutation(&p, NULL) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_plan_permutation(NULL, &plan) == SPANFFT_INVALID_ARGUMENT && says("NULL"));
+    CHECK(spanfft_plan_permutation(&p, &plan) == SPANFFT_OK);
+    CHECK(spanfft_plan_set_journal(plan, SPANFFT_JOURNAL_AUTO, 1) == SPANFFT_OK);
+    CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, stop_halfway, NULL) == SPANFFT_INTERRUPTED &&
+          says("goes on from there"));
+    CHECK(spanfft_unfinished_run(input, 0, output, 0, NULL, &text) == SPANFFT_OK && strstr(text, "permute 4096"));
+    spanfft_free(text);
+    CHECK(spanfft_transform_file(plan, input, 0, output, NULL, 0, NULL, NULL, NULL) == SPANFFT_OK);
+    CHECK(spanfft_plan_resumed_bytes(plan) > 0);
+    counts.size = sizeof counts;
+    CHECK(spanfft_plan_counted(plan, -1, &counts) == SPANFFT_OK);
+    CHECK(spanfft_plan_input_bytes(plan) == 4096 * (int64_t)sizeof value && spanfft_plan_sweeps(plan) == 3);
+    CHECK(strcmp(spanfft_plan_solver(plan), "permutation") == 0);
+    spanfft_plan_free(plan);
     p.disks = 3;
     CHECK(spanfft_permute_file(&p, input, 0, output, NULL, 0, 0, NULL, NULL, NULL, NULL) == SPANFFT_INVALID_ARGUMENT &&
           says("power of two"));

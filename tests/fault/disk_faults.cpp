@@ -225,7 +225,7 @@ TEST_F(FileRuns, InterruptedLeavesNothing) {
 // kill -9 at the n-th progress call of a child; the next start cleans up and finishes.
 TEST_F(FileRuns, KilledRunsAreCleanedUpByTheNextStart) {
     for (const Route& route : kRoutes) {
-        for (int after : {0, 2, 6}) {
+        for (const int after : kSanitized ? std::vector{2} : std::vector{0, 2, 6}) {
             TemporaryFolder folder;
             const std::string input = input_of(plan_of(route)->problem);
             write_file(folder.file("in"), input);

@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "exec/in_place.hpp"
-#include "exec/permute_file.hpp"
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
+#include "support/permutations.hpp"
 #include "support/sampled.hpp"
 #include "support/sanitized.hpp"
 
@@ -168,7 +168,7 @@ TEST_F(InPlaceFiles, RestoredFromACopyAreWrittenAnew) {
     for (const JournalRoute& route : overwriting_routes()) {
         const std::string whole = expected_array(route);
         const int calls = calls_of(route);
-        for (int n = calls - 1; n > 1; n -= std::max(1, calls / 8)) {
+        for (int n = calls - 1; n > 1; n -= kFaultStep * std::max(1, calls / 8)) {
             TemporaryFolder folder;
             make_input(route, folder.path());
             if (!kill_at(route, folder.path(), n)) continue;
@@ -182,7 +182,7 @@ TEST_F(InPlaceFiles, RestoredFromACopyAreWrittenAnew) {
             EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
         }
     }
-    EXPECT_GT(restored, 10);
+    EXPECT_GT(kFaultStep * restored, 10);
 }
 
 // A run killed when all but its journal's name was done is no reason not to do the next one, which is another.
@@ -216,12 +216,14 @@ TEST_F(InPlaceFiles, HalfOverwrittenAreNotPermuted) {
     const std::unique_ptr<TemporaryFolder> half = half_overwritten(route);
     ASSERT_TRUE(half);
     const TemporaryFolder& folder = *half;
-    PermutePlan plan;
-    plan.bmmc.shape = {6, 5, 2, 0};
-    PermuteFiles files;
+    const auto permutation = plan_permutation(permutation_of("bit-reversal", 6, 16, 1 << 20), Machine());
+    ASSERT_TRUE(permutation.ok());
+    const auto executor = Executor::make(permutation.value().plan, make_self_comm());
+    ASSERT_TRUE(executor.ok());
+    FileRequest files;
     files.input_path = folder.file("in");
     files.output_path = folder.file("permuted");
-    const Status status = permute_file(plan, files).status();
+    const Status status = executor.value()->transform_file(files);
     EXPECT_EQ(status.code(), Code::corrupt_data) << status.message();
     EXPECT_NE(status.message().find("half overwritten"), std::string::npos) << status.message();
     EXPECT_NE(access(folder.file("permuted").c_str(), F_OK), 0);

@@ -1,16 +1,17 @@
-// Power cuts in permutations of files (spanfft permute), at every operation, as power_cuts.cpp has them for transforms.
-// There is no journal: in each state the input is as it was, the output's name leads to what was there before or to the
-// whole result, and the same command gives the whole result and leaves nothing else.
+// Power cuts in permutations of files (spanfft permute), at every operation, as power_cuts.cpp has them for transforms,
+// with and without a journal: in each state the input is as it was, the output's name leads to what was there before or
+// to the whole result, and the same command gives the whole result and leaves nothing else. With a journal, panels that
+// have once been found done are never lost all together.
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <random>
 
 #include "disk/output_file.hpp"
-#include "exec/permute_file.hpp"
+#include "exec/executor.hpp"
+#include "support/permutations.hpp"
 #include "support/power_cut/recorded.hpp"
 #include "support/simulated_store.hpp"
 
@@ -18,17 +19,18 @@ namespace spanfft::test {
 namespace {
 
 constexpr int kBits = 8;
-constexpr size_t kRecordBytes = 16;
+constexpr index_t kRecordBytes = 16;
 const std::string kOld = "what was there before", kHeader(100, '#');
 
 struct PermuteRun {
     const char* name;
     const char* kind;
-    size_t sweeps;
+    int sweeps;
     Word complement = 0;
     int scratch_folders = 0;
     bool old_output = false;
     IoMode mode = IoMode::asynchronous;
+    JournalMode journal = JournalMode::off;
 };
 // What CTest and failures call it.
 [[maybe_unused]] void PrintTo(const PermuteRun& run, std::ostream* out) { *out << run.kind; }
@@ -40,6 +42,9 @@ const PermuteRun kRuns[] = {
     {"OnTwoScratchFolders", "transpose:16x16", 3, 0, 2},
     {"OverAnOldOutput", "bit-reversal", 3, 0, 0, true},
     {"Synchronous", "rotation:3", 2, 5, 0, false, IoMode::synchronous},
+    {"JournalledInOneSweep", "bit-reversal:2", 1, 0, 0, false, IoMode::asynchronous, JournalMode::automatic},
+    {"JournalledThroughTwoAreasOfScratch", "random:4", 3, 77, 0, false, IoMode::synchronous, JournalMode::automatic},
+    {"JournalledOnTwoScratchFolders", "transpose:16x16", 3, 0, 2, true, IoMode::asynchronous, JournalMode::automatic},
 };
 
 // The threads' own variable, as nobody sees what a ring writes.
@@ -61,19 +66,18 @@ class PowerCutsOfPermute : public testing::TestWithParam<PermuteRun> {
   protected:
     void SetUp() override {
         const PermuteRun& what = GetParam();
-        PermuteRequest request;
-        request.map.matrix = BitMatrix::named(what.kind, kBits).value();
+        request = permutation_of(what.kind, kBits, kRecordBytes, what.mode == IoMode::synchronous ? 1100 : 3300);
         request.map.complement = what.complement;
-        request.record_bytes = kRecordBytes;
-        request.memory_bytes = what.mode == IoMode::synchronous ? 1100 : 3300;
         request.block_bytes = 128;
         request.disks = std::max(1, what.scratch_folders);
         request.mode = what.mode;
-        request.threads = 1;
-        auto planned = plan_permute(request);
+        auto planned = plan_permutation(request, Machine());
         ASSERT_TRUE(planned.ok()) << planned.status().message();
-        plan = std::move(planned).value();
-        ASSERT_EQ(plan.bmmc.factors.size(), what.sweeps) << plan.describe();
+        ASSERT_EQ(planned.value().plan->sweeps, what.sweeps) << planned.value().describe;
+        auto made = Executor::make(planned.value().plan, make_self_comm());
+        ASSERT_TRUE(made.ok()) << made.status().message();
+        executor = std::move(made).value();
+        files.journal = what.journal;
         files.input_path = folder.file("in");
         files.output_path = folder.file("out");
         files.header = kHeader;
@@ -83,29 +87,16 @@ class PowerCutsOfPermute : public testing::TestWithParam<PermuteRun> {
             files.scratch_folders.push_back(folder.file(names.back()));
             ASSERT_EQ(mkdir(files.scratch_folders.back().c_str(), 0777), 0);
         }
-        make_input(request.map);
+        input = random_records(request, 3);
+        result = kHeader + permuted(input, request);
+        write_file(files.input_path, input);
         if (what.old_output) write_file(files.output_path, kOld);
     }
     void TearDown() override { power_cut_end(); }
 
-    // By the definition: bit i of a place is the parity of what row i of the matrix picks of the index.
-    void make_input(const Bmmc& map) {
-        std::mt19937_64 random(3);
-        input.resize(kRecordBytes << kBits);
-        for (char& byte : input) byte = static_cast<char>(random());
-        result = kHeader + input;
-        for (size_t x = 0; x < size_t{1} << kBits; ++x) {
-            size_t z = map.complement;
-            for (int i = 0; i < kBits; ++i) {
-                for (int j = 0; j < kBits; ++j) z ^= size_t{map.matrix.at(i, j) && (x >> j & 1) != 0} << i;
-            }
-            result.replace(kHeader.size() + z * kRecordBytes, kRecordBytes, input, x * kRecordBytes, kRecordBytes);
-        }
-        write_file(files.input_path, input);
-    }
     Status run() const {
         const WithThreads threads;
-        return permute_file(plan, files).status();
+        return executor->transform_file(files);
     }
     bool has_result() const { return file_exists(files.output_path) && read_file(files.output_path) == result; }
     // Before anything runs again.
@@ -130,8 +121,9 @@ class PowerCutsOfPermute : public testing::TestWithParam<PermuteRun> {
     }
 
     TemporaryFolder folder;
-    PermutePlan plan;
-    PermuteFiles files;
+    PermutationRequest request;
+    std::unique_ptr<Executor> executor;
+    FileRequest files;
     std::string input, result;
     std::vector<std::string> names;
 };
@@ -144,20 +136,27 @@ TEST_P(PowerCutsOfPermute, AfterEveryOperationLoseNothing) {
     // At least a file is made, written, flushed and named, and its folder flushed.
     ASSERT_GT(recorded.operations(), 10) << recorded.trouble();
     expect_whole();
-    int without = 0, whole = 0;
+    int without = 0, whole = 0, went_on = 0;
+    bool noted = false;  // that panels are done, for good
     for (const Recorded::Cut& cut : recorded.cuts()) {
         SCOPED_TRACE(recorded.describe(cut));
         recorded.make(cut);
         EXPECT_TRUE(cut.operation < recorded.operations() || has_result()) << "done, and then lost";
         expect_nothing_lost();
-        ++(has_result() ? whole : without);
+        const bool had_ended = has_result();
+        ++(had_ended ? whole : without);
         const Status again = run();
         ASSERT_TRUE(again.ok()) << again.message();
+        const bool goes_on = executor->resumed_bytes() > 0;
+        went_on += goes_on;
+        EXPECT_TRUE(goes_on || had_ended || !noted) << "all panels are lost that were done";
+        noted = noted || (goes_on && cut.fate == 0);
         expect_whole();
         if (HasFailure()) break;
     }
     EXPECT_GT(without, 10);
     EXPECT_GT(whole, 1);
+    EXPECT_EQ(went_on > 0, GetParam().journal != JournalMode::off);
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, PowerCutsOfPermute, testing::ValuesIn(kRuns),

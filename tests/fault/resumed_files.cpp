@@ -172,7 +172,8 @@ TEST_F(JournalledFiles, KilledInEverySweepGoOnToTheSameBits) {
 
 // Checksums are a matter of each run: sums that nobody kept are not missed.
 TEST_F(JournalledFiles, GoOnWithChecksumsWhereTheyWereOffAndTheOtherWayRound) {
-    for (const JournalRoute& route : journal_routes()) {
+    for (size_t i = 0; i < journal_routes().size(); i += kFaultStep) {
+        const JournalRoute& route = journal_routes()[i];
         const std::string whole = expected(route);
         for (const bool first : {false, true}) {
             TemporaryFolder folder;

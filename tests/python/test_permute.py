@@ -170,6 +170,97 @@ def test_progress_may_stop_it(rng, tmp_path):
     assert os.listdir(tmp_path) == ["in.npy"]
 
 
+# --- runs that go on, as transforms do (the command line, with signals: test_resume.py) ------------------------------
+
+
+def leave_unfinished(tmp_path, share=0.6, **options):
+    with pytest.raises(spanfft.Interrupted, match="goes on from there"):
+        spanfft.permute(
+            tmp_path / "in.npy", tmp_path / "out.npy", memory="32KiB", progress=lambda done, all: done < share * all,
+            **{"kind": "bit-reversal", **options},
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("disks", [0, 2])
+def test_a_stopped_permutation_goes_on_to_the_same_bits(share, disks, rng, tmp_path):
+    x = numbers(rng, 1 << 14, "complex64")
+    source, target = saved(tmp_path, x), tmp_path / "out.npy"
+    folders = [tmp_path / f"disk{k}" for k in range(disks)]
+    for folder in folders:
+        folder.mkdir()
+    leave_unfinished(tmp_path, share, scratch=folders or None)
+    assert not target.exists()
+    done = spanfft.permute(source, target, kind="bit-reversal", scratch=folders or None, resume=True)
+    assert done.resumed_bytes > 0
+    assert done.report["problem"].endswith(f"memory={32 << 10}")  # the budget of the run that began
+    assert np.array_equal(np.load(target), permuted(x, reversed_bits(14)))
+    assert not any(os.listdir(folder) for folder in folders)
+    assert sorted(os.listdir(tmp_path)) == sorted(["in.npy", "out.npy", *(folder.name for folder in folders)])
+
+
+def test_another_permutation_is_refused_and_restart_begins_anew(rng, tmp_path):
+    x = numbers(rng, 1 << 14, "complex64")
+    saved(tmp_path, x)
+    leave_unfinished(tmp_path)
+    arguments = ("permute", "in.npy", "out.npy", "--kind", "rotation:5", "--memory", "32KiB")
+    refused = cli(*arguments, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "unfinished run" in refused.stderr
+    assert "restart" in refused.stderr
+    transformed = cli("transform", "in.npy", "out.npy", "--memory", "1MiB", cwd=tmp_path)
+    assert transformed.returncode == 2
+    assert "unfinished run" in transformed.stderr
+    done = cli(*arguments, "--restart", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["resumed_bytes"] == 0
+    index = np.arange(x.size)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), permuted(x, (index >> 5) | (index & 31) << 9))
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.npy"]
+    nothing = cli(*arguments, "--resume", cwd=tmp_path)
+    assert nothing.returncode == 2
+    assert "no unfinished run" in nothing.stderr
+
+
+def test_without_a_journal_nothing_is_left(rng, tmp_path):
+    source = saved(tmp_path, numbers(rng, 1 << 14, "complex64"))
+    with pytest.raises(spanfft.Interrupted):
+        spanfft.permute(
+            source, tmp_path / "out.npy", kind="bit-reversal", memory="32KiB", journal=False,
+            progress=lambda done, all: done < 0.6 * all,
+        )  # fmt: skip
+    assert os.listdir(tmp_path) == ["in.npy"]
+
+
+def test_damaged_scratch_is_named(rng, tmp_path):
+    saved(tmp_path, numbers(rng, 1 << 14, "complex64"))
+    leave_unfinished(tmp_path, 0.5)
+    kept = next(tmp_path.glob(".*spanfft-kept-scratch"))
+    with kept.open("r+b") as file:
+        content = bytearray(file.read())
+        for place in range(0, 2 << 17, 4096):
+            content[place] ^= 1
+        file.seek(0)
+        file.write(content)
+    with pytest.raises(spanfft.CorruptData, match=f"checksum.*{kept.name}"):
+        spanfft.permute(tmp_path / "in.npy", tmp_path / "out.npy", kind="bit-reversal")
+    assert os.listdir(tmp_path) == ["in.npy"]
+
+
+def test_it_explains_and_traces_what_it_did(rng, tmp_path):
+    saved(tmp_path, numbers(rng, 1 << 12, "complex64"))
+    done = cli("permute", "in.npy", "out.npy", "--kind", "bit-reversal", "--memory", "8KiB", "--explain", "--trace",
+               "t.json", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "4096] records of 8 bytes" in done.stdout
+    assert "Permute  permutation: " in done.stdout
+    trace = spanfft.read_trace(tmp_path / "t.json")
+    assert trace.problems[0].startswith("permute 4096 record=8 columns=")
+    names = [event.name for event in trace.ranks[0]]
+    assert names.count("Permute") == 1
+    assert any(event.track == "reads" for event in trace.ranks[0])
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("method", ["superlevels", "superlevels:sync,block=4KiB", "superlevels:disks=2"])
 def test_superlevels_from_file_to_file(dtype, method, rng, tmp_path):

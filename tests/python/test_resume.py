@@ -395,6 +395,11 @@ def large_input(tmp_path: Path) -> list[str]:
     return ["transform", "in.raw", "out.npy", "--dtype", "complex64", "--memory", "4MiB"]
 
 
+def large_permutation(tmp_path: Path) -> list[str]:
+    large_input(tmp_path)
+    return ["permute", "in.raw", "out.npy", "--kind", "bit-reversal", "--dtype", "complex64", "--memory", "1MiB"]
+
+
 def begun(arguments: list[str], tmp_path: Path) -> subprocess.Popen:
     return begun_with(["-m", "spanfft", *arguments], tmp_path)
 
@@ -414,10 +419,16 @@ def begun_with(words: list[str], tmp_path: Path) -> subprocess.Popen:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)]
+    ("command", "number", "code"),
+    [
+        (large_input, signal.SIGINT, 130),
+        (large_input, signal.SIGTERM, 143),
+        (large_input, signal.SIGKILL, -signal.SIGKILL),
+        (large_permutation, signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
-def test_signals_leave_what_the_same_command_goes_on_with(number, code, tmp_path):
-    arguments = large_input(tmp_path)
+def test_signals_leave_what_the_same_command_goes_on_with(command, number, code, tmp_path):
+    arguments = command(tmp_path)
     done = cli(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     whole = digest(tmp_path / "out.npy")

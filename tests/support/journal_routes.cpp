@@ -123,11 +123,19 @@ CrashWorld::CrashWorld(const JournalRoute& route, unsigned seed, bool in_place) 
         return;
     }
     plan = std::move(made).value();
+    const std::string bytes = to_bytes(random_input(plan->problem, 5), plan->problem.input_elem());
+    make_disks(plan->staged_input_bytes > 0 ? boxed(input_boxes(), bytes, false) : bytes);
+}
+
+CrashWorld::CrashWorld(std::shared_ptr<Plan> of, const std::string& bytes, unsigned seed)
+    : disk(seed), plan(std::move(of)) {
+    make_disks(bytes);
+}
+
+void CrashWorld::make_disks(const std::string& bytes) {
     plan->checksum_bytes = examine_sweeps(*plan).memory_bytes;  // which the planner may leave out in such memory
-    const PlannedSweeps layout = examine_sweeps(*plan, in_place);
+    const PlannedSweeps layout = examine_sweeps(*plan, in_place_);
     if (!layout.why_not.empty()) status_ = error(Code::internal, layout.why_not);
-    std::string bytes = to_bytes(random_input(plan->problem, 5), plan->problem.input_elem());
-    if (plan->staged_input_bytes > 0) bytes = boxed(input_boxes(), bytes, false);
     input = &disk.add(static_cast<index_t>(bytes.size()));
     EXPECT_TRUE(input->write({0, const_cast<char*>(bytes.data()), static_cast<index_t>(bytes.size())}).ok());
     EXPECT_TRUE(input->sync().ok());

@@ -37,6 +37,7 @@ bool is_chunked(const JournalRoute& route);       // on either side
 class CrashWorld {
   public:
     CrashWorld(const JournalRoute& route, unsigned seed, bool in_place = false);
+    CrashWorld(std::shared_ptr<Plan> of, const std::string& bytes, unsigned seed);
     Status status() const { return status_; }
     // From what the journal says to the end, or to a fault; or the steps [first, steps) of `with`.
     Status run(size_t steps = 99, SweepRun* with = nullptr, size_t first = 0);
@@ -52,12 +53,13 @@ class CrashWorld {
 
     static constexpr index_t kHeader = 128;
     CrashDisk disk;
-    std::unique_ptr<Plan> plan;
+    std::shared_ptr<Plan> plan;
     Store *input = nullptr, *output = nullptr, *scratch = nullptr, *staged_input = nullptr, *staged_output = nullptr;
     Buffer memory;
     index_t resumed_bytes = 0;
 
   private:
+    void make_disks(const std::string& bytes);
     ArrayBoxes input_boxes() const;
     ArrayBoxes output_boxes() const;
     Status status_;

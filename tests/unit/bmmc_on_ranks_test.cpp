@@ -18,7 +18,7 @@ namespace spanfft::test {
 namespace {
 
 constexpr index_t kInputOffset = 128, kOutputOffset = 4096;
-constexpr Precision kPrecision = Precision::single;  // records of 8 bytes: their number
+constexpr index_t kRecordBytes = 8;  // of a record: its number
 
 struct Case {
     PdmShape shape;
@@ -62,7 +62,7 @@ void expect_permuted(const Case& c) {
     SCOPED_TRACE(text(c));
     PdmSpec spec;
     spec.shape = c.shape;
-    spec.precision = kPrecision;
+    spec.record_bytes = kRecordBytes;
     spec.mode = c.mode;
     spec.threads = 1;
     BmmcPlan plan{c.map, c.shape, c.factors, 0, 0};
@@ -75,7 +75,7 @@ void expect_permuted(const Case& c) {
     steps.steps.push_back(make_permute_step(spec, plan, places, "permutation", Machine()));
     const Step* const step = steps.steps[0].get();
 
-    const index_t record_bytes = spec.record_bytes(), bytes = c.shape.records() * record_bytes;
+    const index_t record_bytes = spec.record_bytes, bytes = c.shape.records() * record_bytes;
     MemoryStore input(kInputOffset + bytes), output(kOutputOffset + bytes);
     auto* const from = reinterpret_cast<index_t*>(input.as<char>() + kInputOffset);
     for (index_t x = 0; x < c.shape.records(); ++x) from[x] = x * 31 + 7;

@@ -214,6 +214,31 @@ TEST(CppApi, CallbacksAreFunctionsWhoseExceptionsEndTheRun) {
     std::remove(in.c_str());
 }
 
+// Eight records of three bytes, by their bits in reverse order.
+TEST(CppApi, PermutationsOfRecordsAreFilePlans) {
+    const std::string in = testing::TempDir() + "spanfft-permuted-in",
+                      out = testing::TempDir() + "spanfft-permuted-out";
+    std::ofstream(in, std::ios::binary) << "000111222333444555666777";
+    std::array<std::uint64_t, 3> columns{};
+    ASSERT_EQ(spanfft_bit_matrix("bit-reversal", 3, columns.data()), SPANFFT_OK);
+    spanfft_permutation permutation{};
+    permutation.size = sizeof permutation;
+    permutation.bits = 3;
+    permutation.columns = columns.data();
+    permutation.record_bytes = 3;
+    permutation.memory_bytes = 1 << 20;
+    const auto plan = spanfft::Plan::permutation(permutation);
+    EXPECT_EQ(plan.input_bytes(), 24);
+    plan.transform_file(in, out, 0, "#");
+    std::string result;
+    std::ifstream(out, std::ios::binary) >> result;
+    EXPECT_EQ(result, "#000444222666111555333777");
+    permutation.record_bytes = 0;
+    EXPECT_EQ(code_of([&] { spanfft::Plan::permutation(permutation); }), SPANFFT_INVALID_ARGUMENT);
+    std::remove(in.c_str());
+    std::remove(out.c_str());
+}
+
 // A chunked 64 x 48 array of the test's own, each chunk of which must be moved once.
 struct Chunked {
     std::vector<Complex> data = std::vector<Complex>(64 * 48);

@@ -122,6 +122,23 @@ TEST(MachineDisk, ComputingIsHiddenByTheDiskAsFarAsTheMachineLetsIt) {
     EXPECT_EQ(read.value().all_threads_bytes_per_second, 15);
 }
 
+TEST(MachineDisk, RequestsOfWhichFewAreUnderWayTakeTheirShareOfOneAlone) {
+    Machine machine;
+    machine.disk_read_bytes_per_second = machine.disk_write_bytes_per_second = 1e6;
+    machine.disk_request_seconds = 16e-3, machine.disk_queue_depth = 16;
+    Counts counts;
+    counts.disk_read_bytes = 1000000, counts.disk_reads = 64;
+    counts.disk_written_bytes = 2000000, counts.disk_writes = 64;
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 4), 3 + 128 * 1e-3);  // not measured
+    machine.disk_alone_seconds = 8e-3;
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 4), 3 + 128 * 1e-3);  // 32 at once: the queue counts
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 32), 3 + 128 * 2e-3);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 128), 3 + 128 * 8e-3);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 1000), 3 + 128 * 8e-3);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 4, 2, 4), 0.5 + 64 * 0.5e-3 + 0.5 + 64 * 0.25e-3);  // over disks
+    EXPECT_EQ(parse_machine(print_machine(machine), Machine()).value().disk_alone_seconds, 8e-3);
+}
+
 TEST(MachineDisk, ASweepTakesLongerWhereComputingIsNotHidden) {
     Machine machine;
     const auto seconds = [&](double share) {
