@@ -8,11 +8,12 @@
 // asynchronously the next memoryload is read and the last one written meanwhile, for which memory must hold 3 of them
 // instead of 1, or 4 instead of 2 where compute does not work in place. So the memoryload M of the model is a half or a
 // quarter of the memory that there is (P1: async buffers reduce the effective memory size), and a whole or a third
-// where nothing else is done than in place. Of disks that processors share, one may be seen by itself: the D/P of one
-// processor, whose blocks are counted as if there were no others; what each does of a parallel I/O is at most a block
-// of each of its disks. Invariant: a parallel I/O with two blocks of one disk is an error, never two I/Os; counts are
-// taken when transfers are begun, from the blocks that they really name. Source: P1, section 4 and figure 3; Vitter and
-// Shriver (P1's [16]).
+// where nothing else is done than in place.
+// Of disks that processors share, one may be seen by itself: the D/P of one processor, whose blocks are counted as if
+// there were no others; what each does of a parallel I/O is at most a block of each of its disks.
+// Invariant: a parallel I/O with two blocks of one disk is an error, never two I/Os; counts are taken when transfers
+// are begun, from the blocks that they really name.
+// Source: P1, section 4 and figure 3; Vitter and Shriver (P1's [16]).
 #pragma once
 
 #include <functional>

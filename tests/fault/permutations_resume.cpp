@@ -2,13 +2,12 @@
 // commands. The reference is the definition (support/permutations.hpp), to the bit.
 #include <gtest/gtest.h>
 
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "disk/output_file.hpp"
 #include "support/journal_routes.hpp"
+#include "support/killed.hpp"
 #include "support/permutations.hpp"
 #include "support/sanitized.hpp"
 
@@ -128,17 +127,8 @@ TEST_F(PermutedFiles, KilledInEverySweepGoOnToTheSameBits) {
     for (const int disks : {0, 2}) {
         if (disks > 0) scratch_on(disks);
         for (const double share : {0.2, 0.34, 0.5, 0.67, 0.8, 0.95}) {
-            const pid_t child = fork();
-            if (child == 0) {
-                (void)run(request, JournalMode::automatic, [=](index_t done, index_t total) {
-                    if (static_cast<double>(done) >= share * static_cast<double>(total)) raise(SIGKILL);
-                    return true;
-                }).ok();
-                _exit(0);
-            }
-            int outcome = 0;
-            ASSERT_EQ(waitpid(child, &outcome, 0), child);
-            ASSERT_TRUE(WIFSIGNALED(outcome));
+            ASSERT_TRUE(killed_at(
+                share, [&](const Progress& progress) { return run(request, JournalMode::automatic, progress); }));
             ++kills;
             index_t resumed = 0;
             const Status status = run(request, JournalMode::automatic, {}, &resumed);

@@ -18,6 +18,7 @@
 
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
+#include "support/killed.hpp"
 #include "support/sanitized.hpp"
 
 namespace spanfft::test {
@@ -283,18 +284,9 @@ TEST_F(JournalledFiles, FusedAndPermutedRunsGoOnToTheSameBits) {
         for (const double share : {0.15, 0.35, 0.55, 0.75, 0.95}) {
             TemporaryFolder folder;
             make_input(route, folder.path());
-            const pid_t child = fork();
-            if (child == 0) {
-                (void)
-                    transform(route, folder.path(), JournalMode::automatic, nullptr, [=](index_t done, index_t total) {
-                        if (static_cast<double>(done) >= share * static_cast<double>(total)) raise(SIGKILL);
-                        return true;
-                    }).ok();
-                _exit(0);
-            }
-            int outcome = 0;
-            ASSERT_EQ(waitpid(child, &outcome, 0), child);
-            ASSERT_TRUE(WIFSIGNALED(outcome)) << route.problem;
+            ASSERT_TRUE(killed_at(share, [&](const Progress& progress) {
+                return transform(route, folder.path(), JournalMode::automatic, nullptr, progress);
+            })) << route.problem;
             index_t resumed = 0;
             const Status status = transform(route, folder.path(), JournalMode::automatic, &resumed);
             ASSERT_TRUE(status.ok()) << route.problem << ": " << status.message();
