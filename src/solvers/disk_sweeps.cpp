@@ -272,9 +272,13 @@ bool widen_slabs(SweepSpec& sweep, index_t room_bytes) {
 bool widen_together(SweepSpec& sweep, index_t room_bytes) {
     sweep.sharing.reads_together = true;
     const ColumnPanels in = sweep.source.columns();
-    const index_t unit = unit_of(sweep), units = ceil_div(in.columns, unit);
+    const bool sections = std::holds_alternative<Sections>(sweep.target.array);
+    const index_t unit = sections ? section_elems(sweep) : unit_of(sweep), units = ceil_div(in.columns, unit);
     const auto fits = [&](index_t count) {
-        set_panel_width(sweep, count * unit);
+        if (sections)
+            set_sections(sweep, count);
+        else
+            set_panel_width(sweep, count * unit);
         // Rows that are not packed lie in equal strides only where they begin alike in the file.
         const bool equal =
             ExchangeGeometry(sweep).together(0).lean() || in.row_elems * in.elem_bytes % kSlackBytes == 0;
@@ -283,14 +287,14 @@ bool widen_together(SweepSpec& sweep, index_t room_bytes) {
     const index_t enough = ceil_div(kLongRunBytes, unit * in.elem_bytes * in.ranks);
     const index_t most = largest_that(std::min(units, enough), fits);
     if (most == 0) return false;
-    return fits(good_width(units, most, units_of_blocks(sweep, unit), in.ranks)) ||
-           fits(even_width(units, most, in.ranks)) || fits(1);
+    const index_t block = sections ? 1 : units_of_blocks(sweep, unit);
+    return fits(good_width(units, most, block, in.ranks)) || fits(even_width(units, most, in.ranks)) || fits(1);
 }
 
 void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine& machine) {
-    if (sweep.ranks() == 1 || !sweep.tiled() || sweep.sharing.reads_together) return;
+    if (sweep.ranks() == 1 || !sweep.tiled() || sweep.source.is_blocks() || sweep.sharing.reads_together) return;
     const ColumnPanels& in = sweep.source.columns();
-    const bool can = in.outer == 1 && !in.in_blocks() && !in.in_sections() && !in.mirrored() &&
+    const bool can = sweep.source.place != Place::scratch && in.outer == 1 && !in.in_blocks() && !in.in_sections() && !in.mirrored() &&
                      in.last_row_elems == in.row_elems && !sweep.target.is_in_place();
     SweepSpec together = sweep;
     if (!can || !widen_together(together, room_bytes)) return;

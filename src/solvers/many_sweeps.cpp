@@ -116,8 +116,9 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
 // Where each sweep reads and writes: see above.
 void place(const LongAxis& job, SweepRoute& route) {
     const size_t count = route.sweeps.size();
+    const bool by_output = job.ranks > 1 && !route.sweeps[0].exchanges();  // in the first sweep
     // Of scratch; else the output is one of them.
-    const bool two_areas = job.halves || job.problem.stores_other() || job.ranks > 1;
+    const bool two_areas = job.halves || job.problem.stores_other() || (job.ranks > 1 && !by_output);
     const BlockGrid& blocks = route.sweeps[0].target.blocks();
     index_t most = job.ranks > 1 ? 0 : blocks.payload_bytes();
     for (const SweepSpec& sweep : route.sweeps)  // rank 0 keeps the most
@@ -125,7 +126,7 @@ void place(const LongAxis& job, SweepRoute& route) {
     const index_t region = round_up(most, kDirectBytes), areas = two_areas ? 2 : 1;
     for (size_t s = 0; s < count; ++s) {
         SweepSpec& sweep = route.sweeps[s];
-        const bool to_output = s + 1 == count || (!two_areas && (count - 2 - s) % 2 == 0);
+        const bool to_output = s + 1 == count || (!two_areas && (count - 2 - s) % 2 == (by_output ? 1 : 0));
         sweep.target.place = to_output ? Place::output : Place::scratch;
         if (two_areas) sweep.target.scratch_bytes = static_cast<index_t>(s % 2) * region;
         if (s == 0) continue;
@@ -158,20 +159,22 @@ std::optional<SweepSpec> by_whole_sections(const LongAxis& job, const Stage& sta
 }
 
 // The later sweeps on ranks, of which each has so many sections, one after the other, and keeps them of what the sweep
-// before makes.
+// before makes; by the output, the first sweep's results are there for all.
 bool share_sections(const LongAxis& job, const Machine& machine, const std::vector<Stage>& stages, SweepRoute& route,
-                    index_t room) {
+                    index_t room, bool by_output) {
     for (size_t s = 2; s > 0; --s) {
         auto whole = by_whole_sections(job, stages[s], route.sweeps[s]);
         SweepSpec& sweep = route.sweeps[s];
         if (whole) sweep = std::move(*whole);
-        ColumnPanels& in = sweep.source.columns();
-        in.share = ColumnPanels::Share::own_file;
-        sweep.target.columns().share = ColumnPanels::Share::in_blocks;
+        if (s == 2 || !by_output) {
+            sweep.source.columns().share = ColumnPanels::Share::own_file;
+            sweep.target.columns().share = ColumnPanels::Share::in_blocks;
+        }
         if (s == 1) sweep.sharing.kept = Sharing::Columns{route.sweeps[2].source.columns()};
         // The last sweep has sections for r2c alone.
         if (whole ? !widen_by_sections(sweep, room) : s == 1 || !widen_columns(sweep, room, machine)) return false;
     }
+    if (by_output) return true;
     const SweepSpec& second = route.sweeps[1];
     const ColumnPanels& in = second.source.columns();
     const index_t sections_a_panel = ExchangeGeometry(second).sections_a_panel();
@@ -187,6 +190,7 @@ bool widen(const LongAxis& job, const Stage& stage, SweepSpec& sweep, index_t ro
     return true;
 }
 
+template <bool by_output>
 std::optional<SweepRoute> fit(const LongAxis& job, const Machine& machine, const Factors& factors, index_t lanes,
                               index_t tile) {
     SweepRoute route;
@@ -194,7 +198,7 @@ std::optional<SweepRoute> fit(const LongAxis& job, const Machine& machine, const
     for (const Stage& stage : stages) {
         route.sweeps.push_back(outline(job, stage, factors, lanes, tile));
         SweepSpec& sweep = route.sweeps.back();
-        if (job.ranks > 1 && stage.first) {
+        if (job.ranks > 1 && stage.first && !by_output) {
             BlockGrid& blocks = sweep.target.blocks();
             blocks.section = blocks.shared_section = next_rest(job, factors);
         }
@@ -202,9 +206,9 @@ std::optional<SweepRoute> fit(const LongAxis& job, const Machine& machine, const
     }
     const index_t room = route.room(job);
     if (!route.fits(job)) return std::nullopt;
-    if (job.ranks > 1 && !share_sections(job, machine, stages, route, room)) return std::nullopt;
+    if (job.ranks > 1 && !share_sections(job, machine, stages, route, room, by_output)) return std::nullopt;
     for (size_t s = 0; s < stages.size(); ++s) {
-        const bool done = route.sweeps[s].source.columns().own_file();
+        const bool done = job.ranks > 1 && s > 0;
         if (!done && !widen(job, stages[s], route.sweeps[s], room, machine)) return std::nullopt;
     }
     place(job, route);
@@ -267,16 +271,20 @@ index_t widest_tile(const LongAxis& job, index_t points) {
     return job.fewest(tile);
 }
 
-// How a grouping is fitted: in sections, which ranks share out, or in parts of their own.
+// How a grouping is fitted: in sections, which ranks share out, in the first sweep too or by way of the output, or in
+// parts of their own.
 using Fit = std::optional<SweepRoute> (*)(const LongAxis& job, const Machine& machine, const Factors& factors,
                                           index_t lanes, index_t tile);
 
 // Of the first sweep's tiles, falling: halves, or what sections that ranks share out are whole multiples of.
 std::vector<index_t> tile_widths(const LongAxis& job, const Factors& factors, index_t least, Fit fits) {
-    const index_t widest = std::max(least, widest_tile(job, factors[0]));
+    index_t widest = std::max(least, widest_tile(job, factors[0]));
+    // Memory that tiles don't take makes longer runs of what all read together.
+    const index_t column_bytes = factors[0] * job.elem(true);
+    while (fits == fit<true> && widest / 2 >= least && widest / 2 * column_bytes >= kLongRunBytes) widest /= 2;
     std::vector<index_t> widths;
     // c2r has panels of one section each.
-    if (job.ranks == 1 || fits == fit_parts || (job.halves && !job.forward)) {
+    if (job.ranks == 1 || fits == fit_parts || fits == fit<true> || (job.halves && !job.forward)) {
         for (index_t tile = widest; tile >= least; tile /= 2) widths.push_back(tile);
         return widths;
     }
@@ -343,9 +351,11 @@ constexpr int kMostSweeps = 4;
 
 void offer_factors(const LongAxis& job, SweepSearch& search) {
     const int most = std::min(kMostSweeps, static_cast<int>(prime_factors(job.n).size()));
+    const bool by_output = job.ranks > 1 && !job.halves && !job.problem.stores_other();
     for (int count = 3; count <= most && !search.found(); ++count) {  // one sweep more costs more than shorter runs do
         for (const Factors& factors : ways_to_split(job.n, count)) {
-            if (job.ranks == 1 || count == 3) search.offer(fit_tiles(job, search.machine(), factors, fit));
+            if (job.ranks == 1 || count == 3) search.offer(fit_tiles(job, search.machine(), factors, fit<false>));
+            if (by_output && count == 3) search.offer(fit_tiles(job, search.machine(), factors, fit<true>));
             if (job.ranks > 1) search.offer(fit_tiles(job, search.machine(), factors, fit_parts));
             if (search.ended()) return;
         }

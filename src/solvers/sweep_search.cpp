@@ -58,7 +58,8 @@ bool SweepSearch::offer(std::optional<SweepRoute> route) {
     if (!route) return false;
     if (ended()) return true;
     if (!any_) {
-        read_together_if_faster(route->sweeps[0], route->room(job_), machine_);
+        const index_t room = route->room(job_);
+        for (SweepSpec& sweep : route->sweeps) read_together_if_faster(sweep, room, machine_);
         route->seconds = seconds_of_choice(*route, machine_);
     }
     if (!best_ || route->seconds < best_->seconds) best_ = std::move(route);

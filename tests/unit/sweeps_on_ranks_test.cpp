@@ -322,7 +322,7 @@ INSTANTIATE_TEST_SUITE_P(Back, SweepsOnRanksInThreeSweeps,
 
 TEST(SweepsOnRanks, InThreeSweepsOfAnyGeometryMatchTheDefinition) {
     Random random(11);
-    int parts = 0, idle = 0;
+    int parts = 0, idle = 0, by_output = 0;
     for (int i = 0; i < 40; ++i) {
         const index_t n = random.between(2, 13) * random.between(2, 13) * random.between(2, 13);
         std::string shape = std::to_string(n), axes;
@@ -344,11 +344,14 @@ TEST(SweepsOnRanks, InThreeSweepsOfAnyGeometryMatchTheDefinition) {
         EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)), 1.5);
         if (HasFailure()) return;
         const SweepSpec& first = spec_of(*run.plan, 0);
+        by_output += !first.exchanges();
+        if (!first.exchanges()) continue;
         parts += first.target.blocks().tile_columns < first.target.blocks().section;
         idle += ExchangeGeometry(first).kept_by(first.ranks() - 1) == 0;
     }
     EXPECT_GE(parts, 4);
     EXPECT_GE(idle, 4);
+    EXPECT_GE(by_output, 4);
 }
 
 // Panels of several sections each, several of them on each rank, and in all sweeps.
@@ -364,7 +367,8 @@ TEST(SweepsOnRanks, InThreeSweepsOfManyPanelsMatchTheDefinition) {
         const SweepSpec &first = spec_of(*run.plan, 0), &second = spec_of(*run.plan, 1);
         const ColumnPanels& in = first.source.columns();
         EXPECT_GE(in.panels_per_matrix(), 2);
-        EXPECT_GE(in.panel / first.target.blocks().section, in.mirrored() ? 1 : 2);
+        const index_t unit = first.exchanges() ? first.target.blocks().section : first.target.blocks().tile_columns;
+        EXPECT_GE(in.panel / unit, in.mirrored() ? 1 : 2);
         EXPECT_GE(second.source.columns().panels_per_matrix(), 2);
         EXPECT_GE(ExchangeGeometry(second).sections_a_panel(), 2);
     }
