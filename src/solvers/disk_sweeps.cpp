@@ -294,8 +294,8 @@ bool widen_together(SweepSpec& sweep, index_t room_bytes) {
 void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine& machine) {
     if (sweep.ranks() == 1 || !sweep.tiled() || sweep.source.is_blocks() || sweep.sharing.reads_together) return;
     const ColumnPanels& in = sweep.source.columns();
-    const bool can = sweep.source.place != Place::scratch && in.outer == 1 && !in.in_blocks() && !in.in_sections() && !in.mirrored() &&
-                     in.last_row_elems == in.row_elems && !sweep.target.is_in_place();
+    const bool can = sweep.source.place != Place::scratch && in.outer == 1 && !in.in_blocks() && !in.in_sections() &&
+                     !in.mirrored() && in.last_row_elems == in.row_elems && !sweep.target.is_in_place();
     SweepSpec together = sweep;
     if (!can || !widen_together(together, room_bytes)) return;
     if (predict_sweep(together, machine).seconds < predict_sweep(sweep, machine).seconds) sweep = std::move(together);
