@@ -103,10 +103,8 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
     } else if (job.halves) {
         in.besides = ColumnPanels::Plain{factors[0] / 2 + 1};
         sweep.target.array = written(half_spectrum(job, job.n / stage.f, factors[0], false));
-    } else if (job.ranks > 1) {
-        sweep.target.array = written(in);
     } else {
-        in = written(of_numbers(in));
+        in = written(job.ranks > 1 ? in : of_numbers(in));  // ranks share rows of numbers out
         sweep.target.array = InPlace{in};
     }
     sweep.source.array = in;
