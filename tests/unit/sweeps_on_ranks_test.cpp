@@ -12,6 +12,7 @@
 #include "support/sanitized.hpp"
 #include "support/sweep_case.hpp"
 #include "sweeps/exchange_geometry.hpp"
+#include "sweeps/sweep_run.hpp"
 #include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
@@ -474,6 +475,26 @@ TEST(SweepsOnRanks, LeaveRanksForWhichThereIsNoPanelWithNothingToDo) {
     const Counts& last = run.ranks.back().counted[0];
     EXPECT_EQ(last.disk_reads + last.disk_writes + last.messages, 0);
     EXPECT_GT(last.calls, 0) << "it takes part in the rounds all the same";
+}
+
+// Ranks exchange once, before the third sweep, which transforms panels where it read them; of other kinds twice.
+TEST(SweepsOnRanks, InThreeSweepsOfC2cGoByWayOfTheOutput) {
+    const index_t points = 1 << 20;
+    const auto plan = plan_of(cat("c2c ", points, " forward double threads=1 memory=1MiB ranks=2"), solve_many_sweeps);
+    const auto real = plan_of(cat("r2c ", points, " forward double threads=1 memory=1MiB ranks=2"), solve_many_sweeps);
+    ASSERT_TRUE(plan && real);
+    ASSERT_EQ(plan->sweeps, 3);
+    EXPECT_EQ(plan->scratch_bytes, 16 * points) << "once the array";
+    const SweepSpec &first = spec_of(*plan, 0), &second = spec_of(*plan, 1), &third = spec_of(*plan, 2);
+    EXPECT_FALSE(first.exchanges());
+    EXPECT_EQ(first.target.place, Place::output);
+    EXPECT_EQ(second.source.place, Place::output);
+    EXPECT_TRUE(second.exchanges());
+    EXPECT_EQ(third.source.place, Place::scratch);
+    EXPECT_TRUE(third.target.is_in_place());
+    EXPECT_FALSE(third.has_rounds());
+    EXPECT_TRUE(examine_sweeps(*plan).why_not.empty()) << "a killed run goes on";
+    EXPECT_TRUE(spec_of(*real, 0).exchanges());
 }
 
 // What a rank keeps for itself is a share of what lies between the sweeps, and all of these are there.
