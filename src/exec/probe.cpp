@@ -12,6 +12,7 @@
 #include "exec/disk_probe.hpp"
 #include "exec/engine_probe.hpp"
 #include "exec/executor.hpp"
+#include "exec/tile_probe.hpp"
 #include "lower/lower.hpp"
 #include "plan/machine_file.hpp"
 #include "plan/planner.hpp"
@@ -57,6 +58,7 @@ class Probe {
         machine_.library = comm_.library();
         machine_.measured_ranks = comm_.size();
         SPANFFT_TRY(measure_memory());
+        SPANFFT_TRY(measure_tiles());
         SPANFFT_TRY(measure_call());
         if (!options_.quick) SPANFFT_TRY(measure_engines());
         if (comm_.size() > 1) SPANFFT_TRY(measure_exchanges());
@@ -111,6 +113,16 @@ class Probe {
         SPANFFT_ASSIGN(const double together, slowest(copy_seconds()));
         machine_.memory_bytes_per_second = static_cast<double>(bytes) / alone;
         machine_.shared_memory_bytes_per_second = static_cast<double>(bytes) / together;
+        return Status();
+    }
+
+    // Of sweeps, by all ranks at once.
+    Status measure_tiles() {
+        const auto mine = probe_tiles(options_.quick);
+        SPANFFT_TRY(agree(comm_, mine.status()));
+        SPANFFT_ASSIGN(const double byte, slowest(1 / mine.value().bytes_per_second));
+        machine_.tile_bytes_per_second = 1 / byte;
+        SPANFFT_ASSIGN(machine_.twiddle_seconds, slowest(mine.value().seconds_per_factor));
         return Status();
     }
 

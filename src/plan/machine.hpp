@@ -59,6 +59,10 @@ struct Machine {
     double shared_memory_bytes_per_second = 17e9;  // the same while every rank of the node copies
     double all_threads_bytes_per_second = 0;       // copied by one process on all cores together; 0: not measured
 
+    // Of the sweeps of disks, by one thread: what tiles take from panels and put back, and a twiddle factor, made and
+    // multiplied with. 0: not measured.
+    double tile_bytes_per_second = 0, twiddle_seconds = 0;
+
     double call_seconds = 0;  // that a call to a plan in memory takes beside its steps; 0: not measured
 
     std::map<std::string, ExchangeFigures> exchanges{

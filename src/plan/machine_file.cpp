@@ -63,6 +63,8 @@ const std::vector<Field>& fields() {
         divisor("memory_bytes_per_second", &Machine::memory_bytes_per_second),
         divisor("shared_memory_bytes_per_second", &Machine::shared_memory_bytes_per_second),
         field("all_threads_bytes_per_second", &Machine::all_threads_bytes_per_second),
+        field("tile_bytes_per_second", &Machine::tile_bytes_per_second),
+        field("twiddle_seconds", &Machine::twiddle_seconds),
         field("call_seconds", &Machine::call_seconds),
         divisor("disk_read_bytes_per_second", &Machine::disk_read_bytes_per_second),
         divisor("disk_write_bytes_per_second", &Machine::disk_write_bytes_per_second),

@@ -178,6 +178,18 @@ Counts count_disk(const SweepSpec& spec) {
     return counts;
 }
 
+// What all threads take for it besides transforms: tiles that are filled and emptied, and their twiddle factors; of
+// slabs, and where nobody measured tiles, two copies.
+double tile_seconds(const SweepSpec& spec, const Counts& counts, const Machine& machine) {
+    const auto disk_bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
+    const double copied = 2 * disk_bytes / machine.threads_bytes_per_second(spec.threads);
+    if (!spec.tiled() || machine.tile_bytes_per_second <= 0) return copied;
+    const double factors = spec.twiddles.roots_n > 0 ? static_cast<double>(total_columns(spec) * spec.out_points) : 0;
+    return (static_cast<double>(counts.memory_bytes) / machine.tile_bytes_per_second +
+            factors * machine.twiddle_seconds) /
+           spec.threads;
+}
+
 }  // namespace
 
 Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
@@ -210,10 +222,9 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     const auto panels = static_cast<double>(spec.walked().panels());
     const double reading = machine.disk_seconds(reads, panels, from, to);
     const double disk = machine.disk_seconds(both, panels, from, to);
-    const auto disk_bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
     const double compute = engine_seconds(spec, spec.stages, column_flops, machine.engine_rates) +
                            (tiles ? engine_seconds(spec, tiles->row_stages, row_flops, machine.engine_rates) : 0) +
-                           2 * disk_bytes / machine.threads_bytes_per_second(spec.threads) + wire;
+                           tile_seconds(spec, counts, machine) + wire;
     // In two slots nothing is computed while one is written.
     const auto overlap = [&](double io) { return machine.overlapped_seconds(io, compute, panels); };
     const auto* in_place = std::get_if<InPlace>(&spec.target.array);

@@ -13,6 +13,7 @@
 #include "plan/planner.hpp"
 #include "plan/topology.hpp"
 #include "support/thread_comm.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -151,6 +152,37 @@ TEST(MachineDisk, ASweepTakesLongerWhereComputingIsNotHidden) {
     };
     EXPECT_GT(seconds(0), seconds(0.5));
     EXPECT_GT(seconds(0.5), seconds(1));
+}
+
+// Worked: 2^16 complex doubles by one thread in sweeps that gather and scatter 2 MiB each; the last one has no
+// twiddles. Nothing else takes time on this machine, nor is anything hidden.
+TEST(MachineDisk, TilesOfASweepAreBytesAndTwiddleFactors) {
+    Machine machine;
+    machine.disk_read_bytes_per_second = machine.disk_write_bytes_per_second = 1e15;
+    machine.disk_request_seconds = 0;
+    machine.disk_compute_share = 0;
+    const auto plan =
+        Planner(machine).plan(Problem::parse("c2c 65536 memory=512KiB threads=1 method=two_sweeps").value());
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    const auto seconds = [&](double tile_rate, double twiddle) {
+        machine.tile_bytes_per_second = tile_rate;
+        machine.twiddle_seconds = twiddle;
+        std::vector<double> each;
+        for (const auto& step : plan.value()->steps)
+            each.push_back(predict_sweep(static_cast<const SweepStep&>(*step).spec(), machine).seconds);
+        return each;
+    };
+    const std::vector<double> fast = seconds(1e30, 0), slow = seconds(1 << 20, 0), twiddled = seconds(1e30, 1e-3);
+    ASSERT_GE(fast.size(), 2u);
+    for (size_t i = 0; i < fast.size(); ++i) {
+        EXPECT_NEAR(slow[i] - fast[i], 2, 1e-9) << i;
+        EXPECT_NEAR(twiddled[i] - fast[i], i + 1 < fast.size() ? 65.536 : 0, 1e-9) << i;
+    }
+    machine.tile_bytes_per_second = 3e9;
+    const auto read = parse_machine(print_machine(machine), Machine());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read.value().tile_bytes_per_second, 3e9);
+    EXPECT_EQ(read.value().twiddle_seconds, 1e-3);
 }
 
 // Rounded to six digits, 2^21 points were no power of two any more, and a cube of 2^21 got the rate of one of 2^18.

@@ -118,6 +118,8 @@ TEST(Probe, AllRanksHaveTheSameFigures) {
             const auto machine = probe(comm, options);
             ASSERT_TRUE(machine.ok()) << machine.status().message();
             EXPECT_GT(machine.value().memory_bytes_per_second, 0);
+            EXPECT_GT(machine.value().tile_bytes_per_second, 0);
+            EXPECT_GT(machine.value().twiddle_seconds, 0);
             EXPECT_EQ(machine.value().measured_ranks, comm.size());
             if (comm.size() > 1) {
                 const ExchangeFigures figures = machine.value().exchange("alltoallv");
