@@ -1,13 +1,17 @@
 // The C interface on simulated ranks: what one rank does wrong, all ranks are told, in the same words, and none hangs.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <complex>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "capi/handles.hpp"
 #include "spanfft/spanfft.h"
 #include "support/oracle.hpp"
+#include "support/simulated_store.hpp"
 #include "support/thread_comm.hpp"
 
 namespace spanfft::test {
@@ -348,6 +352,91 @@ TEST(CapiOnRanks, ExecutesAndCountsOnEachRank) {
     expect_all(told, SPANFFT_OK, {});
     EXPECT_EQ(given.size(), 6 * 6 * 6);
     EXPECT_LE(relative_error(found, given), 2 * tolerance(Problem::parse("r2c 6x6x6").value()));
+}
+
+// A 48 x 48 array of complex numbers in chunks of 8 x 8 behind functions: who moved which box.
+struct Chunks {
+    std::vector<std::complex<double>> numbers = std::vector<std::complex<double>>(48 * 48);
+    std::mutex mutex;
+    std::vector<int> boxes_of = std::vector<int>(3);
+    std::set<std::array<int64_t, 2>> moved;
+};
+struct ChunksOfRank {
+    Chunks* chunks;
+    int rank;
+};
+
+int move_box(const int64_t* first, const int64_t* extent, void* data, void* user, bool in) {
+    const auto& mine = *static_cast<ChunksOfRank*>(user);
+    auto* box = static_cast<std::complex<double>*>(data);
+    const std::lock_guard lock(mine.chunks->mutex);
+    ++mine.chunks->boxes_of[static_cast<size_t>(mine.rank)];
+    for (int64_t i = 0; i < extent[0]; ++i) {
+        for (int64_t j = 0; j < extent[1]; ++j) {
+            const bool begins = (first[0] + i) % 8 == 0 && (first[1] + j) % 8 == 0;
+            const std::array<int64_t, 2> at = {first[0] + i, first[1] + j};
+            EXPECT_TRUE(!begins || mine.chunks->moved.insert(at).second) << "a chunk twice";
+            auto& number = mine.chunks->numbers[static_cast<size_t>((first[0] + i) * 48 + first[1] + j)];
+            auto& boxed = box[i * extent[1] + j];
+            (in ? boxed : number) = in ? number : boxed;
+        }
+    }
+    return SPANFFT_OK;
+}
+
+int take_box(const int64_t* first, const int64_t* extent, void* data, void* user) {
+    return move_box(first, extent, data, user, true);
+}
+
+int put_box(const int64_t* first, const int64_t* extent, void* data, void* user) {
+    return move_box(first, extent, data, user, false);
+}
+
+TEST(CapiOnRanks, OneWriterHasAllChunksOfTheOutputAndAllReadThoseOfTheInput) {
+    for (const int one_writer : {0, 1}) {
+        TemporaryFolder folder;
+        Chunks given, found;
+        for (size_t i = 0; i < given.numbers.size(); ++i) given.numbers[i] = {double(i * 7 % 13), double(i * 5 % 11)};
+        const auto told = on_ranks(3, [&](int rank, spanfft_comm* comm) {
+            const int64_t shape[2] = {48, 48};
+            spanfft_problem p;
+            spanfft_problem_init(&p, 2, shape);
+            p.threads = 1;
+            p.memory_bytes = 24 << 10;
+            p.method = "axis_sweeps";
+            p.input_chunk[0] = p.input_chunk[1] = p.output_chunk[0] = p.output_chunk[1] = 8;
+            p.one_writer = one_writer;
+            spanfft_plan* plan = nullptr;
+            if (const int code = spanfft_plan_create(&p, comm, &plan)) return code;
+            const std::string output_path = folder.file("out");
+            ChunksOfRank read{&given, rank}, written{&found, rank};
+            spanfft_store input = {}, output = {};
+            input.size = output.size = sizeof input;
+            input.path = "given";
+            input.transfer = take_box;
+            input.user = &read;
+            output.path = output_path.c_str();
+            output.transfer = put_box;
+            output.user = &written;
+            const int code = spanfft_transform_stores(plan, &input, &output, folder.path().c_str(), nullptr, nullptr);
+            spanfft_plan_free(plan);
+            return code;
+        });
+        expect_all(told, SPANFFT_OK, {});
+        EXPECT_EQ(given.moved.size(), 36u);
+        EXPECT_EQ(found.moved.size(), 36u);
+        for (int rank = 0; rank < 3; ++rank) {
+            EXPECT_GT(given.boxes_of[static_cast<size_t>(rank)], 0) << rank;
+            EXPECT_EQ(found.boxes_of[static_cast<size_t>(rank)] > 0, rank == 0 || !one_writer) << rank;
+        }
+        const Problem problem = Problem::parse("c2c 48x48").value();
+        const auto wide = [](const std::vector<std::complex<double>>& numbers) {
+            Wides values;
+            for (const auto& z : numbers) values.push_back({z.real(), z.imag()});
+            return values;
+        };
+        EXPECT_LE(relative_error(wide(found.numbers), expected(problem, wide(given.numbers))), tolerance(problem));
+    }
 }
 
 TEST(CapiOnRanks, ANullPointerOfOneRankIsAnErrorOnAll) {
