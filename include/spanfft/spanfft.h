@@ -367,10 +367,11 @@ SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_pat
 
 /* As spanfft_transform_file, but the output takes the place of the input: the array at offset_bytes of the file, whose
  * other bytes stay. The plan's output must have the same shape and type as its input, and the plan must have a journal
- * (spanfft_plan_set_journal). Of several ranks all name the same file, and each has scratch of its own. Nothing is overwritten until all data that replaces it is on
- * the disk. From then on a run that ends early leaves a file that holds neither the input nor the output; this call
- * goes on with it, and other transforms refuse it as SPANFFT_CORRUPT_DATA. scratch_folder: NULL is the file's folder;
- * it needs room for one array in addition to the plan's scratch, unless that holds the data that replaces the array. */
+ * (spanfft_plan_set_journal). Of several ranks all name the same file, and each has scratch of its own. Nothing is
+ * overwritten until all data that replaces it is on the disk. From then on a run that ends early leaves a file that
+ * holds neither the input nor the output; this call goes on with it, and other transforms refuse it as
+ * SPANFFT_CORRUPT_DATA. scratch_folder: NULL is the file's folder; it needs room for one array in addition to the
+ * plan's scratch, unless that holds the data that replaces the array. */
 SPANFFT_API int spanfft_transform_in_place(spanfft_plan* plan, const char* path, int64_t offset_bytes,
                                            const char* scratch_folder, spanfft_progress progress, void* user);
 
