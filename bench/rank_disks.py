@@ -6,10 +6,10 @@
 
 The disks are loop devices that a control group holds to a rate, for reads and for writes, far below what the machine
 can do, so that scratch decides how long a run takes; input and output lie elsewhere, without limits. In `hosts` no host
-sees another one's disk, the links count what leaves each host, and `spanfft probe` measures them before the runs. What a run is held against is measured beside it, in
-the same turn: the least time in which these disks write and read the bytes that the kernel counted on them in the run,
-all at once, and the time in which an all-to-all moves over the links what the run sent. Rows go to RANK_DISKS.json, the
-table to rank_disks.md.
+sees another one's disk, the links count what leaves each host, and `spanfft probe` measures them before the runs. What
+a run is held against is measured beside it, in the same turn: the least time in which these disks write and read the
+bytes that the kernel counted on them in the run, all at once, and the time in which an all-to-all moves over the links
+what the run sent. Rows go to RANK_DISKS.json, the table to rank_disks.md.
 """
 
 from __future__ import annotations
