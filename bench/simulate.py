@@ -35,8 +35,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "bench" / "results" / "simulated"
 PAGE = ROOT / "docs" / "foresight.md"
 BEGIN, END = "<!-- simulated: begin -->", "<!-- simulated: end -->"
-LEFT_OUT = ("name ", "sockets_per_node", "message_", "buffered_", "packet_", "alltoall_share", "phased_share",
-            "barrier_us", "overlap_share")  # fmt: skip
+LEFT_OUT = ("name ", "sockets_per_node", "message_", "collective_", "buffered_", "packet_", "alltoall_share",
+            "phased_share", "barrier_us", "overlap_share")  # fmt: skip
 AIM = 0.15
 # Flows share links max-min fair, at the links' own rate. Messages start when both sides are ready, and pay the sheet's
 # latency once. Nothing is timed on this machine, so that a busy one gives the same rows.
@@ -115,14 +115,21 @@ CASES = (
 )  # fmt: skip
 
 
-def machine_of(case: Case) -> str:
-    """The data sheet, as text: the shipped one's with another network, and what the case says otherwise."""
+def pair_by_pair(exchange: str) -> bool:
+    """Of SimGrid's MPI_Alltoallv; its MPI_Ialltoallv (blockvector) starts all messages at once."""
+    return exchange == "alltoallv"
+
+
+def machine_of(case: Case, exchange: str = "") -> str:
+    """The data sheet, as text: the shipped one's with another network, what the case says otherwise, and whether MPI
+    meets one partner after the other."""
     nodes = case.ranks // case.ranks_per_node
     own = [
         f"name {case.network}, with {case.machine}'s figures",
         f"nodes {nodes}",
         f"cores_per_node {case.ranks_per_node}",
         f"network {case.network}",
+        *(["collective_messages 1 pairs"] if pair_by_pair(exchange) else []),
         *case.figures,
     ]
     left_out = (*LEFT_OUT, *(f"{line.split()[0]} " for line in own), "#")
@@ -133,7 +140,7 @@ def machine_of(case: Case) -> str:
 def predicted(case: Case, problem: str, exchange: str) -> Forecast:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "machine.txt"
-        path.write_text(machine_of(case))
+        path.write_text(machine_of(case, exchange))
         asked = f"{problem} exchange={exchange.split()[0]}"
         return spanfft.predict(asked, path, case.ranks, ranks_per_node=case.ranks_per_node)[0]
 
@@ -147,13 +154,13 @@ def compared_seconds(case: Case, problem: str, exchange: str) -> float:
 def simulate(case: Case, problem: str, exchange: str, build: Path) -> dict[str, Any]:
     """Runs one plan on simulated ranks: what rank 0 says, and this machine's seconds."""
     programs = build / "bench" / "simulation"
-    text = machine_of(case)
+    text = machine_of(case, exchange)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "machine.txt").write_text(text)
         nodes = [f"node{rank // case.ranks_per_node}" for rank in range(case.ranks)]
         (folder / "hosts").write_text("\n".join(nodes) + "\n")
-        settings = {**MODEL, "smpi/alltoallv": "default" if exchange.endswith(" at once") else "pair"}
+        settings = {**MODEL, "smpi/alltoallv": "pair" if pair_by_pair(exchange) else "default"}
         wrapper = ["-wrapper", f"env LD_PRELOAD={programs / 'simulated_fold.so'}"] if case.folded else []
         command = [
             "smpirun", *wrapper, "-np", str(case.ranks), "-platform", str(programs / "simulated_platform.so"),
@@ -254,7 +261,7 @@ def _line(case: Case, row: Row) -> str:
     """Of the table."""
     bounds = predicted(case, row["problem"], row["exchange"]).bounds
     strategy, _, how = row["exchange"].partition(" ")
-    how = f" {how or 'pair by pair'}" if strategy == "alltoallv" else ""
+    how = " pair by pair" if pair_by_pair(row["exchange"]) else f" {how}" if how else ""
     difference = off(row, case)
     cells = [
         case.network,
