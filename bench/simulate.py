@@ -60,6 +60,11 @@ MODEL = {
     "smpi/send-is-detached-thresh": "0",
     "smpi/coll-selector": "mpich",  # small ones as MPICH does them; by default they are all-to-alls of their own
     "smpi/allgather": "rdb",
+    # MPICH's would first find out which ranks share a node, in P^2 messages for each new communicator: at 4,096 ranks
+    # that takes hours here.
+    "smpi/allreduce": "rdb",
+    "smpi/bcast": "binomial_tree",
+    "smpi/reduce": "binomial",
     "contexts/stack-size": "1024",
 }
 
@@ -75,7 +80,9 @@ class Case:
     network: str  # the line of the data sheet
     ranks: int
     problems: tuple[str, ...]
-    exchanges: tuple[str, ...]  # "alltoallv at once": MPI starts all messages of a call together, else pair by pair
+    # "alltoallv at once": MPI starts all messages of a call together; "alltoallv in a ring": rank + 1, rank + 2, ... one
+    # after the other; "alltoallv": so too, but rank xor 1, rank xor 2, ...
+    exchanges: tuple[str, ...]
     ranks_per_node: int = 1
     figures: tuple[str, ...] = ()  # lines of the sheet that are other than the machine's
     folded: bool = False  # all ranks' arrays lie on the same pages: values are not checked
@@ -95,18 +102,18 @@ def _slabs(ranks: int, *extents: int) -> tuple[str, ...]:
 
 CASES = (
     Case("torus-8x8", "blue-gene-l", "torus 8x8", 64, _slabs(64, 2048),
-         ("alltoallv at once", "alltoallv", "phased:8x8/1")),
+         ("alltoallv at once", "alltoallv", "alltoallv in a ring", "phased:8x8/1")),
     Case("torus-16x2x2", "blue-gene-l", "torus 16x2x2", 64, _slabs(64, 2048),
-         ("alltoallv at once", "alltoallv", "phased:16x2x2/1")),
+         ("alltoallv at once", "alltoallv", "alltoallv in a ring", "phased:16x2x2/1")),
     Case("torus-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 256, 512, 1024, 2048),
          ("alltoallv at once", "alltoallv", "phased:4x4x4/1", "standard")),
-    Case("torus-8x8x8", "blue-gene-l", "torus 8x8x8", 512, _slabs(512, 16384), ("phased:8x8x8/1", "alltoallv"),
-         folded=True),
+    Case("torus-8x8x8", "blue-gene-l", "torus 8x8x8", 512, _slabs(512, 16384),
+         ("phased:8x8x8/1", "alltoallv", "alltoallv in a ring"), folded=True),
     Case("torus-16x8x4", "blue-gene-l", "torus 16x8x4", 512, _slabs(512, 16384), ("phased:16x8x4/1",), folded=True),
     Case("fat-tree-64", "jean-zay", "fat_tree 16 2", 64, _slabs(64, 256, 512, 1024, 2048),
          ("alltoallv", "phased:/1", "standard")),
     Case("fat-tree-64-large", "jean-zay", "fat_tree 16 2", 64, _slabs(64, 8192),
-         ("alltoallv at once", "alltoallv", "phased:/1"), folded=True),
+         ("alltoallv at once", "alltoallv", "alltoallv in a ring", "phased:/1"), folded=True),
     Case("fat-tree-512", "jean-zay", "fat_tree 32 2", 512, _slabs(512, 16384), ("alltoallv", "phased:/1"), folded=True),
     Case("fat-tree-64-8", "jean-zay", "fat_tree 4 2", 64, _slabs(64, 2048),
          ("alltoallv", "phased:/1", "hierarchical"), ranks_per_node=8),
@@ -115,21 +122,28 @@ CASES = (
 )  # fmt: skip
 
 
-def pair_by_pair(exchange: str) -> bool:
-    """Of SimGrid's MPI_Alltoallv; its MPI_Ialltoallv (blockvector) starts all messages at once."""
-    return exchange == "alltoallv"
+# How SimGrid's MPI_Alltoallv meets its partners, and what a data sheet says of that; by the words behind the exchange.
+# (Its MPI_Ialltoallv, blockvector's, always starts all messages at once.)
+COLLECTIVES = {
+    "alltoallv": ("pair", ["collective_messages 1 pairs"]),
+    "alltoallv in a ring": ("ring_one_barrier", ["collective_messages 1"]),
+}
+
+
+def collective(exchange: str) -> tuple[str, list[str]]:
+    return COLLECTIVES.get(exchange, ("default", []))
 
 
 def machine_of(case: Case, exchange: str = "") -> str:
-    """The data sheet, as text: the shipped one's with another network, what the case says otherwise, and whether MPI
-    meets one partner after the other."""
+    """The data sheet, as text: the shipped one's with another network, what the case says otherwise, and how MPI
+    meets the partners of a collective."""
     nodes = case.ranks // case.ranks_per_node
     own = [
         f"name {case.network}, with {case.machine}'s figures",
         f"nodes {nodes}",
         f"cores_per_node {case.ranks_per_node}",
         f"network {case.network}",
-        *(["collective_messages 1 pairs"] if pair_by_pair(exchange) else []),
+        *collective(exchange)[1],
         *case.figures,
     ]
     left_out = (*LEFT_OUT, *(f"{line.split()[0]} " for line in own), "#")
@@ -160,7 +174,7 @@ def simulate(case: Case, problem: str, exchange: str, build: Path) -> dict[str, 
         (folder / "machine.txt").write_text(text)
         nodes = [f"node{rank // case.ranks_per_node}" for rank in range(case.ranks)]
         (folder / "hosts").write_text("\n".join(nodes) + "\n")
-        settings = {**MODEL, "smpi/alltoallv": "pair" if pair_by_pair(exchange) else "default"}
+        settings = {**MODEL, "smpi/alltoallv": collective(exchange)[0]}
         wrapper = ["-wrapper", f"env LD_PRELOAD={programs / 'simulated_fold.so'}"] if case.folded else []
         command = [
             "smpirun", *wrapper, "-np", str(case.ranks), "-platform", str(programs / "simulated_platform.so"),
@@ -261,7 +275,7 @@ def _line(case: Case, row: Row) -> str:
     """Of the table."""
     bounds = predicted(case, row["problem"], row["exchange"]).bounds
     strategy, _, how = row["exchange"].partition(" ")
-    how = " pair by pair" if pair_by_pair(row["exchange"]) else f" {how}" if how else ""
+    how = f" {how or 'pair by pair'}" if strategy == "alltoallv" else ""
     difference = off(row, case)
     cells = [
         case.network,

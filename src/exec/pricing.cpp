@@ -109,8 +109,8 @@ double barriers(const GroupTraffic& traffic, bool on_torus, const std::string& p
 
 // Whether the messages are those of collectives of MPI, which has so many under way at once as it likes.
 bool is_collective(const std::string& strategy) {
-    const std::set<std::string> collectives{"alltoallv", "alltoallw", "oneplane", "blockvector", "persistent",
-                                            "compressed"};
+    const std::set<std::string> collectives{"alltoallv",   "alltoallw",  "oneplane",
+                                            "blockvector", "persistent", "compressed"};
     return collectives.count(strategy) > 0;
 }
 
@@ -233,7 +233,7 @@ std::optional<ForeseenExchange> Pricing::exchange(const RouteOp& op, const Route
     mine[Limit::memory] += buffered_seconds(traffic);
     found.wire_seconds = mine.total();
     found.limit = found.wire_seconds > 0 ? mine.longest() : Limit::memory;
-    found.barrier_seconds = (groups - 1) * network_.barrier_seconds();
+    found.barrier_seconds = (groups - 1) * network_.barrier_seconds(traffic.group);
     mine[Limit::barriers] += found.barrier_seconds;
     found.copy_seconds = static_cast<double>(counts.memory_bytes) / rank_memory_rate();
     // An MPI library that is given datatypes packs and unpacks by itself.

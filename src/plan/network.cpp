@@ -192,8 +192,8 @@ std::vector<Network::Rounds> Network::torus_rounds(const RankGroup& group) const
                     all *= dims[dim].count;
                     few = below >= mean ? all - 1 : 0;
                 } else {
-                    few = few * rounds_carried(dims[dim], below, pairs) + rounds_not_carried(dims[dim], below, pairs) -
-                          1;
+                    few =
+                        few * rounds_carried(dims[dim], below, pairs) + rounds_not_carried(dims[dim], below, pairs) - 1;
                 }
             }
             sum += (load - below) * std::max(0.0, nodes - 1 - few);
@@ -259,10 +259,11 @@ NetworkTimes Network::times(const GroupTraffic& traffic, double share) const { r
 
 NetworkTimes Network::bounds(const GroupTraffic& traffic) const { return times_of(traffic, 1, false); }
 
-double Network::barrier_seconds() const {
-    if (ranks_ <= 1) return 0;
+double Network::barrier_seconds(const RankGroup& group) const {
+    const double ranks = static_cast<double>(ranks_of(group));
+    if (ranks <= 1) return 0;
     if (sheet_.barrier_seconds > 0) return sheet_.barrier_seconds;
-    return sheet_.latency_seconds * std::ceil(std::log2(ranks_));
+    return sheet_.latency_seconds * std::ceil(std::log2(ranks));
 }
 
 double Network::longest_in_pairs(const NetworkTimes& times, const RankGroup& group) const {
@@ -286,8 +287,8 @@ double Network::longest_in_rounds(const GroupTraffic& traffic, const NetworkTime
         // So often all ranks of a node send to those of one other node.
         const double bytes = ranks_per_node_ * inside * message;
         for (const Rounds& rounds : torus_rounds(traffic.group))
-            points.push_back({inside * rounds.together,
-                              times.memory + std::max(times.injection, bytes * rounds.load / link)});
+            points.push_back(
+                {inside * rounds.together, times.memory + std::max(times.injection, bytes * rounds.load / link)});
         points.pop_back();  // all together
     } else {
         double block = ranks_per_node_;  // ranks, that share links to the others

@@ -77,17 +77,18 @@ class Network {
     // The same at the links' peak and without packets: no exchange is faster.
     NetworkTimes bounds(const GroupTraffic& traffic) const;
 
-    // By dissemination (Hensgen, Finkel and Manber 1988), as MPICH and Open MPI do it, where the sheet says nothing.
-    double barrier_seconds() const;
+    // Of a group's ranks, by dissemination (Hensgen, Finkel and Manber 1988), as MPICH and Open MPI do it, where the
+    // sheet says nothing.
+    double barrier_seconds(const RankGroup& group) const;
     // The longest of `times` where ranks meet in pairs, one phase after the other: in a phase either all messages leave
     // a leaf of a fat tree, and its uplinks count, or none does, and they are idle.
     double longest_in_pairs(const NetworkTimes& times, const RankGroup& group) const;
-    // The longest of `times` (of this traffic and share) where a rank has at most so many messages of a collective under
-    // way at once; 0: all of them. With one, all ranks meet the k-th partner in round k: rank + k, or rank xor k where the
-    // sheet has pairs; the round takes what its fullest link does. With more, partners are still met in the order of
-    // their numbers. Those of one time then lie any way from a rank along the torus' fastest dimensions, whose links
-    // they load evenly, and the same way along the others. Between as many as fill a dimension, or half of it, time goes
-    // down by as much as their number goes up.
+    // The longest of `times` (of this traffic and share) where a rank has at most so many messages of a collective
+    // under way at once; 0: all of them. With one, all ranks meet the k-th partner in round k: rank + k, or rank xor k
+    // where the sheet has pairs; the round takes what its fullest link does. With more, partners are still met in the
+    // order of their numbers. Those of one time then lie any way from a rank along the torus' fastest dimensions, whose
+    // links they load evenly, and the same way along the others. Between as many as fill a dimension, or half of it,
+    // time goes down by as much as their number goes up.
     double longest_in_rounds(const GroupTraffic& traffic, const NetworkTimes& times, double share,
                              double under_way) const;
     // How often a rank waits for messages that are under way at once, in so many such collectives; within a node
@@ -101,7 +102,7 @@ class Network {
   private:
     NetworkTimes times_of(const GroupTraffic& traffic, double share, bool packets) const;
     std::vector<Places> places_of(const RankGroup& group) const;  // along each dimension of the torus
-    double torus_load(const RankGroup& group) const;  // on the fullest link, a byte that each node sends
+    double torus_load(const RankGroup& group) const;              // on the fullest link, a byte that each node sends
     // What the fullest link of each round carries, all rounds together, where each node sends one message in each:
     // with one under way, and with as many as fill half of the fastest dimension, all of it, half of the next, ...,
     // all. That needs no loop over rounds: how many of them load a dimension's links with no more than x is a closed

@@ -171,7 +171,7 @@ double in_rounds(const Fabric& fabric, int ranks_per_node, const RankGroup& grou
 }
 
 struct Collective {
-    std::string network;
+    std::string name;
     DataSheet sheet;
     int ranks_per_node;
     RankGroup group;
@@ -200,8 +200,8 @@ std::vector<Collective> collectives() {
         DataSheet sheet = torus_of(extents);
         sheet.injection_bytes_per_second = 1e9;
         sheet.collective_pairs = pairs;
-        all.push_back({cat(pairs ? "pairs on " : "", "torus ", shape_string(extents)), sheet, ranks_per_node, group,
-                       within});
+        all.push_back(
+            {cat(pairs ? "pairs on " : "", "torus ", shape_string(extents)), sheet, ranks_per_node, group, within});
     };
     const auto whole = [&](const Extents& extents, bool pairs, double within) {
         torus(extents, {{product(extents), 1}}, pairs, within);
@@ -210,13 +210,13 @@ std::vector<Collective> collectives() {
                                           {8, 4}, {16, 2, 2}, {8, 4, 2}, {2, 2, 2}, {8, 8, 8}};
     for (const bool pairs : {true, false}) {
         for (const Extents& extents : doubled) whole(extents, pairs, 1e-9);
-        torus({4, 4}, {{4, 1}}, pairs, 1e-9);       // rows
-        torus({4, 4}, {{4, 4}}, pairs, 1e-9);       // columns
-        torus({16}, {{4, 4}}, pairs, 1e-9);         // every fourth place of a ring
-        torus({16}, {{4, 1}}, pairs, 1e-9);         // quarters of it
-        torus({4, 4, 4}, {{16, 4}}, pairs, 1e-9);   // planes across
-        torus({4, 4}, {{8, 8}}, pairs, 1e-9, 4);    // four ranks a node
-        torus({4, 4}, {{64, 1}}, pairs, 0.07, 4);   // one after the other some of them leave a node, and some don't
+        torus({4, 4}, {{4, 1}}, pairs, 1e-9);      // rows
+        torus({4, 4}, {{4, 4}}, pairs, 1e-9);      // columns
+        torus({16}, {{4, 4}}, pairs, 1e-9);        // every fourth place of a ring
+        torus({16}, {{4, 1}}, pairs, 1e-9);        // quarters of it
+        torus({4, 4, 4}, {{16, 4}}, pairs, 1e-9);  // planes across
+        torus({4, 4}, {{8, 8}}, pairs, 1e-9, 4);   // four ranks a node
+        torus({4, 4}, {{64, 1}}, pairs, 0.07, 4);  // one after the other some of them leave a node, and some don't
     }
     for (const Extents& extents : std::vector<Extents>{{5}, {5, 3}, {3, 7}, {3, 5, 3}, {9, 5, 5}})
         whole(extents, false, 1e-9);
@@ -252,7 +252,7 @@ TEST(Fabric, RoundsOfACollectiveTakeWhatTheirFullestLinksDo) {
     for (const Collective& each : collectives()) {
         const double walked = each.walked(1000, 1);
         EXPECT_NEAR(each.predicted(1000, 1), walked, each.within * walked)
-            << each.network << ", " << ranks_of(each.group) << " ranks, " << each.group.front().stride << " apart";
+            << each.name << ", " << ranks_of(each.group) << " ranks, " << each.group.front().stride << " apart";
     }
 }
 
@@ -264,14 +264,14 @@ TEST(Fabric, MoreMessagesAtOnceAreNeverSlowerAndAllAtOnceTakeWhatLinksNeed) {
         double before = each.predicted(1000, 1);
         for (int under_way = 1; under_way <= partners + 1; ++under_way) {
             const double now = each.predicted(1000, under_way);
-            EXPECT_LE(now, before * (1 + 1e-12)) << each.network << ", " << under_way;
-            EXPECT_GE(now, all * (1 - 1e-12)) << each.network << ", " << under_way;
+            EXPECT_LE(now, before * (1 + 1e-12)) << each.name << ", " << under_way;
+            EXPECT_GE(now, all * (1 - 1e-12)) << each.name << ", " << under_way;
             if (under_way >= partners) {
-                EXPECT_EQ(now, all) << each.network << ", " << under_way;
+                EXPECT_EQ(now, all) << each.name << ", " << under_way;
             }
             before = now;
         }
-        EXPECT_EQ(each.predicted(1000, 0), all) << each.network;
+        EXPECT_EQ(each.predicted(1000, 0), all) << each.name;
     }
 }
 
@@ -282,8 +282,8 @@ TEST(Fabric, SomeMessagesAtOnceTakeAboutWhatTheirFullestLinksDo) {
         for (int under_way = 2; under_way < partners; under_way *= 2) {
             const double walked = each.walked(1000, under_way);
             EXPECT_NEAR(each.predicted(1000, under_way), walked, (partners < 48 ? 0.31 : 0.15) * walked)
-                << each.network << ", " << ranks_of(each.group) << " ranks, " << each.group.front().stride
-                << " apart, " << under_way << " at once";
+                << each.name << ", " << ranks_of(each.group) << " ranks, " << each.group.front().stride << " apart, "
+                << under_way << " at once";
         }
     }
 }

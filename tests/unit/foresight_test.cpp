@@ -147,6 +147,10 @@ TEST(Foresight, PairsHaveALinkToThemselvesAndWaitForEachMessage) {
     // In phases of one partner each phase waits once, and each barrier takes 6 doublings.
     const auto phased = foreseen("c2c 256x256 ranks=64 grid=64x1 output=exchanged exchange=phased:/1", machine).front();
     EXPECT_NEAR(phased.barrier_seconds, 63 * 6 * latency + 6 * latency, 1e-9);
+    // Rows of a grid of 8 x 8 ranks have barriers of their own, of 3 doublings.
+    const auto rows =
+        foreseen("c2c 8x64x64 axes=1,2 ranks=64 grid=8x8 output=exchanged exchange=phased:/1", machine).front();
+    EXPECT_NEAR(rows.barrier_seconds, 7 * 3 * latency + 6 * latency, 1e-9);
     EXPECT_NEAR(phased.limits[Limit::latency], 64 * latency, 1e-9);
 }
 
