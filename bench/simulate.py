@@ -100,6 +100,9 @@ def _slabs(ranks: int, *extents: int) -> tuple[str, ...]:
     return tuple(f"c2c {n}x{n} output=exchanged grid={ranks}x1" for n in extents)
 
 
+_PLANES = ("c2c 16x16384x4096 axes=1,2 output=exchanged grid=16x256",)
+_CUBE = ("c2c 1024x1024x1024 output=exchanged grid=64x64",)
+
 CASES = (
     Case("torus-8x8", "blue-gene-l", "torus 8x8", 64, _slabs(64, 2048),
          ("alltoallv at once", "alltoallv", "alltoallv in a ring", "phased:8x8/1")),
@@ -117,6 +120,12 @@ CASES = (
     Case("fat-tree-512", "jean-zay", "fat_tree 32 2", 512, _slabs(512, 16384), ("alltoallv", "phased:/1"), folded=True),
     Case("fat-tree-64-8", "jean-zay", "fat_tree 4 2", 64, _slabs(64, 2048),
          ("alltoallv", "phased:/1", "hierarchical"), ranks_per_node=8),
+    # One exchange in planes of 16 x 16; on the process grid, two, among 64 ranks each.
+    Case("torus-16x16x16-planes", "blue-gene-l", "torus 16x16x16", 4096, _PLANES,
+         ("alltoallv", "phased:16x16x16/1"), folded=True),
+    Case("torus-16x16x16", "blue-gene-l", "torus 16x16x16", 4096, _CUBE, ("alltoallv", "phased:/1"), folded=True),
+    Case("torus-32x16x8", "blue-gene-l", "torus 32x16x8", 4096, _CUBE, ("alltoallv",), folded=True),
+    Case("fat-tree-4096", "jean-zay", "fat_tree 32 2", 4096, _CUBE, ("alltoallv", "phased:/1"), folded=True),
     Case("overlap-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 2048),
          ("alltoallv at once", "blockvector:2", "blockvector:4"), figures=_OVERLAP, computing=True),
 )  # fmt: skip
