@@ -80,8 +80,8 @@ class Case:
     network: str  # the line of the data sheet
     ranks: int
     problems: tuple[str, ...]
-    # "alltoallv at once": MPI starts all messages of a call together; "alltoallv in a ring": rank + 1, rank + 2, ... one
-    # after the other; "alltoallv": so too, but rank xor 1, rank xor 2, ...
+    # "alltoallv at once": MPI starts all messages of a call together; "alltoallv in a ring": to rank + 1, rank + 2, ...
+    # one after the other; "alltoallv": so too, but with rank xor 1, rank xor 2, ...
     exchanges: tuple[str, ...]
     ranks_per_node: int = 1
     figures: tuple[str, ...] = ()  # lines of the sheet that are other than the machine's
