@@ -112,7 +112,8 @@ CASES = (
          ("alltoallv at once", "alltoallv", "phased:4x4x4/1", "standard")),
     Case("torus-8x8x8", "blue-gene-l", "torus 8x8x8", 512, _slabs(512, 16384),
          ("phased:8x8x8/1", "alltoallv", "alltoallv in a ring"), folded=True),
-    Case("torus-16x8x4", "blue-gene-l", "torus 16x8x4", 512, _slabs(512, 16384), ("phased:16x8x4/1",), folded=True),
+    Case("torus-16x8x4", "blue-gene-l", "torus 16x8x4", 512, _slabs(512, 16384), ("phased:16x8x4/1", "alltoallv"),
+         folded=True),
     Case("fat-tree-64", "jean-zay", "fat_tree 16 2", 64, _slabs(64, 256, 512, 1024, 2048),
          ("alltoallv", "phased:/1", "standard")),
     Case("fat-tree-64-large", "jean-zay", "fat_tree 16 2", 64, _slabs(64, 8192),
@@ -123,9 +124,9 @@ CASES = (
     # One exchange in planes of 16 x 16; on the process grid, two, among 64 ranks each.
     Case("torus-16x16x16-planes", "blue-gene-l", "torus 16x16x16", 4096, _PLANES,
          ("alltoallv", "phased:16x16x16/1"), folded=True),
-    Case("torus-16x16x16", "blue-gene-l", "torus 16x16x16", 4096, _CUBE, ("alltoallv", "phased:/1"), folded=True),
+    Case("torus-16x16x16", "blue-gene-l", "torus 16x16x16", 4096, _CUBE, ("alltoallv",), folded=True),
     Case("torus-32x16x8", "blue-gene-l", "torus 32x16x8", 4096, _CUBE, ("alltoallv",), folded=True),
-    Case("fat-tree-4096", "jean-zay", "fat_tree 32 2", 4096, _CUBE, ("alltoallv", "phased:/1"), folded=True),
+    Case("fat-tree-4096", "jean-zay", "fat_tree 32 2", 4096, _CUBE, ("alltoallv",), folded=True),
     Case("overlap-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 2048),
          ("alltoallv at once", "blockvector:2", "blockvector:4"), figures=_OVERLAP, computing=True),
 )  # fmt: skip
