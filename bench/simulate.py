@@ -35,8 +35,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "bench" / "results" / "simulated"
 PAGE = ROOT / "docs" / "foresight.md"
 BEGIN, END = "<!-- simulated: begin -->", "<!-- simulated: end -->"
-LEFT_OUT = ("name ", "sockets_per_node", "message_", "buffered_", "packet_", "alltoall_share", "phased_share",
-            "barrier_us", "overlap_share")  # fmt: skip
+LEFT_OUT = ("name ", "sockets_per_node", "message_", "collective_", "buffered_", "packet_", "alltoall_share",
+            "phased_share", "barrier_us", "overlap_share")  # fmt: skip
 AIM = 0.15
 # Flows share links max-min fair, at the links' own rate. Messages start when both sides are ready, and pay the sheet's
 # latency once. Nothing is timed on this machine, so that a busy one gives the same rows.
@@ -60,6 +60,11 @@ MODEL = {
     "smpi/send-is-detached-thresh": "0",
     "smpi/coll-selector": "mpich",  # small ones as MPICH does them; by default they are all-to-alls of their own
     "smpi/allgather": "rdb",
+    # MPICH's would first find out which ranks share a node, in P^2 messages for each new communicator: at 4,096 ranks
+    # that takes hours here.
+    "smpi/allreduce": "rdb",
+    "smpi/bcast": "binomial_tree",
+    "smpi/reduce": "binomial",
     "contexts/stack-size": "1024",
 }
 
@@ -75,7 +80,9 @@ class Case:
     network: str  # the line of the data sheet
     ranks: int
     problems: tuple[str, ...]
-    exchanges: tuple[str, ...]  # "alltoallv at once": MPI starts all messages of a call together, else pair by pair
+    # "alltoallv at once": MPI starts all messages of a call together; "alltoallv in a ring": to rank + 1, rank + 2, ...
+    # one after the other; "alltoallv": so too, but with rank xor 1, rank xor 2, ...
+    exchanges: tuple[str, ...]
     ranks_per_node: int = 1
     figures: tuple[str, ...] = ()  # lines of the sheet that are other than the machine's
     folded: bool = False  # all ranks' arrays lie on the same pages: values are not checked
@@ -93,36 +100,60 @@ def _slabs(ranks: int, *extents: int) -> tuple[str, ...]:
     return tuple(f"c2c {n}x{n} output=exchanged grid={ranks}x1" for n in extents)
 
 
+_PLANES = ("c2c 16x16384x4096 axes=1,2 output=exchanged grid=16x256",)
+_CUBE = ("c2c 1024x1024x1024 output=exchanged grid=64x64",)
+
 CASES = (
     Case("torus-8x8", "blue-gene-l", "torus 8x8", 64, _slabs(64, 2048),
-         ("alltoallv at once", "alltoallv", "phased:8x8/1")),
+         ("alltoallv at once", "alltoallv", "alltoallv in a ring", "phased:8x8/1")),
     Case("torus-16x2x2", "blue-gene-l", "torus 16x2x2", 64, _slabs(64, 2048),
-         ("alltoallv at once", "alltoallv", "phased:16x2x2/1")),
+         ("alltoallv at once", "alltoallv", "alltoallv in a ring", "phased:16x2x2/1")),
     Case("torus-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 256, 512, 1024, 2048),
          ("alltoallv at once", "alltoallv", "phased:4x4x4/1", "standard")),
-    Case("torus-8x8x8", "blue-gene-l", "torus 8x8x8", 512, _slabs(512, 16384), ("phased:8x8x8/1", "alltoallv"),
+    Case("torus-8x8x8", "blue-gene-l", "torus 8x8x8", 512, _slabs(512, 16384),
+         ("phased:8x8x8/1", "alltoallv", "alltoallv in a ring"), folded=True),
+    Case("torus-16x8x4", "blue-gene-l", "torus 16x8x4", 512, _slabs(512, 16384), ("phased:16x8x4/1", "alltoallv"),
          folded=True),
-    Case("torus-16x8x4", "blue-gene-l", "torus 16x8x4", 512, _slabs(512, 16384), ("phased:16x8x4/1",), folded=True),
     Case("fat-tree-64", "jean-zay", "fat_tree 16 2", 64, _slabs(64, 256, 512, 1024, 2048),
          ("alltoallv", "phased:/1", "standard")),
     Case("fat-tree-64-large", "jean-zay", "fat_tree 16 2", 64, _slabs(64, 8192),
-         ("alltoallv at once", "alltoallv", "phased:/1"), folded=True),
+         ("alltoallv at once", "alltoallv", "alltoallv in a ring", "phased:/1"), folded=True),
     Case("fat-tree-512", "jean-zay", "fat_tree 32 2", 512, _slabs(512, 16384), ("alltoallv", "phased:/1"), folded=True),
     Case("fat-tree-64-8", "jean-zay", "fat_tree 4 2", 64, _slabs(64, 2048),
          ("alltoallv", "phased:/1", "hierarchical"), ranks_per_node=8),
+    # One exchange in planes of 16 x 16; on the process grid, two, among 64 ranks each.
+    Case("torus-16x16x16-planes", "blue-gene-l", "torus 16x16x16", 4096, _PLANES,
+         ("alltoallv", "phased:16x16x16/1"), folded=True),
+    Case("torus-16x16x16", "blue-gene-l", "torus 16x16x16", 4096, _CUBE, ("alltoallv",), folded=True),
+    Case("torus-32x16x8", "blue-gene-l", "torus 32x16x8", 4096, _CUBE, ("alltoallv",), folded=True),
+    Case("fat-tree-4096", "jean-zay", "fat_tree 32 2", 4096, _CUBE, ("alltoallv",), folded=True),
     Case("overlap-4x4x4", "blue-gene-l", "torus 4x4x4", 64, _slabs(64, 2048),
          ("alltoallv at once", "blockvector:2", "blockvector:4"), figures=_OVERLAP, computing=True),
 )  # fmt: skip
 
 
-def machine_of(case: Case) -> str:
-    """The data sheet, as text: the shipped one's with another network, and what the case says otherwise."""
+# How SimGrid's MPI_Alltoallv meets its partners, and what a data sheet says of that; by the words behind the exchange.
+# (Its MPI_Ialltoallv, blockvector's, always starts all messages at once.)
+COLLECTIVES = {
+    "alltoallv": ("pair", ["collective_messages 1 pairs"]),
+    "alltoallv in a ring": ("ring_one_barrier", ["collective_messages 1"]),
+}
+
+
+def collective(exchange: str) -> tuple[str, list[str]]:
+    return COLLECTIVES.get(exchange, ("default", []))
+
+
+def machine_of(case: Case, exchange: str = "") -> str:
+    """The data sheet, as text: the shipped one's with another network, what the case says otherwise, and how MPI
+    meets the partners of a collective."""
     nodes = case.ranks // case.ranks_per_node
     own = [
         f"name {case.network}, with {case.machine}'s figures",
         f"nodes {nodes}",
         f"cores_per_node {case.ranks_per_node}",
         f"network {case.network}",
+        *collective(exchange)[1],
         *case.figures,
     ]
     left_out = (*LEFT_OUT, *(f"{line.split()[0]} " for line in own), "#")
@@ -133,7 +164,7 @@ def machine_of(case: Case) -> str:
 def predicted(case: Case, problem: str, exchange: str) -> Forecast:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "machine.txt"
-        path.write_text(machine_of(case))
+        path.write_text(machine_of(case, exchange))
         asked = f"{problem} exchange={exchange.split()[0]}"
         return spanfft.predict(asked, path, case.ranks, ranks_per_node=case.ranks_per_node)[0]
 
@@ -147,13 +178,13 @@ def compared_seconds(case: Case, problem: str, exchange: str) -> float:
 def simulate(case: Case, problem: str, exchange: str, build: Path) -> dict[str, Any]:
     """Runs one plan on simulated ranks: what rank 0 says, and this machine's seconds."""
     programs = build / "bench" / "simulation"
-    text = machine_of(case)
+    text = machine_of(case, exchange)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "machine.txt").write_text(text)
         nodes = [f"node{rank // case.ranks_per_node}" for rank in range(case.ranks)]
         (folder / "hosts").write_text("\n".join(nodes) + "\n")
-        settings = {**MODEL, "smpi/alltoallv": "default" if exchange.endswith(" at once") else "pair"}
+        settings = {**MODEL, "smpi/alltoallv": collective(exchange)[0]}
         wrapper = ["-wrapper", f"env LD_PRELOAD={programs / 'simulated_fold.so'}"] if case.folded else []
         command = [
             "smpirun", *wrapper, "-np", str(case.ranks), "-platform", str(programs / "simulated_platform.so"),

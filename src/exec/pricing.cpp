@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "lower/lower.hpp"
@@ -106,6 +107,13 @@ double barriers(const GroupTraffic& traffic, bool on_torus, const std::string& p
     return std::ceil(phases / std::max(1.0, std::floor(grouped))) - 1;
 }
 
+// Whether the messages are those of collectives of MPI, which has so many under way at once as it likes.
+bool is_collective(const std::string& strategy) {
+    const std::set<std::string> collectives{"alltoallv",   "alltoallw",  "oneplane",
+                                            "blockvector", "persistent", "compressed"};
+    return collectives.count(strategy) > 0;
+}
+
 // What is hidden is not waited for: wire time first, as it is what goes on meanwhile.
 void hide(LimitSeconds& limits, ForeseenExchange& found) {
     double left = std::min(found.hidden_seconds, found.wire_seconds);
@@ -199,30 +207,33 @@ std::optional<ForeseenExchange> Pricing::exchange(const RouteOp& op, const Route
     const std::string name = strategy.name;
     // Only phases that are made for a torus keep its links evenly busy; pairs don't.
     const bool phased = name == "phased", on_torus = phased && !parameter.empty() && parameter.front() != '/';
-    const NetworkTimes times = network_.times(traffic, on_torus ? sheet_.phased_share : sheet_.alltoall_share);
+    const double share = on_torus ? sheet_.phased_share : sheet_.alltoall_share;
+    const NetworkTimes times = network_.times(traffic, share);
     const double messages = traffic.messages;
     const double processor = messages * sheet_.message_seconds;
     const bool in_pairs = phased && !on_torus;
-    const double longest =
-        std::max(in_pairs ? network_.longest_in_pairs(times, traffic.group) : times.longest(), processor);
+    const double under_way = is_collective(name) ? sheet_.collective_messages : 0;
+    const double on_wire = in_pairs ? network_.longest_in_pairs(times, traffic.group)
+                                    : network_.longest_in_rounds(traffic, times, share, under_way);
+    const double longest = std::max(on_wire, processor);
     // A pair has one message under way: `standard` sends it one way and then the other, `replace` both ways at once. So
     // each has a link to itself, and all that a rank sends goes over it, message by message.
     const double ways = name == "standard" ? 2 : name == "replace" ? 1 : 0;
     const double in_turn = ways * network_.one_link_seconds(traffic);
     LimitSeconds mine;
     mine[in_turn > longest ? Limit::injection : busiest(times, processor)] += std::max(longest, in_turn);
-    // Blocking pairs wait for each message, phases for each group's, and what returns at once, or is one call, for each
-    // call's last one.
+    // Blocking pairs wait for each message, phases for each group's, collectives for as many as are under way at once,
+    // and what returns at once for each call's last one.
     const double groups = phased ? 1 + barriers(traffic, on_torus, parameter) : 1;
+    const double calls = strategy.rows ? static_cast<double>(strategy.chunks(spec, 0)) : groups;
     const double waits = counts.messages == 0 ? 0
                          : ways > 0           ? ways * messages
-                         : strategy.rows      ? static_cast<double>(strategy.chunks(spec, 0))
-                                              : groups;
+                                              : network_.waits(traffic, calls, under_way);
     mine[Limit::latency] += waits * (network_.nodes() > 1 ? sheet_.latency_seconds : 0);
     mine[Limit::memory] += buffered_seconds(traffic);
     found.wire_seconds = mine.total();
     found.limit = found.wire_seconds > 0 ? mine.longest() : Limit::memory;
-    found.barrier_seconds = (groups - 1) * network_.barrier_seconds();
+    found.barrier_seconds = (groups - 1) * network_.barrier_seconds(traffic.group);
     mine[Limit::barriers] += found.barrier_seconds;
     found.copy_seconds = static_cast<double>(counts.memory_bytes) / rank_memory_rate();
     // An MPI library that is given datatypes packs and unpacks by itself.

@@ -37,6 +37,7 @@ constexpr SheetFigure kSheetFigures[] = {
     {"latency_us", &DataSheet::latency_seconds, 1e-6, 1e-2, 1e5, true},
     {"message_us", &DataSheet::message_seconds, 1e-6, 0, 1e5},
     {"buffered_bytes", &DataSheet::buffered_bytes, 1, 0, 1e12},
+    {"collective_messages", &DataSheet::collective_messages, 1, 1, 1e9},
     {"message_rate_millions", &DataSheet::node_messages_per_second, 1e6, 1e-4, 1e5},
     {"barrier_us", &DataSheet::barrier_seconds, 1e-6, 0, 1e6},
     {"packet_payload_bytes", &DataSheet::packet_payload_bytes, 1, 1, 1e6},
@@ -120,6 +121,16 @@ Status read_fit(const std::string& text, DataSheet& sheet) {
     return Status();
 }
 
+// "1 pairs": a figure, and the word behind it that says in which order partners are met.
+constexpr const char* kPairs = " pairs";
+
+std::string without_pairs(const std::string& text, DataSheet& sheet) {
+    const size_t word = std::string(kPairs).size();
+    if (text.size() <= word || text.substr(text.size() - word) != kPairs) return text;
+    sheet.collective_pairs = true;
+    return text.substr(0, text.size() - word);
+}
+
 Status read_figure(const SheetFigure& figure, const std::string& text, DataSheet& sheet) {
     TextReader words(text);
     double value = 0;
@@ -187,7 +198,9 @@ Status read_sheet_line(const std::string& line, DataSheet& sheet) {
     if (name == "network") return read_network(value, sheet);
     if (name == "fit") return read_fit(value, sheet);
     for (const SheetFigure& figure : kSheetFigures) {
-        if (name == figure.name) return read_figure(figure, value, sheet);
+        if (name != figure.name) continue;
+        const bool ordered = figure.member == &DataSheet::collective_messages;
+        return read_figure(figure, ordered ? without_pairs(value, sheet) : value, sheet);
     }
     return error(Code::internal, name, " is no line of a data sheet");
 }
@@ -206,6 +219,9 @@ Status check_sheet(const DataSheet& sheet) {
         if (counted != std::floor(counted))
             return error(Code::corrupt_data, counted, " nodes, sockets or cores are told; give a whole number");
     }
+    if (sheet.collective_messages != std::floor(sheet.collective_messages))
+        return error(Code::corrupt_data, "collective_messages is ", sheet.collective_messages,
+                     "; give a whole number of messages");
     if (sheet.network == NetworkKind::torus && static_cast<double>(product(sheet.torus)) < sheet.nodes)
         return error(Code::corrupt_data, "torus ", shape_string(sheet.torus), " has ", product(sheet.torus),
                      " places for ", sheet.nodes, " nodes; make nodes or the torus fit");
@@ -226,7 +242,9 @@ std::string print_sheet(const DataSheet& sheet) {
     };
     for (const SheetFigure& figure : kSheetFigures) {
         if (!sheet.sources.count(figure.name)) continue;
-        out << figure.name << ' ' << sheet.*(figure.member) / figure.scale << source_of(figure.name) << '\n';
+        out << figure.name << ' ' << sheet.*(figure.member) / figure.scale;
+        if (figure.member == &DataSheet::collective_messages && sheet.collective_pairs) out << kPairs;
+        out << source_of(figure.name) << '\n';
     }
     out << "network " << network_text(sheet) << source_of("network") << '\n';
     for (const PublishedFit& fit : sheet.fits) {

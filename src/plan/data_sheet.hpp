@@ -52,6 +52,10 @@ struct DataSheet {
     double message_seconds = 0;             // that a rank's processor spends on each message, sent and received
     // MPI copies shorter messages into buffers of its own and out of them, one copy at each end; 0: no message.
     double buffered_bytes = 0;
+    // That a rank has under way at once in a collective of MPI; 0: all of them. Partners are met in the order of their
+    // numbers, from a rank's own on; as pairs, rank xor 1, rank xor 2, ..., where a group has 2^n ranks.
+    double collective_messages = 0;
+    bool collective_pairs = false;
     double node_messages_per_second = 0;  // message rate of a node's adapter; 0: no limit
     double barrier_seconds = 0;           // of all ranks; 0: one latency a doubling of ranks
     double packet_payload_bytes = 0;      // at most; 0: packets cost nothing

@@ -2,7 +2,10 @@
 #include "plan/network.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 
 namespace spanfft {
 
@@ -48,6 +51,59 @@ double in_block(const RankSpan& span, double block) {
     return std::min(g, 1 + 2 * pairs / g);
 }
 
+double in_block(const RankGroup& group, double block) {
+    double ranks = 1;
+    for (const RankSpan& span : group) ranks *= in_block(span, block);
+    return ranks;
+}
+
+bool is_power_of_two(double x) {
+    const double whole = std::round(x);
+    return std::abs(x - whole) < 1e-9 && std::has_single_bit(static_cast<uint64_t>(whole));
+}
+
+// Rounds along a dimension of a torus: how many load no link with more than so many messages. In round s a place sends
+// to the one s further on; where its rank has carried over from faster dimensions, to s + 1. Links carry
+// min(s, count - s), as much each way on a part of a ring; half-way round, half of it each way. Pairs (place xor m)
+// cross the middle of blocks of twice 2^h places, h the highest bit of m: 2^h messages each way, and no more than a
+// quarter of the places where half of the pairs are nearer the other way round.
+
+// Of a ring whose ranks have not carried over, the round of no hop included.
+double rounds_not_carried(const Network::Places& places, double load, bool pairs) {
+    const double x = load / places.step * (1 + 1e-12), count = places.count;
+    if (pairs) {
+        if (places.around && x >= count / 4) return count;
+        return x < 1 ? 1 : std::min(count, std::exp2(std::floor(std::log2(x)) + 1));
+    }
+    const bool half = places.around && std::fmod(count, 2) == 0;
+    return std::min(count - half, 2 * std::floor(x) + 1) + (half && x >= count / 4);
+}
+
+// Where some have and some have not, which is so in every round but those that move nothing along faster dimensions.
+double rounds_carried(const Network::Places& places, double load, bool pairs) {
+    if (pairs) return rounds_not_carried(places, load, pairs);  // nothing is carried
+    const double x = load / places.step * (1 + 1e-12), count = places.count;
+    const bool half = places.around && std::fmod(count, 2) == 0;
+    const double all = half ? std::max(count / 2 - 1, count / 4) : std::floor(count / 2);
+    return x >= all ? count : std::min(count, 2 * std::floor(x));
+}
+
+// How much more the fullest link carries where half of a dimension's rounds are together than where all are. One after
+// the other, the first half goes up a ring and the second one down, and on a part of a ring both are alike. Pairs of
+// the first half stay within halves of the places, (c/2)^2/4 on their middle, those of the second cross all of them.
+double half_together(const Network::Places& places, bool pairs) {
+    return places.around ? (pairs ? 1.5 : 2) : (pairs ? 1.25 : 1);
+}
+
+// Adds every load that a round may have. Of long rings some hundreds: the rounds between two are taken for the larger.
+void add_loads(const Network::Places& places, std::vector<double>& loads) {
+    constexpr double kMost = 512;
+    const double most = std::floor(places.count / 2), stride = std::max(1.0, most / kMost);
+    for (double x = 1; x < most; x += stride) loads.push_back(places.step * std::floor(x));
+    if (places.around) loads.push_back(places.step * places.count / 4);
+    loads.push_back(places.step * most);
+}
+
 }  // namespace
 
 index_t ranks_of(const RankGroup& group) {
@@ -69,8 +125,7 @@ Network::Network(const DataSheet& sheet, int ranks, int ranks_per_node)
 double Network::share_leaving(const RankGroup& group, double block_ranks) const {
     const double g = static_cast<double>(ranks_of(group));
     if (g <= 1) return 0;
-    double inside = 1;
-    for (const RankSpan& span : group) inside *= in_block(span, block_ranks);
+    const double inside = in_block(group, block_ranks);
     return std::clamp((g - inside) / (g - 1), 0.0, 1.0);
 }
 
@@ -80,11 +135,8 @@ double Network::bytes_on_wire(double bytes, double message_bytes) const {
     return bytes * (1 + packets * sheet_.packet_overhead_bytes / message_bytes);
 }
 
-double Network::torus_load(const RankGroup& group) const {
+std::vector<Network::Places> Network::places_of(const RankGroup& group) const {
     // Where ranks share nodes, the nodes of the group.
-    struct Places {
-        double count = 1, step = 0;
-    };
     std::vector<Places> places(torus_.size());
     for (const RankSpan& span : group) {
         const double first = std::max(1.0, static_cast<double>(span.stride) / ranks_per_node_);
@@ -99,15 +151,69 @@ double Network::torus_load(const RankGroup& group) const {
             weight *= torus_[dim];
         }
     }
+    // Two nodes have one link between them, each way, not two: there is no other way round.
+    for (size_t dim = 0; dim < torus_.size(); ++dim)
+        places[dim].around = places[dim].count * places[dim].step >= torus_[dim] * (1 - 1e-9) && torus_[dim] > 2;
+    return places;
+}
+
+double Network::torus_load(const RankGroup& group) const {
     double most = 0;
-    for (size_t dim = 0; dim < torus_.size(); ++dim) {
-        const auto [count, step] = places[dim];
-        if (count <= 1) continue;
-        const bool around = count * step >= torus_[dim] * (1 - 1e-9) && torus_[dim] > 2;
-        // Two nodes have one link between them, each way, not two.
-        most = std::max(most, step * (around ? mean_hops(count) / 2 : count / 4));
-    }
+    for (const Places& places : places_of(group)) most = std::max(most, places.mean_load());
     return most;
+}
+
+double Network::Places::mean_load() const { return count > 1 ? step * (around ? mean_hops(count) / 2 : count / 4) : 0; }
+
+std::vector<Network::Rounds> Network::torus_rounds(const RankGroup& group) const {
+    std::vector<Places> dims;  // the fastest first
+    bool pairs = sheet_.collective_pairs && is_power_of_two(static_cast<double>(ranks_of(group)));
+    std::vector<Places> places = places_of(group);
+    for (size_t dim = places.size(); dim-- > 0;) {
+        if (places[dim].count <= 1) continue;
+        pairs = pairs && is_power_of_two(places[dim].count);
+        dims.push_back(places[dim]);
+    }
+    // Rounds along the first dimensions are together, so that links there carry `mean` in each.
+    const auto fullest = [&](size_t fast, double mean) {
+        double nodes = 1;
+        std::vector<double> loads{mean};
+        for (size_t dim = 0; dim < dims.size(); ++dim) {
+            if (dim >= fast) add_loads(dims[dim], loads);
+            nodes *= dims[dim].count;
+        }
+        std::sort(loads.begin(), loads.end());
+        double sum = 0, below = 0;
+        for (const double load : loads) {
+            // Of the rounds that move something, those in which no link carries more than `below`.
+            double few = 0, all = 1;
+            for (size_t dim = 0; dim < dims.size(); ++dim) {
+                if (dim < fast) {
+                    all *= dims[dim].count;
+                    few = below >= mean ? all - 1 : 0;
+                } else {
+                    few =
+                        few * rounds_carried(dims[dim], below, pairs) + rounds_not_carried(dims[dim], below, pairs) - 1;
+                }
+            }
+            sum += (load - below) * std::max(0.0, nodes - 1 - few);
+            below = load;
+        }
+        return sum;
+    };
+    std::vector<Rounds> found{{1, fullest(0, 0)}};
+    const auto add = [&](double together, size_t fast, double mean) {
+        found.push_back({together, std::min(found.back().load, fullest(fast, mean))});
+    };
+    double together = 1, mean = 0;
+    for (size_t dim = 0; dim < dims.size(); ++dim) {
+        const double count = dims[dim].count, all = dims[dim].mean_load();
+        if (count > 2) add(together * count / 2, dim + 1, std::max(mean, all * half_together(dims[dim], pairs)));
+        together *= count;
+        mean = std::max(mean, all);
+        add(together, dim + 1, mean);
+    }
+    return found;
 }
 
 NetworkTimes Network::times_of(const GroupTraffic& traffic, double share, bool packets) const {
@@ -153,10 +259,11 @@ NetworkTimes Network::times(const GroupTraffic& traffic, double share) const { r
 
 NetworkTimes Network::bounds(const GroupTraffic& traffic) const { return times_of(traffic, 1, false); }
 
-double Network::barrier_seconds() const {
-    if (ranks_ <= 1) return 0;
+double Network::barrier_seconds(const RankGroup& group) const {
+    const double ranks = static_cast<double>(ranks_of(group));
+    if (ranks <= 1) return 0;
     if (sheet_.barrier_seconds > 0) return sheet_.barrier_seconds;
-    return sheet_.latency_seconds * std::ceil(std::log2(ranks_));
+    return sheet_.latency_seconds * std::ceil(std::log2(ranks));
 }
 
 double Network::longest_in_pairs(const NetworkTimes& times, const RankGroup& group) const {
@@ -164,6 +271,50 @@ double Network::longest_in_pairs(const NetworkTimes& times, const RankGroup& gro
     const double leaving = share_leaving(group, sheet_.leaf_nodes * ranks_per_node_);
     return std::max(times.longest(),
                     std::max(times.links, leaving * times.injection) + (1 - leaving) * times.injection);
+}
+
+double Network::longest_in_rounds(const GroupTraffic& traffic, const NetworkTimes& times, double share,
+                                  double under_way) const {
+    const double partners = static_cast<double>(ranks_of(traffic.group)) - 1;
+    if (under_way <= 0 || under_way >= partners || traffic.messages <= 0) return times.longest();
+    const double message = bytes_on_wire(traffic.bytes, traffic.bytes / traffic.messages) / partners;
+    const double inside = in_block(traffic.group, ranks_per_node_), link = sheet_.link_bytes_per_second * share;
+    struct Point {
+        double under_way, seconds;
+    };
+    std::vector<Point> points;
+    if (sheet_.network == NetworkKind::torus) {
+        // So often all ranks of a node send to those of one other node.
+        const double bytes = ranks_per_node_ * inside * message;
+        for (const Rounds& rounds : torus_rounds(traffic.group))
+            points.push_back(
+                {inside * rounds.together, times.memory + std::max(times.injection, bytes * rounds.load / link)});
+        points.pop_back();  // all together
+    } else {
+        double block = ranks_per_node_;  // ranks, that share links to the others
+        if (sheet_.network == NetworkKind::fat_tree) block *= sheet_.leaf_nodes;
+        if (sheet_.network == NetworkKind::dragonfly) block *= sheet_.group_nodes;
+        const double leaving_node = share_leaving(traffic.group, ranks_per_node_);
+        const double leaving = leaving_node > 0 ? share_leaving(traffic.group, block) / leaving_node : 0;
+        const double own = std::max(times.injection, one_link_seconds(traffic) / share);
+        points.push_back({1, times.memory + (1 - leaving) * own + std::max(times.links, leaving * own)});
+    }
+    points.push_back({partners, times.longest()});
+    Point before = points.front();
+    for (const Point& point : points) {
+        if (point.under_way > under_way)
+            return before.seconds - std::max(0.0, before.seconds - std::max(point.seconds, times.longest())) *
+                                        std::max(0.0, under_way - before.under_way) /
+                                        std::max(1.0, point.under_way - before.under_way);
+        before = {point.under_way, std::max(point.seconds, times.longest())};
+    }
+    return before.seconds;
+}
+
+double Network::waits(const GroupTraffic& traffic, double calls, double under_way) const {
+    if (under_way <= 0) return calls;
+    const double each = traffic.messages * share_leaving(traffic.group, ranks_per_node_) / calls;
+    return calls * std::max(1.0, std::ceil(each / under_way * (1 - 1e-12)));
 }
 
 double Network::one_link_seconds(const GroupTraffic& traffic) const {

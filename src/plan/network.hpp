@@ -13,6 +13,8 @@
 //   switch     all that is sent shares the backplane
 // Beside the links: a node's injection, its adapter's message rate, and copies inside a node through its memory. Each
 // message is cut into packets, of which each adds its overhead (P2, section 3.2.2).
+// Where a collective meets its partners one after the other, each round takes what its fullest link does: see
+// longest_in_rounds().
 // Source: P2, section 3. Invariant: no figure of a machine that gets better makes a time longer.
 #pragma once
 
@@ -53,6 +55,13 @@ class Network {
     // Of so many ranks, so many on each node; nodes are filled one after the other.
     Network(const DataSheet& sheet, int ranks, int ranks_per_node);
 
+    // Places of a group along a dimension of the torus: so many, so far apart.
+    struct Places {
+        double count = 1, step = 0;
+        bool around = false;       // the whole ring
+        double mean_load() const;  // on a link, a byte that each node sends to all others in equal parts
+    };
+
     double nodes() const { return nodes_; }
     const std::vector<double>& torus() const { return torus_; }  // the box of it that the nodes fill; else empty
 
@@ -68,11 +77,23 @@ class Network {
     // The same at the links' peak and without packets: no exchange is faster.
     NetworkTimes bounds(const GroupTraffic& traffic) const;
 
-    // By dissemination (Hensgen, Finkel and Manber 1988), as MPICH and Open MPI do it, where the sheet says nothing.
-    double barrier_seconds() const;
+    // Of a group's ranks, by dissemination (Hensgen, Finkel and Manber 1988), as MPICH and Open MPI do it, where the
+    // sheet says nothing.
+    double barrier_seconds(const RankGroup& group) const;
     // The longest of `times` where ranks meet in pairs, one phase after the other: in a phase either all messages leave
     // a leaf of a fat tree, and its uplinks count, or none does, and they are idle.
     double longest_in_pairs(const NetworkTimes& times, const RankGroup& group) const;
+    // The longest of `times` (of this traffic and share) where a rank has at most so many messages of a collective
+    // under way at once; 0: all of them. With one, all ranks meet the k-th partner in round k: rank + k, or rank xor k
+    // where the sheet has pairs; the round takes what its fullest link does. With more, partners are still met in the
+    // order of their numbers. Those of one time then lie any way from a rank along the torus' fastest dimensions, whose
+    // links they load evenly, and the same way along the others. Between as many as fill a dimension, or half of it,
+    // time goes down by as much as their number goes up.
+    double longest_in_rounds(const GroupTraffic& traffic, const NetworkTimes& times, double share,
+                             double under_way) const;
+    // How often a rank waits for messages that are under way at once, in so many such collectives; within a node
+    // nothing is waited for.
+    double waits(const GroupTraffic& traffic, double calls, double under_way) const;
     // Of what a rank's messages to other nodes take on a link that no other uses, one after the other.
     double one_link_seconds(const GroupTraffic& traffic) const;
     // Before each execution ranks learn by an all-gather that all of them can run: recursive doubling.
@@ -80,7 +101,16 @@ class Network {
 
   private:
     NetworkTimes times_of(const GroupTraffic& traffic, double share, bool packets) const;
-    double torus_load(const RankGroup& group) const;  // on the fullest link, a byte that each node sends
+    std::vector<Places> places_of(const RankGroup& group) const;  // along each dimension of the torus
+    double torus_load(const RankGroup& group) const;              // on the fullest link, a byte that each node sends
+    // What the fullest link of each round carries, all rounds together, where each node sends one message in each:
+    // with one under way, and with as many as fill half of the fastest dimension, all of it, half of the next, ...,
+    // all. That needs no loop over rounds: how many of them load a dimension's links with no more than x is a closed
+    // form, and of all dimensions, whose shifts are any with any, the product.
+    struct Rounds {
+        double together, load;
+    };
+    std::vector<Rounds> torus_rounds(const RankGroup& group) const;
 
     const DataSheet& sheet_;
     double ranks_, ranks_per_node_, nodes_;

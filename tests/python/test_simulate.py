@@ -22,12 +22,17 @@ import simulate  # noqa: E402
 
 @pytest.mark.parametrize("case", simulate.CASES, ids=lambda case: case.name)
 def test_every_case_has_a_sheet_of_its_own_network_and_a_row_for_each_run(case: simulate.Case) -> None:
-    text = simulate.machine_of(case)
-    info = core.machine_read(text)
-    assert info["nodes"] * case.ranks_per_node == case.ranks
-    assert f"network {case.network}" in info["sheet"]
-    # What a simulation has to find out, or SimGrid does not have, is told to neither.
-    assert not any(word in text for word in ("packet_", "_share", "barrier_us")) or case.computing
+    for exchange in case.exchanges:
+        text = simulate.machine_of(case, exchange)
+        info = core.machine_read(text)
+        assert info["nodes"] * case.ranks_per_node == case.ranks
+        assert f"network {case.network}" in info["sheet"]
+        # What a simulation has to find out, or SimGrid does not have, is told to neither.
+        assert not any(word in text for word in ("packet_", "_share", "barrier_us")) or case.computing
+        # How many messages are under way is told to both.
+        in_turn = exchange in ("alltoallv", "alltoallv in a ring")
+        assert ("collective_messages 1" in info["sheet"]) == in_turn
+        assert (simulate.collective(exchange)[0] != "default") == in_turn
     rows = simulate.rows_of(case)
     assert [(row["problem"], row["exchange"]) for row in rows] == case.runs()
     for row in rows:
@@ -50,6 +55,15 @@ def test_the_page_has_the_table_of_the_rows() -> None:
     assert shown == simulate.table(), "write it anew: ./spanfft-dev simulate --table --write"
 
 
+def test_collectives_are_predicted_as_they_are_carried_out() -> None:
+    rows = [(case, row) for case in simulate.CASES for row in simulate.rows_of(case)]
+    collectives = [(case, row) for case, row in rows if row["exchange"].startswith("alltoallv")]
+    assert {row["exchange"] for _, row in collectives} == {"alltoallv", "alltoallv at once", "alltoallv in a ring"}
+    assert max(row["ranks"] for _, row in collectives) == 4096
+    for case, row in collectives:
+        assert abs(simulate.off(row, case)) <= simulate.AIM, (case.name, row["problem"], row["exchange"])
+
+
 def test_where_a_prediction_misses_the_simulation_the_table_says_so() -> None:
     missed = sum(
         abs(simulate.off(row, case)) > simulate.AIM for case in simulate.CASES for row in simulate.rows_of(case)
@@ -61,10 +75,14 @@ def test_four_ranks_run_on_simulated_links() -> None:
     build = Path(os.environ.get("SPANFFT_SIMULATION", ROOT / "build" / "simgrid"))
     if not shutil.which("smpirun") or not (build / "bench" / "simulation" / "simulated_ranks.so").exists():
         pytest.skip("SimGrid or what it runs is not here; ./spanfft-dev simulate installs and builds both")
-    case = simulate.Case("small", "blue-gene-l", "torus 2x2", 4, ("c2c 64x64 output=exchanged grid=4x1",), ("phased",))
-    (run,) = case.runs()
-    row = simulate.make_row(case, *run, simulate.simulate(case, *run, build), "here")  # which checks values and counts
-    simulate.check_row(row, case)
-    assert row["messages"] == 3
-    # Each of 4 nodes sends 3 times 16 KiB, which no link carries faster.
-    assert row["seconds"] > 3 * 64 * 64 * 16 / 16 / 2 / 0.175e9
+    problem = "c2c 64x64 output=exchanged grid=4x1"
+    exchanges = ("phased", "alltoallv", "alltoallv in a ring", "alltoallv at once")
+    case = simulate.Case("small", "blue-gene-l", "torus 2x2", 4, (problem,), exchanges)
+    for run in case.runs():
+        found = simulate.simulate(case, *run, build)
+        row = simulate.make_row(case, *run, found, "here")  # which checks values and counts
+        simulate.check_row(row, case)
+        assert row["messages"] == 3
+        # Each of 4 nodes sends 3 times 4 KiB, which no link carries faster.
+        assert row["seconds"] > 3 * 64 * 64 * 16 / 16 / 2 / 0.175e9
+        assert abs(simulate.off(row, case)) <= simulate.AIM, run

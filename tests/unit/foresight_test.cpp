@@ -147,19 +147,24 @@ TEST(Foresight, PairsHaveALinkToThemselvesAndWaitForEachMessage) {
     // In phases of one partner each phase waits once, and each barrier takes 6 doublings.
     const auto phased = foreseen("c2c 256x256 ranks=64 grid=64x1 output=exchanged exchange=phased:/1", machine).front();
     EXPECT_NEAR(phased.barrier_seconds, 63 * 6 * latency + 6 * latency, 1e-9);
+    // Rows of a grid of 8 x 8 ranks have barriers of their own, of 3 doublings.
+    const auto rows =
+        foreseen("c2c 8x64x64 axes=1,2 ranks=64 grid=8x8 output=exchanged exchange=phased:/1", machine).front();
+    EXPECT_NEAR(rows.barrier_seconds, 7 * 3 * latency + 6 * latency, 1e-9);
     EXPECT_NEAR(phased.limits[Limit::latency], 64 * latency, 1e-9);
 }
 
 TEST(Foresight, ABetterMachineIsNeverSlower) {
     const Machine plain = sheet_machine("torus 8x8x8", 512, 4,
                                         "message_us 0.5\npacket_payload_bytes 240\npacket_overhead_bytes 30\n"
-                                        "message_rate_millions 5\ninjection_gb_per_second 2\nalltoall_share 0.6\n");
+                                        "message_rate_millions 5\ninjection_gb_per_second 2\nalltoall_share 0.6\n"
+                                        "collective_messages 4\n");
     const std::vector<std::pair<double DataSheet::*, double>> better = {
         {&DataSheet::core_fft_flops_per_second, 2}, {&DataSheet::node_memory_bytes_per_second, 2},
         {&DataSheet::link_bytes_per_second, 2},     {&DataSheet::injection_bytes_per_second, 2},
         {&DataSheet::latency_seconds, 0.5},         {&DataSheet::message_seconds, 0.5},
         {&DataSheet::node_messages_per_second, 2},  {&DataSheet::packet_overhead_bytes, 0.5},
-        {&DataSheet::alltoall_share, 1.5}};
+        {&DataSheet::alltoall_share, 1.5},          {&DataSheet::collective_messages, 3}};
     for (const char* problem : {"c2c 128x128x128 ranks=256", "c2c 1048576 ranks=512", "r2c 64x64x64 ranks=2048",
                                 "c2c 96x100x64 ranks=60", "c2c 256x256 ranks=8 output=exchanged"}) {
         const double before = foreseen(problem, plain).front().seconds;
@@ -167,6 +172,50 @@ TEST(Foresight, ABetterMachineIsNeverSlower) {
             Machine machine = plain;
             machine.sheet.*(better[i].first) *= better[i].second;
             EXPECT_LE(foreseen(problem, machine).front().seconds, before * (1 + 1e-9)) << problem << ", figure " << i;
+        }
+    }
+}
+
+// 64 ranks of 256 x 256 points send 63 messages of 256 bytes, at 1 GB/s and 3 us. On a torus of 4 x 4 x 4 every round
+// loads its fullest link with one message, in whatever order; all at once a link carries 32.
+TEST(Foresight, ACollectiveWaitsForAsManyMessagesAsAreUnderWayAtOnce) {
+    const double message = 256e-9, latency = 3e-6;
+    const char* problem = "c2c 256x256 ranks=64 grid=64x1 output=exchanged exchange=";
+    for (const auto& [line, waits, messages] : {std::tuple("", 1, 32),
+                                                {"collective_messages 63\n", 1, 32},
+                                                {"collective_messages 1000\n", 1, 32},
+                                                {"collective_messages 1\n", 63, 63},
+                                                {"collective_messages 1 pairs\n", 63, 63}}) {
+        const auto plan = foreseen(cat(problem, "alltoallv"), sheet_machine("torus 4x4x4", 64, 1, line)).front();
+        EXPECT_NEAR(plan.wire_seconds, waits * latency + messages * message, 1e-9 * plan.wire_seconds) << line;
+        EXPECT_NEAR(plan.limits[Limit::latency], waits * latency, 1e-12) << line;
+    }
+    // 16 at once: four times 16, the last time 15. What is no collective does not care.
+    const Machine some = sheet_machine("torus 4x4x4", 64, 1, "collective_messages 16\n");
+    EXPECT_NEAR(foreseen(cat(problem, "alltoallv"), some).front().limits[Limit::latency], 4 * latency, 1e-12);
+    const Machine all = sheet_machine("torus 4x4x4", 64, 1);
+    for (const char* strategy : {"phased:4x4x4/1", "phased:/1", "standard", "replace:1", "overlap:1"}) {
+        EXPECT_EQ(foreseen(cat(problem, strategy), some).front().seconds,
+                  foreseen(cat(problem, strategy), all).front().seconds)
+            << strategy;
+    }
+    // Blocks are collectives of their own: twice 63 messages of 128 bytes.
+    const Machine one = sheet_machine("torus 4x4x4", 64, 1, "collective_messages 1\n");
+    EXPECT_NEAR(foreseen(cat(problem, "blockvector:2"), one).front().wire_seconds, 2 * 63 * latency + 63 * message,
+                1e-9);
+}
+
+TEST(Foresight, MoreMessagesOfACollectiveAtOnceAreNeverSlower) {
+    for (const char* network : {"torus 8x4x2", "torus 16x16", "fat_tree 16 2", "dragonfly 8 3", "switch"}) {
+        for (const char* problem : {"c2c 64x64x64 ranks=64 grid=8x8 exchange=alltoallv",
+                                    "c2c 256x256 ranks=64 grid=64x1 exchange=alltoallv", "c2c 65536 ranks=64"}) {
+            double before = 0;
+            for (int under_way = 100; under_way > 0; --under_way) {
+                const auto line = cat("collective_messages ", under_way, "\n");
+                const double now = foreseen(problem, sheet_machine(network, 64, 1, line)).front().seconds;
+                EXPECT_GE(now, before * (1 - 1e-12)) << network << ", " << problem << ", " << line;
+                before = now;
+            }
         }
     }
 }
@@ -242,13 +291,15 @@ TEST(Foresight, ArraysOnDiskAreThePlannersPlansPricedByTheirCounts) {
 }
 
 TEST(Foresight, AMillionRanksTakeAsLongAsAFew) {
-    const Machine machine = sheet_machine("torus 100x100x100", 1000000, 1);
-    for (const char* problem : {"c2c 4096x4096x4096 ranks=1000000", "c2c 1099511627776 ranks=1000000"}) {
-        const auto start = std::chrono::steady_clock::now();
-        const auto plans = foreseen(problem, machine);
-        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-        EXPECT_GT(plans.front().seconds, 0) << problem;
-        EXPECT_LT(took.count(), 2) << problem;
+    for (const char* network : {"torus 100x100x100", "torus 1000000"}) {
+        const Machine machine = sheet_machine(network, 1000000, 1, "collective_messages 32\n");
+        for (const char* problem : {"c2c 4096x4096x4096 ranks=1000000", "c2c 1099511627776 ranks=1000000"}) {
+            const auto start = std::chrono::steady_clock::now();
+            const auto plans = foreseen(problem, machine);
+            const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+            EXPECT_GT(plans.front().seconds, 0) << problem;
+            EXPECT_LT(took.count(), 2) << problem;
+        }
     }
 }
 

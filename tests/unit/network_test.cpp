@@ -258,6 +258,19 @@ TEST(DataSheets, AreReadInTheirUnits) {
     EXPECT_TRUE(again.value().sheet == sheet);
 }
 
+TEST(DataSheets, TellHowManyMessagesOfACollectiveAreUnderWayAndInWhichOrder) {
+    EXPECT_EQ(with_lines("").value().sheet.collective_messages, 0);  // all of them
+    for (const bool pairs : {false, true}) {
+        const auto machine = with_lines(cat("collective_messages 32", pairs ? " pairs" : "", "  # the manual\n"));
+        ASSERT_TRUE(machine.ok()) << machine.status().message();
+        EXPECT_EQ(machine.value().sheet.collective_messages, 32);
+        EXPECT_EQ(machine.value().sheet.collective_pairs, pairs);
+        const auto again = parse_machine(print_machine(machine.value()), Machine());
+        ASSERT_TRUE(again.ok()) << again.status().message();
+        EXPECT_TRUE(again.value().sheet == machine.value().sheet);
+    }
+}
+
 TEST(DataSheets, WhatAFileSaysItselfComesBeforeWhatFollows) {
     const auto machine =
         with_lines("memory_bytes_per_second 5e9\nranks_per_node 2\nengine ducc0 double line 1 1024 7\n");
@@ -286,6 +299,12 @@ TEST(DataSheets, MistakesAreNamedWithTheirLineAndRemedy) {
         {"fit travelling 256 1 2 3 1 64\n", "is no fit; write"},
         {"fit computation 256 -16.66 1381.8 0 1 640\n", "at 640 processors; name a range"},
         {"alltoall_share 1.5\n", "give one number from 0.01 to 1"},
+        {"collective_messages 0\n", "line 11 of the machine file: collective_messages is '0'; give one number from 1"},
+        {"collective_messages -1\n", "collective_messages is '-1'"},
+        {"collective_messages all\n", "collective_messages is 'all'"},
+        {"collective_messages pairs\n", "collective_messages is 'pairs'"},
+        {"collective_messages 1 ring\n", "collective_messages is '1 ring'"},
+        {"collective_messages 2.5\n", "collective_messages is 2.5; give a whole number"},
     };
     for (const auto& [line, told] : cases) {
         const auto machine = with_lines(line);

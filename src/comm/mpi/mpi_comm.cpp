@@ -193,13 +193,12 @@ class MpiComm final : public Comm {
         const int mine[2] = {leader, per_node > 0 ? place / per_node : 0};
         std::vector<int> all(2 * static_cast<size_t>(size_));
         SPANFFT_TRY(allgather(mine, sizeof mine, all.data()));
-        std::vector<std::pair<int, int>> seen;
+        std::map<std::pair<int, int>, int>
+            numbers;  // found by search: thousands of nodes would be compared pair by pair
         std::vector<int> found;
         for (size_t r = 0; r < static_cast<size_t>(size_); ++r) {
-            const std::pair<int, int> key(all[2 * r], all[2 * r + 1]);
-            const auto at = std::find(seen.begin(), seen.end(), key);
-            found.push_back(static_cast<int>(at - seen.begin()));
-            if (at == seen.end()) seen.push_back(key);
+            const auto next = static_cast<int>(numbers.size());
+            found.push_back(numbers.try_emplace({all[2 * r], all[2 * r + 1]}, next).first->second);
         }
         return found;
     }
