@@ -172,9 +172,8 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
             return;
         }
         auto plan = std::move(answer).value();
-        if (most_bytes_ > 0 && plan->most_memory_bytes() > most_bytes_) {
-            declined.push_back(
-                cat(solver.name, " needs ", bytes_string(static_cast<double>(plan->most_memory_bytes()))));
+        if (const index_t beyond = most_bytes_ > 0 ? plan->memory_beyond(most_bytes_) : 0; beyond > 0) {
+            declined.push_back(cat(solver.name, " needs ", bytes_string(static_cast<double>(beyond))));
             return;
         }
         if (plan->alternatives.empty()) plan->alternatives.push_back(alternative_of(*plan, machine_));

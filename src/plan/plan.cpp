@@ -34,10 +34,12 @@ index_t Plan::peak_memory_bytes(int rank) const {
     return bytes;
 }
 
-index_t Plan::most_memory_bytes() const {
-    index_t most = 0;
-    for (int rank = 0; rank < problem.ranks; ++rank) most = std::max(most, peak_memory_bytes(rank));
-    return most;
+index_t Plan::memory_beyond(index_t most_bytes) const {
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        const index_t bytes = peak_memory_bytes(rank);
+        if (bytes > most_bytes) return bytes;
+    }
+    return 0;
 }
 
 double Plan::predicted_seconds() const {

@@ -74,9 +74,11 @@ struct Plan {
     index_t progress_bytes(int rank) const;  // sum over steps
     index_t all_scratch_bytes() const { return scratch_bytes + staged_input_bytes + staged_output_bytes; }
     index_t peak_memory_bytes(
-        int rank) const;                // slots the executor owns + the steps' own + (in memory) the user's arrays
-    index_t most_memory_bytes() const;  // of the rank that needs the most: who divides which axis changes on the way
-    double predicted_seconds() const;   // of the slowest rank
+        int rank) const;  // slots the executor owns + the steps' own + (in memory) the user's arrays
+    // What the first rank that needs more than this needs; 0: all have enough. Rank 0 mostly needs the most, so that a
+    // plan that does not fit is found out without asking ten thousand ranks.
+    index_t memory_beyond(index_t most_bytes) const;
+    double predicted_seconds() const;  // of the slowest rank
 };
 
 }  // namespace spanfft

@@ -56,12 +56,13 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     child_problem.store.reset();
     child_problem.load.reset();
     SPANFFT_ASSIGN(auto plan, planner.plan(child_problem));
-    const index_t needed = plan->most_memory_bytes() + engine_bytes;
-    if (needed > problem.memory_bytes) {  // the fastest does not fit, but another may
-        auto other = planner.within(problem.memory_bytes - engine_bytes).plan(child_problem);
+    const index_t room = problem.memory_bytes - engine_bytes;
+    if (const index_t beyond = plan->memory_beyond(room)) {  // the fastest does not fit, but another may
+        auto other = planner.within(room).plan(child_problem);
         if (!other.ok()) {
-            return error(Code::unsupported, "file_in_memory needs ", bytes_string(static_cast<double>(needed)),
-                         " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),
+            return error(Code::unsupported, "file_in_memory needs ",
+                         bytes_string(static_cast<double>(beyond + engine_bytes)), " a process, the budget is ",
+                         bytes_string(static_cast<double>(problem.memory_bytes)),
                          problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
         }
         plan = std::move(other).value();
