@@ -12,6 +12,7 @@
 #include "engine/ducc_engine.hpp"
 #include "engine/engine.hpp"
 #include "engine/spec.hpp"
+#include "engine/trust.hpp"
 #include "support/direct_sum.hpp"
 
 namespace spanfft {
@@ -141,6 +142,7 @@ TEST_P(EngineLongLine, MatchesTheDefinition) {
     if (!find_engine(name)) GTEST_SKIP() << "optional engine absent: " << engine_absence(name);
     LocalSpec spec;
     spec.transform = {{n, 1, 1}};
+    if (const std::string reason = distrust(*find_engine(name), spec); !reason.empty()) GTEST_SKIP() << reason;
     auto choice = plan_local(spec, name, {});
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     std::vector<double> in(static_cast<size_t>(2 * n)), out(in.size());
