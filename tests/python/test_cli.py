@@ -351,14 +351,18 @@ def test_start_up_is_light(array, tmp_path):
     assert done.stdout == "0 []\n", done.stderr
 
 
+# A command that transforms next to nothing, with the same libraries, says what these take: some 20 MiB, and 30 more
+# where MKL has kernels of its own for the processor.
 def test_memory_stays_within_the_budget(tmp_path):
     arguments = large_input(tmp_path)
+    np.save(tmp_path / "small.npy", np.zeros(4096, "complex64"))
+    small = cli("transform", "small.npy", "small-out.npy", "--memory", "16MiB", "--json", cwd=tmp_path)
     done = cli(*arguments, "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["peak_resident_bytes"] <= (16 + 64) * MiB, found["peak_resident_bytes"] / MiB
-    # Most of the 64 MiB is left for engines.
-    assert found["peak_resident_bytes"] >= 8 * MiB
+    assert small.returncode == done.returncode == 0, small.stderr + done.stderr
+    found, libraries = json.loads(done.stdout), json.loads(small.stdout)["peak_resident_bytes"]
+    grown = found["peak_resident_bytes"] - libraries
+    assert 4 * MiB <= grown <= 16 * MiB, (grown / MiB, libraries / MiB)
+    assert found["peak_resident_bytes"] <= (16 + 160) * MiB  # docs/howto/limit-memory.md
     assert found["ranks"][0]["peak_memory_bytes"] <= 16 * MiB
 
 
