@@ -360,8 +360,8 @@ typedef int (*spanfft_progress)(int64_t done_bytes, int64_t total_bytes, void* u
  * data; NULL: the output's folder; on several ranks each has its own, and {rank} and {node} in its name stand for the
  * numbers of the rank and of its node. progress may be NULL; returning 0 from it stops the run with
  * SPANFFT_INTERRUPTED. The plan must have been made with memory_bytes > 0, the limit for the arrays, engines and work
- * areas of a process together. A transform takes up to 64 MiB beyond it once the libraries are loaded, which take some 20
- * MiB of resident memory by themselves, and 50 where MKL has kernels of its own for the processor. */
+ * areas of a process together. A transform takes up to 64 MiB beyond it once the libraries are loaded, which take some
+ * 20 MiB of resident memory by themselves, and 50 where MKL has kernels of its own for the processor. */
 SPANFFT_API int spanfft_transform_file(spanfft_plan* plan, const char* input_path, int64_t input_offset_bytes,
                                        const char* output_path, const void* header, int64_t header_bytes,
                                        const char* scratch_folder, spanfft_progress progress, void* user);
