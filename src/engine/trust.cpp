@@ -280,7 +280,7 @@ constexpr index_t kWholePoints = 1 << 14;  // in batches, so that one draw of no
 constexpr double kWholeMargin = 0.95;      // other data may show a little more than ours did
 constexpr index_t kFewestOutputs = 256;    // below, the rule speaks of the mean of several draws (docs/accuracy.md)
 // Over a few impulses less averages out than over noise: one draw shows anything between half and twice the mean.
-// So do pure tones: MKL at 0.92 of the rule for noise has 1.2 for some.
+// So do pure tones: MKL at 0.93 of the rule for noise has 1.2 for some.
 constexpr index_t kTones = 6;
 constexpr index_t kFewNumbers = 6, kImpulseDraws = 8, kShortestImpulses = 4097, kLongestImpulses = 1 << 15;
 // The constant of radix 3 is rounded by 0.45 units, which is the same error on every level and does not average out.

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/median.hpp"
 #include "exchange/exchange.hpp"
 #include "exec/disk_probe.hpp"
 #include "exec/engine_probe.hpp"
@@ -41,11 +42,6 @@ constexpr double Machine::* kDiskFigures[] = {
     &Machine::disk_alone_seconds};
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
 
 class Probe {
   public:

@@ -1,12 +1,13 @@
 // Timing the tiles of a sweep; see tile_probe.hpp.
 #include "exec/tile_probe.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/median.hpp"
 #include "sweeps/sweep_tiles.hpp"
 
 namespace spanfft {
@@ -36,11 +37,6 @@ SweepSpec outline(index_t columns) {
     return sweep;
 }
 
-double median_of(std::vector<double>& seconds) {
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[seconds.size() / 2];
-}
-
 template <class T>
 Result<TileRates> measure(index_t panel_bytes) {
     const index_t columns = panel_bytes / (kPoints * static_cast<index_t>(sizeof(Pair<T>)));
@@ -64,7 +60,7 @@ Result<TileRates> measure(index_t panel_bytes) {
             for (index_t first = 0; first < columns; first += sweep.lanes) work(first);
             seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
         }
-        return median_of(seconds);
+        return median(std::move(seconds));
     };
     index_t moved_bytes = 0;
     TileRates rates;
@@ -85,7 +81,7 @@ Result<TileRates> probe_tiles(bool quick) {
     const index_t bytes = index_t{quick ? 8 : 32} << 20;
     SPANFFT_ASSIGN(const TileRates single, measure<float>(bytes));
     SPANFFT_ASSIGN(const TileRates both, measure<double>(bytes));
-    // One figure each, between the two: they differ less than two runs do.
+    // One figure each, between the two.
     return TileRates{(single.bytes_per_second + both.bytes_per_second) / 2,
                      (single.seconds_per_factor + both.seconds_per_factor) / 2};
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "core/median.hpp"
 #include "engine/engine.hpp"
 #include "plan/user_files.hpp"
 
@@ -18,11 +19,6 @@ constexpr double kHopeless = 4;         // candidates that are predicted to take
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
 
 struct Candidate {
     std::string name;

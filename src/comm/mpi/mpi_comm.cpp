@@ -193,8 +193,8 @@ class MpiComm final : public Comm {
         const int mine[2] = {leader, per_node > 0 ? place / per_node : 0};
         std::vector<int> all(2 * static_cast<size_t>(size_));
         SPANFFT_TRY(allgather(mine, sizeof mine, all.data()));
-        std::map<std::pair<int, int>, int>
-            numbers;  // found by search: thousands of nodes would be compared pair by pair
+        // Searched, as thousands of nodes would be compared pair by pair.
+        std::map<std::pair<int, int>, int> numbers;
         std::vector<int> found;
         for (size_t r = 0; r < static_cast<size_t>(size_); ++r) {
             const auto next = static_cast<int>(numbers.size());
