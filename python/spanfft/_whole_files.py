@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +31,7 @@ PARTIAL_SUFFIX = ".spanfft-partial"
 def hidden_name(path: str) -> str:
     """A name beside `path` that shows that it is not whole; as the library's own partial files are called."""
     folder, name = os.path.split(os.path.abspath(path))
-    tail = f".{secrets.token_hex(4)}{PARTIAL_SUFFIX}"
+    tail = f".{os.urandom(4).hex()}{PARTIAL_SUFFIX}"
     return os.path.join(folder, f".{name[: 254 - len(tail)]}{tail}")
 
 
@@ -100,6 +98,8 @@ def remove_stale(folder: str) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if entry.is_dir(follow_symlinks=False):
+                import shutil  # with its codecs, only where there is something to remove
+
                 shutil.rmtree(entry.path, ignore_errors=True)
             elif entry.is_file(follow_symlinks=False):
                 os.unlink(entry.path)

@@ -8,7 +8,6 @@ does not hold it, so that each chunk is read, or written, once.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -173,6 +172,8 @@ def told(name: str, what: str) -> Iterator[None]:
 
 def identity_of_file(path: str) -> str:
     """Size, time and inode of a file, and a checksum of 64 of its blocks, as the library has it of files it reads."""
+    import hashlib  # with OpenSSL, 3 MiB of a run's memory that other formats don't need
+
     with open(path, "rb", buffering=0) as file:
         about = os.fstat(file.fileno())
         found = hashlib.blake2b(digest_size=8)
@@ -186,6 +187,8 @@ def identity_of_folder(path: str) -> str:
     """A checksum of the names, sizes and times of all files below a folder.
 
     Summed up, which has no order, as a folder of a million chunks is too large to be sorted in a small budget."""
+    import hashlib  # as above
+
     total, count, folders = 0, 0, [""]
     while folders:
         below = folders.pop()

@@ -7,11 +7,9 @@ it is whole.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import itertools
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -165,6 +163,8 @@ class _ZarrTarget(Target):
     def discard(self) -> None:
         self._array = None
         if self._hidden:
+            import shutil  # with its codecs, only where there is something to remove
+
             shutil.rmtree(self._hidden, ignore_errors=True)
             self._hidden = ""
         if self._lock >= 0:
@@ -187,6 +187,8 @@ def _exchange(new: str, path: str) -> None:
     if not os.path.lexists(path):
         os.rename(new, path)
         return
+    import ctypes  # for Zarr alone
+
     libc = ctypes.CDLL(None, use_errno=True)
     source, target = os.fsencode(new), os.fsencode(path)
     if libc.renameat2(_AT_FDCWD, source, _AT_FDCWD, target, _RENAME_EXCHANGE) != 0:
