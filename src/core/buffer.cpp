@@ -39,6 +39,10 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
     return *this;
 }
 
-Buffer::~Buffer() { std::free(data_); }
+Buffer::~Buffer() {
+    // The heap keeps the range, and a small allocation of somebody else's in it would get 2 MiB.
+    if (bytes_ >= 2 * kHugePage) (void)madvise(data_, (bytes_ + kPage - 1) / kPage * kPage, MADV_NOHUGEPAGE);
+    std::free(data_);
+}
 
 }  // namespace spanfft
