@@ -280,8 +280,10 @@ constexpr index_t kWholePoints = 1 << 14;  // in batches, so that one draw of no
 constexpr double kWholeMargin = 0.95;      // other data may show a little more than ours did
 constexpr index_t kFewestOutputs = 256;    // below, the rule speaks of the mean of several draws (docs/accuracy.md)
 // Over a few impulses less averages out than over noise: one draw shows anything between half and twice the mean.
-// So do pure tones: MKL at 0.93 of the rule for noise has 1.2 for some.
-constexpr index_t kTones = 6;
+// So do pure tones: MKL at 0.93 of the rule for noise has 1.2 for some, and 2.5 at 13^5 points. They need no reference,
+// so longer lines are checked by them, and powers of two.
+constexpr index_t kTones = 6, kFewestTones = 2, kTonePoints = kTones << 18;
+constexpr index_t kShortestTones = 4097, kLongestTones = 1 << 22;
 constexpr index_t kFewNumbers = 6, kImpulseDraws = 8, kShortestImpulses = 4097, kLongestImpulses = 1 << 15;
 // The constant of radix 3 is rounded by 0.45 units, which is the same error on every level and does not average out.
 constexpr index_t kShortestThrees = 81, kLongestThrees = 19683;  // 3^4, 3^9
@@ -320,9 +322,9 @@ void keep_impulses(std::vector<T>& numbers, index_t of_a_line, index_t draw) {
 }
 
 // Relative L2 error over all outputs, in multiples of the rule, against ducc0 in long double: for dense noise, or for a
-// few impulses a line.
+// few impulses a line. `alone`: the engine gets one line at a time.
 template <class T>
-Result<double> whole_error(const Engine& engine, LocalSpec spec, double rule, bool dense, index_t draw) {
+Result<double> whole_error(const Engine& engine, LocalSpec spec, double rule, bool alone, bool dense, index_t draw) {
     const bool complex_in = complex_input(spec.kernel), complex_out = complex_output(spec.kernel);
     const index_t lines = spec.batch[0].n, in_stride = spec.transform[0].in_stride, inputs = input_points(spec, 0),
                   outputs = output_points(spec, 0);
@@ -341,8 +343,12 @@ Result<double> whole_error(const Engine& engine, LocalSpec spec, double rule, bo
     }
     const std::vector<Real> exact_in(in.begin(), in.end());
     std::vector<Real> exact(static_cast<size_t>(out_numbers));
+    const index_t calls = alone ? lines : 1;
+    spec.batch[0].n = lines / calls;
     SPANFFT_ASSIGN(auto fft, engine.plan(spec));
-    fft->execute(in.data(), out.data());
+    for (index_t call = 0; call < calls; ++call)
+        fft->execute(in.data() + call * in_numbers / calls, out.data() + call * out_numbers / calls);
+    spec.batch[0].n = lines;
     spec.precision = Precision::extended;
     SPANFFT_ASSIGN(auto reference, make_ducc_engine()->plan(spec));
     reference->execute(exact_in.data(), exact.data());
@@ -355,40 +361,80 @@ Result<double> whole_error(const Engine& engine, LocalSpec spec, double rule, bo
     return static_cast<double>(std::sqrt(error / norm)) / rule;
 }
 
-// The same for one line that is a pure tone, whose transform is a single number, n: what an engine errs adds up in no
-// average over outputs. That the tone itself is rounded adds a hundredth.
-template <class T>
-Result<double> tone_error(const Engine& engine, LocalSpec spec, double rule, const RootTable& roots, index_t draw) {
-    const index_t n = spec.transform[0].n, frequency = ((draw + 1) * 7919 * (draw + 2) + 1) % n;
-    spec.batch[0].n = 1;
-    std::vector<Pair<T>> in(static_cast<size_t>(n)), out(static_cast<size_t>(n));
-    for (index_t j = 0, at = 0; j < n; ++j, at = (at + frequency) % n) {
-        const Pair<Real> root = roots.at(at);
-        const Real sign = spec.kernel == Kernel::c2c_forward ? 1 : -1;
-        in[static_cast<size_t>(j)] = {static_cast<T>(root.re), static_cast<T>(sign * root.im)};
-    }
-    SPANFFT_ASSIGN(auto fft, engine.plan(spec));
-    fft->execute(in.data(), out.data());
-    out[static_cast<size_t>(frequency)].re -= static_cast<T>(n);
-    Real error = 0;
-    for (const Pair<T>& x : out) error += static_cast<Real>(x.re) * x.re + static_cast<Real>(x.im) * x.im;
-    return static_cast<double>(std::sqrt(error)) / static_cast<double>(n) / rule;
-}
-
-Result<double> worst_tone(const Engine& engine, const LocalSpec& spec, double rule) {
-    SPANFFT_ASSIGN(const RootTable roots, RootTable::make(spec.transform[0].n));
-    double most = 0;
-    for (index_t draw = 0; draw < kTones; ++draw) {
-        const auto error = spec.precision == Precision::single ? tone_error<float>(engine, spec, rule, roots, draw)
-                                                               : tone_error<double>(engine, spec, rule, roots, draw);
-        SPANFFT_TRY(error.status());
-        most = std::max(most, error.value());
-    }
-    return most;
-}
-
-// How the lines of an axis lie, as far as libraries care.
+// How the lines of an axis lie, as far as libraries care: they have other code for each. MKL 2026.2 on an Intel Xeon
+// shows 1.4 of the rule for a tone at 2^15 points by itself, and 0.44 for several.
 enum class Lines { one, several, strided };
+
+// A check's transform of `lines` lines; a line by itself is in no batch with others.
+LocalSpec spec_of_lines(Kernel kernel, Precision precision, index_t n, int threads, Lines sort, index_t lines) {
+    LocalSpec spec;
+    spec.kernel = kernel;
+    spec.precision = precision;
+    spec.threads = threads;
+    spec.transform = {{n, 1, 1}};
+    spec.batch = {{lines, input_points(spec, 0), output_points(spec, 0)}};
+    if (sort == Lines::strided) {
+        spec.transform = {{n, lines, lines}};
+        spec.batch = {{lines, 1, 1}};
+    }
+    return spec;
+}
+
+// The largest relative L2 error, in multiples of the rule, of some lines that are pure tones, whose transform is a
+// single number, n: what an engine errs adds up in no average over outputs. That the tone itself is rounded adds a
+// hundredth.
+template <class T>
+Result<double> worst_tone(const Engine& engine, const LocalSpec& spec, double rule) {
+    const index_t n = spec.transform[0].n, step = spec.transform[0].in_stride, lines = spec.batch[0].n,
+                  tones = std::clamp(kTonePoints / n, kFewestTones, kTones);
+    SPANFFT_ASSIGN(const RootTable roots, RootTable::make(n));
+    SPANFFT_ASSIGN(auto fft, engine.plan(spec));
+    std::vector<Pair<T>> in(static_cast<size_t>(lines * n)), out(in.size());
+    const Real sign = spec.kernel == Kernel::c2c_forward ? 1 : -1;
+    const auto frequency = [&](index_t draw) { return ((draw + 1) * 7919 * (draw + 2) + 1) % n; };
+    const auto start = [&](index_t line) { return line * spec.batch[0].in_stride; };
+    Real worst = 0;
+    for (index_t first = 0; first < tones; first += lines) {
+        for (index_t line = 0; line < lines; ++line) {
+            for (index_t j = 0, at = 0; j < n; ++j, at = (at + frequency(first + line)) % n) {
+                const Pair<Real> root = roots.at(at);
+                in[static_cast<size_t>(start(line) + j * step)] = {static_cast<T>(root.re),
+                                                                   static_cast<T>(sign * root.im)};
+            }
+        }
+        fft->execute(in.data(), out.data());
+        for (index_t line = 0; line < lines; ++line) {
+            out[static_cast<size_t>(start(line) + frequency(first + line) * step)].re -= static_cast<T>(n);
+            Real error = 0;
+            for (index_t k = 0; k < n; ++k) {
+                const Pair<T>& x = out[static_cast<size_t>(start(line) + k * step)];
+                error += static_cast<Real>(x.re) * x.re + static_cast<Real>(x.im) * x.im;
+            }
+            if (!std::isnan(worst) && !(error <= worst)) worst = error;
+        }
+    }
+    return static_cast<double>(std::sqrt(worst)) / static_cast<double>(n) / rule;
+}
+
+bool has_tones(Kernel kernel, index_t n) { return is_c2c(kernel) && n >= kShortestTones && n <= kLongestTones; }
+
+// What `error` says of an engine, as a multiple of the rule; empty where it keeps it.
+std::string verdict(const Engine& engine, const Result<double>& error, index_t n) {
+    TrustCheck check;
+    check.problem = error.status().message();
+    if (error.ok()) check.dense = error.value();
+    return sentence(engine, check, n);
+}
+
+std::string distrust_tones(const Engine& engine, Kernel kernel, Precision precision, index_t n, int threads,
+                           Lines sort) {
+    const LocalSpec spec = spec_of_lines(kernel, precision, n, threads, sort, sort == Lines::one ? 1 : 2);
+    const double rule = accuracy_rule(precision, n);
+    return verdict(
+        engine,
+        precision == Precision::single ? worst_tone<float>(engine, spec, rule) : worst_tone<double>(engine, spec, rule),
+        n);
+}
 
 // Lengths with the factors 3 to 13 are held to 0.6 too, and there engines may come close to it: MKL 2026.2 on
 // processors without Intel's own kernels shows 0.61 to 0.67 at one length in 14 with a factor of 7 or more (1575, 2541,
@@ -398,54 +444,32 @@ enum class Lines { one, several, strided };
 // strided lines by other code, so those are checked apart.
 std::string distrust_whole(const Engine& engine, Kernel kernel, Precision precision, index_t n, int threads,
                            Lines sort) {
-    if (precision == Precision::extended || engine.name() == "ducc0") return "";  // the reference itself
-    LocalSpec spec;
-    spec.kernel = kernel;
-    spec.precision = precision;
-    spec.transform = {{n, 1, 1}};
-    spec.threads = threads;
-    const index_t lines = ceil_div(kWholePoints, n);
-    const bool strided = sort == Lines::strided;
-    spec.batch = {{lines, input_points(spec, 0), output_points(spec, 0)}};
-    if (strided) {
-        spec.transform = {{n, lines, lines}};
-        spec.batch = {{lines, 1, 1}};
-    }
+    const bool alone = sort == Lines::one, strided = sort == Lines::strided;
+    const index_t lines = std::max<index_t>(ceil_div(kWholePoints, n), alone ? 1 : 2);
+    LocalSpec spec = spec_of_lines(kernel, precision, n, threads, sort, lines);
     const double rule = accuracy_rule(precision, logical_length(kernel, n));
     const auto error_of = [&](bool dense, index_t draw) {
-        return precision == Precision::single ? whole_error<float>(engine, spec, rule, dense, draw)
-                                              : whole_error<double>(engine, spec, rule, dense, draw);
+        return precision == Precision::single ? whole_error<float>(engine, spec, rule, alone, dense, draw)
+                                              : whole_error<double>(engine, spec, rule, alone, dense, draw);
     };
-    TrustCheck check;
     const double margin = whole_margin(form_of(kernel, n));
-    const auto judge = [&](const Status& status, double error) {
-        check.problem = status.message();
-        if (status.ok() && error > margin && error <= 1) return near_sentence(engine, error, n);
-        check.dense = error;
-        return sentence(engine, check, n);
-    };
     const auto error = error_of(true, 0);
-    const std::string reason = judge(error.status(), error.ok() ? error.value() : 0);
+    if (error.ok() && error.value() > margin && error.value() <= 1) return near_sentence(engine, error.value(), n);
+    const std::string reason = verdict(engine, error, n);
     if (!reason.empty() || strided || !is_c2c(kernel)) return reason;
     // More levels of radix 3 err no less than nine do.
     if (is_power_of_three(n) && n > kLongestThrees)
         return distrust_whole(engine, kernel, precision, kLongestThrees, threads, sort);
-    if (n >= kShortestImpulses) {
-        const auto worst = worst_tone(engine, spec, rule);
-        const std::string tones = judge(worst.status(), worst.ok() ? margin * worst.value() : 0);
-        if (!tones.empty()) return tones;
-    }
     // Shorter lines have more draws of noise, and few numbers besides the impulses.
     if (n < (is_power_of_three(n) ? kShortestThrees : kShortestImpulses) || n > kLongestImpulses) return reason;
     // MKL has other code for a line by itself: at 3^8 points on a Xeon it shows 1.29 there, and less than 1 for three.
-    if (sort == Lines::one) spec.batch[0].n = 1;
-    double most = 0;
-    for (index_t draw = 0; draw < kImpulseDraws; ++draw) {
+    if (alone) spec.batch[0].n = 1;
+    Result<double> most = 0.0;
+    for (index_t draw = 0; draw < kImpulseDraws && most.ok(); ++draw) {
         const auto impulses = error_of(false, draw);
-        if (!impulses.ok()) return judge(impulses.status(), 0);
-        most = std::max(most, impulses.value());
+        if (!impulses.ok() || impulses.value() > most.value()) most = impulses;
     }
-    return judge(Status(), margin * most);  // the most of some draws needs no margin
+    return verdict(engine, most, n);
 }
 
 Lines lines_of(const LocalSpec& spec, size_t axis) {
@@ -457,12 +481,17 @@ Lines lines_of(const LocalSpec& spec, size_t axis) {
 
 std::string distrust_length(const Engine& engine, Kernel kernel, Precision precision, index_t n, int threads,
                             Lines lines) {
-    const bool large_prime = largest_prime_factor(logical_length(kernel, n)) > kTrustedPrime;
-    if (large_prime) {
-        std::string reason = sentence(engine, check_length(engine, kernel, precision, n, threads), n);
-        if (!reason.empty() || lines == Lines::one || n > kLongestSmooth) return reason;
+    const index_t prime = largest_prime_factor(logical_length(kernel, n));
+    std::string reason;
+    if (prime > kTrustedPrime) {
+        reason = sentence(engine, check_length(engine, kernel, precision, n, threads), n);
+        if (!reason.empty() || lines == Lines::one) return reason;
     }
-    return distrust_whole(engine, kernel, precision, n, threads, lines);
+    if (precision == Precision::extended || engine.name() == "ducc0") return reason;  // the reference itself
+    if (prime > kSmoothPrime && n <= kLongestSmooth)
+        reason = distrust_whole(engine, kernel, precision, n, threads, lines);
+    if (reason.empty() && has_tones(kernel, n)) reason = distrust_tones(engine, kernel, precision, n, threads, lines);
+    return reason;
 }
 
 thread_local index_t allowance_bytes = 0, allowance_longest = INT64_MAX;
@@ -495,7 +524,7 @@ index_t check_bytes(Kernel kernel, Precision precision, index_t n) {
     };
     // What is put in, what is kept of it, what comes out, and the engine's own: tables and scratch.
     const index_t exact = array_bytes(precision, 6) + convolution_bytes(kernel, precision, n);
-    if (n > kLongestSmooth) return exact;
+    if (n > kLongestSmooth || largest_prime_factor(logical_length(kernel, n)) <= kSmoothPrime) return exact;
     // Two arrays and the engine's own in long double on top.
     return exact + array_bytes(Precision::extended, 5) + convolution_bytes(kernel, Precision::extended, n);
 }
@@ -578,7 +607,8 @@ std::string distrust(const Engine& engine, const LocalSpec& spec, index_t longes
                               : spec.kernel == Kernel::c2r ? Kernel::c2c_backward
                                                            : Kernel::c2c_forward;
         const index_t prime = largest_prime_factor(logical_length(kernel, n));
-        if (n > longest || prime <= kSmoothPrime || (prime <= kTrustedPrime && n > kLongestSmooth)) continue;
+        const bool whole = prime > kSmoothPrime && (prime > kTrustedPrime || n <= kLongestSmooth);
+        if (n > longest || (!whole && !has_tones(kernel, n))) continue;
         const KnownTrust::Key key{engine.name(), spec.precision, kernel, n, spec.threads > 1, lines_of(spec, axis)};
         std::lock_guard lock(known.mutex);
         auto found = known.sentences.find(key);

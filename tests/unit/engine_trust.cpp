@@ -9,6 +9,9 @@
 
 #include <cmath>
 #include <complex>
+#include <memory>
+#include <numbers>
+#include <vector>
 
 #include "engine/engine.hpp"
 #include "engine/trust.hpp"
@@ -257,6 +260,46 @@ TEST_P(EngineTrap, TheVerdictIsTrueAndTheChoiceKeepsTheRule) {
     ASSERT_TRUE(forecast.ok());
     EXPECT_EQ(forecast.value().engine, choice.value().engine);
     EXPECT_EQ(forecast.value().passed_over, choice.value().passed_over);
+}
+
+// What is wrong in proportion to itself, as a rounded root is, shows in a tone and not in noise; a line by itself and
+// several have other code in a library.
+TEST(EngineTrust, LongLinesArePureTonesToo) {
+    for (const index_t n : {8192, 32768, 3 << 17, 1 << 20}) {
+        EXPECT_EQ(distrust(FaultyEngine(Fault::none), line(n)), "") << n;
+        EXPECT_NE(distrust(FaultyEngine(Fault::everywhere), line(n)), "") << n;
+    }
+    EXPECT_EQ(distrust(FaultyEngine(Fault::everywhere), line(1 << 23)), "");  // none so long was ever found to miss it
+}
+
+// MKL 2026.2 on an Intel Xeon of 2023 missed it at all but 20000 and 5^6, for a line by itself only.
+TEST(EngineTrust, NoEngineThatIsUsedMissesTheRuleForTones) {
+    using Complex = std::complex<double>;
+    for (const index_t n : {8192, 20000, 15625, 32768, 131072, 3 << 17, 371293, 7 << 16}) {
+        for (const index_t lines : {1, 3}) {
+            LocalSpec spec = line(n);
+            spec.batch = {{lines, n, n}};
+            auto choice = plan_local(spec, "", {});
+            ASSERT_TRUE(choice.ok()) << choice.status().message();
+            std::vector<Complex> in(static_cast<size_t>(lines * n)), out(in.size());
+            for (index_t draw = 0; draw < 2; ++draw) {
+                const auto frequency = [&](index_t at) { return (1000003 * (draw + 1) + 77 * at) % n; };
+                for (index_t i = 0; i < lines * n; ++i) {
+                    const long double turn = static_cast<long double>(frequency(i / n) * (i % n) % n) / n;
+                    const auto root = std::polar(1.0L, 2 * std::numbers::pi_v<long double> * turn);
+                    in[static_cast<size_t>(i)] = Complex(root);
+                }
+                choice.value().fft->execute(in.data(), out.data());
+                for (index_t at = 0; at < lines; ++at) {
+                    out[static_cast<size_t>(at * n + frequency(at))] -= static_cast<double>(n);
+                    double error = 0;
+                    for (index_t k = 0; k < n; ++k) error += std::norm(out[static_cast<size_t>(at * n + k)]);
+                    EXPECT_LE(std::sqrt(error) / static_cast<double>(n), accuracy_rule(Precision::dbl, n))
+                        << choice.value().engine << " at " << n << ", line " << at << " of " << lines;
+                }
+            }
+        }
+    }
 }
 
 // Radix 3's rounded constant errs alike on every level: an engine in which that adds up is used at no power of three.
