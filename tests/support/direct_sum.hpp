@@ -16,9 +16,10 @@ namespace spanfft::test {
 
 // One transform of n points. Real inputs have im == 0; real outputs too. c2r takes the n/2+1 first values of a
 // Hermitian spectrum and ignores the imaginary parts of those that must be real. direct_output is the definition;
-// direct_sum gives all outputs, beyond kShort points by fast_sum.hpp.
+// direct_sum gives all outputs, beyond kShort points by fast_sum.hpp, whose arithmetic is wider than what is tested.
 constexpr index_t kShort = 16;
-std::vector<WideComplex> direct_sum(Kernel kernel, index_t n, const std::vector<WideComplex>& in);
+std::vector<WideComplex> direct_sum(Kernel kernel, index_t n, const std::vector<WideComplex>& in,
+                                    Precision tested = Precision::extended);
 WideComplex direct_output(Kernel kernel, index_t n, const std::vector<WideComplex>& in, index_t k);
 
 // Some outputs of a long transform, by the definition in long double: the factors of 64 terms after each other are
@@ -33,7 +34,7 @@ std::vector<WideComplex> tones(index_t n, const std::vector<index_t>& places, co
 
 // Several axes in C order, shape[i] points each (the real length on the halved axis, which is the last).
 std::vector<WideComplex> direct_sum_nd(Kernel kernel, const std::vector<index_t>& shape,
-                                       const std::vector<WideComplex>& in);
+                                       const std::vector<WideComplex>& in, Precision tested = Precision::extended);
 
 // sqrt(sum |a-b|^2 / sum |b|^2)
 double relative_error(const std::vector<WideComplex>& a, const std::vector<WideComplex>& b);

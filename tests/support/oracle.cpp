@@ -79,7 +79,7 @@ void orthonormal_ends(Kernel kernel, Wides& line, bool before) {
     if (kernel == Kernel::dst3 && before) times(line.back(), root);
 }
 
-Wides transform_line(Kernel kernel, index_t n, Wides line, bool orthonormal) {
+Wides transform_line(Kernel kernel, index_t n, Wides line, bool orthonormal, Precision tested) {
     if (orthonormal) orthonormal_ends(kernel, line, true);
     Wides result;
     if (kernel >= Kernel::dct1) {  // of complex data: real and imaginary parts
@@ -90,13 +90,13 @@ Wides transform_line(Kernel kernel, index_t n, Wides line, bool orthonormal) {
             im.push_back({x.im, 0});
             complex = complex || x.im != 0;
         }
-        result = direct_sum(kernel, n, re);
+        result = direct_sum(kernel, n, re, tested);
         if (complex) {
-            const Wides imaginary = direct_sum(kernel, n, im);
+            const Wides imaginary = direct_sum(kernel, n, im, tested);
             for (size_t i = 0; i < result.size(); ++i) result[i].im = imaginary[i].re;
         }
     } else {
-        result = direct_sum(kernel, n, line);
+        result = direct_sum(kernel, n, line, tested);
     }
     if (orthonormal) orthonormal_ends(kernel, result, false);
     return result;
@@ -141,7 +141,7 @@ Wides transformed(const Problem& problem, const Wides& input) {
                 Wides line;
                 for (index_t j = 0; j < from; ++j)
                     line.push_back(data[static_cast<size_t>((b * from + j) * after + a)]);
-                line = transform_line(kernel, n, std::move(line), problem.norm == Norm::ortho);
+                line = transform_line(kernel, n, std::move(line), problem.norm == Norm::ortho, problem.precision);
                 for (index_t k = 0; k < to; ++k)
                     next[static_cast<size_t>((b * to + k) * after + a)] = line[static_cast<size_t>(k)];
             }
@@ -173,10 +173,16 @@ constexpr size_t kKeptPoints = size_t{1} << 18;  // of inputs: 16 MiB with their
 // Tests run one transform in many ways (ranks, exchanges, precisions, in place), both directions by turns: answers are
 // kept, until there are too many.
 Wides expected(const Problem& problem, const Wides& input) {
-    using Question = std::tuple<Extents, std::vector<int>, std::vector<AxisKind>, Direction, Norm, index_t>;
+    using Question = std::tuple<Extents, std::vector<int>, std::vector<AxisKind>, Direction, Norm, index_t, bool>;
     static std::map<Question, std::vector<Answer>> kept;
     static size_t points = 0;
-    const Question asked{problem.shape, problem.axes, problem.kinds, problem.direction, problem.norm, problem.batch};
+    const Question asked{problem.shape,
+                         problem.axes,
+                         problem.kinds,
+                         problem.direction,
+                         problem.norm,
+                         problem.batch,
+                         problem.precision == Precision::extended};
     for (const Answer& answer : kept[asked])
         if (same(answer.input, input)) return answer.output;
     if (points + input.size() > kKeptPoints) {

@@ -38,7 +38,7 @@ void get(const std::string& bytes, Values& values, bool complex) {
     }
 }
 
-void transform_axis(Values& values, Extents& shape, size_t axis, Kernel kernel, index_t n) {
+void transform_axis(Values& values, Extents& shape, size_t axis, Kernel kernel, index_t n, Precision tested) {
     const index_t before = product(shape, 0, static_cast<int>(axis));
     const index_t after = product(shape, static_cast<int>(axis) + 1, static_cast<int>(shape.size()));
     const index_t length = shape[axis];
@@ -52,11 +52,11 @@ void transform_axis(Values& values, Extents& shape, size_t axis, Kernel kernel, 
             if (is_r2r(kernel)) {  // real and imaginary parts alike
                 Values imaginary = line;
                 for (size_t i = 0; i < line.size(); ++i) imaginary[i] = {line[i].im, 0}, line[i].im = 0;
-                imaginary = direct_sum(kernel, n, imaginary);
-                line = direct_sum(kernel, n, line);
+                imaginary = direct_sum(kernel, n, imaginary, tested);
+                line = direct_sum(kernel, n, line, tested);
                 for (size_t i = 0; i < line.size(); ++i) line[i].im = imaginary[i].re;
             } else {
-                line = direct_sum(kernel, n, line);
+                line = direct_sum(kernel, n, line, tested);
             }
             for (index_t i = 0; i < out_length; ++i)
                 out[static_cast<size_t>((b * out_length + i) * after + a)] = line[static_cast<size_t>(i)];
@@ -172,7 +172,7 @@ Values direct_transform(const Problem& problem, const Values& input) {
     const auto apply = [&](size_t i) {
         const int axis = problem.axes[i];
         transform_axis(values, shape, static_cast<size_t>(axis) + 1, kernel_of(problem.kinds[i], problem.direction),
-                       problem.shape[static_cast<size_t>(axis)]);
+                       problem.shape[static_cast<size_t>(axis)], problem.precision);
     };
     for (size_t i = 0; i < problem.axes.size(); ++i) {
         if (problem.forward() && problem.axes[i] == halved) apply(i);
