@@ -7,6 +7,7 @@ it is whole.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import itertools
 import os
@@ -187,8 +188,6 @@ def _exchange(new: str, path: str) -> None:
     if not os.path.lexists(path):
         os.rename(new, path)
         return
-    import ctypes  # for Zarr alone
-
     libc = ctypes.CDLL(None, use_errno=True)
     source, target = os.fsencode(new), os.fsencode(path)
     if libc.renameat2(_AT_FDCWD, source, _AT_FDCWD, target, _RENAME_EXCHANGE) != 0:
