@@ -525,8 +525,8 @@ index_t check_bytes(Kernel kernel, Precision precision, index_t n) {
     // What is put in, what is kept of it, what comes out, and the engine's own: tables and scratch.
     const index_t exact = array_bytes(precision, 6) + convolution_bytes(kernel, precision, n);
     if (n > kLongestSmooth || largest_prime_factor(logical_length(kernel, n)) <= kSmoothPrime) return exact;
-    // Two arrays and the engine's own in long double on top.
-    return exact + array_bytes(Precision::extended, 5) + convolution_bytes(kernel, Precision::extended, n);
+    // Two arrays of two lines and the engine's own in long double on top.
+    return exact + array_bytes(Precision::extended, 7) + convolution_bytes(kernel, Precision::extended, n);
 }
 
 namespace {
