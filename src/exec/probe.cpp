@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -125,16 +126,36 @@ class Probe {
     // Two points a rank are next to nothing to do and to exchange. What is left is the call, and the agreement of all
     // ranks that each execution begins with.
     Status measure_call() {
+        SPANFFT_ASSIGN(const Executed call, execute_small("x2 axes=1"));
+        machine_.call_seconds = call.seconds;
+        if (comm_.size() == 1) return Status();
+        // The same with a step that reads what the other ranks have; not where their memory can't be read.
+        const auto shared = execute_small(cat("x", comm_.size(), " exchange=shared"));
+        if (shared.ok() && shared.value().shared_steps > 0)
+            machine_.shared_step_seconds =
+                std::max(0.0, shared.value().seconds - call.seconds) / shared.value().shared_steps;
+        return Status();
+    }
+
+    struct Executed {
+        double seconds = 0;  // of the slowest rank
+        int shared_steps = 0;
+    };
+
+    // A c2c plan of all ranks with next to nothing to do: an array of as many rows. The same everywhere, errors too.
+    Result<Executed> execute_small(const std::string& rest) {
+        Executed found;
         const auto measured = [&]() -> Result<double> {
-            const std::string text = cat("c2c ", comm_.size(), "x2 axes=1 threads=1 ranks=", comm_.size());
+            const std::string text = cat("c2c ", comm_.size(), rest, " threads=1 ranks=", comm_.size());
             SPANFFT_ASSIGN(const Problem problem, Problem::parse(text));
             SPANFFT_ASSIGN(auto planned, Planner(machine_).plan(problem));
+            for (const auto& step : planned->steps) found.shared_steps += step->shared_slots().empty() ? 0 : 1;
             SPANFFT_ASSIGN(auto copy, comm_.duplicate());
             SPANFFT_ASSIGN(const auto executor, Executor::make(std::move(planned), std::move(copy)));
-            double in[4] = {}, out[4] = {};
+            std::vector<std::complex<double>> in(2 * static_cast<size_t>(comm_.size())), out(in.size());
             const auto sample = [&](int runs) -> Result<double> {
                 const auto start = Clock::now();
-                for (int run = 0; run < runs; ++run) SPANFFT_TRY(executor->execute(in, out));
+                for (int run = 0; run < runs; ++run) SPANFFT_TRY(executor->execute(in.data(), out.data()));
                 return since(start) / runs;
             };
             SPANFFT_TRY(sample(kMostCallsASample / 50).status());  // warms up
@@ -149,8 +170,8 @@ class Probe {
         };
         const auto mine = measured();
         SPANFFT_TRY(agree(comm_, mine.status()));
-        SPANFFT_ASSIGN(machine_.call_seconds, slowest(mine.value()));
-        return Status();
+        SPANFFT_ASSIGN(found.seconds, slowest(mine.value()));
+        return found;
     }
 
     // By rank 0, for all. What an earlier probe measured is kept where this one is not asked to.

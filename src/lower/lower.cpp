@@ -452,6 +452,7 @@ class Lowering {
         spec.twiddled = op.twiddled;
         spec.scale = scale;
         choose_by(spec, machine_.copy_bytes_per_second(problem().ranks));
+        spec.meeting_seconds = problem().ranks > 1 ? machine_.shared_step_seconds : 0;
         SPANFFT_ASSIGN(auto step, make_shared_transform_step(std::move(spec), plan_->notes));
         add_step(std::move(step));
         plan_->problem.exchange = "shared";

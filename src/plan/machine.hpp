@@ -64,6 +64,9 @@ struct Machine {
     double tile_bytes_per_second = 0, twiddle_seconds = 0;
 
     double call_seconds = 0;  // that a call to a plan in memory takes beside its steps; 0: not measured
+    // That the ranks of a node take to meet before a step that reads what another one has just written, and to get
+    // hold of that; 0: not measured.
+    double shared_step_seconds = 0;
 
     std::map<std::string, ExchangeFigures> exchanges{
         {"alltoallw", {{8e-6, 1.0 / 2.0e9, {}}, {25e-6, 1.0 / 1e9, {}}, false}},

@@ -66,6 +66,7 @@ const std::vector<Field>& fields() {
         field("tile_bytes_per_second", &Machine::tile_bytes_per_second),
         field("twiddle_seconds", &Machine::twiddle_seconds),
         field("call_seconds", &Machine::call_seconds),
+        field("shared_step_seconds", &Machine::shared_step_seconds),
         divisor("disk_read_bytes_per_second", &Machine::disk_read_bytes_per_second),
         divisor("disk_write_bytes_per_second", &Machine::disk_write_bytes_per_second),
         field("disk_request_seconds", &Machine::disk_request_seconds),

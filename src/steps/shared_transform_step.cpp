@@ -468,7 +468,8 @@ class SharedTransformStep final : public Step {
         counts.seconds =
             (lines * seconds_a_line_ * (spec_.filter ? 2 : 1) +
              static_cast<double>(copied_bytes(spec_, rank) + filter_bytes) / 2 / spec_.memory_bytes_per_second) /
-            std::max(1, spec_.threads);
+                std::max(1, spec_.threads) +
+            spec_.meeting_seconds;
         return counts;
     }
 

@@ -63,6 +63,7 @@ struct SharedTransformSpec {
     RateTable rates;                             // of the machine that is planned for, by which the engine is chosen
     Caches caches;                               // of it, a rank's share
     double memory_bytes_per_second = 19e9;       // of it, copied by a thread
+    double meeting_seconds = 0;                  // of it, Machine::shared_step_seconds
     int threads = 1;
     bool measure = false;
 

@@ -185,6 +185,37 @@ TEST(MachineDisk, TilesOfASweepAreBytesAndTwiddleFactors) {
     EXPECT_EQ(read.value().twiddle_seconds, 1e-3);
 }
 
+TEST(MachineRates, RanksMeetBeforeAStepThatReadsOneAnothersMemory) {
+    const auto seconds = [](const char* problem, double meeting, int& shared) {
+        Machine machine;
+        machine.shared_step_seconds = meeting;
+        const auto plan = Planner(machine).plan(Problem::parse(problem).value());
+        EXPECT_TRUE(plan.ok()) << plan.status().message();
+        double sum = 0;
+        shared = 0;
+        for (const auto& step : plan.value()->steps) {
+            sum += step->predict(0).seconds;
+            shared += !step->shared_slots().empty();
+        }
+        return sum;
+    };
+    int shared = 0;
+    for (const char* problem : {"c2c 64x64 ranks=2 exchange=shared", "c2c 4096 ranks=2 method=shared_lines"}) {
+        // So short that no other plan is faster.
+        const double before = seconds(problem, 0, shared), after = seconds(problem, 1e-8, shared);
+        EXPECT_GT(shared, 0) << problem;
+        EXPECT_NEAR(after - before, shared * 1e-8, 1e-13) << problem;
+    }
+    const double none = seconds("c2c 64x64 ranks=2 exchange=alltoallv", 1, shared);
+    EXPECT_EQ(shared, 0);
+    EXPECT_LT(none, 1);
+    Machine machine;
+    machine.shared_step_seconds = 3e-6;
+    const auto read = parse_machine(print_machine(machine), Machine());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read.value().shared_step_seconds, 3e-6);
+}
+
 // Rounded to six digits, 2^21 points were no power of two any more, and a cube of 2^21 got the rate of one of 2^18.
 TEST(MachineRates, OfAFileKeepAllDigitsOfTheirLengths) {
     Machine machine;
