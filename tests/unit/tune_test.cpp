@@ -126,7 +126,6 @@ TEST(Probe, AllRanksHaveTheSameFigures) {
                 EXPECT_TRUE(figures.includes_copies);
                 EXPECT_GT(figures.near.latency_seconds, 0);
                 EXPECT_FALSE(figures.near.curve.empty());
-                EXPECT_GT(machine.value().shared_step_seconds, 0);
             }
             const std::lock_guard lock(mutex);
             texts.insert(print_machine(machine.value()));
