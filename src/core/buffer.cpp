@@ -11,13 +11,15 @@ namespace spanfft {
 namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
+
+size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 }  // namespace
 
 Result<Buffer> Buffer::allocate(size_t bytes) {
     Buffer buffer;
     if (bytes == 0) return buffer;
     const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kPage;
-    const size_t rounded = (bytes + kPage - 1) / kPage * kPage;
+    const size_t rounded = whole_pages(bytes);
     void* data =
         rounded < bytes ? nullptr : std::aligned_alloc(alignment, (rounded + alignment - 1) / alignment * alignment);
     if (!data)
@@ -41,7 +43,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
     // The heap keeps the range, and a small allocation of somebody else's in it would get 2 MiB.
-    if (bytes_ >= 2 * kHugePage) (void)madvise(data_, (bytes_ + kPage - 1) / kPage * kPage, MADV_NOHUGEPAGE);
+    if (bytes_ >= 2 * kHugePage) (void)madvise(data_, whole_pages(bytes_), MADV_NOHUGEPAGE);
     std::free(data_);
 }
 

@@ -416,7 +416,10 @@ Result<double> worst_tone(const Engine& engine, const LocalSpec& spec, double ru
     return static_cast<double>(std::sqrt(worst)) / static_cast<double>(n) / rule;
 }
 
-bool has_tones(Kernel kernel, index_t n) { return is_c2c(kernel) && n >= kShortestTones && n <= kLongestTones; }
+// Not of long double, in which engines are the reference or are not checked.
+bool has_tones(Kernel kernel, Precision precision, index_t n) {
+    return is_c2c(kernel) && precision != Precision::extended && n >= kShortestTones && n <= kLongestTones;
+}
 
 // What `error` says of an engine, as a multiple of the rule; empty where it keeps it.
 std::string verdict(const Engine& engine, const Result<double>& error, index_t n) {
@@ -490,7 +493,8 @@ std::string distrust_length(const Engine& engine, Kernel kernel, Precision preci
     if (precision == Precision::extended || engine.name() == "ducc0") return reason;  // the reference itself
     if (prime > kSmoothPrime && n <= kLongestSmooth)
         reason = distrust_whole(engine, kernel, precision, n, threads, lines);
-    if (reason.empty() && has_tones(kernel, n)) reason = distrust_tones(engine, kernel, precision, n, threads, lines);
+    if (reason.empty() && has_tones(kernel, precision, n))
+        reason = distrust_tones(engine, kernel, precision, n, threads, lines);
     return reason;
 }
 
@@ -608,7 +612,7 @@ std::string distrust(const Engine& engine, const LocalSpec& spec, index_t longes
                                                            : Kernel::c2c_forward;
         const index_t prime = largest_prime_factor(logical_length(kernel, n));
         const bool whole = prime > kSmoothPrime && (prime > kTrustedPrime || n <= kLongestSmooth);
-        if (n > longest || (!whole && !has_tones(kernel, n))) continue;
+        if (n > longest || (!whole && !has_tones(kernel, spec.precision, n))) continue;
         const KnownTrust::Key key{engine.name(), spec.precision, kernel, n, spec.threads > 1, lines_of(spec, axis)};
         std::lock_guard lock(known.mutex);
         auto found = known.sentences.find(key);

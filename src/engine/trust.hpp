@@ -22,8 +22,8 @@ double accuracy_rule(Precision precision, index_t n);
 
 // Lengths with a larger prime factor than this are checked before an engine is used there.
 constexpr index_t kTrustedPrime = 13;
-constexpr index_t kSmoothPrime = 2;          // without larger factors no engine came near the rule
-constexpr index_t kLongestSmooth = 1 << 18;  // all outputs are compared up to here: 0.1 s
+constexpr index_t kSmoothPrime = 2;          // without larger factors noise shows no engine near the rule
+constexpr index_t kLongestSmooth = 1 << 18;  // all outputs are compared up to here: 0.1 s a line
 
 // What the check of one length found, in multiples of the rule; <= 1 within it. dense_allowance is what the
 // dense test may show without a fault: few numbers are summed, so three standard deviations are granted.
