@@ -9,9 +9,6 @@
 #include "engine/fftw_interface.hpp"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -23,6 +20,7 @@
 
 #include "core/threads.hpp"
 #include "engine/fftw_symbols.hpp"
+#include "engine/mkl.hpp"
 #include "engine/rows.hpp"
 #include "engine/scratch.hpp"
 #include "engine/spec.hpp"
@@ -43,23 +41,11 @@ namespace {
 
 constexpr double kMeasureSeconds = 2.0;    // the most that one measured plan may take
 constexpr double kThreadWorthFlops = 2e6;  // FFTW starts its threads at each call: about 30 us, 0.3 Mflop
-constexpr int kBlockTime = 1;              // ms that MKL's threads spin; 200, the default, starves others
 constexpr index_t kKeptLoopPoints = 8;     // a batch loop shorter than this is not worth keeping for its stride
-// Of address space: 2026.2's libraries and tables take 230 MiB; each of its threads a stack and an arena of malloc's.
-constexpr size_t kMklLibraries = size_t{512} << 20, kMklThread = size_t{160} << 20;
-
 std::mutex& planner_mutex() {
     static std::mutex mutex;
     return mutex;
 }
-
-// The calls beyond FFTW's that MKL needs for threads; null in other libraries.
-struct MklCalls {
-    int (*set_local_threads)(int) = nullptr;  // answers with the previous value, 0 for "the global one"
-    void (*version)(char*, int) = nullptr;
-    int (*set_threading_layer)(int) = nullptr;
-    void (*set_block_time)(int) = nullptr;  // of Intel's OpenMP, for the calling thread's team; milliseconds
-};
 
 struct Library {
     FftwLibrarySpec spec;
@@ -97,25 +83,6 @@ std::vector<IoDim> io_dims(const std::vector<LoopDim>& loops) {
     for (const LoopDim& loop : loops) dims.push_back({loop.n, loop.in_stride, loop.out_stride});
     return dims;
 }
-
-// Sets MKL's thread count for the calling thread while it lives; without effect elsewhere. MKL takes the smaller
-// of the plan's count and this one, and its default follows OMP_NUM_THREADS, so both have to be said.
-class ThreadScope {
-  public:
-    ThreadScope(const MklCalls& mkl, int threads) : mkl_(mkl) {
-        if (mkl_.set_local_threads) previous_ = mkl_.set_local_threads(threads);
-        if (mkl_.set_block_time && threads > 1) mkl_.set_block_time(kBlockTime);
-    }
-    ~ThreadScope() {
-        if (mkl_.set_local_threads) mkl_.set_local_threads(previous_);
-    }
-    ThreadScope(const ThreadScope&) = delete;
-    ThreadScope& operator=(const ThreadScope&) = delete;
-
-  private:
-    const MklCalls& mkl_;
-    int previous_ = 0;
-};
 
 Plan call_planner(const Symbols& symbols, const LocalSpec& spec, void* in, void* out, unsigned flags) {
     const auto dims = io_dims(spec.transform);
@@ -165,7 +132,7 @@ class Step {
             const bool worth = library_.spec.is_mkl || spec_flops(spec_) >= kThreadWorthFlops;
             symbols_.with_nthreads(worth ? spec_.threads : 1);
         }
-        ThreadScope threads(library_.mkl, spec_.threads);
+        MklThreads threads(library_.mkl, spec_.threads);
         // c2r in several axes can't preserve its input, and the contract lets every c2r destroy it.
         const unsigned keep = spec_.kernel == Kernel::c2r || spec_.in_place ? kDestroyInput : kPreserveInput;
         void* in = reinterpret_cast<void*>(uintptr_t{1} << 24);  // never read: see the method above
@@ -179,7 +146,7 @@ class Step {
     }
 
     void execute(const char* in, char* out) const {
-        ThreadScope threads(library_.mkl, spec_.threads);
+        MklThreads threads(library_.mkl, spec_.threads);
         loop(0, in, out);
     }
 
@@ -493,48 +460,7 @@ void find_precision(Library& library, void* handle, const std::string& opened_as
     library.symbols[at] = std::move(symbols);
 }
 
-// MKL ends the process when it can't load its threading layer, so what it will load is tried first: Intel's
-// OpenMP beside it or wherever the loader finds it, else GNU's, else none. A user's own choice stands.
-void choose_threading_layer(Library& library) {
-    constexpr int sequential = 1;
-    constexpr int gnu = 3;
-    const std::string folder = folder_of(library.path);
-    auto layer = [&](const char* name) {  // libmkl_rt.so.3 -> libmkl_NAME.so.3
-        std::string file = library.path;
-        const size_t at = file.rfind("mkl_rt");
-        if (at != std::string::npos) file.replace(at, 6, name);
-        return file;
-    };
-    auto openmp = open_library("libiomp5.so");
-    if (!openmp.ok()) openmp = open_library(folder + "libiomp5.so");
-    if (openmp.ok() && !std::getenv("KMP_BLOCKTIME")) {
-        library.mkl.set_block_time = reinterpret_cast<void (*)(int)>(dlsym(openmp.value(), "kmp_set_blocktime"));
-    }
-    if (!library.mkl.set_threading_layer || std::getenv("MKL_THREADING_LAYER")) return;
-    if (openmp.ok() && access(layer("mkl_intel_thread").c_str(), R_OK) == 0) return;
-    library.mkl.set_block_time = nullptr;
-    const bool has_gnu = open_library("libgomp.so.1").ok() && access(layer("mkl_gnu_thread").c_str(), R_OK) == 0;
-    library.mkl.set_threading_layer(has_gnu ? gnu : sequential);
-}
-
-// MKL also ends the process where its libraries, which it opens when they are first needed, don't fit a limited address
-// space (ulimit -v). Under a limit it is used only with room for all of them, which load_kernels then takes at once.
-Status check_address_space(const Library& library, bool& limited) {
-    rlimit limit{};
-    limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    if (!limited) return {};
-    const size_t needed = kMklLibraries + kMklThread * static_cast<size_t>(available_cores());
-    void* room = mmap(nullptr, needed, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room != MAP_FAILED) {
-        munmap(room, needed);
-        return {};
-    }
-    return error(Code::out_of_memory, "engine '", library.spec.engine,
-                 "' is passed over: it ends the process where its ", "libraries don't fit, and less than ",
-                 needed >> 20, " MiB of address space are left; raise the limit (ulimit -v), or set ",
-                 library.spec.path_variable, "=none");
-}
-
+// Opens what MKL opens when it is first needed.
 void load_kernels(const Library& library) {
     constexpr index_t n = 16;
     for (const Precision precision : {Precision::single, Precision::dbl}) {
@@ -562,19 +488,15 @@ std::string library_version(const Library& library, void* handle) {
 }
 
 Status fill_library(Library& library, void* handle, const std::string& opened_as) {
-    auto find = [&](auto& target, const char* symbol) {
-        target = reinterpret_cast<std::remove_reference_t<decltype(target)>>(dlsym(handle, symbol));
-    };
     const void* probe = dlsym(handle, "fftw_plan_guru64_dft");
     if (!probe) return error(Code::engine_error, opened_as, " has no fftw_plan_guru64_dft");
     library.path = file_of(probe);
     bool limited = false;
     if (library.spec.is_mkl) {
-        SPANFFT_TRY(check_address_space(library, limited));
-        find(library.mkl.set_local_threads, "MKL_Set_Num_Threads_Local");
-        find(library.mkl.version, "MKL_Get_Version_String");
-        find(library.mkl.set_threading_layer, "MKL_Set_Threading_Layer");
-        choose_threading_layer(library);
+        const AddressSpace space = address_space_for_mkl(library.spec.engine, library.spec.path_variable);
+        SPANFFT_TRY(space.status);
+        limited = space.limited;
+        library.mkl = prepare_mkl(handle, library.path);
     }
     for (Precision p : {Precision::single, Precision::dbl, Precision::extended}) {
         find_precision(library, handle, opened_as, p);

@@ -16,6 +16,7 @@ enum class RateShape : int {
     line,     // one axis, contiguous; n points a transform, batched while that fits the cache
     strided,  // one axis, whose points are far apart, n points
     several,  // several axes at once, n points together
+    plane,    // the same of two axes; where a table has no row of it, several serves
 };
 
 enum class RateKernel : int { c2c, half, r2r };  // half: r2c and c2r

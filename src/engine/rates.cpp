@@ -116,7 +116,7 @@ RateTable table_of(const Prior (&priors)[N], double ducc_gain = 1) {
 }
 
 RateShape shape_of(const LocalSpec& spec) {
-    if (spec.transform.size() > 1) return RateShape::several;
+    if (spec.transform.size() > 1) return spec.transform.size() == 2 ? RateShape::plane : RateShape::several;
     if (spec.transform.empty()) return RateShape::line;
     const LoopDim& axis = spec.transform[0];
     auto far = [&](index_t stride, size_t bytes) {
@@ -316,29 +316,38 @@ double base_rate(const RateTable& rates, const Wanted& wanted) {
 
 // Of transforms along several axes at once, by the rates of lines of the axes' lengths: what there is to say of shapes
 // that were not measured. Of real data only the last axis is real.
-double rate_by_axes(const RateTable& rates, const Wanted& whole, const std::vector<double>& lengths, bool cube) {
+double rate_by_axes(const RateTable& rates, const Wanted& whole, const std::vector<double>& lengths, bool box) {
     double operations = 0, seconds = 0;
     for (size_t i = 0; i < lengths.size(); ++i) {
         Wanted lines = whole;
         lines.shape = RateShape::line;
         lines.n = std::max(2.0, lengths[i]);
         if (i + 1 < lengths.size()) lines.kernel = RateKernel::c2c;
-        if (!cube) lines.power_of_two = power_of_two(lines.n);
-        lines.composed = !cube;
+        if (!box) lines.power_of_two = power_of_two(lines.n);
+        lines.composed = !box;
         operations += std::log2(lines.n);
         seconds += std::log2(lines.n) / base_rate(rates, lines);
     }
     return operations / seconds;
 }
 
-// How much faster than the cube of as many points, which was measured, another shape is expected to be.
-double gain_beside_cube(const RateTable& rates, const Wanted& whole, const LocalSpec& spec) {
+// How much faster than the box of as many points that was measured, whose edges differ little, another shape is
+// expected to be.
+double gain_beside_box(const RateTable& rates, const Wanted& whole, const LocalSpec& spec) {
     constexpr double kMost = 4;
     std::vector<double> lengths;
     for (const LoopDim& axis : spec.transform) lengths.push_back(static_cast<double>(axis.n));
-    const std::vector<double> cube(3, std::cbrt(whole.n));
-    const double gain = rate_by_axes(rates, whole, lengths, false) / rate_by_axes(rates, whole, cube, true);
+    const size_t axes = whole.shape == RateShape::plane ? 2 : 3;
+    const std::vector<double> box(axes, std::pow(whole.n, 1.0 / static_cast<double>(axes)));
+    const double gain = rate_by_axes(rates, whole, lengths, false) / rate_by_axes(rates, whole, box, true);
     return std::clamp(gain, 1 / kMost, kMost);
+}
+
+// The shape whose rows serve: what was measured of two axes, if anything was.
+RateShape shape_in(const RateTable& rates, const std::string& engine, const LocalSpec& spec) {
+    const RateShape shape = shape_of(spec);
+    const auto is_row = [&](const RateRow& row) { return row.shape == shape && row.engine == engine; };
+    return shape == RateShape::plane && std::none_of(rates.begin(), rates.end(), is_row) ? RateShape::several : shape;
 }
 
 // Whether a table has measured what threads gain where there is little to do: then no rule has to say it.
@@ -394,15 +403,15 @@ double expected_gflops(const RateTable& rates, const std::string& engine, const 
     const Wanted wanted{engine,
                         spec.precision,
                         rate_kernel(spec.kernel),
-                        shape_of(spec),
+                        shape_in(rates, engine, spec),
                         threads,
                         length,
                         std::max(1.0, static_cast<double>(batch_count(spec))) * length,
                         power_of_two(length),
                         spec.transform.size() == 1 && !convolved};
     double rate = base_rate(rates, wanted);
-    if (wanted.shape == RateShape::several && knows_small_work(rates, engine, threads))
-        rate *= gain_beside_cube(rates, wanted, spec);
+    if (spec.transform.size() > 1 && knows_small_work(rates, engine, threads))
+        rate *= gain_beside_box(rates, wanted, spec);
     return convolved ? rate * std::log2(n) / (4 * std::log2(2 * n)) : rate;
 }
 

@@ -2,6 +2,7 @@
 #include "exec/engine_probe.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -16,14 +17,17 @@ namespace spanfft {
 
 namespace {
 
+constexpr int kRounds = 3;               // through all rows: a machine that others use is slow for seconds at a time
 constexpr double kSampleSeconds = 2e-3;  // a sample has as many runs as take this long
-constexpr size_t kSamplesOfWork = 5;
-constexpr double kWorkSeconds = 12e-3;  // about what one row may take
-constexpr index_t kApart = 1024;        // elements between the points of a strided transform
+constexpr size_t kSamplesOfWork = 2;     // in a round
+constexpr double kWorkSeconds = 4e-3;    // about what one row may take in a round
+constexpr index_t kApart = 1024;         // elements between the points of a strided transform
 constexpr index_t kMostPoints = index_t{1} << 22;
 
 constexpr index_t kAlone[] = {8,  16, 64, 256, 1024, 4096, 16384, 65536, 1 << 18, 1 << 21,
                               10, 24, 60, 210, 420,  1260, 5040,  30240, 302400,  2016000};
+
+using Box = std::array<index_t, 3>;  // of two axes the last extent is 0
 
 struct Work {
     RateShape shape = RateShape::line;
@@ -31,9 +35,18 @@ struct Work {
     RateKernel kernel = RateKernel::c2c;
     Precision precision = Precision::dbl;
     int most_threads = kMostThreads;
+    Box box = {};  // of several axes
 };
 
-// Cubes and lines alone, and batches at three sizes: of the second-level cache, the third, and beyond it. Powers of two
+// Boxes of two or three axes whose edges differ. Of equal edges MKL transforms up to 16^3 points two to four times as
+// fast as anything else of their size, which would be no guide to the rest.
+constexpr Box kBoxes[] = {
+    {4, 8, 16},   {8, 16, 32},  {16, 32, 64},   {32, 64, 128}, {64, 128, 256}, {5, 6, 7},    {12, 15, 20},
+    {24, 28, 35}, {48, 60, 75}, {96, 120, 150}, {16, 32},      {32, 128},      {128, 256},   {256, 1024},
+    {1024, 2048}, {14, 15},     {50, 72},       {140, 168},    {420, 500},     {1260, 1400},
+};
+
+// Boxes and lines alone, and batches at three sizes: of the second-level cache, the third, and beyond it. Powers of two
 // are common; the others are products of 2, 3, 5 and 7. Powers of the odd ones say what lengths are made of.
 std::vector<Work> works_for(const Caches& caches) {
     const auto points_in = [](index_t bytes) { return std::min(kMostPoints, std::max<index_t>(bytes / 32, 1 << 13)); };
@@ -43,8 +56,11 @@ std::vector<Work> works_for(const Caches& caches) {
     for (const Precision precision : {Precision::dbl, Precision::single}) {
         for (const RateKernel kernel : {RateKernel::c2c, RateKernel::half}) {
             for (const index_t n : kAlone) works.push_back({RateShape::line, n, 0, kernel, precision});
-            for (const index_t edge : {8, 16, 32, 64, 128, 6, 15, 28, 60, 120})
-                works.push_back({RateShape::several, edge * edge * edge, 0, kernel, precision});
+            for (const Box& box : kBoxes) {
+                const auto [a, b, c] = box;
+                const RateShape shape = c > 0 ? RateShape::several : RateShape::plane;
+                works.push_back({shape, a * b * std::max<index_t>(c, 1), 0, kernel, precision, kMostThreads, box});
+            }
             for (const index_t points : sizes) {
                 for (const index_t n : {8, 16, 128, 1024, 8192, 12, 60, 420, 5040})
                     works.push_back({RateShape::line, n, points, kernel, precision});
@@ -71,9 +87,12 @@ LocalSpec spec_of(const Work& work, int threads) {
                                                     : Kernel::dct2;
     const bool half = work.kernel == RateKernel::half;
     if (work.shape == RateShape::several) {
-        const auto edge = static_cast<index_t>(std::llround(std::cbrt(static_cast<double>(work.n))));
-        const index_t row = half ? edge / 2 + 1 : edge;  // of the output
-        spec.transform = {{edge, edge * edge, edge * row}, {edge, edge, row}, {edge, 1, 1}};
+        const auto [a, b, c] = work.box;
+        const index_t row = half ? c / 2 + 1 : c;  // of the output
+        spec.transform = {{a, b * c, b * row}, {b, c, row}, {c, 1, 1}};
+    } else if (work.shape == RateShape::plane) {
+        const auto [a, b, none] = work.box;
+        spec.transform = {{a, b, half ? b / 2 + 1 : b}, {b, 1, 1}};
     } else if (work.shape == RateShape::strided) {
         const index_t planes = std::max<index_t>(1, work.batch_points / (work.n * kApart)), plane = work.n * kApart;
         spec.transform = {{work.n, kApart, kApart}};
@@ -84,6 +103,11 @@ LocalSpec spec_of(const Work& work, int threads) {
         if (lines > 1) spec.batch = {{lines, work.n, half ? work.n / 2 + 1 : work.n}};
     }
     return spec;
+}
+
+double lower_median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[(values.size() - 1) / 2];
 }
 
 // Seconds of a run as programs have it that transform one array after another: the median of some samples, each the
@@ -103,8 +127,26 @@ Result<double> typical_seconds(const LocalFft& fft, const LocalSpec& spec) {
         samples.push_back(sample(runs));
         spent += samples.back() * static_cast<double>(runs);
     }
-    std::sort(samples.begin(), samples.end());
-    return samples[(samples.size() - 1) / 2];
+    return lower_median(std::move(samples));
+}
+
+// A row of the table to be, and what its rounds took.
+struct Timing {
+    Work work;
+    int threads = 1;
+    std::string engine;
+    std::vector<double> seconds = {};
+};
+
+std::vector<Timing> timings_of(const std::vector<Work>& works, const std::string& names, int most_threads) {
+    std::vector<Timing> timings;
+    for (const Work& work : works) {
+        for (int threads = 1; threads <= std::min(most_threads, work.most_threads); ++threads) {
+            TextReader list(names);
+            for (std::string name; std::getline(list >> std::ws, name, ',');) timings.push_back({work, threads, name});
+        }
+    }
+    return timings;
 }
 
 // Of the slowest rank; infinite where one can't.
@@ -128,21 +170,25 @@ Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threa
                                 const std::function<Result<bool>()>& time_is_left) {
     std::string names = engine_names();  // rank 0's: what the others lack is left out
     SPANFFT_TRY(broadcast_text(comm, names));
-    RateTable table;
-    for (const Work& work : works_for(caches)) {
-        for (int threads = 1; threads <= std::min(most_threads, work.most_threads); ++threads) {
-            TextReader list(names);
-            for (std::string name; std::getline(list >> std::ws, name, ',');) {
-                SPANFFT_ASSIGN(const bool left, time_is_left());
-                if (!left) return table;
-                const LocalSpec spec = spec_of(work, threads);
-                SPANFFT_ASSIGN(const double seconds, measured(comm, name, spec));
-                if (!std::isfinite(seconds) || seconds <= 0) continue;
-                table.push_back({name, work.precision, work.shape, threads, static_cast<double>(work.n),
-                                 spec_flops(spec) / seconds / 1e9, work.kernel,
-                                 static_cast<double>(work.batch_points)});
-            }
+    std::vector<Timing> timings = timings_of(works_for(caches), names, most_threads);
+    const auto round = [&]() -> Status {
+        for (Timing& timing : timings) {
+            SPANFFT_ASSIGN(const bool left, time_is_left());
+            if (!left) return {};
+            SPANFFT_ASSIGN(const double seconds, measured(comm, timing.engine, spec_of(timing.work, timing.threads)));
+            if (std::isfinite(seconds) && seconds > 0) timing.seconds.push_back(seconds);
         }
+        return {};
+    };
+    for (int i = 0; i < kRounds; ++i) SPANFFT_TRY(round());
+    RateTable table;
+    for (Timing& timing : timings) {
+        if (timing.seconds.empty()) continue;
+        const Work& work = timing.work;
+        const double flops = spec_flops(spec_of(work, timing.threads));
+        table.push_back({timing.engine, work.precision, work.shape, timing.threads, static_cast<double>(work.n),
+                         flops / lower_median(std::move(timing.seconds)) / 1e9, work.kernel,
+                         static_cast<double>(work.batch_points)});
     }
     return table;
 }

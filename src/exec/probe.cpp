@@ -31,7 +31,8 @@ constexpr index_t kMostLocalBytes = index_t{128} << 20;  // of an array in an ex
 constexpr int kMostRuns = 40;
 constexpr int kMostCallsASample = 500;
 constexpr double kCallSampleSeconds = 2e-3;
-constexpr double kEnginesShare = 0.5;      // of the time, where exchanges are measured too
+constexpr double kEnginesShare = 0.5;  // of the time, where exchanges are measured too
+constexpr double kEnginesShareAlone = 0.8;
 constexpr double kLeastShareOfCopy = 0.1;  // a byte on the way is never cheaper than this share of a copied one
 
 using Way = WireFigures ExchangeFigures::*;  // near or far
@@ -190,7 +191,7 @@ class Probe {
     }
 
     Status measure_engines() {
-        const double share = comm_.size() > 1 ? kEnginesShare : 1;
+        const double share = comm_.size() > 1 ? kEnginesShare : kEnginesShareAlone;
         const auto left = [&] { return time_is_left(share * options_.cap_seconds); };
         const int threads = std::min(2, machine_.threads_for(comm_.size()));
         SPANFFT_ASSIGN(machine_.engine_rates, probe_engines(comm_, machine_.caches_of(comm_.size()), threads, left));
