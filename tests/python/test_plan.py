@@ -265,6 +265,31 @@ def test_forced_engine(engine, kind, rng):
         assert_plan(plan, u, kind)
 
 
+OWN_MEMORY = """
+import ctypes, sys
+from pathlib import Path
+mkl = ctypes.CDLL(sys.argv[1])
+mkl.MKL_Set_Num_Threads_Local(0)  # loads the library that allocates
+core = ctypes.CDLL(str(next(Path(sys.argv[1]).parent.glob("libmkl_core.so*"))))
+kept = ctypes.c_void_p.in_dll(core, "i_malloc")
+used = []
+libc_malloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(kept.value)
+own = type(libc_malloc)(lambda n: used.append(n) or libc_malloc(n))
+kept.value = address = ctypes.cast(own, ctypes.c_void_p).value
+import numpy, spanfft
+spanfft.Plan((12, 10), engine="mkl").forward(numpy.ones((12, 10), complex))
+assert kept.value == address
+assert used
+"""
+
+
+def test_a_program_may_give_mkl_memory_of_its_own():
+    path = next((engine["path"] for engine in spanfft.info()["engines"] if engine["name"] == "mkl"), None)
+    if path is None or not list(Path(path).parent.glob("libmkl_core.so*")):
+        pytest.skip("no MKL with a core of its own here")
+    subprocess.run([sys.executable, "-c", OWN_MEMORY, path], check=True, timeout=60)
+
+
 def test_ducc0_is_always_there():
     assert "ducc0" in ENGINES
 

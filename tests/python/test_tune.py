@@ -288,6 +288,8 @@ def test_probe_with_engines(home):
     figures = spanfft.read_machine(spanfft.probe(seconds=3))
     assert {row["engine"] for row in figures["engines"]} <= {"fftw", "mkl", "ducc0"}
     assert all(float(str(row["gflops"])) > 0 for row in figures["engines"])
+    rows = [tuple(row[name] for name in row if name != "gflops") for row in figures["engines"]]
+    assert len(set(rows)) == len(rows)  # one row a sort of work, however many rounds it had
 
 
 def test_probe_on_ranks_measures_every_strategy(home, monkeypatch):

@@ -72,6 +72,18 @@ TEST(EngineRates, OfOtherShapesGoWithTheLinesOfTheirAxes) {
     EXPECT_NEAR(expected_gflops({row(1 << 12, 1, 2, RateShape::several)}, "mine", plane), 2, 1e-12);  // no lines
 }
 
+TEST(EngineRates, OfTwoAxesAreThoseOfPlanesWhereThatEngineHasAny) {
+    RateTable rates{batch_row(64, 1 << 12, 4), row(1 << 12, 1, 2, RateShape::several),
+                    row(1 << 12, 1, 3, RateShape::plane)};
+    LocalSpec cube, plane;
+    cube.transform = {{16, 256, 256}, {16, 16, 16}, {16, 1, 1}};
+    plane.transform = {{64, 64, 64}, {64, 1, 1}};
+    EXPECT_NEAR(expected_gflops(rates, "mine", cube), 2, 1e-9);
+    EXPECT_NEAR(expected_gflops(rates, "mine", plane), 3, 1e-9);
+    rates.back().engine = "another";
+    EXPECT_NEAR(expected_gflops(rates, "mine", plane), 2, 1e-9);
+}
+
 TEST(EngineRates, OfPowersOfTwoAndOfOtherLengthsAreTwoSorts) {
     const RateTable rates{row(1 << 10, 1, 8), row(1 << 14, 1, 8), row(1000, 1, 4), row(9000, 1, 4)};
     EXPECT_NEAR(expected_gflops(rates, "mine", line(1 << 12)), 8, 1e-12);

@@ -3,11 +3,13 @@
 // Method: the libraries that were really opened are named by the addresses of their entry points (Engine::path) and
 // looked for among the process's mappings; what environment variables do is tried in fresh processes, since engines
 // are found once.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -104,6 +106,27 @@ TEST(EngineRegistry, AMissingPrecisionSaysWhatToDo) {
     EXPECT_EQ(choice.status().code(), Code::engine_error);
     EXPECT_EQ(choice.status().message(),
               "engine 'mkl' can't do longdouble here: MKL has none; use ducc0, or fftw with libfftw3l");
+}
+
+// Its tables are read before they are written, and what they hold then must cost nothing: see engine/mkl.cpp.
+TEST(Mkl, GetsItsMemoryAsZerosAlsoWhereItWasUsedBefore) {
+    if (!find_engine("mkl")) GTEST_SKIP() << "optional engine absent: " << engine_absence("mkl");
+    void* core = nullptr;
+    for (const char* name : {"libmkl_core.so.3", "libmkl_core.so.2", "libmkl_core.so.1"})
+        if (!core) core = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (!core) GTEST_SKIP() << "MKL's core is in no library of its own here";
+    using Malloc = void* (*)(size_t);
+    const auto* const mkl_malloc = static_cast<Malloc*>(dlsym(core, "i_malloc"));
+    ASSERT_NE(mkl_malloc, nullptr);
+    for (const size_t bytes : {size_t{40}, size_t{1344}, size_t{200000}}) {
+        for (int turn = 0; turn < 3; ++turn) {
+            auto* const memory = static_cast<unsigned char*>((*mkl_malloc)(bytes));
+            ASSERT_NE(memory, nullptr);
+            EXPECT_EQ(std::count(memory, memory + bytes, 0), static_cast<std::ptrdiff_t>(bytes)) << bytes;
+            std::memset(memory, 0x4d, bytes);
+            std::free(memory);
+        }
+    }
 }
 
 TEST(EngineRegistry, InvalidSpecsAreRefusedBeforeAnyEngineIsAsked) {
