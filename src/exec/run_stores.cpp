@@ -191,6 +191,7 @@ OutputRequest RunStores::output_request() const {
         output.payload_bytes -= plan_.stored_bytes();
         output.extra_bytes = plan_.stored_bytes();
     }
+    (output.staged_output_bytes > 0 ? output.staged_output_bytes : output.extra_bytes) += plan_.output_extra_bytes;
     if (request_.write_box)
         leave_out_payload(output, request_.scratch_folders.empty() ? "." : request_.scratch_folders.front());
     return output;

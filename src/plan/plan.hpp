@@ -44,7 +44,8 @@ struct Plan {
     // Blocks of scratch lie on disk after disk in this size, as P1 has it; 0: the plan does not mind, nor how many
     // disks.
     index_t scratch_block_bytes = 0;
-    index_t output_file_bytes = 0;  // payload written under the output's name, for plans on disk
+    index_t output_file_bytes = 0;   // payload written under the output's name, for plans on disk
+    index_t output_extra_bytes = 0;  // behind it, while sweeps have more there in between
     // Of chunked arrays (Problem::input_chunk): the boxes in which they are read and written, and the bytes of the
     // files that they pass through; 0: they are read into, or written from, memory directly.
     Extents input_box, output_box;

@@ -117,8 +117,12 @@ void place(const LongAxis& job, SweepRoute& route) {
     const size_t count = route.sweeps.size();
     const bool by_output = job.ranks > 1 && !route.sweeps[0].exchanges();  // in the first sweep
     // Of scratch; else the output is one of them.
-    const bool two_areas = job.halves || job.problem.stores_other() || (job.ranks > 1 && !by_output);
+    const bool two_areas = !by_output && (job.halves || job.problem.stores_other() || job.ranks > 1);
     const BlockGrid& blocks = route.sweeps[0].target.blocks();
+    if (by_output) {  // half spectra have one result more of each column
+        const index_t output_bytes = product(job.problem.output_shape()) * job.problem.output_elem().bytes();
+        route.output_extra_bytes = round_up(std::max<index_t>(0, blocks.payload_bytes() - output_bytes), kDirectBytes);
+    }
     index_t most = job.ranks > 1 ? 0 : blocks.payload_bytes();
     for (const SweepSpec& sweep : route.sweeps)  // rank 0 keeps the most
         if (sweep.exchanges()) most = std::max(most, ExchangeGeometry(sweep).kept_blocks(0).payload_bytes());
@@ -350,7 +354,7 @@ constexpr int kMostSweeps = 4;
 
 void offer_factors(const LongAxis& job, SweepSearch& search) {
     const int most = std::min(kMostSweeps, static_cast<int>(prime_factors(job.n).size()));
-    const bool by_output = job.ranks > 1 && !job.halves && !job.problem.stores_other();
+    const bool by_output = job.ranks > 1 && !job.problem.stores_other();
     for (int count = 3; count <= most && !search.found(); ++count) {  // one sweep more costs more than shorter runs do
         for (const Factors& factors : ways_to_split(job.n, count)) {
             if (job.ranks == 1 || count == 3) search.offer(fit_tiles(job, search.machine(), factors, fit<false>));

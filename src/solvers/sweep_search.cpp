@@ -93,6 +93,7 @@ std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, Swe
     plan->slot_bytes.fix(Slot::work0, route.panel_bytes());
     plan->scratch_bytes = route.scratch_bytes;
     plan->scratch_of_each_rank_bytes = route.scratch_of_each_rank_bytes;
+    plan->output_extra_bytes = route.output_extra_bytes;
     plan->leaves_exchanged = route.leaves_exchanged;
     const auto stored_bytes = static_cast<index_t>(problem.stored_elem().bytes());
     plan->output_file_bytes = product(problem.output_shape()) * stored_bytes;

@@ -22,6 +22,7 @@ namespace spanfft {
 struct SweepRoute {
     std::vector<SweepSpec> sweeps;
     index_t scratch_bytes = 0, scratch_of_each_rank_bytes = 0;
+    index_t output_extra_bytes = 0;  // behind the output, for what is there in between
     bool leaves_exchanged = false;
     double seconds = 0;  // for the choice
 

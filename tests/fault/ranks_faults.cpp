@@ -38,7 +38,7 @@ const Route kRoutes[] = {
      solve_memoryload_major_nocomm, true},
     {"c2c 16384 forward float output=exchanged memory=96KiB threads=1 ranks=2", solve_two_sweeps, false},
     {"c2c 343 forward double memory=64KiB threads=1 ranks=3", solve_many_sweeps, true},
-    {"r2c 343 forward double memory=68KiB threads=1 ranks=3", solve_many_sweeps, true},
+    {"r2c 1728 forward double memory=80KiB threads=1 ranks=3", solve_many_sweeps, true},
     {"c2r 343 backward double memory=76KiB threads=1 ranks=2", solve_many_sweeps, true},
     {"r2c 343 forward double memory=46KiB threads=1 ranks=2", solve_many_sweeps, true},
     {"c2c 134 forward double memory=48KiB threads=1 ranks=3", solve_chirp_sweeps, true},

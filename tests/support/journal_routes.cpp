@@ -141,7 +141,8 @@ void CrashWorld::make_disks(const std::string& bytes) {
     EXPECT_TRUE(input->sync().ok());
     const bool chunked = plan->staged_output_bytes > 0;
     output =
-        &disk.add(chunked ? plan->staged_output_bytes : kHeader + plan->output_file_bytes + layout.output_extra_bytes);
+        &disk.add(chunked ? plan->staged_output_bytes
+                          : kHeader + plan->output_file_bytes + plan->output_extra_bytes + layout.output_extra_bytes);
     if (plan->scratch_bytes > 0) scratch = &disk.add(plan->scratch_bytes + layout.scratch_extra_bytes);
     if (plan->staged_input_bytes > 0) staged_input = &disk.add(plan->staged_input_bytes);
     if (chunked) staged_output = &disk.add(plan->staged_output_bytes + layout.output_extra_bytes);
