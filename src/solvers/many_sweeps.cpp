@@ -284,8 +284,8 @@ using Fit = std::optional<SweepRoute> (*)(const LongAxis& job, const Machine& ma
 std::vector<index_t> tile_widths(const LongAxis& job, const Factors& factors, index_t least, Fit fits) {
     index_t widest = std::max(least, widest_tile(job, factors[0]));
     // Memory that tiles don't take makes longer runs of what all read together.
-    const index_t column_bytes = factors[0] * job.elem(true);
-    while (fits == fit<true> && widest / 2 >= least && widest / 2 * column_bytes >= kLongRunBytes) widest /= 2;
+    const index_t column_bytes = factors[0] * job.elem(true), enough = std::max(kLongRunBytes, job.budget_bytes / 32);
+    while (fits == fit<true> && widest / 2 >= least && widest / 2 * column_bytes >= enough) widest /= 2;
     std::vector<index_t> widths;
     // c2r has panels of one section each.
     if (job.ranks == 1 || fits == fit_parts || fits == fit<true> || (job.halves && !job.forward)) {
