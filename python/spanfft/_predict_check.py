@@ -2,11 +2,12 @@
 
 Problems are drawn at random, the same for one seed: in memory c2c and r2c of one to three axes and at least 1,024
 points, float and double, since of fewer points what Python takes to hand over a call outweighs the transform; on disk
-one or two axes in a fraction of their bytes. Each is planned with the figures that plans have here (those of
-`spanfft probe`, if it ran). In memory a problem is run again and again, as a program does that transforms many arrays,
-and the median of some samples of several milliseconds counts, without what Python takes to hand over a call; on disk a
-file is transformed once to make its blocks known, and then timed. The step whose predicted and counted seconds differ
-most is named.
+one or two axes in a fraction of their bytes. Each is planned with the figures that plans have here (those of `spanfft
+probe`, if it ran). In memory a problem is run again and again, as a program does that transforms many arrays, and the
+median of some samples of several milliseconds counts, without what Python takes to hand over a call. Samples are
+taken in rounds through all problems, as a machine that others use too is slower for seconds at a time. On disk a file
+is transformed once to make its blocks known, and the median of the next runs counts. The step whose predicted and
+counted seconds differ most is named.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ __all__ = ["Check", "CheckRow", "benchmark_problems", "check", "random_file_prob
 
 _FACTORS = (2, 2, 2, 3, 5, 7)
 _LEAST_POINTS = 1024
+_ROUNDS = 3  # of files: runs
 _SAMPLE_SECONDS = 5e-3
 _CALLS = 1000
 _BYTES = {"float": 4, "double": 8}
@@ -167,14 +169,16 @@ def _sample(candidate: Candidate, runs: int, ranks: Ranks | None) -> float:
     return seconds if ranks is None else max(ranks.comm.allgather(seconds))
 
 
-def _in_memory(problem: str, repeats: int, ranks: Ranks | None, call_seconds: float) -> CheckRow:
+def _in_memory(problem: str, repeats: int, ranks: Ranks | None, call_seconds: float, samples: list[float]) -> CheckRow:
+    """Adds so many samples to those of the rounds before."""
     candidate = candidate_of(problem, ranks)
     plan = candidate.plan
     try:
         candidate.run()
         once = _sample(candidate, 1, ranks)
         runs = max(1, math.ceil(_SAMPLE_SECONDS / once))
-        measured = statistics.median(_sample(candidate, runs, ranks) for _ in range(repeats)) - call_seconds
+        samples += [_sample(candidate, runs, ranks) for _ in range(repeats)]
+        measured = statistics.median(samples) - call_seconds
         predicted = max(plan.predicted(-1, rank)["seconds"] for rank in range(plan.ranks))
         return _row(plan.problem, predicted, measured, plan.steps())
     finally:
@@ -191,12 +195,13 @@ def _on_disk(problem: str, folder: Path, comm: Comm | None) -> CheckRow:
         _write_random(source, extents, kind == "c2c", precision)
     if comm is not None:
         comm.barrier()
-    for _ in range(2):
-        result = transform(source, target, kind=kind, memory=memory.removeprefix("memory="), comm=comm)
-    report = result.report
-    counted = report["counted"]
-    assert counted is not None
-    measured = counted["seconds"] if comm is None else max(comm.allgather(counted["seconds"]))
+    seconds = []
+    for _ in range(1 + _ROUNDS):
+        report = transform(source, target, kind=kind, memory=memory.removeprefix("memory="), comm=comm).report
+        counted = report["counted"]
+        assert counted is not None
+        seconds.append(counted["seconds"] if comm is None else max(comm.allgather(counted["seconds"])))
+    measured = statistics.median(seconds[1:])
     if comm is None or comm.Get_rank() == 0:
         source.unlink()
         target.unlink()
@@ -241,16 +246,15 @@ def check(
     problems = random_problems(count - on_disk, seed) + random_file_problems(on_disk, seed)
     if benchmarks:
         problems += benchmark_problems(folder is not None)
-    rows = []
+    files = [problem for problem in problems if "memory=" in problem]
+    arrays: list[tuple[str, list[float]]] = [(problem, []) for problem in problems if "memory=" not in problem]
+    each = math.ceil(repeats / _ROUNDS)
     call_seconds = _call_seconds()
     with tempfile.TemporaryDirectory(prefix="spanfft-check-", dir=folder) as scratch:
         place = Path(scratch if comm is None else comm.bcast(scratch))
-        for problem in problems:
-            rows.append(
-                _on_disk(problem, place, comm)
-                if "memory=" in problem
-                else _in_memory(problem, repeats, ranks, call_seconds)
-            )
+        for _ in range(_ROUNDS):  # the last one's rows have the samples of all
+            rows = [_in_memory(problem, each, ranks, call_seconds, samples) for problem, samples in arrays]
+        rows += [_on_disk(problem, place, comm) for problem in files]
         if comm is not None:
             comm.barrier()
     if comm is not None and comm.Get_rank() != 0:

@@ -17,12 +17,12 @@ namespace spanfft {
 
 namespace {
 
-constexpr int kBlockTime = 1;  // ms that MKL's threads spin; 200, the default, starves others
+constexpr int kMklBlockTime = 1;  // ms that MKL's threads spin; 200, the default, starves others
 // Of address space: 2026.2's libraries and tables take 230 MiB; each of its threads a stack and an arena of malloc's.
-constexpr size_t kLibraries = size_t{512} << 20, kThread = size_t{160} << 20;
+constexpr size_t kMklLibraries = size_t{512} << 20, kMklThread = size_t{160} << 20;
 
 template <typename Call>
-void find(void* handle, Call& call, const char* symbol) {
+void find_call(void* handle, Call& call, const char* symbol) {
     call = reinterpret_cast<std::remove_reference_t<Call>>(dlsym(handle, symbol));
 }
 
@@ -40,7 +40,8 @@ void choose_threading_layer(MklCalls& mkl, const std::string& path) {
     };
     auto openmp = fftw_abi::open_library("libiomp5.so");
     if (!openmp.ok()) openmp = fftw_abi::open_library(folder + "libiomp5.so");
-    if (openmp.ok() && !std::getenv("KMP_BLOCKTIME")) find(openmp.value(), mkl.set_block_time, "kmp_set_blocktime");
+    if (openmp.ok() && !std::getenv("KMP_BLOCKTIME"))
+        find_call(openmp.value(), mkl.set_block_time, "kmp_set_blocktime");
     if (!mkl.set_threading_layer || std::getenv("MKL_THREADING_LAYER")) return;
     if (openmp.ok() && access(layer("mkl_intel_thread").c_str(), R_OK) == 0) return;
     mkl.set_block_time = nullptr;
@@ -96,13 +97,13 @@ void give_zeroed_memory(const MklCalls& mkl) {
 
 MklThreads::MklThreads(const MklCalls& mkl, int threads) : mkl_(mkl) {
     if (mkl_.set_local_threads) previous_ = mkl_.set_local_threads(threads);
-    if (mkl_.set_block_time && threads > 1) mkl_.set_block_time(kBlockTime);
+    if (mkl_.set_block_time && threads > 1) mkl_.set_block_time(kMklBlockTime);
 }
 
 AddressSpace address_space_for_mkl(const std::string& engine, const std::string& path_variable) {
     rlimit limit{};
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
-    const size_t needed = kLibraries + kThread * static_cast<size_t>(available_cores());
+    const size_t needed = kMklLibraries + kMklThread * static_cast<size_t>(available_cores());
     void* room = mmap(nullptr, needed, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room != MAP_FAILED) {
         munmap(room, needed);
@@ -116,9 +117,9 @@ AddressSpace address_space_for_mkl(const std::string& engine, const std::string&
 
 MklCalls prepare_mkl(void* handle, const std::string& path) {
     MklCalls mkl;
-    find(handle, mkl.set_local_threads, "MKL_Set_Num_Threads_Local");
-    find(handle, mkl.version, "MKL_Get_Version_String");
-    find(handle, mkl.set_threading_layer, "MKL_Set_Threading_Layer");
+    find_call(handle, mkl.set_local_threads, "MKL_Set_Num_Threads_Local");
+    find_call(handle, mkl.version, "MKL_Get_Version_String");
+    find_call(handle, mkl.set_threading_layer, "MKL_Set_Threading_Layer");
     choose_threading_layer(mkl, path);
     give_zeroed_memory(mkl);
     return mkl;

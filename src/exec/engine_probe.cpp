@@ -17,7 +17,7 @@ namespace spanfft {
 
 namespace {
 
-constexpr int kRounds = 3;               // through all rows: a machine that others use is slow for seconds at a time
+constexpr int kProbeRounds = 3;          // through all rows: a machine that others use is slow for seconds at a time
 constexpr double kSampleSeconds = 2e-3;  // a sample has as many runs as take this long
 constexpr size_t kSamplesOfWork = 2;     // in a round
 constexpr double kWorkSeconds = 4e-3;    // about what one row may take in a round
@@ -180,7 +180,7 @@ Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threa
         }
         return {};
     };
-    for (int i = 0; i < kRounds; ++i) SPANFFT_TRY(round());
+    for (int i = 0; i < kProbeRounds; ++i) SPANFFT_TRY(round());
     RateTable table;
     for (Timing& timing : timings) {
         if (timing.seconds.empty()) continue;

@@ -11,11 +11,11 @@ from . import child
 from .case import Case, Failed, chance, one_of
 
 WORDS = """
-    forward backward float double longdouble in_place own_output own_input power reads_once axes=0 axes=1,0 norm=ortho
-    norm=forward batch=3 ranks=4 ranks=64 grid=2x2 grid=1x8 layout=cyclic output=exchanged memory=16MiB memory=1GB
-    memory=1 memory=123456789 disks=3 threads=2 engine=ducc0 engine=fftw engine=mkl exchange=shared exchange=overlap:4
-    exchange=phased:2x2 io=uring io=threads method=two_sweeps method=superlevels:sync method=many_sweeps
-    method=axis_sweeps method=chirp_sweeps effort=measure measure_seconds=1 window=hann
+    forward backward float double longdouble in_place own_output own_input power reads_once one_writer axes=0 axes=1,0
+    norm=ortho norm=forward batch=3 ranks=4 ranks=64 grid=2x2 grid=1x8 layout=cyclic output=exchanged memory=16MiB
+    memory=1GB memory=1 memory=123456789 disks=3 threads=2 engine=ducc0 engine=fftw engine=mkl exchange=shared
+    exchange=overlap:4 exchange=phased:2x2 io=uring io=threads method=two_sweeps method=superlevels:sync
+    method=many_sweeps method=axis_sweeps method=chirp_sweeps effort=measure measure_seconds=1 window=hann
     window=kaiser:8.6 scale=2.5 store=complex64 store=float32 real_boxes=0:5x0:6;5:8x0:6 input_chunk=128x128
     output_chunk=7x5 load=>i2 load=c8 load=f4
 """.split()  # noqa: SIM905
