@@ -42,6 +42,7 @@ namespace {
 constexpr double kMeasureSeconds = 2.0;    // the most that one measured plan may take
 constexpr double kThreadWorthFlops = 2e6;  // FFTW starts its threads at each call: about 30 us, 0.3 Mflop
 constexpr index_t kKeptLoopPoints = 8;     // a batch loop shorter than this is not worth keeping for its stride
+
 std::mutex& planner_mutex() {
     static std::mutex mutex;
     return mutex;
