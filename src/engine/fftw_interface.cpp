@@ -18,7 +18,6 @@
 #include <mutex>
 #include <optional>
 
-#include "core/threads.hpp"
 #include "engine/fftw_symbols.hpp"
 #include "engine/mkl.hpp"
 #include "engine/rows.hpp"
