@@ -304,25 +304,9 @@ struct Kind {
     index_t times = 0;
 };
 
-// The different numbers of rows that ranks of the group have.
-std::vector<index_t> row_counts(const ExchangeSpec& spec, const Chunking& chunking) {
-    std::vector<index_t> counts;
-    const auto add = [&](int peer) {
-        const index_t count = spec.from.range(peer, chunking.axis).count;
-        if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
-    };
-    if (spec.from.has_grid() && spec.to.has_grid()) {
-        const RankClasses classes({&spec.from});
-        for (int like : classes.representatives()) add(like);
-    } else {
-        for (int peer = 0; peer < spec.from.nranks(); ++peer) add(peer);
-    }
-    return counts;
-}
-
 std::vector<Kind> kinds_of_chunks(const ExchangeSpec& spec, const Chunking& chunking) {
     const bool alike = spec.to.is_whole(chunking.axis);
-    const auto rows = row_counts(spec, chunking);
+    const auto rows = spec.from.counts_along(chunking.axis);
     std::vector<Kind> kinds;
     std::map<std::vector<index_t>, size_t> seen;
     for (int chunk = 0; chunk < chunking.chunks; ++chunk) {

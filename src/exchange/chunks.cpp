@@ -20,15 +20,8 @@ int chunk_axis(const ExchangeSpec& spec) {
 
 namespace {
 
-index_t rows_of(const ExchangeSpec& spec, int axis, int rank) { return spec.from.range(rank, axis).count; }
-
 index_t most_rows(const ExchangeSpec& spec, int axis) {
-    index_t most = 1;
-    // Where a grid divides the axis, all coordinates of that dimension are in the group: the first has most rows.
-    if (spec.from.has_grid() && axis == chunk_axis(spec)) return std::max(most, rows_of(spec, axis, 0));
-    // Elsewhere all ranks are in the group.
-    for (int peer = 0; peer < spec.from.nranks(); ++peer) most = std::max(most, rows_of(spec, axis, peer));
-    return most;
+    return std::max<index_t>(spec.from.counts_along(axis).back(), 1);
 }
 
 // Indices a .. a+count-1 of a progression.
@@ -60,7 +53,7 @@ AxisRange rows_in_chunk(const Chunking& chunking, index_t rows, int chunk) {
 }
 
 AxisRange chunk_rows(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {
-    return rows_in_chunk(chunking, rows_of(spec, chunking.axis, rank), chunk);
+    return rows_in_chunk(chunking, spec.from.range(rank, chunking.axis).count, chunk);
 }
 
 Patch chunk_patch(const Chunking& chunking, const ExchangeSpec& spec, int rank, int chunk) {

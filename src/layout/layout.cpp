@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <set>
+
+#include "layout/meet.hpp"
 
 namespace spanfft {
 
@@ -112,16 +115,8 @@ Layout::Layout(Extents shape, std::vector<GridDim> grid) : shape_(std::move(shap
     }
 }
 
-Result<Layout> Layout::from_boxes(Extents shape, std::vector<Patch> boxes) {
-    SPANFFT_TRY(check_tiling(shape, boxes));
-    Layout layout;
-    layout.shape_ = std::move(shape);
-    layout.boxes_ = std::make_shared<const std::vector<Patch>>(std::move(boxes));
-    return layout;
-}
-
 int Layout::nranks() const {
-    if (boxes_) return static_cast<int>(boxes_->size());
+    if (boxes_) return static_cast<int>(boxes_->of.size());
     index_t ranks = 1;
     for (const auto& dim : grid_) ranks *= dim.parts;
     return static_cast<int>(ranks);
@@ -139,14 +134,14 @@ Extents Layout::grid_coords(int rank) const {
 
 Patch Layout::patch(int rank) const {
     assert(rank >= 0 && rank < nranks());
-    if (boxes_) return (*boxes_)[static_cast<size_t>(rank)];
+    if (boxes_) return boxes_->of[static_cast<size_t>(rank)];
     Patch patch(shape_.size());
     for (int axis = 0; axis < ndim(); ++axis) patch[static_cast<size_t>(axis)] = range(rank, axis);
     return patch;
 }
 
 AxisRange Layout::range(int rank, int axis) const {
-    if (boxes_) return (*boxes_)[static_cast<size_t>(rank)][static_cast<size_t>(axis)];
+    if (boxes_) return boxes_->of[static_cast<size_t>(rank)][static_cast<size_t>(axis)];
     const index_t n = shape_[static_cast<size_t>(axis)];
     index_t rest = rank;
     for (size_t i = grid_.size(); i-- > 0;) {
@@ -166,7 +161,7 @@ index_t Layout::local_elems(int rank) const {
 
 bool Layout::operator==(const Layout& other) const {
     if (shape_ != other.shape_ || grid_ != other.grid_) return false;
-    return boxes_ == other.boxes_ || (boxes_ && other.boxes_ && *boxes_ == *other.boxes_);
+    return boxes_ == other.boxes_ || (boxes_ && other.boxes_ && boxes_->of == other.boxes_->of);
 }
 
 index_t Layout::max_local_elems() const {
@@ -184,9 +179,66 @@ bool Layout::is_whole(int axis) const {
         return std::none_of(grid_.begin(), grid_.end(),
                             [&](const GridDim& d) { return d.axis == axis && d.parts > 1 && n > d.row; });
     }
-    return std::all_of(boxes_->begin(), boxes_->end(), [&](const Patch& box) {
+    return std::all_of(boxes_->of.begin(), boxes_->of.end(), [&](const Patch& box) {
         return patch_elems(box) == 0 || box[static_cast<size_t>(axis)].count == n;
     });
+}
+
+std::vector<index_t> Layout::counts_along(int axis) const {
+    if (boxes_) return boxes_->counts[static_cast<size_t>(axis)];
+    std::set<index_t> counts;
+    const RankClasses classes({this});
+    for (const int rank : classes.representatives()) counts.insert(range(rank, axis).count);
+    return {counts.begin(), counts.end()};
+}
+
+std::vector<int> Layout::candidates(const Patch& patch) const {
+    std::vector<int> ranks;
+    if (boxes_) {
+        const auto& [axis, by_start, longest] = boxes_->order;
+        const auto start = [&, axis = axis](int rank) { return boxes_->of[static_cast<size_t>(rank)][axis].start; };
+        const AxisRange& range = patch[axis];
+        const index_t first = range.start - longest + 1, last = range.at(range.count - 1);
+        auto at = std::partition_point(by_start.begin(), by_start.end(), [&](int rank) { return start(rank) < first; });
+        for (; at != by_start.end() && start(*at) <= last; ++at) ranks.push_back(*at);
+        std::sort(ranks.begin(), ranks.end());
+        return ranks;
+    }
+    ranks.push_back(0);
+    for (const GridDim& dim : grid_) {
+        // Coordinates first, ..., first + count - 1; cyclically these modulo the number of parts.
+        index_t first = 0, count = dim.parts;
+        if (dim.axis >= 0) {
+            const AxisRange& range = patch[static_cast<size_t>(dim.axis)];
+            const index_t n = shape_[static_cast<size_t>(dim.axis)];
+            if (dim.division == Division::block) {
+                first = dim.part(n, range.start);
+                count = dim.part(n, range.at(range.count - 1)) - first + 1;
+            } else if (range.step == 1 && range.count < dim.parts) {
+                first = range.start % dim.parts;
+                count = range.count;
+            }
+        }
+        std::vector<int> next;
+        next.reserve(ranks.size() * static_cast<size_t>(count));
+        const index_t wrapped = std::max<index_t>(first + count - dim.parts, 0);  // come before, as they are lower
+        for (const int prefix : ranks) {
+            const index_t base = prefix * dim.parts;
+            for (index_t coord = 0; coord < wrapped; ++coord) next.push_back(static_cast<int>(base + coord));
+            for (index_t coord = first; coord < first + count - wrapped; ++coord)
+                next.push_back(static_cast<int>(base + coord));
+        }
+        ranks = std::move(next);
+    }
+    return ranks;
+}
+
+std::vector<int> Layout::holders(const Patch& patch) const {
+    if (patch_elems(patch) == 0) return {};
+    std::vector<int> ranks = candidates(patch);
+    const auto misses = [&](int rank) { return common_elems(patch, *this, rank) == 0; };
+    ranks.erase(std::remove_if(ranks.begin(), ranks.end(), misses), ranks.end());
+    return ranks;
 }
 
 Layout Layout::with_extent(int axis, index_t n) const {
@@ -201,9 +253,11 @@ Layout Layout::with_leading_axis(index_t n) const {
     copy.shape_.insert(copy.shape_.begin(), n);
     for (auto& dim : copy.grid_) dim.axis += dim.axis >= 0 ? 1 : 0;
     if (!boxes_) return copy;
-    auto boxes = *boxes_;
-    for (auto& box : boxes) box.insert(box.begin(), {0, n, 1});
-    copy.boxes_ = std::make_shared<const std::vector<Patch>>(std::move(boxes));
+    Boxes boxes = *boxes_;
+    for (auto& box : boxes.of) box.insert(box.begin(), {0, n, 1});
+    boxes.order.axis += 1;
+    boxes.counts.insert(boxes.counts.begin(), {n});
+    copy.boxes_ = std::make_shared<const Boxes>(std::move(boxes));
     return copy;
 }
 
@@ -228,20 +282,20 @@ std::string Layout::describe() const {
         }
     }
     text += "]";
-    if (!has_grid()) text += " in " + std::to_string(boxes_->size()) + " given boxes";
+    if (!has_grid()) text += " in " + std::to_string(boxes_->of.size()) + " given boxes";
     return text;
 }
 
 namespace {
 
 // The axis along which the boxes of these ranks have the most different starts.
-size_t most_divided_axis(const std::vector<Patch>& boxes, const std::vector<size_t>& ranks, size_t axes) {
+size_t most_divided_axis(const std::vector<Patch>& boxes, const std::vector<int>& ranks, size_t axes) {
     size_t best = 0, most = 0;
     std::vector<index_t> starts;
     starts.reserve(ranks.size());
     for (size_t axis = 0; axis < axes; ++axis) {
         starts.clear();
-        for (const size_t rank : ranks) starts.push_back(boxes[rank][axis].start);
+        for (const int rank : ranks) starts.push_back(boxes[static_cast<size_t>(rank)][axis].start);
         // Of ranks in order they are sorted already, and there may be a million.
         if (!std::is_sorted(starts.begin(), starts.end())) std::sort(starts.begin(), starts.end());
         const auto different = static_cast<size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
@@ -252,13 +306,38 @@ size_t most_divided_axis(const std::vector<Patch>& boxes, const std::vector<size
     return best;
 }
 
-}  // namespace
+BoxOrder order_of(const std::vector<Patch>& boxes, size_t axes) {
+    BoxOrder order;
+    for (size_t rank = 0; rank < boxes.size(); ++rank) {
+        if (patch_elems(boxes[rank]) > 0) order.ranks.push_back(static_cast<int>(rank));
+    }
+    order.axis = most_divided_axis(boxes, order.ranks, axes);
+    const auto along = [&](int rank) -> const AxisRange& { return boxes[static_cast<size_t>(rank)][order.axis]; };
+    const auto before = [&](int a, int b) { return along(a).start < along(b).start; };
+    // Of a mirrored division they lie backwards.
+    if (std::is_sorted(order.ranks.rbegin(), order.ranks.rend(), before))
+        std::reverse(order.ranks.begin(), order.ranks.end());
+    else if (!std::is_sorted(order.ranks.begin(), order.ranks.end(), before))
+        std::sort(order.ranks.begin(), order.ranks.end(), before);
+    for (const int rank : order.ranks) order.longest = std::max(order.longest, along(rank).count);
+    return order;
+}
 
-Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
+std::vector<index_t> counts_of(const std::vector<Patch>& boxes, size_t axis) {
+    std::set<index_t> counts;
+    index_t before = -1;
+    for (const Patch& box : boxes) {
+        const index_t count = box[axis].count;
+        if (count != before) counts.insert(count);  // of a million most are as the one before
+        before = count;
+    }
+    return {counts.begin(), counts.end()};
+}
+
+// check_tiling, which gives the order that it needed.
+Result<BoxOrder> tiling_order(const Extents& shape, const std::vector<Patch>& boxes) {
     if (boxes.empty()) return error(Code::invalid_argument, "no boxes given; give one a rank");
     index_t owned = 0;
-    std::vector<size_t> filled;
-    filled.reserve(boxes.size());
     for (size_t rank = 0; rank < boxes.size(); ++rank) {
         const Patch& box = boxes[rank];
         if (box.size() != shape.size()) {
@@ -272,31 +351,44 @@ Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
                              " leaves the array ", shape_string(shape), " along axis ", axis);
             }
         }
-        if (patch_elems(box) > 0) filled.push_back(rank);
         owned += patch_elems(box);
     }
     // Sorted by their start along one axis, only boxes that overlap there need comparing.
-    const size_t axis = most_divided_axis(boxes, filled, shape.size());
-    const auto along = [&](size_t rank) -> const AxisRange& { return boxes[rank][axis]; };
-    const auto before = [&](size_t a, size_t b) { return along(a).start < along(b).start; };
-    if (!std::is_sorted(filled.begin(), filled.end(), before)) std::sort(filled.begin(), filled.end(), before);
-    for (size_t i = 0; i < filled.size(); ++i) {
-        const Patch& a = boxes[filled[i]];
-        for (size_t j = i + 1; j < filled.size() && along(filled[j]).start < a[axis].start + a[axis].count; ++j) {
-            const Patch& b = boxes[filled[j]];
-            if (patch_elems(intersect(a, b)) > 0) {
-                return error(Code::invalid_argument, "the boxes of ranks ", std::min(filled[i], filled[j]), " (",
-                             patch_string(boxes[std::min(filled[i], filled[j])]), ") and ",
-                             std::max(filled[i], filled[j]), " (", patch_string(boxes[std::max(filled[i], filled[j])]),
-                             ") overlap; boxes must tile the array ", shape_string(shape));
-            }
+    BoxOrder order = order_of(boxes, shape.size());
+    const auto box_of = [&](size_t i) -> const Patch& { return boxes[static_cast<size_t>(order.ranks[i])]; };
+    for (size_t i = 0; i < order.ranks.size(); ++i) {
+        const Patch& a = box_of(i);
+        const index_t end = a[order.axis].start + a[order.axis].count;
+        for (size_t j = i + 1; j < order.ranks.size() && box_of(j)[order.axis].start < end; ++j) {
+            if (patch_elems(intersect(a, box_of(j))) == 0) continue;
+            const int low = std::min(order.ranks[i], order.ranks[j]), high = std::max(order.ranks[i], order.ranks[j]);
+            return error(Code::invalid_argument, "the boxes of ranks ", low, " (",
+                         patch_string(boxes[static_cast<size_t>(low)]), ") and ", high, " (",
+                         patch_string(boxes[static_cast<size_t>(high)]), ") overlap; boxes must tile the array ",
+                         shape_string(shape));
         }
     }
     if (owned != product(shape)) {
         return error(Code::invalid_argument, "the boxes hold ", owned, " of the ", product(shape),
                      " elements of the array ", shape_string(shape), "; they must tile it");
     }
-    return Status();
+    return order;
+}
+
+}  // namespace
+
+Status check_tiling(const Extents& shape, const std::vector<Patch>& boxes) {
+    return tiling_order(shape, boxes).status();
+}
+
+Result<Layout> Layout::from_boxes(Extents shape, std::vector<Patch> boxes) {
+    SPANFFT_ASSIGN(BoxOrder order, tiling_order(shape, boxes));
+    std::vector<std::vector<index_t>> counts;
+    for (size_t axis = 0; axis < shape.size(); ++axis) counts.push_back(counts_of(boxes, axis));
+    Layout layout;
+    layout.shape_ = std::move(shape);
+    layout.boxes_ = std::make_shared<const Boxes>(Boxes{std::move(boxes), std::move(order), std::move(counts)});
+    return layout;
 }
 
 RankClasses::RankClasses(const std::vector<const Layout*>& layouts) {

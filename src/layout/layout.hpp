@@ -61,6 +61,13 @@ struct GridDim {
     bool operator==(const GridDim&) const = default;
 };
 
+// Boxes, by where they begin along the axis along which they differ most.
+struct BoxOrder {
+    size_t axis = 0;
+    std::vector<int> ranks;  // whose boxes hold anything
+    index_t longest = 0;     // of their boxes, along that axis
+};
+
 class Layout {
   public:
     Layout() = default;
@@ -79,7 +86,11 @@ class Layout {
     AxisRange range(int rank, int axis) const;  // of the patch; allocates nothing
     index_t local_elems(int rank) const;
     index_t max_local_elems() const;
-    bool is_whole(int axis) const;  // every rank that owns anything holds all of the axis
+    bool is_whole(int axis) const;                      // every rank that owns anything holds all of the axis
+    std::vector<index_t> counts_along(int axis) const;  // the different numbers of indices that ranks have, rising
+    // The ranks that hold something of a patch, in rising order. It looks at those only that may, so a million are none
+    // too many where few do.
+    std::vector<int> holders(const Patch& patch) const;
 
     // Same ownership, with `axis` of another length (an r2c axis n becomes n/2+1), or one more whole axis in front.
     Layout with_extent(int axis, index_t n) const;
@@ -91,9 +102,16 @@ class Layout {
     bool operator==(const Layout& other) const;
 
   private:
+    struct Boxes {
+        std::vector<Patch> of;  // one a rank
+        BoxOrder order;
+        std::vector<std::vector<index_t>> counts;  // along each axis: counts_along
+    };
+    std::vector<int> candidates(const Patch& patch) const;  // to be holders
+
     Extents shape_;
     std::vector<GridDim> grid_;
-    std::shared_ptr<const std::vector<Patch>> boxes_;  // if there: one a rank, instead of the grid
+    std::shared_ptr<const Boxes> boxes_;  // if there, instead of the grid
 };
 
 // Checks that boxes tile the array: inside it, no overlap, nothing missing. Names the first rank and box at fault.

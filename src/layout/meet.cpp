@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -25,48 +26,17 @@ bool same_grid(const Layout& a, const Layout& b) {
     return true;
 }
 
-// Which ranks can hold something of a box: of a block division by coordinate. It keeps exchanges among thousands of
-// ranks, most of which never meet, cheap to describe.
-class Meeting {
-  public:
-    Meeting(const Layout& theirs, const Patch& mine) : theirs_(theirs), mine_(mine), grid_(theirs.grid()) {
-        if (!theirs.has_grid() || patch_elems(mine) == 0) return;
-        for (const GridDim& dim : grid_) {
-            first_.push_back(0);
-            last_.push_back(dim.parts - 1);
-            if (dim.axis < 0 || dim.division != Division::block) continue;
-            const AxisRange& range = mine[static_cast<size_t>(dim.axis)];
-            const index_t n = theirs.shape()[static_cast<size_t>(dim.axis)];
-            first_.back() = dim.part(n, range.start);
-            last_.back() = dim.part(n, range.at(range.count - 1));
-        }
-    }
-    bool possible(int rank) const {
-        if (!theirs_.has_grid()) return common_elems(mine_, theirs_, rank) > 0;
-        index_t rest = rank;
-        for (size_t dim = first_.size(); dim-- > 0;) {
-            const index_t coord = rest % grid_[dim].parts;
-            if (coord < first_[dim] || coord > last_[dim]) return false;
-            rest /= grid_[dim].parts;
-        }
-        return true;
-    }
-
-  private:
-    const Layout& theirs_;
-    const Patch& mine_;
-    const std::vector<GridDim>& grid_;
-    Extents first_, last_;
-};
-
 std::vector<Piece> pieces(const Layout& ours, const Layout& theirs, const std::vector<int>& group, int rank) {
     const Patch mine = ours.patch(rank);
-    const Meeting meeting(theirs, mine);
+    const std::vector<int> holders = theirs.holders(mine);  // in rising order, as the group is
     const Patch nothing(mine.size(), AxisRange{0, 0, 1});
     std::vector<Piece> all;
     all.reserve(group.size());
+    auto next = holders.begin();
     for (int peer : group) {
-        all.push_back(meeting.possible(peer) ? make_piece(peer, mine, theirs.patch(peer)) : Piece{peer, nothing});
+        next = std::lower_bound(next, holders.end(), peer);
+        const bool holds = next != holders.end() && *next == peer;
+        all.push_back(holds ? make_piece(peer, mine, theirs.patch(peer)) : Piece{peer, nothing});
     }
     return all;
 }
@@ -214,24 +184,16 @@ bool add_shape(const Patch& mine, const Layout& theirs, int peer, std::vector<in
     return true;
 }
 
-// Whether what a rank has and the peer's part reach into one another along every axis; most of a million peers do not.
-bool may_meet(const Patch& mine, const Layout& theirs, int peer) {
-    for (int axis = 0; axis < theirs.ndim(); ++axis) {
-        const AxisRange &range = mine[static_cast<size_t>(axis)], other = theirs.range(peer, axis);
-        if (range.count == 0 || other.count == 0) return false;
-        if (other.start > range.at(range.count - 1) || range.start > other.at(other.count - 1)) return false;
-    }
-    return true;
-}
-
 // Peer by peer, by the shapes of both pieces. One that is asked about again costs no memory: of 10,000 most are alike.
 std::vector<PeerKind> kinds_of_boxes(const Layout& from, const Layout& to, int rank, const Patch& sent,
                                      const Patch& mine, int apart) {
     std::vector<PeerKind> kinds;
     std::map<std::vector<index_t>, size_t> seen;
     std::vector<index_t> shapes;
-    for (int peer = 0; peer < from.nranks(); ++peer) {
-        if (!may_meet(sent, to, peer) && !may_meet(mine, from, peer)) continue;
+    const std::vector<int> targets = to.holders(sent), sources = from.holders(mine);
+    std::vector<int> met;
+    std::set_union(targets.begin(), targets.end(), sources.begin(), sources.end(), std::back_inserter(met));
+    for (const int peer : met) {
         shapes.assign(1, peer == rank);
         const bool sends = add_shape(sent, to, peer, shapes), receives = add_shape(mine, from, peer, shapes);
         if (!sends && !receives) continue;

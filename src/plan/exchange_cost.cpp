@@ -17,7 +17,7 @@ void add(ExchangeLoad& load, bool near, index_t bytes) {
 ExchangeLoad load_by_pieces(const ExchangeSpec& spec, int rank, const Topology& topology) {
     ExchangeLoad load;
     const Patch mine = spec.from.patch(rank);
-    for (int peer = 0; peer < spec.to.nranks(); ++peer) {
+    for (const int peer : spec.to.holders(mine)) {
         if (peer == rank) continue;
         add(load, topology.node_of(peer) == topology.node_of(rank),
             common_elems(mine, spec.to, peer) * spec.elem_bytes);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "support/oracle.hpp"
 #include "support/random.hpp"
@@ -96,6 +97,34 @@ TEST(Meet, BoxesAndGridsMoveEverythingOnce) {
         };
         const Layout from = some(), to = some();
         expect_consistent(from, to);
+    }
+}
+
+TEST(Meet, HoldersAndCountsAreThoseOfLookingAtEachRank) {
+    Random random(13);
+    SCOPED_TRACE(cat("seed ", random.seed()));
+    for (int i = 0; i < 600; ++i) {
+        const Extents shape = small_shape(random);
+        const int ranks = static_cast<int>(random.between(1, 12));
+        const Layout boxes = Layout::from_boxes(shape, random_tiling(random, shape, ranks)).value();
+        for (const Layout& theirs :
+             {boxes, boxes.with_leading_axis(3), random_grid_layout(random, shape, ranks, true)}) {
+            Patch patch;  // now and then empty, or with steps
+            for (const index_t n : theirs.shape()) {
+                const index_t start = random.between(0, n - 1), step = random.chance(0.3) ? random.between(1, 3) : 1;
+                patch.push_back({start, random.between(random.chance(0.9) ? 1 : 0, (n - 1 - start) / step + 1), step});
+            }
+            std::vector<int> expected;
+            for (int rank = 0; rank < ranks; ++rank) {
+                if (common_elems(patch, theirs, rank) > 0) expected.push_back(rank);
+            }
+            for (int axis = 0; axis < theirs.ndim(); ++axis) {
+                std::set<index_t> counts;
+                for (int rank = 0; rank < ranks; ++rank) counts.insert(theirs.range(rank, axis).count);
+                ASSERT_EQ(theirs.counts_along(axis), std::vector<index_t>(counts.begin(), counts.end()));
+            }
+            ASSERT_EQ(theirs.holders(patch), expected) << theirs.describe() << ", " << patch_string(patch);
+        }
     }
 }
 
