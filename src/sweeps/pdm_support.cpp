@@ -28,21 +28,27 @@ double pdm_wire_seconds(const PdmSpec& spec, const Counts& sent, const Machine& 
         .seconds(static_cast<double>(sent.messages), static_cast<double>(sent.sent_bytes));
 }
 
-Counts pdm_predicted(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, const Machine& machine) {
-    const auto disks = [&](const PdmPlace& place) { return place.place == Place::scratch ? spec.scratch_disks : 1; };
+Counts pdm_predicted(const PdmSpec& spec) {
     Counts counts;
     counts.disk_reads = counts.disk_writes = spec.blocks();
     counts.disk_read_bytes = counts.disk_written_bytes = spec.array_bytes();
-    Counts all = counts;  // ranks share the disks, as far as the plan knows
+    return counts;
+}
+
+double pdm_seconds(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, const PdmWork& work,
+                   const Machine& machine) {
+    const auto disks = [&](const PdmPlace& place) { return place.place == Place::scratch ? spec.scratch_disks : 1; };
+    Counts all = pdm_predicted(spec);  // ranks share the disks, as far as the plan knows
     for (index_t* each : {&all.disk_reads, &all.disk_writes, &all.disk_read_bytes, &all.disk_written_bytes})
         *each *= spec.ranks();
-    const auto loads = static_cast<double>(spec.share().records() / spec.share().memory_records());
+    const auto loads = static_cast<double>(spec.share().memoryloads());
     const double disk = machine.disk_seconds(all, loads, disks(source), disks(target));
-    const double memory = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes) /
-                          machine.threads_bytes_per_second(spec.threads);
-    const double share = spec.mode == IoMode::asynchronous ? machine.disk_compute_share : 0;
-    counts.seconds = disk + memory - share * std::min(disk, memory);
-    return counts;
+    // Records are scattered one by one, as in tiles.
+    const double moved_a_second = machine.tile_bytes_per_second > 0 ? machine.tile_bytes_per_second * spec.threads
+                                                                    : machine.threads_bytes_per_second(spec.threads);
+    const double compute = work.seconds + static_cast<double>(work.moved_bytes) / moved_a_second +
+                           static_cast<double>(work.factors_made) * machine.twiddle_seconds / spec.threads;
+    return spec.mode == IoMode::asynchronous ? machine.overlapped_seconds(disk, compute, loads) : disk + compute;
 }
 
 Status PdmTask::join(Binding& binding, const std::function<Status()>& make_transfers) {

@@ -10,10 +10,19 @@ namespace spanfft {
 
 SweepOutline pdm_outline(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, bool exchanges,
                          std::function<index_t(index_t block)> reads, std::function<index_t(index_t block)> writes);
+// Of one rank, in one sweep that reads and writes every block; the disk's counts only, and no time.
+Counts pdm_predicted(const PdmSpec& spec);
 // The time of messages that one rank sends.
 double pdm_wire_seconds(const PdmSpec& spec, const Counts& sent, const Machine& machine);
-// Of one rank, in one sweep that reads and writes every block; without flops, messages and what goes through memory.
-Counts pdm_predicted(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, const Machine& machine);
+// What a rank's threads do with the memoryloads of a sweep.
+struct PdmWork {
+    double seconds = 0;        // of engines, and of messages
+    index_t moved_bytes = 0;   // through memory, beside what engines move
+    index_t factors_made = 0;  // twiddle factors
+};
+// The time of a sweep: disks and threads work at once in asynchronous mode, else one after the other.
+double pdm_seconds(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, const PdmWork& work,
+                   const Machine& machine);
 
 // A task on the disks of one rank.
 class PdmTask : public Task {

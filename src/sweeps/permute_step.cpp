@@ -133,17 +133,20 @@ class PermuteStep : public Step {
     SweepTraffic traffic(size_t i) const { return {plan_.factors[i], spec_.shape, spec_.record_bytes}; }
 
     Counts predict_sweep(size_t i, int rank) const {
-        Counts counts = pdm_predicted(spec_, places_[i], places_[i + 1], machine_);
+        Counts counts = pdm_predicted(spec_);
         const SweepTraffic sweep = traffic(i);
         counts.memory_bytes = 2 * spec_.array_bytes();  // from one memoryload into the other
-        if (sweep.total().messages == 0) return counts;
-        const Traffic sent = sweep.sent_by(static_cast<Word>(rank));
-        counts.messages = sent.messages;
-        counts.sent_bytes = sent.bytes;
-        counts.calls = 2 * sent.messages;  // it gets as many
-        // Packed first, and what it sends to itself is copied.
-        counts.memory_bytes += 2 * spec_.array_bytes() + 2 * (spec_.array_bytes() - sent.bytes);
-        counts.seconds += pdm_wire_seconds(spec_, counts, machine_);
+        double wire = 0;
+        if (sweep.total().messages > 0) {
+            const Traffic sent = sweep.sent_by(static_cast<Word>(rank));
+            counts.messages = sent.messages;
+            counts.sent_bytes = sent.bytes;
+            counts.calls = 2 * sent.messages;  // it gets as many
+            // Packed first, and what it sends to itself is copied.
+            counts.memory_bytes += 2 * spec_.array_bytes() + 2 * (spec_.array_bytes() - sent.bytes);
+            wire = pdm_wire_seconds(spec_, counts, machine_);
+        }
+        counts.seconds = pdm_seconds(spec_, places_[i], places_[i + 1], {wire, counts.memory_bytes, 0}, machine_);
         return counts;
     }
 

@@ -45,11 +45,17 @@ index_t factor_tables(const PdmSpec& spec, const Superlevel& level) {
     return rows_a_load(spec, level) == 1 ? 1 : spec.threads;
 }
 
-// What reads and writes a memoryload, or both partners' and writes one: bit reversal, engines, the twiddles before
-// them, stages between ranks.
-index_t loads_touched(const PdmSpec& spec, const Superlevel& level) {
+// How often engines read or write a memoryload; and what else does, or reads both partners' and writes one: bit
+// reversal, twiddles, stages between ranks.
+index_t loads_of_engines(const PdmSpec& spec, const Superlevel& level) { return Stages(spec, level).high > 0 ? 4 : 2; }
+index_t loads_moved(const PdmSpec& spec, const Superlevel& level) {
     const Stages stages(spec, level);
-    return (level.reversed ? 2 : 0) + (level.done > 0 ? 4 : 2) + 3 * stages.ranks + (stages.high > 0 ? 4 : 0);
+    return (level.reversed ? 2 : 0) + (level.done > 0 ? 2 : 0) + 3 * stages.ranks + (stages.high > 0 ? 2 : 0);
+}
+// How often twiddle factors are made for a whole memoryload.
+index_t loads_of_factors(const PdmSpec& spec, const Superlevel& level) {
+    const Stages stages(spec, level);
+    return (level.done > 0 ? 1 : 0) + stages.ranks + (stages.high > 0 ? 1 : 0);
 }
 
 // Transforms of all rows of a memoryload, as the engine does them.
@@ -290,20 +296,20 @@ class SuperlevelStep : public Step {
     }
     Counts predict(int /*rank*/) const override {
         const Stages stages(spec_, level_);
-        const auto points = static_cast<double>(spec_.share().records());
-        Counts counts = pdm_predicted(spec_, level_.from, level_.to, machine_);
+        const index_t points = spec_.share().records(), moved = loads_moved(spec_, level_) * spec_.array_bytes();
+        Counts counts = pdm_predicted(spec_);
         counts.parallel_ios = 2 * spec_.shape.stripes();
-        counts.memory_bytes = loads_touched(spec_, level_) * spec_.array_bytes();
-        counts.flops = 5.0 * points * level_.depth;
+        counts.memory_bytes = loads_of_engines(spec_, level_) * spec_.array_bytes() + moved;
+        counts.flops = 5.0 * static_cast<double>(points) * level_.depth;
         counts.messages = spec_.shape.memoryloads() * stages.ranks;
         counts.sent_bytes = counts.messages * spec_.load_bytes();
         counts.calls = 2 * counts.messages;
-        double compute = outline_local(load_spec(spec_, level_), level_.engine, machine_.engine_rates);
-        if (stages.high > 0) compute += outline_local(high_spec(spec_, level_), level_.engine, machine_.engine_rates);
-        compute *= static_cast<double>(spec_.shape.memoryloads());
-        if (counts.messages > 0) compute += pdm_wire_seconds(spec_, counts, machine_);
-        counts.seconds =
-            spec_.mode == IoMode::asynchronous ? std::max(counts.seconds, compute) : counts.seconds + compute;
+        double engines = outline_local(load_spec(spec_, level_), level_.engine, machine_.engine_rates);
+        if (stages.high > 0) engines += outline_local(high_spec(spec_, level_), level_.engine, machine_.engine_rates);
+        engines *= static_cast<double>(spec_.shape.memoryloads());
+        const double wire = counts.messages > 0 ? pdm_wire_seconds(spec_, counts, machine_) : 0;
+        const PdmWork work{engines + wire, moved, loads_of_factors(spec_, level_) * points};
+        counts.seconds = pdm_seconds(spec_, level_.from, level_.to, work, machine_);
         return counts;
     }
     index_t own_memory_bytes(int) const override { return superlevel_own_bytes(spec_, level_); }
