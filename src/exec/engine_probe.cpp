@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/limits.hpp"
+#include "core/median.hpp"
 #include "engine/engine.hpp"
 #include "engine/scratch.hpp"
 #include "engine/spec.hpp"
@@ -105,11 +106,6 @@ LocalSpec spec_of(const Work& work, int threads) {
     return spec;
 }
 
-double lower_median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[(values.size() - 1) / 2];
-}
-
 // Seconds of a run as programs have it that transform one array after another: the median of some samples, each the
 // mean of many runs, once everything is warm. The least would leave out what several threads wait for one another.
 Result<double> typical_seconds(const LocalFft& fft, const LocalSpec& spec) {
@@ -127,7 +123,7 @@ Result<double> typical_seconds(const LocalFft& fft, const LocalSpec& spec) {
         samples.push_back(sample(runs));
         spent += samples.back() * static_cast<double>(runs);
     }
-    return lower_median(std::move(samples));
+    return median(std::move(samples));
 }
 
 // A row of the table to be, and what its rounds took.
@@ -187,7 +183,7 @@ Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threa
         const Work& work = timing.work;
         const double flops = spec_flops(spec_of(work, timing.threads));
         table.push_back({timing.engine, work.precision, work.shape, timing.threads, static_cast<double>(work.n),
-                         flops / lower_median(std::move(timing.seconds)) / 1e9, work.kernel,
+                         flops / median(std::move(timing.seconds)) / 1e9, work.kernel,
                          static_cast<double>(work.batch_points)});
     }
     return table;

@@ -92,10 +92,10 @@ def as_other_type(rng, x: np.ndarray) -> np.ndarray:
     return rng.integers(0, 1 << min(bits, 62), x.shape).astype(dtype)
 
 
-def write(rng, folder: Path, x: np.ndarray, options: dict, chunked: bool, fortran: bool) -> str:
+def write(rng, folder: Path, x: np.ndarray, options: dict, fortran: bool) -> str:
     """The input in one of the formats."""
     wide = x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1) > 8
-    how = one_of(rng, ["npy", "npy", "npy", "raw"] + ([] if wide else ["h5", "zarr"] if chunked else ["h5"]))
+    how = one_of(rng, ["npy", "npy", "npy", "raw"] + ([] if wide else ["h5", "zarr"]))
     how = "npy" if fortran else how
     path = str(folder / f"in.{how}")
     if how == "npy":
@@ -110,9 +110,7 @@ def write(rng, folder: Path, x: np.ndarray, options: dict, chunked: bool, fortra
         import h5py
 
         with h5py.File(path, "w") as file:
-            file.create_dataset(
-                "data", data=x, chunks=chunks_of(rng, x.shape) if chunked and chance(rng, 0.5) else None
-            )
+            file.create_dataset("data", data=x, chunks=chunks_of(rng, x.shape) if chance(rng, 0.5) else None)
     else:
         import zarr
 
@@ -171,13 +169,11 @@ def fused(rng, options: dict, problem: FileProblem, x: np.ndarray, axes: list[in
     return v
 
 
-def draw(
-    rng, folder: Path, most_elems: int = 250_000, least: float = 0.75, for_ranks: bool = False
-) -> FileProblem:  # fmt: skip
-    """`least`: the power of `most_elems` from which sizes are drawn. `for_ranks`: what several ranks can do."""
+def draw(rng, folder: Path, most_elems: int = 250_000, least: float = 0.75) -> FileProblem:
+    """`least`: the power of `most_elems` from which sizes are drawn."""
     problem = FileProblem(folder)
     options = problem.options
-    ndim = int(rng.choice([2, 2, 3, 4] if for_ranks else [1, 1, 2, 3, 4]))
+    ndim = int(rng.choice([1, 1, 2, 3, 4]))
     kind, axes = random_kind(rng, ndim)
     shape = big_shape(rng, ndim, int(most_elems ** rng.uniform(least, 1)))
     shape = tuple(max(n, 2) for n in shape)
@@ -190,7 +186,7 @@ def draw(
     problem.kind, problem.bound = kind, oracle.limit(kind, axes, shape, dtype, norm)
     spectrum = np.result_type(dtype, 1j) if kind == "r2c" else dtype
     x = np.ascontiguousarray(oracle.forward(u, kind, axes, norm).astype(spectrum) if back else u)
-    problem.fortran = ndim > 1 and not for_ranks and chance(rng, 0.1)
+    problem.fortran = ndim > 1 and chance(rng, 0.1)
     problem.foreign = dtype.name in ("float32", "float64", "complex64", "complex128") and chance(rng, 0.2)
     stored = x
     if problem.foreign:
@@ -206,13 +202,13 @@ def draw(
         options["power"] = True
         exact, problem.bound = abs(exact) ** 2, 2 * problem.bound + 2 * float(np.finfo(dtype).eps)
     problem.exact = exact
-    problem.input = write(rng, folder, stored, options, not for_ranks, problem.fortran)
-    draw_means(rng, problem, kind, dtype, not for_ranks)
+    problem.input = write(rng, folder, stored, options, problem.fortran)
+    draw_means(rng, problem, kind, dtype)
     problem.input_digest = digest(problem.input)
     return problem
 
 
-def draw_means(rng, problem: FileProblem, kind, dtype, chunked: bool) -> None:
+def draw_means(rng, problem: FileProblem, kind, dtype) -> None:
     options, folder = problem.options, problem.folder
     options["memory"] = int(one_of(rng, [MiB, MiB, MiB + 64 * 1024, 2 * MiB, 3 * MiB]))
     options["threads"] = int(rng.choice([0, 1, 1, 2]))
@@ -234,7 +230,7 @@ def draw_means(rng, problem: FileProblem, kind, dtype, chunked: bool) -> None:
         problem.output = problem.input
         return
     wide = dtype.itemsize // (2 if dtype.kind == "c" else 1) > 8
-    suffix = one_of(rng, ["npy", "npy", "npy", "bin"] + ([] if wide else ["h5", "zarr"] if chunked else ["h5"]))
+    suffix = one_of(rng, ["npy", "npy", "npy", "bin"] + ([] if wide else ["h5", "zarr"]))
     suffix = "npy" if problem.fortran else suffix
     problem.output = str(folder / f"out.{suffix}")
 

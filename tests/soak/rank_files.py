@@ -24,7 +24,7 @@ def draw(rng, comm, root: Path) -> files.FileProblem:
     """One problem for all: each rank draws it in a folder of its own, and those of all but rank 0 go."""
     mine = root if comm.rank == 0 else Path(tempfile.mkdtemp(prefix="spanfft-soak-"))
     usual = chance(rng, 0.8)  # what ranks don't do is asked for now and then
-    problem = files.draw(rng, mine, 60_000, 0.5, for_ranks=usual)
+    problem = files.draw(rng, mine, 60_000, 0.5)
     if mine != root:
         shutil.rmtree(mine)
     options = problem.options
