@@ -16,6 +16,28 @@ index_t put_rows(const E* tile, index_t pitch, index_t count, const RowMap& rows
     return written_bytes;
 }
 
+// Elements of a panel of two groups, each in the one that has its column.
+class TwoGroups {
+  public:
+    TwoGroups(const ColumnPanels& panels, index_t panel, index_t offset_bytes, void* slot) : numbers_(panels.numbers) {
+        for (const int which : {0, 1}) {
+            rows_[which] = panels.map(panel, which, offset_bytes, slot);
+            groups_[which] = panels.group(panel, which);
+        }
+    }
+    template <class E>
+    E& at(index_t row, index_t column, index_t number) const {
+        const index_t in_first = column - groups_[0].first;
+        const int which = in_first >= 0 && in_first < groups_[0].width ? 0 : 1;
+        return reinterpret_cast<E*>(rows_[which].row(row))[(column - groups_[which].first) * numbers_ + number];
+    }
+
+  private:
+    RowMap rows_[2];
+    ColumnPanels::Group groups_[2];
+    index_t numbers_;
+};
+
 }  // namespace
 
 template <class T>
@@ -99,11 +121,10 @@ typename SweepTiles<T>::Lot SweepTiles<T>::lot_of(const SweepWhere& where, index
 // What is stored of a real kind's input as the half spectrum whose c2r is that kind: x e(ak/D); the rest is 0, and not
 // added to what was `read`. Real data in the first place, so weights of 2 are the conjugate halves.
 template <class T>
-Pair<T> SweepTiles<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column,
-                                         index_t& read) const {
+Pair<T> SweepTiles<T>::spectrum_of_input(index_t k, const T& input, index_t& read) const {
     if (k >= spec_.source.factors.inputs) return {0, 0};
     ++read;
-    const T x = reinterpret_cast<const T*>(rows.row(row))[column];
+    const T x = input;
     const Pair<long double> root = linear_root(spec_.source.factors, source_roots, spec_.source.factors.a, 0, k);
     return {x * static_cast<T>(root.re), x * static_cast<T>(root.im)};
 }
@@ -115,29 +136,23 @@ index_t SweepTiles<T>::gather_half_spectrum(const SweepWhere& where, index_t fir
     const ColumnPanels& in = spec_.source.columns();
     const index_t row_elems = in.row_elems, n2 = spec_.points, half = spec_.twiddles.roots_n / 2;
     const bool sums = spec_.source.factors.length > 0;
-    const RowMap rows = in.map(where.panel, 0, in_offset, where.read);
-    const RowMap mirror_rows = in.map(where.panel, 1, in_offset, where.read);
-    const index_t at = in.group(where.panel, 0).first, mirror_at = in.group(where.panel, 1).first;
+    const TwoGroups panel(in, where.panel, in_offset, where.read);
     index_t read = 0;
+    const auto stored = [&](index_t k, index_t row, index_t column, index_t number) {
+        return sums ? spectrum_of_input(k, panel.at<const T>(row, column, number), read)
+                    : panel.at<const C>(row, column, number);
+    };
     for (index_t k2 = 0; k2 < n2; ++k2) {
         Number n = number_at(first);
         for (index_t j = 0; j < count; ++j, ++n) {
-            const index_t k1 = at + n.element - in.first_column(where.panel);
+            const index_t k1 = in.column_of(n.element), k = k1 + row_elems * k2;
             C& to = tile[j * spec_.source_pitch() + k2];
-            const index_t k = k1 + row_elems * k2;
             if (k <= half) {
-                const index_t column = (k1 - at) * n.numbers + n.number;
-                to = sums ? spectrum_of_input(k, rows, k2, column, read)
-                          : reinterpret_cast<const C*>(rows.row(k2))[column];
+                to = stored(k, k2, k1, n.number);
                 continue;
             }
-            const bool own = k1 == 0 || (2 * k1 == row_elems && !in.mirrors_all());
-            const RowMap& map = own ? rows : mirror_rows;
             const index_t row = k1 == 0 ? n2 - k2 : n2 - 1 - k2;
-            const index_t element = k1 == 0 ? 0 : own ? k1 - at : row_elems - k1 - mirror_at;
-            const index_t column = element * n.numbers + n.number;
-            const C from = sums ? spectrum_of_input(row_elems * n2 - k, map, row, column, read)
-                                : reinterpret_cast<const C*>(map.row(row))[column];
+            const C from = stored(row_elems * n2 - k, row, k1 == 0 ? 0 : row_elems - k1, n.number);
             to = {from.re, -from.im};
         }
         if (!sums) read += count;
@@ -216,16 +231,15 @@ index_t SweepTiles<T>::scatter_half_spectrum(const SweepWhere& where, index_t fi
     const index_t row_elems = out.row_elems, n2 = spec_.points, half = out.matrix_elems() - 1;
     const index_t section = out.section_pitch();
     index_t written = 0;
-    const auto put = [&](index_t k, const C& value, char* row, index_t column) {
+    const TwoGroups panel(out, where.panel, out_offset, where.write);
+    const auto put = [&](index_t k, const C& value, index_t row, index_t column, index_t number) {
         ++written;
         if (spec_.target.factors.length == 0)
-            reinterpret_cast<C*>(row)[column] = value;
+            panel.at<C>(row, column, number) = value;
         else
-            reinterpret_cast<T*>(row)[column] = real_output(spec_.target.factors, target_roots, k, value);
+            panel.at<T>(row, column, number) = real_output(spec_.target.factors, target_roots, k, value);
     };
-    const RowMap rows = out.map(where.panel, 0, out_offset, where.write);
-    const RowMap mirror_rows = out.map(where.panel, 1, out_offset, where.write);
-    const index_t at = out.group(where.panel, 0).first, mirror_at = out.group(where.panel, 1).first;
+    const index_t at = out.group(where.panel, 0).first;
     for (index_t k2 = 0; k2 < n2; ++k2) {
         Number n = number_at(first);
         for (index_t j = 0; j < count; ++j, ++n) {
@@ -234,10 +248,9 @@ index_t SweepTiles<T>::scatter_half_spectrum(const SweepWhere& where, index_t fi
             const index_t k = k1 + row_elems * k2;
             const C conjugate{from.re, -from.im};
             if (k <= half) {
-                put(k, from, rows.row(k2), (k1 - at) * n.numbers + n.number);
+                put(k, from, k2, k1, n.number);
             } else if (k1 % section > 0 && 2 * (k1 % section) != section) {
-                put(row_elems * n2 - k, conjugate, mirror_rows.row(n2 - 1 - k2),
-                    (row_elems - k1 - mirror_at) * n.numbers + n.number);
+                put(row_elems * n2 - k, conjugate, n2 - 1 - k2, row_elems - k1, n.number);
             }
         }
     }
@@ -251,15 +264,11 @@ index_t SweepTiles<T>::scatter_reflected(const SweepWhere& where, index_t first,
     const ColumnPanels &in = spec_.source.columns(), &out = spec_.target.columns();
     const index_t row_elems = out.row_elems, n2 = spec_.points, half = out.matrix_elems() - 1;
     const index_t section = std::get_if<Reflection>(&spec_.target.array)->columns, stored = section / 2 + 1;
-    const RowMap rows[2] = {out.map(where.panel, 0, out_offset, where.write),
-                            out.map(where.panel, 1, out_offset, where.write)};
-    const ColumnPanels::Group far = out.group(where.panel, 1);
-    const index_t begins[2] = {out.group(where.panel, 0).first, far.first};
+    const TwoGroups panel(out, where.panel, out_offset, where.write);
     index_t written = 0;
     const auto at = [&](index_t row, index_t k1, const Number& n) -> C& {
         ++written;
-        const int group = far.width > 0 && k1 >= far.first ? 1 : 0;
-        return reinterpret_cast<C*>(rows[group].row(row))[(k1 - begins[group]) * n.numbers + n.number];
+        return panel.at<C>(row, k1, n.number);
     };
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);
@@ -326,7 +335,7 @@ index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, in
                                       C* twiddles) const {
     const BlockGrid& blocks = spec_.target.blocks();
     const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch();
-    C* const tile_data = reinterpret_cast<C*>(blocks.write_data(where.matrix, where.tile, out_offset, where.write));
+    C* const tile_data = reinterpret_cast<C*>(blocks.write_data(where.matrix, where.first, out_offset, where.write));
     index_t written_bytes = 0;
     for (index_t j = 0; j < count;) {
         const Number n = number_at(first + j);

@@ -63,7 +63,7 @@ class SweepTiles {
         return {first / numbers, first % numbers, numbers};
     }
     Lot lot_of(const SweepWhere& where, index_t first, index_t from, index_t count) const;
-    C spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column, index_t& read) const;
+    C spectrum_of_input(index_t k, const T& input, index_t& read) const;
 
     index_t gather_blocks(const SweepWhere& where, index_t first, index_t count, C* tile) const;
     template <class E>  // T or C
