@@ -8,7 +8,7 @@
 //   go and the second reads a row tile in runs of a whole block. Element (c, r) is element c*rows + r of a matrix
 //   that is cut as [column tile][row tile][c in tile][r in tile], packed but for kDirectBytes between column tiles.
 //   `natural`: one row tile and no padding, so the file simply holds the columns one after the other; tiles may be cut
-//   off at sections as panels are.
+//   off at sections as panels are, or be of the columns that each group of a panel computes.
 // Several ranks that sweep one array have panels of their own and, of scratch, a grid of their own rows.
 // In memory each run lies as far past a multiple of kSlackBytes as in the file, or if it is written of run_alignment(),
 //   for direct I/O (see store.hpp); runs under a page are packed and go through the page cache ("lean").

@@ -162,12 +162,15 @@ std::optional<SweepSpec> by_whole_sections(const LongAxis& job, const Stage& sta
     return sweep;
 }
 
-// The first sweep of c2r with panels of whole sections of the half spectrum, if in one process: panels walk over half
-// of all columns and hold those that mirror them, and of both compute the stored half of every section. So runs are as
-// long as memory allows, where panels of half a section end with it, and nothing is read twice.
+// The first sweep of c2r with panels of whole sections of the half spectrum: panels walk over half of all columns and
+// hold those that mirror them, and of both compute the stored half of every section. So runs are as long as memory
+// allows, where panels of half a section end with it, and nothing is read twice. Where ranks exchange what they
+// compute, each round is of one section.
 std::optional<SweepSpec> reads_whole_sections(const LongAxis& job, const Stage& stage, SweepSpec sweep) {
-    if (stage.halved == 0 || !stage.first || job.ranks > 1) return std::nullopt;
-    sweep.source.array = half_spectrum(job, {stage.whole_rest, false, 0, 0, stage.halved}, stage.whole_rest);
+    if (stage.halved == 0 || sweep.exchanges()) return std::nullopt;
+    ColumnPanels::Mirrored mirrored{stage.whole_rest};
+    mirrored.section = stage.halved;
+    sweep.source.array = half_spectrum(job, mirrored, stage.whole_rest);
     sweep.target.blocks().section = 0;
     return sweep;
 }
