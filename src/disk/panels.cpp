@@ -209,6 +209,12 @@ index_t ColumnPanels::total_requests() const {
     return total + (outer - 1) * sum_over_panels(*this, [&](index_t p) { return walked_requests(p); });
 }
 
+index_t ColumnPanels::mirrored_together(index_t computed) const {
+    const index_t column = column_of(computed), of_section = computed_of_section() - computed % computed_of_section();
+    if (column == 0 || 2 * column == row_elems) return 1;
+    return 2 * column < row_elems ? std::min(of_section, (row_elems + 1) / 2 - column) : of_section;
+}
+
 ColumnPanels::Group ColumnPanels::computed(index_t panel_index, int which) const {
     const Group all = group(panel_index, which);
     if (halved() == 0) return {first_column(panel_index), which == 0 || reflected() ? all.width : 0};

@@ -188,6 +188,9 @@ struct ColumnPanels {
         const index_t each = computed_of_section(), pitch = halved() > 0 ? halved() : section_pitch();
         return computed / each * pitch + mirrored_begin() + computed % each;
     }
+    // How many computed columns from this one on lie side by side, and so do their mirror images: those of a section,
+    // but for columns 0 and row_elems/2, which are their own.
+    index_t mirrored_together(index_t computed) const;
     Group computed(index_t panel_index, int which) const;
     index_t own_computed() const;  // of a matrix: those in this rank's panels
     index_t pitch_bytes() const;

@@ -1,6 +1,8 @@
 // Between panels or blocks and tiles; see sweep_tiles.hpp.
 #include "sweeps/sweep_tiles.hpp"
 
+#include <type_traits>
+
 #include "steps/tile_kernels.hpp"
 
 namespace spanfft {
@@ -16,8 +18,11 @@ index_t put_rows(const E* tile, index_t pitch, index_t count, const RowMap& rows
     return written_bytes;
 }
 
+}  // namespace
+
 // Elements of a panel of two groups, each in the one that has its column.
-class TwoGroups {
+template <class T>
+class SweepTiles<T>::TwoGroups {
   public:
     TwoGroups(const ColumnPanels& panels, index_t panel, index_t offset_bytes, void* slot) : numbers_(panels.numbers) {
         for (const int which : {0, 1}) {
@@ -26,7 +31,7 @@ class TwoGroups {
         }
     }
     template <class E>
-    E& at(index_t row, index_t column, index_t number) const {
+    E& at(index_t row, index_t column, index_t number = 0) const {
         const index_t in_first = column - groups_[0].first;
         const int which = in_first >= 0 && in_first < groups_[0].width ? 0 : 1;
         return reinterpret_cast<E*>(rows_[which].row(row))[(column - groups_[which].first) * numbers_ + number];
@@ -38,8 +43,6 @@ class TwoGroups {
     index_t numbers_;
 };
 
-}  // namespace
-
 template <class T>
 index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t count, void* tile) const {
     const SweepSource& source = spec_.source;
@@ -49,7 +52,9 @@ index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t co
     const bool factors = source.factors.length > 0;  // a real kind as a Fourier transform, or a convolution
     if (!source.complex)
         return factors ? gather_padded(where, first, count, reals) : gather_columns(where, first, count, reals);
-    if (source.columns().mirrored()) return gather_half_spectrum(where, first, count, numbers);
+    if (source.columns().mirrored())
+        return factors ? gather_half_spectrum<T>(where, first, count, numbers)
+                       : gather_half_spectrum<C>(where, first, count, numbers);
     return factors ? gather_inputs(where, first, count, numbers) : gather_columns(where, first, count, numbers);
 }
 
@@ -132,30 +137,41 @@ Pair<T> SweepTiles<T>::spectrum_of_input(index_t k, const T& input, index_t& rea
 // Column k1 of X[k1 + n1*k2], k2 = 0..n2-1, from the half that is stored: k = k1 + n1*k2 > n/2 is conj(X[n-k]), and
 // n-k = (n1-k1) + n1*(n2-1-k2), or n1*(n2-k2) in column 0. Worked: n = 12 = 4*3, column 1 is X1, X5, conj(X3).
 template <class T>
+template <class E>
 index_t SweepTiles<T>::gather_half_spectrum(const SweepWhere& where, index_t first, index_t count, C* tile) const {
     const ColumnPanels& in = spec_.source.columns();
     const index_t row_elems = in.row_elems, n2 = spec_.points, half = spec_.twiddles.roots_n / 2;
-    const bool sums = spec_.source.factors.length > 0;
+    const index_t pitch = spec_.source_pitch();
     const TwoGroups panel(in, where.panel, in_offset, where.read);
     index_t read = 0;
-    const auto stored = [&](index_t k, index_t row, index_t column, index_t number) {
-        return sums ? spectrum_of_input(k, panel.at<const T>(row, column, number), read)
-                    : panel.at<const C>(row, column, number);
+    const auto number_of = [&](index_t k, const E& stored) {
+        if constexpr (std::is_same_v<E, C>)
+            return ++read, stored;
+        else
+            return spectrum_of_input(k, stored, read);
     };
-    for (index_t k2 = 0; k2 < n2; ++k2) {
-        Number n = number_at(first);
-        for (index_t j = 0; j < count; ++j, ++n) {
-            const index_t k1 = in.column_of(n.element), k = k1 + row_elems * k2;
-            C& to = tile[j * spec_.source_pitch() + k2];
-            if (k <= half) {
-                to = stored(k, k2, k1, n.number);
-                continue;
+    for (index_t j = 0, together; j < count; j += together) {
+        const Number begin = number_at(first + j);
+        const index_t c0 = in.column_of(begin.element);
+        together = std::min(count - j, in.mirrored_together(begin.element) * begin.numbers - begin.number);
+        for (index_t k2 = 0; k2 < n2; ++k2) {
+            const index_t k0 = c0 + row_elems * k2, upto = k0 + (begin.number + together - 1) / begin.numbers;
+            const E* const own = k0 <= half ? &panel.template at<const E>(k2, c0) : nullptr;
+            const index_t row = c0 == 0 ? n2 - k2 : n2 - 1 - k2;
+            const E* const image =
+                upto > half ? &panel.template at<const E>(row, c0 == 0 ? 0 : row_elems - c0) : nullptr;
+            C* to = tile + j * pitch + k2;
+            Number n = begin;
+            for (index_t i = 0; i < together; ++i, ++n, to += pitch) {
+                const index_t further = n.element - begin.element, k = k0 + further;
+                if (k <= half) {
+                    *to = number_of(k, own[further * n.numbers + n.number]);
+                } else {
+                    const C from = number_of(row_elems * n2 - k, image[n.number - further * n.numbers]);
+                    *to = {from.re, -from.im};
+                }
             }
-            const index_t row = k1 == 0 ? n2 - k2 : n2 - 1 - k2;
-            const C from = stored(row_elems * n2 - k, row, k1 == 0 ? 0 : row_elems - k1, n.number);
-            to = {from.re, -from.im};
         }
-        if (!sums) read += count;
     }
     return read * in.number_bytes();
 }
@@ -231,15 +247,16 @@ index_t SweepTiles<T>::scatter_half_spectrum(const SweepWhere& where, index_t fi
     const index_t row_elems = out.row_elems, n2 = spec_.points, half = out.matrix_elems() - 1;
     const index_t section = out.section_pitch();
     index_t written = 0;
-    const TwoGroups panel(out, where.panel, out_offset, where.write);
-    const auto put = [&](index_t k, const C& value, index_t row, index_t column, index_t number) {
+    const auto put = [&](index_t k, const C& value, char* row, index_t column) {
         ++written;
         if (spec_.target.factors.length == 0)
-            panel.at<C>(row, column, number) = value;
+            reinterpret_cast<C*>(row)[column] = value;
         else
-            panel.at<T>(row, column, number) = real_output(spec_.target.factors, target_roots, k, value);
+            reinterpret_cast<T*>(row)[column] = real_output(spec_.target.factors, target_roots, k, value);
     };
-    const index_t at = out.group(where.panel, 0).first;
+    const RowMap rows = out.map(where.panel, 0, out_offset, where.write);
+    const RowMap mirror_rows = out.map(where.panel, 1, out_offset, where.write);
+    const index_t at = out.group(where.panel, 0).first, mirror_at = out.group(where.panel, 1).first;
     for (index_t k2 = 0; k2 < n2; ++k2) {
         Number n = number_at(first);
         for (index_t j = 0; j < count; ++j, ++n) {
@@ -248,9 +265,10 @@ index_t SweepTiles<T>::scatter_half_spectrum(const SweepWhere& where, index_t fi
             const index_t k = k1 + row_elems * k2;
             const C conjugate{from.re, -from.im};
             if (k <= half) {
-                put(k, from, k2, k1, n.number);
+                put(k, from, rows.row(k2), (k1 - at) * n.numbers + n.number);
             } else if (k1 % section > 0 && 2 * (k1 % section) != section) {
-                put(row_elems * n2 - k, conjugate, n2 - 1 - k2, row_elems - k1, n.number);
+                put(row_elems * n2 - k, conjugate, mirror_rows.row(n2 - 1 - k2),
+                    (row_elems - k1 - mirror_at) * n.numbers + n.number);
             }
         }
     }
@@ -268,7 +286,7 @@ index_t SweepTiles<T>::scatter_reflected(const SweepWhere& where, index_t first,
     index_t written = 0;
     const auto at = [&](index_t row, index_t k1, const Number& n) -> C& {
         ++written;
-        return panel.at<C>(row, k1, n.number);
+        return panel.template at<C>(row, k1, n.number);
     };
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);
