@@ -209,11 +209,32 @@ index_t ColumnPanels::total_requests() const {
     return total + (outer - 1) * sum_over_panels(*this, [&](index_t p) { return walked_requests(p); });
 }
 
-index_t ColumnPanels::total_groups(index_t step, index_t lanes) const {
+index_t ColumnPanels::mirrored_together(index_t computed) const {
+    const index_t column = column_of(computed), of_section = computed_of_section() - computed % computed_of_section();
+    if (column == 0 || 2 * column == row_elems) return 1;
+    return 2 * column < row_elems ? std::min(of_section, (row_elems + 1) / 2 - column) : of_section;
+}
+
+ColumnPanels::Group ColumnPanels::computed(index_t panel_index, int which) const {
+    const Group all = group(panel_index, which);
+    if (halved() == 0) return {first_column(panel_index), which == 0 || reflected() ? all.width : 0};
+    const index_t first = computed_before(all.first);
+    return {first, computed_before(all.first + all.width) - first};
+}
+
+index_t ColumnPanels::own_computed() const {
+    if (halved() == 0) return own_columns() + own_images();
+    return sum_over_panels(*this, [&](index_t p) { return computed(p, 0).width + computed(p, 1).width; });
+}
+
+index_t ColumnPanels::over_tiles(index_t step, const std::function<index_t(index_t columns)>& of) const {
+    const auto of_these = [&](index_t count) {
+        if (step == 0 || count <= step) return count > 0 ? of(count) : 0;
+        return count / step * of(step) + (count % step > 0 ? of(count % step) : 0);
+    };
     return outer * sum_over_panels(*this, [&](index_t p) {
-               const index_t all = group(p, 0).width + (reflected() ? group(p, 1).width : 0);
-               if (step == 0) return ceil_div(all * numbers, lanes);
-               return all / step * ceil_div(step * numbers, lanes) + ceil_div(all % step * numbers, lanes);
+               const index_t own = computed(p, 0).width, images = computed(p, 1).width;
+               return halved() > 0 ? of_these(own) + of_these(images) : of_these(own + images);
            });
 }
 
@@ -242,15 +263,11 @@ index_t BlockGrid::column_tile_pitch_bytes() const {
     return lean() || natural ? bytes : round_up(bytes, kDirectBytes);
 }
 
-index_t BlockGrid::write_requests(index_t column_tile) const {
-    return pieces_of(columns_in(column_tile) * rows * elem_bytes);
-}
-
-Run BlockGrid::write_run(index_t matrix, index_t column_tile, index_t i, index_t file_offset_bytes, void* slot) const {
-    const Run whole{file_offset_bytes + tile_offset_bytes(matrix, column_tile),
-                    write_data(matrix, column_tile, file_offset_bytes, slot),
-                    columns_in(column_tile) * rows * elem_bytes, !lean() && !natural};
-    return piece_of(whole, write_requests(column_tile), i);
+Run BlockGrid::write_run(index_t matrix, Columns these, index_t i, index_t file_offset_bytes, void* slot) const {
+    const Run whole{file_offset_bytes + offset_bytes(matrix, these.first),
+                    write_data(matrix, these.first, file_offset_bytes, slot), these.count * rows * elem_bytes,
+                    !lean() && !natural};
+    return piece_of(whole, requests_of(these.count), i);
 }
 
 index_t BlockGrid::block_pitch_bytes() const {

@@ -8,13 +8,14 @@
 //   go and the second reads a row tile in runs of a whole block. Element (c, r) is element c*rows + r of a matrix
 //   that is cut as [column tile][row tile][c in tile][r in tile], packed but for kDirectBytes between column tiles.
 //   `natural`: one row tile and no padding, so the file simply holds the columns one after the other; tiles may be cut
-//   off at sections as panels are.
+//   off at sections as panels are, or be of the columns that each group of a panel computes.
 // Several ranks that sweep one array have panels of their own and, of scratch, a grid of their own rows.
 // In memory each run lies as far past a multiple of kSlackBytes as in the file, or if it is written of run_alignment(),
 //   for direct I/O (see store.hpp); runs under a page are packed and go through the page cache ("lean").
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <variant>
 
 #include "disk/store.hpp"
@@ -55,6 +56,7 @@ struct Mirrored {
     index_t period = 0;
     bool all = false;
     index_t own = 0, begin = 0;  // own > 0: of the half only so many, from `begin` on
+    index_t section = 0;         // > 0: of each so many columns of both groups the first half and one are computed
 };
 struct Reflected {};  // columns [row_elems - b, row_elems - a), but for those that it has already
 // The same columns of a matrix that lies so far behind the first one, and that all `outer` share: on the first only
@@ -173,6 +175,24 @@ struct ColumnPanels {
         return stored < own.width ? own.first + stored : own_group(1).first + stored - own.width;
     }
     index_t groups() const { return std::holds_alternative<Plain>(besides) ? 1 : 2; }
+
+    // Columns of which a transform is computed, by numbers of their own: those that are walked over, or of `section`
+    // each of both groups. Worked: of 12 columns in sections of 4, of which 3 are computed, panel 0 of one section has
+    // 0-3 and 9-11, of which 0, 1, 2 and 9, 10 are computed: numbers 0-2 and 7-8.
+    index_t halved() const { return mirrored() ? mirrored()->section : 0; }
+    index_t computed_of_section() const { return halved() > 0 ? halved() / 2 + 1 : section_columns(); }
+    index_t computed_before(index_t column) const {
+        return column / halved() * computed_of_section() + std::min(column % halved(), computed_of_section());
+    }
+    index_t column_of(index_t computed) const {  // the reverse
+        const index_t each = computed_of_section(), pitch = halved() > 0 ? halved() : section_pitch();
+        return computed / each * pitch + mirrored_begin() + computed % each;
+    }
+    // How many computed columns from this one on lie side by side, and so do their mirror images: those of a section,
+    // but for columns 0 and row_elems/2, which are their own.
+    index_t mirrored_together(index_t computed) const;
+    Group computed(index_t panel_index, int which) const;
+    index_t own_computed() const;  // of a matrix: those in this rank's panels
     index_t pitch_bytes() const;
     bool lean() const { return panel * elem_bytes < kLeanBytes; }
     // Of what multiple rows lie as far past in memory as in the file.
@@ -193,9 +213,9 @@ struct ColumnPanels {
             index_t memory_offset_bytes, void* slot) const;
     index_t payload_bytes() const;  // of all panels
     index_t total_requests() const;
-    // Groups of at most `lanes` of the columns of numbers of all panels, taken `step` elements of a panel at a time; 0:
-    // all of them.
-    index_t total_groups(index_t step, index_t lanes) const;
+    // The sum of of(columns) over the tiles of all panels: `step` of the columns that a panel computes at a time, the
+    // two groups of halved sections apart; 0: all of them.
+    index_t over_tiles(index_t step, const std::function<index_t(index_t columns)>& of) const;
 };
 
 struct BlockGrid {
@@ -251,17 +271,24 @@ struct BlockGrid {
         return lean() || !natural || sent ? 1 : run_alignment(column_tile_pitch_bytes());
     }
     index_t write_slot_bytes() const { return column_tile_pitch_bytes() + write_alignment() - 1; }
-    index_t tile_offset_bytes(index_t matrix, index_t column_tile) const {  // from where the array begins
-        const index_t before =
-            natural ? first_column(column_tile) * rows * elem_bytes : column_tile * column_tile_pitch_bytes();
+    struct Columns {  // of a tile; natural: any that are written in one go
+        index_t first = 0, count = 0;
+    };
+    Columns of_tile(index_t tile) const { return {first_column(tile), columns_in(tile)}; }
+    index_t offset_bytes(index_t matrix, index_t column) const {  // from where the array begins
+        const index_t before = natural ? column * rows * elem_bytes : column / tile_columns * column_tile_pitch_bytes();
         return matrix * matrix_bytes() + before;
     }
-    char* write_data(index_t matrix, index_t column_tile, index_t file_offset_bytes, void* slot) const {
-        const index_t offset = file_offset_bytes + tile_offset_bytes(matrix, column_tile);
+    char* write_data(index_t matrix, index_t first, index_t file_offset_bytes, void* slot) const {
+        const index_t offset = file_offset_bytes + offset_bytes(matrix, first);
         return static_cast<char*>(slot) + offset % write_alignment();
     }
-    index_t write_requests(index_t column_tile) const;
-    Run write_run(index_t matrix, index_t column_tile, index_t i, index_t file_offset_bytes, void* slot) const;
+    index_t requests_of(index_t count) const { return pieces_of(count * rows * elem_bytes); }  // to write columns
+    index_t write_requests(index_t column_tile) const { return requests_of(columns_in(column_tile)); }
+    Run write_run(index_t matrix, Columns these, index_t i, index_t file_offset_bytes, void* slot) const;
+    Run write_run(index_t matrix, index_t column_tile, index_t i, index_t file_offset_bytes, void* slot) const {
+        return write_run(matrix, of_tile(column_tile), i, file_offset_bytes, slot);
+    }
     index_t block_elems_before(index_t column_tile, index_t row_tile) const {  // inside a column tile
         return row_tile * tile_rows * columns_in(column_tile);
     }

@@ -92,6 +92,14 @@ Partition::Part part_of_boxes(const ArrayBoxes& array, index_t elem) {
     return part;
 }
 
+// Which panel computes this column of half a section, and which column its tile there ends at.
+std::pair<index_t, index_t> tile_of_half(const ColumnPanels& panels, index_t tile_columns, index_t computed) {
+    const Holder holder = holder_of(panels, panels.column_of(computed));
+    const ColumnPanels::Group all = panels.computed(holder.panel, holder.which);
+    const index_t in_tile = (computed - all.first) % tile_columns;
+    return {holder.panel, std::min(computed - in_tile + tile_columns, all.first + all.width)};
+}
+
 }  // namespace
 
 Partition::Part Partition::at(index_t byte) const {
@@ -115,6 +123,12 @@ Partition::Part Partition::at(index_t byte) const {
     const index_t matrix = (byte - offset_bytes) / blocks.matrix_bytes();
     const index_t within = (byte - offset_bytes) % blocks.matrix_bytes();
     const index_t column_bytes = blocks.rows * blocks.elem_bytes;
+    if (kind == Kind::column_tiles && panels.halved() > 0) {
+        const auto [panel, end] = tile_of_half(panels, blocks.tile_columns, within / column_bytes);
+        part.id = matrix * panels.panels_per_matrix() + panel;
+        part.end_bytes = offset_bytes + matrix * blocks.matrix_bytes() + end * column_bytes;
+        return part;
+    }
     const index_t tile =
         blocks.natural ? blocks.tile_at(within / column_bytes) : within / blocks.column_tile_pitch_bytes();
     const index_t begin =

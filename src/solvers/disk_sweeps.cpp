@@ -153,10 +153,11 @@ index_t good_width(index_t columns, index_t fits, index_t block, int ranks) {
     return whole <= fits ? whole : fits >= block ? fits - fits % block : even;
 }
 
-// Columns of which a panel has a multiple: tiles of the blocks of either side. Ranks that share sections out have
-// panels of whole ones, so that all rounds are alike.
+// Columns of which a panel has a multiple: tiles of the blocks of either side, or sections of which half is computed.
+// Ranks that share sections out have panels of whole ones, so that all rounds are alike.
 index_t unit_of(const SweepSpec& sweep) {
     if (sweep.source.is_blocks()) return sweep.source.blocks().tile_rows;
+    if (const index_t halved = sweep.source.columns().halved(); halved > 0) return halved;
     if (const ColumnPanels& in = sweep.source.columns(); in.ranks > 1 && in.in_sections() && sweep.target.is_blocks())
         return in.section_columns();
     if (!sweep.target.is_blocks()) return 1;

@@ -58,12 +58,12 @@ std::vector<Stage> stages_of(const LongAxis& job, const Factors& factors) {
     return stages;
 }
 
-// The half spectrum in rows of `row_elems`; panels walk over the stored half of every section of `halved`.
-ColumnPanels half_spectrum(const LongAxis& job, index_t row_elems, index_t halved, bool reads) {
+// The half spectrum in rows of `row_elems`; panels walk over the stored half of every period.
+ColumnPanels half_spectrum(const LongAxis& job, const ColumnPanels::Mirrored& mirrored, index_t row_elems) {
     ColumnPanels panels = column_panels(job, job.outer, ceil_div(job.half(), row_elems), row_elems, true);
     panels.last_row_elems = job.half() - (panels.rows - 1) * row_elems;
-    panels.besides = ColumnPanels::Mirrored{halved, reads};
-    panels.columns = row_elems / halved * panels.section_columns();
+    panels.besides = mirrored;
+    panels.columns = row_elems / mirrored.period * panels.section_columns();
     return panels;
 }
 
@@ -86,7 +86,7 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
     ColumnPanels in = column_panels(job, job.outer, sweep.points, stage.rest * stage.done, !real_in);
     if (stage.first) {
         sweep.scale = job.problem.scale();
-        if (stage.halved > 0) in = half_spectrum(job, stage.whole_rest, stage.halved, true);
+        if (stage.halved > 0) in = half_spectrum(job, {stage.halved, true}, stage.whole_rest);
         BlockGrid blocks;
         blocks.outer = job.outer;
         blocks.columns = in.columns;
@@ -104,7 +104,7 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
         sweep.target.array = written(column_panels(job, job.outer, stage.f, stage.done, false));
     } else if (job.halves) {
         in.besides = ColumnPanels::Plain{factors[0] / 2 + 1};
-        sweep.target.array = written(half_spectrum(job, job.n / stage.f, factors[0], false));
+        sweep.target.array = written(half_spectrum(job, {factors[0]}, job.n / stage.f));
     } else {
         in = written(job.ranks > 1 ? in : of_numbers(in));  // ranks share rows of numbers out
         sweep.target.array = InPlace{in};
@@ -162,6 +162,19 @@ std::optional<SweepSpec> by_whole_sections(const LongAxis& job, const Stage& sta
     return sweep;
 }
 
+// The first sweep of c2r with panels of whole sections of the half spectrum: panels walk over half of all columns and
+// hold those that mirror them, and of both compute the stored half of every section. So runs are as long as memory
+// allows, where panels of half a section end with it, and nothing is read twice. Where ranks exchange what they
+// compute, each round is of one section.
+std::optional<SweepSpec> reads_whole_sections(const LongAxis& job, const Stage& stage, SweepSpec sweep) {
+    if (stage.halved == 0 || sweep.exchanges()) return std::nullopt;
+    ColumnPanels::Mirrored mirrored{stage.whole_rest};
+    mirrored.section = stage.halved;
+    sweep.source.array = half_spectrum(job, mirrored, stage.whole_rest);
+    sweep.target.blocks().section = 0;
+    return sweep;
+}
+
 // The later sweeps on ranks, of which each has so many sections, one after the other, and keeps them of what the sweep
 // before makes; by the output, the first sweep's results are there for all.
 bool share_sections(const LongAxis& job, const Machine& machine, const std::vector<Stage>& stages, SweepRoute& route,
@@ -188,8 +201,9 @@ bool share_sections(const LongAxis& job, const Machine& machine, const std::vect
 
 // Panels of whole sections where memory allows, else of columns.
 bool widen(const LongAxis& job, const Stage& stage, SweepSpec& sweep, index_t room, const Machine& machine) {
-    auto whole = by_whole_sections(job, stage, sweep);
-    if (!whole || !widen_by_sections(*whole, room)) return widen_columns(sweep, room, machine);
+    auto whole = stage.first ? reads_whole_sections(job, stage, sweep) : by_whole_sections(job, stage, sweep);
+    if (!whole || !(stage.first ? widen_columns(*whole, room, machine) : widen_by_sections(*whole, room)))
+        return widen_columns(sweep, room, machine);
     sweep = std::move(*whole);
     return true;
 }
@@ -396,17 +410,14 @@ Result<std::unique_ptr<Plan>> solve_many_sweeps(const Problem& problem, const Pl
         return error(Code::unsupported, "many_sweeps needs three factors, and length ", job.n, " has ", count);
     }
     // A chunked array is read once, into a file.
-    const bool reads_twice = job.halves && !job.forward;
-    if (reads_twice && problem.reads_once && problem.input_chunk.empty()) {
+    if (job.halves && !job.forward && problem.reads_once && problem.input_chunk.empty()) {
         return error(Code::unsupported,
-                     "many_sweeps reads some elements of half a spectrum twice, so no callback can have each once "
+                     "many_sweeps may read some elements of half a spectrum twice, so no callback can have each once "
                      "(reads_once); give more memory, or method=two_sweeps");
     }
     job.add_engine(Kernel::c2c_forward, job.n);
     job.set_memory(problem.memory_bytes);
-    SPANFFT_ASSIGN(auto plan, plan_sweeps<LongAxis>(job, planner, {"many_sweeps", offer_factors, finish, refusal}));
-    plan->reads_twice = reads_twice;
-    return plan;
+    return plan_sweeps<LongAxis>(job, planner, {"many_sweeps", offer_factors, finish, refusal});
 }
 
 }  // namespace spanfft

@@ -95,6 +95,9 @@ std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, Swe
     plan->scratch_of_each_rank_bytes = route.scratch_of_each_rank_bytes;
     plan->output_extra_bytes = route.output_extra_bytes;
     plan->leaves_exchanged = route.leaves_exchanged;
+    if (!route.note.empty()) plan->notes.push_back(route.note);
+    const SweepSource& first = route.sweeps.front().source;
+    plan->reads_twice = !first.is_blocks() && first.columns().mirrors_all();
     const auto stored_bytes = static_cast<index_t>(problem.stored_elem().bytes());
     plan->output_file_bytes = product(problem.output_shape()) * stored_bytes;
     plan->sweeps = static_cast<int>(route.sweeps.size());

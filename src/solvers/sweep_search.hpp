@@ -24,6 +24,7 @@ struct SweepRoute {
     index_t scratch_bytes = 0, scratch_of_each_rank_bytes = 0;
     index_t output_extra_bytes = 0;  // behind the output, for what is there in between
     bool leaves_exchanged = false;
+    std::string note;    // that the plan gets
     double seconds = 0;  // for the choice
 
     index_t own_bytes() const;    // of tiles and tables, which each sweep has for itself

@@ -292,6 +292,9 @@ void finish(const SplitAxis& job, SweepRoute& route) {
     in.title = cat(as, kernel_name(first), job.row_title, " over ", in.points, " of ", job.n, " = ", in.points, "*",
                    other, points, ", twiddle");
     out.title = cat(kernel_name(second), " over ", other, points);
+    if (route.leaves_exchanged)
+        route.note = cat("the output is in exchanged order: its element k1*n2 + k2 is X[k1 + n1*k2], n1 = ", in.points,
+                         ", n2 = ", other);
 }
 
 }  // namespace
@@ -302,13 +305,7 @@ Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Pla
         return error(Code::unsupported, "two_sweeps gains nothing: by axis_sweeps panels with whole lines of ", job.n,
                      " points have runs of ", bytes_string(static_cast<double>(kLongRunBytes)), " and more");
     }
-    SPANFFT_ASSIGN(auto plan, plan_sweeps<SplitAxis>(job, planner, {"two_sweeps", offer_splits, finish, refusal}));
-    if (plan->leaves_exchanged) {
-        const index_t n1 = dynamic_cast<const SweepStep&>(*plan->steps[0]).spec().points;
-        plan->notes.push_back(cat("the output is in exchanged order: its element k1*n2 + k2 is X[k1 + n1*k2], n1 = ",
-                                  n1, ", n2 = ", job.n / n1));
-    }
-    return plan;
+    return plan_sweeps<SplitAxis>(job, planner, {"two_sweeps", offer_splits, finish, refusal});
 }
 
 }  // namespace spanfft

@@ -36,11 +36,13 @@ index_t SweepTarget::slot_bytes() const {
 
 index_t SweepTarget::payload_bytes(const ColumnPanels& walked) const {
     if (!is_blocks()) return columns().payload_bytes();
-    return walked.outer * walked.own_columns() * blocks().rows * blocks().elem_bytes;
+    return walked.outer * walked.own_computed() * blocks().rows * blocks().elem_bytes;
 }
 
 index_t SweepTarget::total_requests(const ColumnPanels& walked) const {
     if (!is_blocks()) return columns().total_requests();
+    if (walked.halved() > 0)
+        return walked.over_tiles(blocks().tile_columns, [&](index_t columns) { return blocks().requests_of(columns); });
     if (walked.ranks == 1) return blocks().total_writes();
     // The column tiles of this rank's panels, of which all but the last are alike.
     const index_t panels = walked.panels_per_matrix();

@@ -98,7 +98,11 @@ index_t SweepSpec::tile_width() const {
     return source.is_blocks() ? source.blocks().tile_rows : walked().panel;
 }
 
-index_t SweepSpec::tile_steps() const { return ceil_div(walked().panel, tile_width()); }
+index_t SweepSpec::tile_steps() const {
+    const ColumnPanels& panels = walked();
+    if (panels.halved() == 0) return ceil_div(panels.panel, tile_width());
+    return 2 * ceil_div(panels.panel / panels.halved() * panels.computed_of_section(), tile_width());
+}
 
 index_t SweepSpec::read_slots() const {
     const index_t reads = walked().panels() * (source.is_blocks() ? tile_steps() : 1);

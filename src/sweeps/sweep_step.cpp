@@ -58,7 +58,7 @@ index_t total_columns(const SweepSpec& spec) {
     if (spec.source.is_blocks()) return spec.source.blocks().outer * spec.source.blocks().rows * spec.numbers();
     const ColumnPanels& in = spec.source.columns();
     if (!spec.tiled()) return in.outer * (in.own_columns() / spec.points);
-    return in.outer * (in.own_columns() + in.own_images()) * spec.numbers();
+    return in.outer * in.own_computed() * spec.numbers();
 }
 
 // Columns (or slabs) that engines are given: tiles are whole, with unused lanes too.
@@ -66,7 +66,9 @@ index_t transformed_columns(const SweepSpec& spec) {
     if (!spec.tiled()) return total_columns(spec);
     const bool blocks = spec.source.is_blocks() || spec.target.is_blocks();
     const index_t outer = spec.walked().outer;
-    const index_t groups = spec.walked().total_groups(blocks ? spec.tile_width() : 0, spec.lanes);
+    const index_t groups = spec.walked().over_tiles(blocks ? spec.tile_width() : 0, [&](index_t columns) {
+        return ceil_div(columns * spec.numbers(), spec.lanes);
+    });
     return spec.lanes * (filter_of(spec) ? groups / outer * (outer + 1) : groups);
 }
 

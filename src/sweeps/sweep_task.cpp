@@ -142,9 +142,10 @@ SweepWhere SweepTask<T>::locate(index_t step, index_t read, index_t write) const
     where.matrix = where.panel / panels.panels_per_matrix();
     const index_t in_matrix = where.panel % panels.panels_per_matrix();
     where.tile = in_matrix * spec_.tile_steps() + tile_step;
-    const index_t begin = panels.first_column(where.panel), end = begin + panels.group(where.panel, 0).width;
-    where.first = begin + tile_step * width;
-    where.count = std::clamp<index_t>(end - where.first, 0, width);
+    const index_t of_group = panels.halved() > 0 ? spec_.tile_steps() / 2 : spec_.tile_steps();
+    const ColumnPanels::Group computed = panels.computed(where.panel, tile_step < of_group ? 0 : 1);
+    where.first = computed.first + tile_step % of_group * width;
+    where.count = std::clamp<index_t>(computed.first + computed.width - where.first, 0, width);
     if (panels.reflected()) where.count += panels.group(where.panel, 1).width;
     if (spec_.target.is_blocks()) where.tile = spec_.target.blocks().tile_at(where.first);
     return where;
@@ -354,11 +355,12 @@ void SweepTask<T>::describe_writes(PipelineSpec& pipeline) {
     if (spec_.target.is_blocks()) {
         pipeline.write_count = [this](index_t step) {
             const SweepWhere where = locate(step, 0, 0);
-            return where.count > 0 ? spec_.target.blocks().write_requests(where.tile) : 0;
+            return where.count > 0 ? spec_.target.blocks().requests_of(where.count) : 0;
         };
         pipeline.write_run = [this](index_t step, index_t slot, index_t i) {
             const SweepWhere where = locate(step, 0, slot);
-            return spec_.target.blocks().write_run(where.matrix, where.tile, i, tiles_.out_offset, where.write);
+            return spec_.target.blocks().write_run(where.matrix, {where.first, where.count}, i, tiles_.out_offset,
+                                                   where.write);
         };
         return;
     }

@@ -1,6 +1,8 @@
 // Between panels or blocks and tiles; see sweep_tiles.hpp.
 #include "sweeps/sweep_tiles.hpp"
 
+#include <type_traits>
+
 #include "steps/tile_kernels.hpp"
 
 namespace spanfft {
@@ -18,6 +20,29 @@ index_t put_rows(const E* tile, index_t pitch, index_t count, const RowMap& rows
 
 }  // namespace
 
+// Elements of a panel of two groups, each in the one that has its column.
+template <class T>
+class SweepTiles<T>::TwoGroups {
+  public:
+    TwoGroups(const ColumnPanels& panels, index_t panel, index_t offset_bytes, void* slot) : numbers_(panels.numbers) {
+        for (const int which : {0, 1}) {
+            rows_[which] = panels.map(panel, which, offset_bytes, slot);
+            groups_[which] = panels.group(panel, which);
+        }
+    }
+    template <class E>
+    E& at(index_t row, index_t column, index_t number = 0) const {
+        const index_t in_first = column - groups_[0].first;
+        const int which = in_first >= 0 && in_first < groups_[0].width ? 0 : 1;
+        return reinterpret_cast<E*>(rows_[which].row(row))[(column - groups_[which].first) * numbers_ + number];
+    }
+
+  private:
+    RowMap rows_[2];
+    ColumnPanels::Group groups_[2];
+    index_t numbers_;
+};
+
 template <class T>
 index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t count, void* tile) const {
     const SweepSource& source = spec_.source;
@@ -27,7 +52,9 @@ index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t co
     const bool factors = source.factors.length > 0;  // a real kind as a Fourier transform, or a convolution
     if (!source.complex)
         return factors ? gather_padded(where, first, count, reals) : gather_columns(where, first, count, reals);
-    if (source.columns().mirrored()) return gather_half_spectrum(where, first, count, numbers);
+    if (source.columns().mirrored())
+        return factors ? gather_half_spectrum<T>(where, first, count, numbers)
+                       : gather_half_spectrum<C>(where, first, count, numbers);
     return factors ? gather_inputs(where, first, count, numbers) : gather_columns(where, first, count, numbers);
 }
 
@@ -99,11 +126,10 @@ typename SweepTiles<T>::Lot SweepTiles<T>::lot_of(const SweepWhere& where, index
 // What is stored of a real kind's input as the half spectrum whose c2r is that kind: x e(ak/D); the rest is 0, and not
 // added to what was `read`. Real data in the first place, so weights of 2 are the conjugate halves.
 template <class T>
-Pair<T> SweepTiles<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column,
-                                         index_t& read) const {
+Pair<T> SweepTiles<T>::spectrum_of_input(index_t k, const T& input, index_t& read) const {
     if (k >= spec_.source.factors.inputs) return {0, 0};
     ++read;
-    const T x = reinterpret_cast<const T*>(rows.row(row))[column];
+    const T x = input;
     const Pair<long double> root = linear_root(spec_.source.factors, source_roots, spec_.source.factors.a, 0, k);
     return {x * static_cast<T>(root.re), x * static_cast<T>(root.im)};
 }
@@ -111,36 +137,41 @@ Pair<T> SweepTiles<T>::spectrum_of_input(index_t k, const RowMap& rows, index_t 
 // Column k1 of X[k1 + n1*k2], k2 = 0..n2-1, from the half that is stored: k = k1 + n1*k2 > n/2 is conj(X[n-k]), and
 // n-k = (n1-k1) + n1*(n2-1-k2), or n1*(n2-k2) in column 0. Worked: n = 12 = 4*3, column 1 is X1, X5, conj(X3).
 template <class T>
+template <class E>
 index_t SweepTiles<T>::gather_half_spectrum(const SweepWhere& where, index_t first, index_t count, C* tile) const {
     const ColumnPanels& in = spec_.source.columns();
     const index_t row_elems = in.row_elems, n2 = spec_.points, half = spec_.twiddles.roots_n / 2;
-    const bool sums = spec_.source.factors.length > 0;
-    const RowMap rows = in.map(where.panel, 0, in_offset, where.read);
-    const RowMap mirror_rows = in.map(where.panel, 1, in_offset, where.read);
-    const index_t at = in.group(where.panel, 0).first, mirror_at = in.group(where.panel, 1).first;
+    const index_t pitch = spec_.source_pitch();
+    const TwoGroups panel(in, where.panel, in_offset, where.read);
     index_t read = 0;
-    for (index_t k2 = 0; k2 < n2; ++k2) {
-        Number n = number_at(first);
-        for (index_t j = 0; j < count; ++j, ++n) {
-            const index_t k1 = at + n.element - in.first_column(where.panel);
-            C& to = tile[j * spec_.source_pitch() + k2];
-            const index_t k = k1 + row_elems * k2;
-            if (k <= half) {
-                const index_t column = (k1 - at) * n.numbers + n.number;
-                to = sums ? spectrum_of_input(k, rows, k2, column, read)
-                          : reinterpret_cast<const C*>(rows.row(k2))[column];
-                continue;
+    const auto number_of = [&](index_t k, const E& stored) {
+        if constexpr (std::is_same_v<E, C>)
+            return ++read, stored;
+        else
+            return spectrum_of_input(k, stored, read);
+    };
+    for (index_t j = 0, together; j < count; j += together) {
+        const Number begin = number_at(first + j);
+        const index_t c0 = in.column_of(begin.element);
+        together = std::min(count - j, in.mirrored_together(begin.element) * begin.numbers - begin.number);
+        for (index_t k2 = 0; k2 < n2; ++k2) {
+            const index_t k0 = c0 + row_elems * k2, upto = k0 + (begin.number + together - 1) / begin.numbers;
+            const E* const own = k0 <= half ? &panel.template at<const E>(k2, c0) : nullptr;
+            const index_t row = c0 == 0 ? n2 - k2 : n2 - 1 - k2;
+            const E* const image =
+                upto > half ? &panel.template at<const E>(row, c0 == 0 ? 0 : row_elems - c0) : nullptr;
+            C* to = tile + j * pitch + k2;
+            Number n = begin;
+            for (index_t i = 0; i < together; ++i, ++n, to += pitch) {
+                const index_t further = n.element - begin.element, k = k0 + further;
+                if (k <= half) {
+                    *to = number_of(k, own[further * n.numbers + n.number]);
+                } else {
+                    const C from = number_of(row_elems * n2 - k, image[n.number - further * n.numbers]);
+                    *to = {from.re, -from.im};
+                }
             }
-            const bool own = k1 == 0 || (2 * k1 == row_elems && !in.mirrors_all());
-            const RowMap& map = own ? rows : mirror_rows;
-            const index_t row = k1 == 0 ? n2 - k2 : n2 - 1 - k2;
-            const index_t element = k1 == 0 ? 0 : own ? k1 - at : row_elems - k1 - mirror_at;
-            const index_t column = element * n.numbers + n.number;
-            const C from = sums ? spectrum_of_input(row_elems * n2 - k, map, row, column, read)
-                                : reinterpret_cast<const C*>(map.row(row))[column];
-            to = {from.re, -from.im};
         }
-        if (!sums) read += count;
     }
     return read * in.number_bytes();
 }
@@ -251,15 +282,11 @@ index_t SweepTiles<T>::scatter_reflected(const SweepWhere& where, index_t first,
     const ColumnPanels &in = spec_.source.columns(), &out = spec_.target.columns();
     const index_t row_elems = out.row_elems, n2 = spec_.points, half = out.matrix_elems() - 1;
     const index_t section = std::get_if<Reflection>(&spec_.target.array)->columns, stored = section / 2 + 1;
-    const RowMap rows[2] = {out.map(where.panel, 0, out_offset, where.write),
-                            out.map(where.panel, 1, out_offset, where.write)};
-    const ColumnPanels::Group far = out.group(where.panel, 1);
-    const index_t begins[2] = {out.group(where.panel, 0).first, far.first};
+    const TwoGroups panel(out, where.panel, out_offset, where.write);
     index_t written = 0;
     const auto at = [&](index_t row, index_t k1, const Number& n) -> C& {
         ++written;
-        const int group = far.width > 0 && k1 >= far.first ? 1 : 0;
-        return reinterpret_cast<C*>(rows[group].row(row))[(k1 - begins[group]) * n.numbers + n.number];
+        return panel.template at<C>(row, k1, n.number);
     };
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);
@@ -326,7 +353,7 @@ index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, in
                                       C* twiddles) const {
     const BlockGrid& blocks = spec_.target.blocks();
     const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch();
-    C* const tile_data = reinterpret_cast<C*>(blocks.write_data(where.matrix, where.tile, out_offset, where.write));
+    C* const tile_data = reinterpret_cast<C*>(blocks.write_data(where.matrix, where.first, out_offset, where.write));
     index_t written_bytes = 0;
     for (index_t j = 0; j < count;) {
         const Number n = number_at(first + j);

@@ -51,6 +51,7 @@ class SweepTiles {
         int which = 0;                        // group
         index_t at = 0, from = 0, count = 0;  // numbers into the group, and from the first that was asked for
     };
+    class TwoGroups;
     // Which element a column of numbers is in, and which number of it; ++ goes to the next.
     struct Number {
         index_t element = 0, number = 0, numbers = 1;
@@ -63,11 +64,12 @@ class SweepTiles {
         return {first / numbers, first % numbers, numbers};
     }
     Lot lot_of(const SweepWhere& where, index_t first, index_t from, index_t count) const;
-    C spectrum_of_input(index_t k, const RowMap& rows, index_t row, index_t column, index_t& read) const;
+    C spectrum_of_input(index_t k, const T& input, index_t& read) const;
 
     index_t gather_blocks(const SweepWhere& where, index_t first, index_t count, C* tile) const;
     template <class E>  // T or C
     index_t gather_columns(const SweepWhere& where, index_t first, index_t count, E* tile) const;
+    template <class E>  // what is stored: T or C
     index_t gather_half_spectrum(const SweepWhere& where, index_t first, index_t count, C* tile) const;
     index_t gather_inputs(const SweepWhere& where, index_t first, index_t count, C* tile) const;
     index_t gather_padded(const SweepWhere& where, index_t first, index_t count, T* tile) const;

@@ -272,8 +272,10 @@ const JournalRoute kMoreRoutes[] = {
     {"c2c 70x96 forward double memory=60KiB threads=1", solve_axis_sweeps, "callbacks, in place", false, "shift 1"},
     {"c2c 4096 forward float memory=40KiB threads=1 method=two_sweeps input_chunk=100 output_chunk=77 window=hann",
      by_planner, "a window on a chunked input"},
-    {"c2r 6000 backward double memory=64KiB threads=1 method=many_sweeps input_chunk=90", by_planner,
+    {"c2r 6000 backward double memory=58KiB threads=1 method=many_sweeps input_chunk=90", by_planner,
      "callbacks on a chunked input, some of which is read twice", false, "shift 1"},
+    {"c2r 6000 backward double memory=64KiB threads=1", solve_many_sweeps, "callbacks, whole sections", false,
+     "shift 1"},
 };
 
 TEST_F(JournalledFiles, FusedAndPermutedRunsGoOnToTheSameBits) {

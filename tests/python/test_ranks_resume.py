@@ -123,6 +123,7 @@ KEPT = {
     "c2r of two axes": ((600, 1155), dict(kind="c2r", real_length=1155, method="axis_sweeps")),
     "c2r of three axes": ((13, 997, 97), dict(kind="c2r", real_length=97, method="axis_sweeps")),
     "r2c in three sweeps": ((1 << 20,), dict(kind="r2c", method="many_sweeps")),
+    "c2r in three sweeps": ((1 << 20,), dict(kind="c2r", real_length=1 << 20, method="many_sweeps")),
     "a prime": ((262139,), dict(kind="c2c", method="chirp_sweeps")),
 }
 

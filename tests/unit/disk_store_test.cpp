@@ -183,6 +183,38 @@ TEST(Panels, TileHalfSpectra) {
     }
 }
 
+// Of whole sections and their mirror images the first half and one of each are computed, as c2r of many sweeps has
+// them.
+TEST(Panels, ComputeEachColumnOfHalvedSectionsOnce) {
+    Random random(2);
+    for (int round = 0; round < 500; ++round) {
+        const index_t section = random.between(2, 20), sections = random.between(1, 12), step = random.between(1, 30);
+        ColumnPanels panels;
+        panels.outer = random.between(1, 3);
+        panels.row_elems = section * sections;
+        panels.besides = ColumnPanels::Mirrored{panels.row_elems, false, 0, 0, section};
+        panels.columns = panels.row_elems / 2 + 1;
+        panels.panel = section * random.between(1, sections);
+        std::vector<int> seen(static_cast<size_t>(sections * (section / 2 + 1)));
+        index_t tiles = 0;
+        for (index_t p = 0; p < panels.panels_per_matrix(); ++p) {
+            for (const int which : {0, 1}) {
+                const auto all = panels.group(p, which), computed = panels.computed(p, which);
+                for (index_t i = computed.first; i < computed.first + computed.width; ++i) {
+                    ++seen[static_cast<size_t>(i)];
+                    EXPECT_GE(panels.column_of(i), all.first) << "round " << round;
+                    EXPECT_LT(panels.column_of(i), all.first + all.width) << "round " << round;
+                    EXPECT_LE(panels.column_of(i) % section, section / 2) << "round " << round;
+                }
+                tiles += ceil_div(computed.width, step);
+            }
+        }
+        EXPECT_EQ(seen, std::vector<int>(seen.size(), 1)) << "round " << round;
+        EXPECT_EQ(panels.own_computed(), std::ssize(seen)) << "round " << round;
+        EXPECT_EQ(panels.over_tiles(step, [](index_t) { return 1; }), panels.outer * tiles) << "round " << round;
+    }
+}
+
 TEST(Panels, SplitLongRuns) {
     const index_t elems = 7 * kPieceBytes / 16 + 5;
     ColumnPanels panels{1, 1, elems, elems, 16, elems, elems, {}};

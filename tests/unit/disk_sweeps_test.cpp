@@ -100,7 +100,55 @@ INSTANTIATE_TEST_SUITE_P(
                     SweepCase{"r2c 1001 forward float", "256KiB"}, SweepCase{"r2c 2310 forward double", "256KiB"},
                     SweepCase{"r2c 2x1728 forward longdouble axes=1", "512KiB", 0, 4096},
                     SweepCase{"r2c 262144 forward float threads=3", "768KiB", 128, 4096},
-                    SweepCase{"c2r 3375 backward double", "256KiB"}, SweepCase{"c2r 4096 backward float", "256KiB"}));
+                    SweepCase{"c2r 3375 backward double", "256KiB"}, SweepCase{"c2r 4096 backward float", "256KiB"},
+                    SweepCase{"c2r 1001 backward float", "256KiB", 8}, SweepCase{"c2r 2310 backward double", "256KiB"},
+                    SweepCase{"c2r 2x1728 backward longdouble axes=1", "512KiB", 0, 4096},
+                    SweepCase{"c2r 3x1155x2 backward double axes=1 norm=forward", "256KiB", 16},
+                    SweepCase{"c2r 65536 backward float threads=3", "192KiB", 128, 4096}));
+
+const SweepSpec& sweep_of(const Plan& plan, size_t step) {
+    return dynamic_cast<const SweepStep&>(*plan.steps[step]).spec();
+}
+
+// The first sweep of c2r: whole sections of the half spectrum, or halves of them where memory does not hold one.
+TEST(ManySweeps, OfC2rAreRightInWholeSectionsAndInHalves) {
+    int whole = 0, halves = 0, of_many_panels = 0;
+    for (const char* length :
+         {"512", "1331", "1820", "3x1350 axes=1", "3125", "6000", "6174", "2x2002 axes=1", "9009", "16384"}) {
+        for (const char* memory : {"58KiB", "64KiB", "80KiB", "128KiB", "200KiB"}) {
+            const std::string problem = cat("c2r ", length, " backward double threads=2");
+            const auto plan =
+                solve_many_sweeps(Problem::parse(cat(problem, " memory=", memory)).value(), Planner(Machine()));
+            if (!plan.ok()) continue;
+            const ColumnPanels& in = sweep_of(*plan.value(), 0).source.columns();
+            ++(in.halved() > 0 ? whole : halves);
+            of_many_panels += in.halved() > 0 && in.panels_per_matrix() > 2;
+            EXPECT_EQ(plan.value()->reads_twice, in.mirrors_all());
+            SCOPED_TRACE(cat(problem, " memory=", memory));
+            expect_right({problem.c_str(), memory}, solve_many_sweeps);
+        }
+    }
+    EXPECT_GE(whole, 20);
+    EXPECT_GE(of_many_panels, 10);
+    EXPECT_GE(halves, 4);
+}
+
+// Where memory bounds runs, those of a sweep over fewer points are longer: points times bytes a request is what counts.
+TEST(ManySweeps, OfC2rReadRunsAsLongAsThoseThatR2cWrites) {
+    for (const char* rest :
+         {"268435456 float memory=64MiB", "16777216 double memory=8MiB", "14348907 double memory=8MiB",
+          "134217728 float memory=64MiB", "27000000 longdouble memory=48MiB"}) {
+        const auto plan = [&](const char* kind) {
+            return std::move(solve_many_sweeps(Problem::parse(cat(kind, rest)).value(), Planner(Machine())).value());
+        };
+        const auto c2r = plan("c2r "), r2c = plan("r2c ");
+        const Counts reads = c2r->steps.front()->predict(0), writes = r2c->steps.back()->predict(0);
+        const index_t read = reads.disk_read_bytes / reads.disk_reads * sweep_of(*c2r, 0).points;
+        const index_t written = writes.disk_written_bytes / writes.disk_writes * sweep_of(*r2c, 2).points;
+        EXPECT_GE(read, written) << rest;
+        EXPECT_EQ(reads.disk_read_bytes, c2r->problem.input_elem().bytes() * product(c2r->problem.input_shape()));
+    }
+}
 
 TEST(ManySweeps, HaveLongRunsInEverySweep) {
     const Planner planner{Machine()};

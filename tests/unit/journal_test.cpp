@@ -201,6 +201,47 @@ TEST(Partition, OfMirroredPanelsIsWhatTheyMove) {
     EXPECT_GT(images, 1000);
 }
 
+// What panels of whole sections and their mirror images write: tile by tile of the halves that they compute.
+TEST(Partition, OfHalvedSectionsIsWhatTheirPanelsCompute) {
+    std::mt19937 random(10);
+    for (int round = 0; round < 200; ++round) {
+        const auto upto = [&](index_t most) {
+            return 1 + static_cast<index_t>(random() % static_cast<uint64_t>(most));
+        };
+        const index_t section = 1 + upto(9), sections = upto(9);
+        ColumnPanels panels;
+        panels.outer = upto(3);
+        panels.row_elems = section * sections;
+        panels.besides = ColumnPanels::Mirrored{panels.row_elems, false, 0, 0, section};
+        panels.columns = panels.row_elems / 2 + 1;
+        panels.panel = section * upto(sections);
+        BlockGrid grid;
+        grid.outer = panels.outer;
+        grid.columns = sections * (section / 2 + 1);
+        grid.rows = grid.tile_rows = upto(5);
+        grid.tile_columns = upto(section / 2 + 1);
+        grid.elem_bytes = 8;
+        grid.natural = true;
+        const Partition partition{Partition::Kind::column_tiles, panels, grid, 16};
+        index_t bytes = 0;
+        for (index_t panel = 0; panel < panels.panels(); ++panel) {
+            for (const int which : {0, 1}) {
+                const ColumnPanels::Group all = panels.computed(panel, which);
+                for (index_t i = 0; i < all.width; i += grid.tile_columns) {
+                    const BlockGrid::Columns tile{all.first + i, std::min(grid.tile_columns, all.width - i)};
+                    const spanfft::Run run = grid.write_run(panel / panels.panels_per_matrix(), tile, 0, 16, nullptr);
+                    for (index_t at = run.offset_bytes; at < run.offset_bytes + run.bytes; at += 8) {
+                        ASSERT_EQ(partition.at(at).id, panel) << "byte " << at << ", round " << round;
+                        ASSERT_EQ(partition.at(at).end_bytes, run.offset_bytes + run.bytes) << "round " << round;
+                    }
+                    bytes += run.bytes;
+                }
+            }
+        }
+        ASSERT_EQ(bytes, grid.payload_bytes()) << "round " << round;
+    }
+}
+
 TEST(Partition, OfBoxesIsWhatTheyHold) {
     for (const auto& [shape, box] : std::vector<std::pair<Extents, Extents>>{{{5, 7}, {2, 3}},
                                                                              {{7}, {7}},
