@@ -84,6 +84,14 @@ inline index_t twiddle_rows_in_place(const Pair<T>* __restrict factors, index_t 
     return 2 * rows * static_cast<index_t>(sizeof(Pair<T>));
 }
 
+// A row by the products of two factors a point. Returns the bytes that it read and wrote.
+template <class T>
+inline index_t twiddle_row_in_place(const Pair<T>* __restrict near, const Pair<T>* __restrict far, index_t count,
+                                    Pair<T>* __restrict data) {
+    for (index_t i = 0; i < count; ++i) data[i] = multiply(data[i], multiply(near[i], far[i]));
+    return 2 * count * static_cast<index_t>(sizeof(Pair<T>));
+}
+
 // A stage of butterflies between two arrays: rows begin to end of own + factor * other, or, of the half that is
 // multiplied, other - factor * own, into own. Returns the bytes that it read and wrote.
 template <class T>

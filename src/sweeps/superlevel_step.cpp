@@ -38,6 +38,20 @@ index_t factor_bytes(const PdmSpec& spec, const Superlevel& level) {
     return round_up(twiddle_elems(row_points(spec, level)) * spec.record_bytes, 4096);
 }
 
+// Of rows no longer than a chunk of factors, each point would need a root of its own. But a row's factors are w^(s i)
+// for its points i, and neighbouring rows have neighbouring s: so with s = far + near, 0 <= near < 64 (in units of
+// step_unit), they are products of w^(near i), in one table for all rows, and of w^(far i), made for 64 rows at a time.
+// The table must be small beside a memoryload, so that no budget is too small for it.
+index_t step_unit(const PdmSpec& spec, const Superlevel& level) {
+    return index_t{1} << (level.depth - Stages(spec, level).low);
+}
+index_t near_factor_bytes(const PdmSpec& spec, const Superlevel& level) {
+    const index_t points = row_points(spec, level);
+    const index_t bytes = round_up(kTwiddleChunk * points * spec.record_bytes, 4096);
+    return level.done > 0 && points <= kTwiddleChunk && 32 * bytes <= spec.load_bytes() ? bytes : 0;
+}
+bool has_short_rows(const PdmSpec& spec, const Superlevel& level) { return near_factor_bytes(spec, level) > 0; }
+
 // As many tables of factors as rows are worked on at a time.
 index_t factor_tables(const PdmSpec& spec, const Superlevel& level) {
     const Stages stages(spec, level);
@@ -52,10 +66,12 @@ index_t loads_moved(const PdmSpec& spec, const Superlevel& level) {
     const Stages stages(spec, level);
     return (level.reversed ? 2 : 0) + (level.done > 0 ? 2 : 0) + 3 * stages.ranks + (stages.high > 0 ? 2 : 0);
 }
-// How often twiddle factors are made for a whole memoryload.
-index_t loads_of_factors(const PdmSpec& spec, const Superlevel& level) {
+// Twiddle factors that are made in a sweep.
+index_t factors_made(const PdmSpec& spec, const Superlevel& level) {
     const Stages stages(spec, level);
-    return (level.done > 0 ? 1 : 0) + stages.ranks + (stages.high > 0 ? 1 : 0);
+    const index_t points = spec.share().records();
+    const index_t first = level.done == 0 ? 0 : has_short_rows(spec, level) ? points / kTwiddleChunk : points;
+    return first + (stages.ranks + (stages.high > 0 ? 1 : 0)) * points;
 }
 
 // Transforms of all rows of a memoryload, as the engine does them.
@@ -112,7 +128,9 @@ class SuperlevelTask : public PdmTask {
         const index_t tables = factor_tables(spec_, level_);
         if (tables == 0) return {};
         SPANFFT_ASSIGN(roots_, RootTable::make(roots_n(level_)));
-        SPANFFT_ASSIGN(factors_, Buffer::allocate(static_cast<size_t>(tables * factor_bytes(spec_, level_))));
+        const index_t bytes = tables * factor_bytes(spec_, level_) + near_factor_bytes(spec_, level_);
+        SPANFFT_ASSIGN(factors_, Buffer::allocate(static_cast<size_t>(bytes)));
+        if (has_short_rows(spec_, level_)) make_near_factors();
         return {};
     }
 
@@ -226,14 +244,55 @@ class SuperlevelTask : public PdmTask {
             });
     }
 
+    // What a row's factors w^(step i) are before the engines; their scale rides on them.
+    index_t step_of_row(index_t load, index_t row) const {
+        return low_bits_of(index_of_row(load, row)) * step_unit(spec_, level_);
+    }
+    long double factor_scale() const {
+        return level_.done + level_.depth == spec_.shape.n ? level_.scale : 1.0L;  // of the last superlevel
+    }
+    C* near_factors() const { return factors(factor_tables(spec_, level_)); }
+    void make_near_factors() {
+        const index_t points = row_points(spec_, level_);
+        const long double scale = factor_scale(), sign = level_.backward ? 1 : -1;
+        for (index_t near = 0; near < kTwiddleChunk; ++near) {
+            for (index_t i = 0; i < points; ++i) {
+                const auto root = roots_.at(product_mod(near * step_unit(spec_, level_), i, roots_.n()));
+                near_factors()[near * points + i] = {static_cast<T>(scale * root.re),
+                                                     static_cast<T>(scale * sign * root.im)};
+            }
+        }
+    }
+    void twiddle_short_rows(index_t load, C* data) {
+        const index_t points = row_points(spec_, level_), rows = rows_a_load(spec_, level_);
+        const index_t unit = step_unit(spec_, level_);
+        std::atomic<index_t> next{0};
+        const std::function<void(int)> job = [&](int member) {
+            C* const far_factors = factors(member);
+            index_t made = -1, bytes = 0;
+            const auto take = [&] { return next.fetch_add(kTwiddleChunk); };
+            for (index_t begin = take(); begin < rows; begin = take()) {
+                for (index_t row = begin; row < std::min(begin + kTwiddleChunk, rows); ++row) {
+                    const index_t step = step_of_row(load, row), near = step / unit % kTwiddleChunk;
+                    const index_t far = step - near * unit;
+                    if (far != made) make_twiddles(roots_, far, points, level_.backward, 1.0L, far_factors);
+                    made = far;
+                    bytes +=
+                        twiddle_row_in_place(near_factors() + near * points, far_factors, points, data + row * points);
+                }
+            }
+            moved_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        };
+        team_->compute.run(job);
+    }
+
     // `spare`: as much again, where points are reversed.
     Status compute(index_t load, C* data, C* spare) {
         const int n = level_.done + level_.depth;  // roots
-        if (level_.done > 0) {
-            const bool last = n == spec_.shape.n;
-            twiddle(data, last ? level_.scale : 1.0L, [&](index_t row) {
-                return Exponent{0, low_bits_of(index_of_row(load, row)) << (level_.depth - stages_.low)};
-            });
+        if (has_short_rows(spec_, level_)) {
+            twiddle_short_rows(load, data);
+        } else if (level_.done > 0) {
+            twiddle(data, factor_scale(), [&](index_t row) { return Exponent{0, step_of_row(load, row)}; });
         }
         fft_->execute(data, data);
         for (int i = 0; i < stages_.ranks; ++i) {
@@ -308,7 +367,7 @@ class SuperlevelStep : public Step {
         if (stages.high > 0) engines += outline_local(high_spec(spec_, level_), level_.engine, machine_.engine_rates);
         engines *= static_cast<double>(spec_.shape.memoryloads());
         const double wire = counts.messages > 0 ? pdm_wire_seconds(spec_, counts, machine_) : 0;
-        const PdmWork work{engines + wire, moved, loads_of_factors(spec_, level_) * points};
+        const PdmWork work{engines + wire, moved, factors_made(spec_, level_)};
         counts.seconds = pdm_seconds(spec_, level_.from, level_.to, work, machine_);
         return counts;
     }
@@ -337,7 +396,8 @@ class SuperlevelStep : public Step {
 
 index_t superlevel_own_bytes(const PdmSpec& spec, const Superlevel& level) {
     const index_t tables = factor_tables(spec, level);
-    return tables == 0 ? 0 : RootTable::bytes(roots_n(level)) + tables * factor_bytes(spec, level);
+    if (tables == 0) return 0;
+    return RootTable::bytes(roots_n(level)) + tables * factor_bytes(spec, level) + near_factor_bytes(spec, level);
 }
 
 std::unique_ptr<Step> make_superlevel_step(const PdmSpec& spec, Superlevel level, Machine machine) {

@@ -54,6 +54,25 @@ TEST(Superlevels, LongTransformsInFewAndInManySuperlevels) {
     expect_right("c2c 65536 forward double memory=80KiB method=superlevels:sync");
 }
 
+// Rows of 2 to 16 points, in loads that are large beside a table of factors.
+TEST(Superlevels, OfShortRowsThatShareFactorsMatchTheDefinition) {
+    for (const char* problem :
+         {"16384 forward double memory=1200KiB", "32768 backward double memory=1200KiB norm=ortho",
+          "65536 forward float memory=1200KiB", "131072 backward float memory=1200KiB threads=2",
+          "131072 forward double memory=2400KiB threads=2 norm=forward", "16384 forward longdouble memory=1200KiB",
+          "524288 backward double memory=4800KiB"}) {
+        const std::string text = cat("c2c ", problem, " method=superlevels:sync");
+        expect_right(text, 128, 4096);
+        const auto seconds = [&](double twiddle) {
+            Machine machine;
+            machine.twiddle_seconds = twiddle;
+            const auto plan = solve_superlevels(Problem::parse(text).value(), Planner(machine)).value();
+            return plan->predict(0).seconds * plan->problem.threads;
+        };
+        EXPECT_NEAR(seconds(1) - seconds(0), product(Problem::parse(text).value().shape) / 64, 1e-6) << text;
+    }
+}
+
 Result<std::unique_ptr<Plan>> planned(const std::string& text) {
     Machine machine;
     machine.cores = 2;
