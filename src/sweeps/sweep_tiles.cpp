@@ -282,24 +282,33 @@ index_t SweepTiles<T>::scatter_reflected(const SweepWhere& where, index_t first,
     const ColumnPanels &in = spec_.source.columns(), &out = spec_.target.columns();
     const index_t row_elems = out.row_elems, n2 = spec_.points, half = out.matrix_elems() - 1;
     const index_t section = std::get_if<Reflection>(&spec_.target.array)->columns, stored = section / 2 + 1;
+    const index_t pitch = spec_.target_pitch();
     const TwoGroups panel(out, where.panel, out_offset, where.write);
     index_t written = 0;
-    const auto at = [&](index_t row, index_t k1, const Number& n) -> C& {
-        ++written;
-        return panel.template at<C>(row, k1, n.number);
-    };
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);
-        const Number begin = number_at(in.group(where.panel, lot.which).first * spec_.numbers() + lot.at);
-        for (index_t k2 = 0; k2 < n2; ++k2) {
-            const C* from = tile + lot.from * spec_.target_pitch() + k2;
-            Number n = begin;
-            for (index_t j = 0; j < lot.count; ++j, ++n, from += spec_.target_pitch()) {
-                const index_t k0 = n.element % stored, k1 = n.element / stored * section + k0;
-                if (k1 + row_elems * k2 <= half) {
-                    at(k2, k1, n) = *from;
-                } else if (k0 > 0 && 2 * k0 != section) {
-                    at(n2 - 1 - k2, row_elems - k1, n) = {from->re, -from->im};
+        const index_t lot_first = in.group(where.panel, lot.which).first * spec_.numbers() + lot.at;
+        for (index_t j = 0, together; j < lot.count; j += together) {  // of one section
+            const Number begin = number_at(lot_first + j);
+            const index_t d0 = begin.element % stored, c0 = begin.element / stored * section + d0;
+            together = std::min(lot.count - j, (stored - d0) * begin.numbers - begin.number);
+            const index_t alone = d0 == 0 ? 1 : 0;  // the section's first column has no image
+            for (index_t k2 = 0; k2 < n2; ++k2) {
+                const index_t k0 = c0 + row_elems * k2, upto = k0 + (begin.number + together - 1) / begin.numbers;
+                C* const own = k0 <= half ? &panel.template at<C>(k2, c0) : nullptr;
+                C* const image = upto > half ? &panel.template at<C>(n2 - 1 - k2, row_elems - c0 - alone) : nullptr;
+                const C* from = tile + (lot.from + j) * pitch + k2;
+                Number n = begin;
+                for (index_t i = 0; i < together; ++i, ++n, from += pitch) {
+                    const index_t further = n.element - begin.element, d = d0 + further;
+                    if (k0 + further <= half) {
+                        own[further * n.numbers + n.number] = *from;
+                    } else if (d > 0 && 2 * d != section) {
+                        image[n.number - (further - alone) * n.numbers] = {from->re, -from->im};
+                    } else {
+                        continue;
+                    }
+                    ++written;
                 }
             }
         }
