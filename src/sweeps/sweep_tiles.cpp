@@ -257,18 +257,18 @@ index_t SweepTiles<T>::scatter_half_spectrum(const SweepWhere& where, index_t fi
     const RowMap rows = out.map(where.panel, 0, out_offset, where.write);
     const RowMap mirror_rows = out.map(where.panel, 1, out_offset, where.write);
     const index_t at = out.group(where.panel, 0).first, mirror_at = out.group(where.panel, 1).first;
+    const index_t walked_from = spec_.walked().first_column(where.panel), d_at = at % section;
     for (index_t k2 = 0; k2 < n2; ++k2) {
+        char *const row = rows.row(k2), *const mirror_row = mirror_rows.row(n2 - 1 - k2);
+        const C* from = tile + k2;
         Number n = number_at(first);
-        for (index_t j = 0; j < count; ++j, ++n) {
-            const index_t k1 = at + n.element - spec_.walked().first_column(where.panel);
-            const C from = tile[j * spec_.target_pitch() + k2];
-            const index_t k = k1 + row_elems * k2;
-            const C conjugate{from.re, -from.im};
+        for (index_t j = 0; j < count; ++j, ++n, from += spec_.target_pitch()) {  // a panel is of one section
+            const index_t further = n.element - walked_from, k = at + further + row_elems * k2, d = d_at + further;
             if (k <= half) {
-                put(k, from, rows.row(k2), (k1 - at) * n.numbers + n.number);
-            } else if (k1 % section > 0 && 2 * (k1 % section) != section) {
-                put(row_elems * n2 - k, conjugate, mirror_rows.row(n2 - 1 - k2),
-                    (row_elems - k1 - mirror_at) * n.numbers + n.number);
+                put(k, *from, row, further * n.numbers + n.number);
+            } else if (d > 0 && 2 * d != section) {
+                put(row_elems * n2 - k, {from->re, -from->im}, mirror_row,
+                    (row_elems - at - further - mirror_at) * n.numbers + n.number);
             }
         }
     }
