@@ -258,11 +258,12 @@ index_t SweepTiles<T>::scatter_half_spectrum(const SweepWhere& where, index_t fi
     const RowMap mirror_rows = out.map(where.panel, 1, out_offset, where.write);
     const index_t at = out.group(where.panel, 0).first, mirror_at = out.group(where.panel, 1).first;
     const index_t walked_from = spec_.walked().first_column(where.panel), d_at = at % section;
+    const index_t pitch = spec_.target_pitch();
     for (index_t k2 = 0; k2 < n2; ++k2) {
         char *const row = rows.row(k2), *const mirror_row = mirror_rows.row(n2 - 1 - k2);
         const C* from = tile + k2;
         Number n = number_at(first);
-        for (index_t j = 0; j < count; ++j, ++n, from += spec_.target_pitch()) {  // a panel is of one section
+        for (index_t j = 0; j < count; ++j, ++n, from += pitch) {  // a panel is of one section
             const index_t further = n.element - walked_from, k = at + further + row_elems * k2, d = d_at + further;
             if (k <= half) {
                 put(k, *from, row, further * n.numbers + n.number);
