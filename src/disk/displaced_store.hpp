@@ -10,9 +10,15 @@
 //     4 panels a row, shift 1 panel:   written  |p0 p1 p2 p3|p0 p1 p2 p3|
 //                                      read     |-- p0 p1 p2|-- p0 p1 p2|p3 p3|    writing p2 overwrites p1
 //     One displacement over another (several sweeps in place): the lower one's array is the upper one's store.
-// Invariant: bytes of this store and of the one below correspond one to one, but for `shift` bytes a row that no one
+//     Where ranks share an array, each has a part of every row, which is turned for itself, so that a rank overwrites
+//     what it has done itself, whatever the others have done:
+//     2 ranks of 2     written  |p0 p1|p2 p3|
+//                      read     |-- p0|-- p2|p1 p3|    writing p1 overwrites p0, and p3 overwrites p2
+// Invariant: bytes of this store and of the one below correspond one to one, but for `shift` bytes a part that no one
 // has. With shifts and rows of whole kDirectBytes, alignment below is that above.
 #pragma once
+
+#include <algorithm>
 
 #include "disk/store.hpp"
 
@@ -21,7 +27,13 @@ namespace spanfft {
 struct Displacement {
     index_t begin_bytes = 0, total_bytes = 0;  // of the array in the store
     index_t row_bytes = 0, shift_bytes = 0;    // 0 <= shift <= row, total a multiple of row
-    index_t extra_bytes() const { return row_bytes > 0 ? total_bytes / row_bytes * shift_bytes : 0; }
+    // > 0: parts of a row, of which the last may be shorter, even than the shift; shift <= part. 0: a row is one part.
+    index_t part_bytes = 0;
+    index_t extra_bytes() const { return row_bytes > 0 ? total_bytes / row_bytes * extra_bytes_a_row() : 0; }
+    index_t extra_bytes_a_row() const {
+        if (part_bytes == 0) return shift_bytes;
+        return row_bytes / part_bytes * shift_bytes + std::min(shift_bytes, row_bytes % part_bytes);
+    }
     struct Spot {
         index_t byte = 0, bytes = 0;  // below; and how many bytes on it stays together
     };

@@ -65,6 +65,12 @@ SweepSpec blank_sweep(const SweepJob& job, index_t lanes);
 ColumnPanels column_panels(const LongAxis& job, index_t outer, index_t rows, index_t row_elems, bool complex);
 // The same array with numbers for elements: panels may then end inside a row.
 ColumnPanels of_numbers(ColumnPanels panels);
+// The same panels, of which each rank has some that lie side by side: where they are written over what they were made
+// of, with a journal, each rank's columns move by themselves (disk/displaced_store.hpp).
+inline ColumnPanels in_blocks(ColumnPanels panels) {
+    panels.share = ColumnPanels::Share::in_blocks;
+    return panels;
+}
 // The same panels, to be written from where they lie.
 inline ColumnPanels written(ColumnPanels panels) {
     panels.use = ColumnPanels::Use::written;

@@ -40,6 +40,7 @@ bool whole_matrices(const ColumnPanels& panels) { return panels.outer >= 8; }
 // one before has not ended while an eighth of the panels were done.
 index_t panels_between(index_t panels) { return std::min(panels, ceil_div(panels, 8) + 1); }
 
+// Where ranks share the array, each has columns of its own, side by side, so the rows are turned in parts.
 Displacement displacement_of(const ColumnPanels& in) {
     const index_t row = in.row_elems * in.elem_bytes, matrix = in.matrix_elems() * in.elem_bytes;
     Displacement displacement;
@@ -50,12 +51,17 @@ Displacement displacement_of(const ColumnPanels& in) {
         const index_t whole = round_up(least, kDirectBytes);
         return std::min(most, whole - least <= most / 8 ? whole : least);
     };
-    if (in.rows == 1) {
+    if (in.rows == 1 && in.ranks == 1) {
         displacement.row_bytes = displacement.total_bytes;
         displacement.shift_bytes = shift_of(in.panels(), displacement.row_bytes);
-    } else if (whole_matrices(in)) {
+    } else if (in.rows > 1 && whole_matrices(in)) {
         displacement.row_bytes = displacement.total_bytes;
         displacement.shift_bytes = panels_between(in.outer) * matrix;
+    } else if (in.ranks > 1) {
+        const index_t part = std::min(in.panels_per_matrix() * in.panel * in.elem_bytes, row);
+        displacement.row_bytes = row;
+        displacement.shift_bytes = shift_of(in.panels_per_matrix(), part);
+        displacement.part_bytes = part;
     } else {
         displacement.row_bytes = row;
         displacement.shift_bytes = shift_of(in.panels_per_matrix(), row);
@@ -69,13 +75,14 @@ Displacement displacement_of(const ColumnPanels& in) {
 index_t panels_needed(const ColumnPanels& in, const Displacement& displacement, index_t panel) {
     const ColumnPanels::Group group = in.group(panel, 0);
     if (group.width == 0) return 0;
-    const index_t matrix = panel / in.panels_per_matrix(), end = in.stored_at(group, 0) + group.width;
+    const index_t own = in.ranks > 1 ? in.own_group(0).first : 0;  // among the columns of its rank
+    const index_t matrix = panel / in.panels_per_matrix(), end = group.first - own + group.width;
     const index_t shift = displacement.shift_bytes / in.elem_bytes;
     if (in.rows > 1 && whole_matrices(in)) {
         const index_t matrices = displacement.shift_bytes / (in.matrix_elems() * in.elem_bytes);
         return std::max<index_t>(0, panel + 1 - matrices * in.panels_per_matrix());
     }
-    if (in.rows == 1) {
+    if (in.rows == 1 && displacement.part_bytes == 0) {
         const index_t row_elems = in.stored_row_elems(), lost = matrix * row_elems + end - shift;
         if (lost <= 0) return 0;
         return lost / row_elems * in.panels_per_matrix() + ceil_div(lost % row_elems, in.panel);
@@ -117,7 +124,8 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
         }
         const bool last = i + 1 == planned.sweeps.size();
         if (sweep.source != sweep.target || (last && planned.overwrites_input)) continue;
-        if (!alone && !sweep.keeps_own) {
+        const bool shares = !alone && !sweep.keeps_own;
+        if (shares && !(sweep.read.kind == Partition::Kind::columns && sweep.read.panels.in_blocks())) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, which other ranks may have written");
             continue;
         }

@@ -190,7 +190,62 @@ TEST(Checksums, FindEachFlippedBitInEveryRegionOfScratch) {
     }
 }
 
-// The displacement of every sweep that works in place: a panel overwrites only panels that must be on the disk before.
+// Of one rank, whose stores are large enough.
+struct RankOfRun {
+    PlannedSweeps layout;
+    std::unique_ptr<SweepRun> sweeps;
+};
+
+// What a rank writes of a sweep that works in place overwrites only its own panels, and those only that must be on the
+// disk before. `offset`: of the array in the store below. Reports through gtest.
+void expect_overwrites_what_is_done(const std::string& problem, const std::vector<RankOfRun>& ranks, size_t i,
+                                    index_t offset) {
+    struct Owner {
+        int rank = -1;
+        index_t panel = -1;
+    };
+    // Whose source lies at each byte of the store below.
+    std::vector<Owner> owner(static_cast<size_t>(ranks[0].sweeps->sweep(i)->target.store->size_bytes()));
+    const auto each_byte = [&](const ColumnPanels& panels, index_t panel, const auto& visit) {
+        for (index_t r = 0; r < panels.requests(panel); ++r) {
+            const spanfft::Run run = panels.run(panel, r, offset, nullptr);
+            for (index_t byte = run.offset_bytes; byte < run.offset_bytes + run.bytes; ++byte) visit(byte);
+        }
+    };
+    for (int rank = 0; rank < std::ssize(ranks); ++rank) {
+        const PlannedSweeps& layout = ranks[static_cast<size_t>(rank)].layout;
+        const ColumnPanels& in = layout.sweeps[i].read.panels;
+        Displacement displacement = *layout.displaced[i];
+        displacement.begin_bytes = offset;
+        for (index_t panel = 0; panel < in.panels(); ++panel) {
+            each_byte(in, panel, [&](index_t byte) {
+                const index_t below = displacement.find(byte).byte;
+                ASSERT_LT(below, std::ssize(owner));
+                if (byte - offset >= displacement.total_bytes) return;  // a twin, which all panels read
+                Owner& before = owner[static_cast<size_t>(below)];
+                ASSERT_EQ(before.rank, -1) << problem << ": two bytes at " << below;
+                before = {rank, panel};
+            });
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    }
+    for (int rank = 0; rank < std::ssize(ranks); ++rank) {
+        const RankOfRun& of = ranks[static_cast<size_t>(rank)];
+        const ColumnPanels& out = of.layout.sweeps[i].written.panels;
+        for (index_t panel = 0; panel < out.panels(); ++panel) {
+            const index_t done = of.sweeps->sweep(i)->needs(panel);
+            ASSERT_LE(done, panel) << problem << ": a panel that waits for itself";
+            each_byte(out, panel, [&](index_t byte) {
+                const Owner& before = owner[static_cast<size_t>(byte)];
+                if (before.rank < 0) return;
+                ASSERT_EQ(before.rank, rank) << problem << ": panel " << panel << " overwrites another rank's";
+                ASSERT_LT(before.panel, done) << problem << ": panel " << panel << " overwrites " << before.panel;
+            });
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    }
+}
+
 TEST(Displacement, OverwritesOnlyPanelsThatAreOnTheDisk) {
     int displaced = 0;
     for (const JournalRoute& route : journal_routes()) {
@@ -198,47 +253,70 @@ TEST(Displacement, OverwritesOnlyPanelsThatAreOnTheDisk) {
         ASSERT_TRUE(world.status().ok());
         RunContext context;
         world.fill(context);
-        const PlannedSweeps layout = examine_sweeps(*world.plan);
-        const SweepRun sweeps(*world.plan, layout, context.arrays, true, &world.disk);
-        for (size_t i = 0; i < layout.sweeps.size(); ++i) {
-            if (!layout.displaced[i]) continue;
+        std::vector<RankOfRun> alone(1);
+        alone[0].layout = examine_sweeps(*world.plan);
+        alone[0].sweeps = std::make_unique<SweepRun>(*world.plan, alone[0].layout, context.arrays, true, &world.disk);
+        for (size_t i = 0; i < alone[0].layout.sweeps.size(); ++i) {
+            if (!alone[0].layout.displaced[i]) continue;
             ++displaced;
-            const SweepOutline& outline = layout.sweeps[i];
-            const ColumnPanels &in = outline.read.panels, &out = outline.written.panels;
-            const RunningSweep& sweep = *sweeps.sweep(i);
-            const index_t offset = outline.target.place == Place::output ? context.arrays.output.offset_bytes
-                                                                         : outline.target.scratch_bytes;
-            // Whose source lies at each byte of the store below; -1: nobody's.
-            std::vector<index_t> owner(static_cast<size_t>(sweep.target.store->size_bytes()), -1);
-            Displacement displacement = *layout.displaced[i];
-            displacement.begin_bytes = offset;
-            for (index_t panel = 0; panel < in.panels(); ++panel) {
-                for (index_t r = 0; r < in.requests(panel); ++r) {
-                    const spanfft::Run run = in.run(panel, r, offset, nullptr);
-                    for (index_t byte = run.offset_bytes; byte < run.offset_bytes + run.bytes; ++byte) {
-                        const index_t below = displacement.find(byte).byte;
-                        ASSERT_LT(below, sweep.target.store->size_bytes());
-                        if (byte - offset >= displacement.total_bytes) continue;  // a twin, which all panels read
-                        ASSERT_EQ(owner[static_cast<size_t>(below)], -1) << route.problem << ": two bytes at " << below;
-                        owner[static_cast<size_t>(below)] = panel;
-                    }
-                }
-            }
-            for (index_t panel = 0; panel < out.panels(); ++panel) {
-                const index_t done = sweep.needs(panel);
-                ASSERT_LE(done, panel) << route.problem << ": a panel that waits for itself";
-                for (index_t r = 0; r < out.requests(panel); ++r) {
-                    const spanfft::Run run = out.run(panel, r, offset, nullptr);
-                    for (index_t byte = run.offset_bytes; byte < run.offset_bytes + run.bytes; ++byte) {
-                        ASSERT_LT(owner[static_cast<size_t>(byte)], done)
-                            << route.problem << " (" << route.what << "): panel " << panel << " overwrites "
-                            << owner[static_cast<size_t>(byte)] << " at byte " << byte;
-                    }
-                }
-            }
+            const PlacedArray& target = alone[0].layout.sweeps[i].target;
+            expect_overwrites_what_is_done(
+                cat(route.problem, " (", route.what, ")"), alone, i,
+                target.place == Place::output ? context.arrays.output.offset_bytes : target.scratch_bytes);
+            if (HasFailure()) return;
         }
     }
     EXPECT_GE(displaced, 5);
+}
+
+// Where all ranks write what each then overwrites: columns, slabs, a few matrices and many, ragged panels, columns
+// after columns, and ranks that have little or nothing.
+TEST(Displacement, OfSharedRowsOverwritesOnlyWhatTheSameRankHasDone) {
+    struct Shared {
+        const char* problem;
+        SolverFunction solve;
+    };
+    const Shared all[] = {
+        {"c2c 262144 forward double memory=3MiB threads=1", solve_two_sweeps},
+        {"c2c 16384 forward float memory=96KiB threads=1 output=exchanged", solve_two_sweeps},
+        {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_two_sweeps},
+        {"c2c 70x960 forward double memory=100KiB threads=1", solve_axis_sweeps},
+        {"c2c 20x30x40 forward double memory=28KiB threads=1", solve_axis_sweeps},
+        {"r2c 24x30x40 forward float memory=28KiB threads=1", solve_axis_sweeps},
+        {"dct2 24x30x40 forward float memory=28KiB threads=1", solve_axis_sweeps},
+        {"c2c 5x70x96 forward double axes=1,2 memory=64KiB threads=1", solve_axis_sweeps},
+        {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1", solve_axis_sweeps},
+    };
+    for (const Shared& each : all) {
+        int displaced = 0;
+        for (const int ranks : {2, 3, 5, 7}) {
+            const std::string problem = cat(each.problem, " ranks=", ranks);
+            const auto plan = plan_on_two_cores(problem, each.solve);
+            ASSERT_TRUE(plan.ok()) << plan.status().message();
+            std::vector<RankOfRun> all_ranks(static_cast<size_t>(ranks));
+            for (int rank = 0; rank < ranks; ++rank)
+                all_ranks[static_cast<size_t>(rank)].layout = examine_sweeps(*plan.value(), false, rank);
+            const PlannedSweeps& first = all_ranks[0].layout;
+            ASSERT_EQ(first.why_not, "") << problem;
+            MemoryStore input(plan.value()->read_bytes());
+            MemoryStore output(plan.value()->output_file_bytes + first.output_extra_bytes);
+            const RunArrays arrays{{&input, 0}, {&output, 0}, {}, {}, {}, {}};
+            struct Nowhere : LineSink {
+                Status append(const std::string& /*line*/) override { return {}; }
+            } sink;
+            for (RankOfRun& of : all_ranks) {
+                EXPECT_EQ(of.layout.output_extra_bytes, first.output_extra_bytes) << problem;
+                of.sweeps = std::make_unique<SweepRun>(*plan.value(), of.layout, arrays, true, &sink);
+            }
+            for (size_t i = 0; i < first.sweeps.size(); ++i) {
+                if (!first.displaced[i]) continue;
+                ++displaced;
+                expect_overwrites_what_is_done(problem, all_ranks, i, 0);
+                if (HasFailure()) return;
+            }
+        }
+        EXPECT_GE(displaced, 4) << each.problem;
+    }
 }
 
 }  // namespace

@@ -124,12 +124,14 @@ TEST_F(JournalFile, ThatIsNotThereIsEmptyToLookAt) { EXPECT_TRUE(Journal::peek(p
 // Every byte of the array has a place of its own below, and comes back.
 TEST(DisplacedStore, KeepsEveryByte) {
     std::mt19937 random(3);
-    for (int round = 0; round < 200; ++round) {
+    for (int round = 0; round < 400; ++round) {
         const auto upto = [&](index_t most) { return static_cast<index_t>(random() % static_cast<uint64_t>(most)); };
         Displacement displacement;
         displacement.begin_bytes = upto(100);
         displacement.row_bytes = 1 + upto(60);
-        displacement.shift_bytes = upto(displacement.row_bytes + 1);
+        const bool parts = round % 2 == 1;
+        displacement.part_bytes = parts ? 1 + upto(displacement.row_bytes) : 0;
+        displacement.shift_bytes = upto((parts ? displacement.part_bytes : displacement.row_bytes) + 1);
         displacement.total_bytes = displacement.row_bytes * (1 + upto(9));
         const index_t behind = upto(50), size = displacement.begin_bytes + displacement.total_bytes + behind;
         MemoryStore below(size + displacement.extra_bytes());
