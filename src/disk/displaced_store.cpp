@@ -12,7 +12,8 @@ Displacement::Spot Displacement::find(index_t byte) const {
     if (byte >= end || row_bytes == 0) return {byte + extra_bytes(), std::numeric_limits<index_t>::max() / 2};
     const index_t row = (byte - begin_bytes) / row_bytes, column = (byte - begin_bytes) % row_bytes;
     const index_t each = part_bytes > 0 ? part_bytes : row_bytes, part = column / each, at = column % each;
-    const index_t own = std::min(each, row_bytes - part * each), shift = std::min(shift_bytes, own), stays = own - shift;
+    const index_t own = std::min(each, row_bytes - part * each), shift = std::min(shift_bytes, own),
+                  stays = own - shift;
     if (at < stays) return {byte + shift, stays - at};
     return {end + row * extra_bytes_a_row() + part * shift_bytes + at - stays, own - at};
 }
