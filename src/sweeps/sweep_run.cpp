@@ -21,14 +21,15 @@ Partition placed(Partition partition, index_t offset_bytes) {
     return partition;
 }
 
-// Whether what is read is one array of equal rows, and what is written the same.
+// Whether what is read is one array of equal rows, of which a rank has columns side by side, and what is written the
+// same.
 bool plain_array(const SweepOutline& sweep) {
     if (sweep.read.kind != Partition::Kind::columns || sweep.written.kind != Partition::Kind::columns) return false;
     const ColumnPanels &in = sweep.read.panels, &out = sweep.written.panels;
     return in.section() == 0 && !in.mirrored() && !out.mirrored() && !out.twin() && in.last_row_elems == in.row_elems &&
-           in.columns == in.row_elems && in.outer == out.outer && in.rows == out.rows &&
-           in.row_elems == out.row_elems && in.last_row_elems == out.last_row_elems && in.panel == out.panel &&
-           in.elem_bytes == out.elem_bytes;
+           (in.ranks == 1 || in.in_blocks()) && in.columns == in.row_elems && in.outer == out.outer &&
+           in.rows == out.rows && in.row_elems == out.row_elems && in.last_row_elems == out.last_row_elems &&
+           in.panel == out.panel && in.elem_bytes == out.elem_bytes;
 }
 
 // Whether what a sweep writes is read again by the rank that wrote it.
@@ -124,11 +125,6 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
         }
         const bool last = i + 1 == planned.sweeps.size();
         if (sweep.source != sweep.target || (last && planned.overwrites_input)) continue;
-        const bool shares = !alone && !sweep.keeps_own;
-        if (shares && !(sweep.read.kind == Partition::Kind::columns && sweep.read.panels.in_blocks())) {
-            planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, which other ranks may have written");
-            continue;
-        }
         if (!plain_array(sweep)) {
             planned.why_not = cat("sweep ", i + 1, " overwrites what it reads, in another shape");
             continue;
