@@ -29,7 +29,8 @@ TEST_F(JournalledFiles, KilledAtRandomMomentsGoOnToTheSameBits) {
     std::mt19937 random(20261122);
     int kills = 0, resumptions = 0;
     for (int round = 0; kills < 100 / kFaultStep && round < 40; ++round) {
-        for (const JournalRoute& route : journal_routes()) {
+        for (size_t i = 0; i < journal_routes().size(); i += kFaultStep) {
+            const JournalRoute& route = journal_routes()[i];
             const std::string whole = expected(route);
             TemporaryFolder folder;
             make_input(route, folder.path());

@@ -4,8 +4,8 @@
 // the worst rank. A rank whose assertions end a test early does not leave the others waiting for long: ctest's time
 // limit ends the run, and by then the failing rank has said what it saw.
 // SPANFFT_TEST_RANKS, set by ctest, is held against the size of the job: a launcher that starts n single jobs must not
-// pass. On 5, 6 and 7 ranks a third of the tests each, so that every test runs on one of the three, as in Python
-// (conftest.py): SPANFFT_EVERY_TEST=1, or naming tests with --gtest_filter, runs all.
+// pass. On 5, 6 and 7 ranks a third of the tests each, so that every test runs on one of the three (in Python, where
+// they take longer, 3 is among them: conftest.py). SPANFFT_EVERY_TEST=1, or naming tests with --gtest_filter, runs all.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

@@ -280,7 +280,7 @@ TEST(MultiprocessorRuns, AreTheLastResortOfThePlanner) {
     }
     EXPECT_EQ(last.size(), 4U);
     int chosen = 0;
-    for (index_t kib = 4; kib < 64; ++kib) {
+    for (index_t kib = 4; kib < 64; kib += kPointStep) {
         const auto only = planner.plan(Problem::parse(cat("c2c 4096 memory=", kib, "KiB ranks=4 threads=1")).value());
         if (!only.ok() || only.value()->solver.find("_major_") == std::string::npos) continue;
         ++chosen;

@@ -324,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(Back, SweepsOnRanksInThreeSweeps,
 TEST(SweepsOnRanks, InThreeSweepsOfAnyGeometryMatchTheDefinition) {
     Random random(11);
     int parts = 0, idle = 0, by_output = 0, whole_sections = 0;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 40; i += kRanksStep) {
         const index_t n = random.between(2, 13) * random.between(2, 13) * random.between(2, 13);
         std::string shape = std::to_string(n), axes;
         if (random.chance(0.3)) shape = cat(random.between(2, 3), "x", shape), axes = " axes=1";
@@ -351,10 +351,10 @@ TEST(SweepsOnRanks, InThreeSweepsOfAnyGeometryMatchTheDefinition) {
         parts += first.target.blocks().tile_columns < first.target.blocks().section;
         idle += ExchangeGeometry(first).kept_by(first.ranks() - 1) == 0;
     }
-    EXPECT_GE(parts, 4);
-    EXPECT_GE(idle, 4);
-    EXPECT_GE(by_output, 4);
-    EXPECT_GE(whole_sections, 2);
+    EXPECT_GE(kRanksStep * parts, 4);
+    EXPECT_GE(kRanksStep * idle, 4);
+    EXPECT_GE(kRanksStep * by_output, 4);
+    EXPECT_GE(kRanksStep * whole_sections, 2);
 }
 
 // Panels of several sections each, several of them on each rank, and in all sweeps.
@@ -560,7 +560,7 @@ TEST(SweepsOnRanks, KeepWithinEveryBudgetInWhichTheyArePlanned) {
     for (const auto& [text, solve] : cases) {
         int planned = 0;
         for (double bytes = 64 << 10; bytes < 4e6; bytes *= 1 + 0.08 * kPointStep) {
-            for (const int ranks : {2, 5, 16}) {
+            for (const int ranks : kSanitized ? std::vector{5} : std::vector{2, 5, 16}) {
                 const auto memory = static_cast<index_t>(bytes);
                 const auto plan =
                     solve(Problem::parse(cat(text, " memory=", memory, " ranks=", ranks)).value(), Planner(Machine()));
@@ -570,7 +570,7 @@ TEST(SweepsOnRanks, KeepWithinEveryBudgetInWhichTheyArePlanned) {
                 ++planned;
             }
         }
-        EXPECT_GT(planned, 40 / kPointStep) << text;
+        EXPECT_GT(planned * kPointStep * kRanksStep, 40) << text;
     }
 }
 
