@@ -407,10 +407,19 @@ class Plan:
         if not self._ranks.any(differs):
             return plan
         plan.free()
+        parts = forward.input_part, forward.output_part
+        if self._ranks.any(any(step != 1 for part in parts for step in part[2])):
+            # Boxes can't say that a rank has every n-th element; the forward plan's solver has them so both ways.
+            return self._make(BACKWARD, _grid_of(forward), self._real_box, self._spectrum_box, forward.solver)
         return self._make(BACKWARD, (), forward.input_part[:2], forward.output_part[:2])
 
     def _make(
-        self, direction: str, grid: Sequence[int], real_box: _BoxLists | None, spectrum_box: _BoxLists | None
+        self,
+        direction: str,
+        grid: Sequence[int],
+        real_box: _BoxLists | None,
+        spectrum_box: _BoxLists | None,
+        method: str | None = None,
     ) -> CorePlan:
         problem = problem_string(
             self.shape,
@@ -428,7 +437,7 @@ class Plan:
             threads=self._threads,
             engine=self._engine,
             exchange=self._exchange,
-            method=self._method,
+            method=method or self._method,
             effort=self._effort,
             measure_seconds=self._measure_seconds,
             in_place=self._in_place,
