@@ -258,9 +258,9 @@ def test_a_layout_that_one_exchange_does_not_reach_is_refused():
 
 
 def test_an_array_of_another_type_is_converted_where_nothing_is_lost():
-    fft = PFFT(WORLD, (8, 9), transforms={(1,): (fftw.rfftn, fftw.irfftn)})
-    whole = np.arange(72).reshape(8, 9)
-    expected = np.fft.rfftn(whole)[fft.local_slice(True)] / 72
+    fft = PFFT(WORLD, (8, 13), transforms={(1,): (fftw.rfftn, fftw.irfftn)})  # 7 of the spectrum, for 7 ranks
+    whole = np.arange(104).reshape(8, 13)
+    expected = np.fft.rfftn(whole)[fft.local_slice(True)] / 104
     np.testing.assert_allclose(fft.forward(whole[fft.local_slice(False)]), expected, rtol=0, atol=1e-13)
     with pytest.raises(spanfft.Error, match=r"output_array is .* float64"):
         fft.forward(whole[fft.local_slice(False)], np.empty(fft.shape(True)))
