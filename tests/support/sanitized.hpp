@@ -12,7 +12,7 @@ namespace spanfft::test {
 
 inline const bool kSanitized = &__asan_init != nullptr;
 inline const int kPointStep = kSanitized ? 5 : 1;
-inline const int kRanksStep = kSanitized ? 3 : 1;  // of tests for each number of ranks: 1, 4, 7
+inline const int kRanksStep = kSanitized ? 3 : 1;  // of numbers of ranks (1, 4, 7), and of cases on them
 inline const int kFaultStep = kSanitized ? 3 : 1;  // of faults somewhere: a longer step passes over whole sweeps
 
 // Whether this build takes a case, a fifth of which the build with sanitizers does take: the first kAlways of each
