@@ -128,6 +128,11 @@ index_t ColumnPanels::walked_requests(index_t panel_index) const {
     return group_runs(*this, group(panel_index, 0)).count();
 }
 
+index_t ColumnPanels::requests_of_rows(index_t panel_index, index_t first_rows) const {
+    const GroupRuns runs = group_runs(*this, group(panel_index, 0));
+    return std::min(first_rows, runs.full) * runs.pieces + (first_rows > runs.full ? runs.last_pieces : 0);
+}
+
 namespace {
 
 // Indices below `count` at which something may change, each with its neighbours, rising, with `count` at the end.

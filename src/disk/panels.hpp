@@ -204,7 +204,8 @@ struct ColumnPanels {
     RowMap map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const;
 
     index_t requests(index_t panel_index) const;
-    index_t walked_requests(index_t panel_index) const;  // of group 0, which come first
+    index_t walked_requests(index_t panel_index) const;                       // of group 0, which come first
+    index_t requests_of_rows(index_t panel_index, index_t first_rows) const;  // of these, which come row by row
     Run run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const {
         return run(panel_index, i, file_offset_bytes, *this, file_offset_bytes, slot);
     }

@@ -8,6 +8,10 @@ namespace spanfft {
 
 namespace {
 
+index_t slot_of(const PipelineSpec& spec, index_t read_group) {
+    return read_group % (spec.parts > 1 ? spec.parts : spec.read_slots);
+}
+
 class Stopwatch {
   public:
     explicit Stopwatch(double& total) : total_(total), start_(std::chrono::steady_clock::now()) {}
@@ -25,6 +29,7 @@ class Stopwatch {
 Status Pipeline::run(const PipelineSpec& spec) {
     assert(spec.read_slots <= kMaxSlots && spec.write_slots <= kMaxSlots);
     assert(!spec.in_place || (spec.steps_per_read == 1 && spec.steps_per_write == 1));
+    assert(spec.parts == 1 || (spec.take && spec.parts <= kMaxSlots && !spec.in_place));
     SPANFFT_TRY(started());
     times_ = PipelineTimes();
     unreported_bytes_ = 0;
@@ -59,7 +64,8 @@ Status Pipeline::drain(const PipelineSpec& spec, Status status) {
 }
 
 Status Pipeline::sweep(const PipelineSpec& spec) {
-    SPANFFT_TRY(start_read(spec, spec.first_step / spec.steps_per_read));
+    const index_t first = spec.first_step / spec.steps_per_read * spec.parts;
+    for (index_t part = 0; part < spec.parts; ++part) SPANFFT_TRY(start_read(spec, first + part));
     for (index_t s = spec.first_step; s < spec.steps; ++s) {
         SPANFFT_TRY(step(spec, s));
         if (!spec.progress || unreported_bytes_ == 0) continue;
@@ -70,14 +76,16 @@ Status Pipeline::sweep(const PipelineSpec& spec) {
 }
 
 Status Pipeline::step(const PipelineSpec& spec, index_t index) {
-    const index_t read_group = index / spec.steps_per_read, read_slot = read_group % spec.read_slots;
+    const index_t read_group = index / spec.steps_per_read * spec.parts, read_slot = slot_of(spec, read_group);
     const index_t write_group = index / spec.steps_per_write;
     const index_t write_slot = spec.in_place ? read_slot : write_group % spec.write_slots;
     if (index % spec.steps_per_read == 0) {
-        SPANFFT_TRY(wait_read(spec, read_slot));
-        unreported_bytes_ += take_finished_bytes();
-        if (spec.take) SPANFFT_TRY(spec.take(read_group, read_slot));
-        SPANFFT_TRY(start_read(spec, read_group + 1));
+        for (index_t group = read_group; group < read_group + spec.parts; ++group) {
+            SPANFFT_TRY(wait_read(spec, slot_of(spec, group)));
+            unreported_bytes_ += take_finished_bytes();
+            if (spec.take) SPANFFT_TRY(spec.take(group, slot_of(spec, group)));
+            SPANFFT_TRY(start_read(spec, group + spec.parts));
+        }
     }
     if (!spec.in_place && index % spec.steps_per_write == 0)
         SPANFFT_TRY(wait_write(spec, write_group - spec.write_slots));
@@ -103,8 +111,8 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
 }
 
 Status Pipeline::start_read(const PipelineSpec& spec, index_t group) {
-    if (group * spec.steps_per_read >= spec.steps) return {};
-    const index_t slot = group % spec.read_slots;
+    if (group / spec.parts * spec.steps_per_read >= spec.steps) return {};
+    const index_t slot = slot_of(spec, group);
     if (spec.in_place) SPANFFT_TRY(wait_write(spec, group - spec.read_slots));
     IoBatch& batch = reads_[slot];
     batch.store = spec.source;

@@ -5,6 +5,7 @@
 // while step s computes, the next group is read and the one before is written.
 //     column panels to blocks   read 1 panel, compute and write it tile by tile   (T, 1), 2 + 2 slots
 //     blocks to column panels   read and compute tile by tile, write 1 panel      (1, T), 2 + 2 slots
+//     taken                     read 1 panel in 4 parts, take each, compute tile by tile         4 parts of 1 panel
 //     in place                  read, compute, write the same slot                (1, 1), 3 slots, or 2, of which each
 //                               is written before it is read into again, while nothing is computed
 // Invariant: a slot is read into only when what it held was computed (in place: written), and computed into only when
@@ -30,6 +31,9 @@ struct PipelineSpec {
     std::function<Status(index_t step, index_t read_slot, index_t write_slot)> compute;
     // May be empty. Takes what a group of reads brought out of its slot, which is read into at once: one slot will do.
     std::function<Status(index_t group, index_t read_slot)> take;
+    // With take, so many groups of reads are what steps_per_read steps share, each in a slot of its own: the first one
+    // of the next steps is read while the second one of these is taken.
+    index_t parts = 1;
     // All may be empty. Before group g is written: how many groups must have been, and then a call that may wait for
     // more (that these are on the disk). `written` is called for each group when it has been, one after the other.
     std::function<index_t(index_t group)> writes_before;

@@ -8,7 +8,8 @@ Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec
     SPANFFT_ASSIGN(made->rounds_, Rounds::make(spec.ranks(), binding));
     const index_t tiles = spec.exchanges() ? spec.tile_steps() : 0, panels = spec.walked().panels_per_matrix();
     for (const index_t panel : {index_t{0}, panels - 1}) {
-        if (spec.sharing.reads_together) SPANFFT_TRY(made->add(made->takes_, made->make_take(panel)));
+        for (index_t part = 0; spec.sharing.reads_together && part < made->geometry_.parts(); ++part)
+            SPANFFT_TRY(made->add(made->takes_, made->make_take(panel, part)));
         for (index_t t = 0; t < tiles; ++t) {
             for (int call = 0; call < made->geometry_.most_calls(); ++call)
                 SPANFFT_TRY(made->add(made->transfers_, made->make_transfer(panel * tiles + t, call)));
@@ -23,15 +24,16 @@ Status BlockExchange::add(Transfers& transfers, Result<std::unique_ptr<Transfer>
     return {};
 }
 
-Result<std::unique_ptr<Transfer>> BlockExchange::make_take(index_t panel) const {
+Result<std::unique_ptr<Transfer>> BlockExchange::make_take(index_t panel, index_t part) const {
     const ColumnPanels& in = spec_.source.columns();
     const index_t elem = in.elem_bytes, own = geometry_.width_of(panel, in.rank);
-    const index_t pitch = geometry_.together(in.rank).pitch_bytes(), rows = geometry_.rows_of(in.rank);
+    const index_t pitch = geometry_.together(in.rank).pitch_bytes(), rows = geometry_.rows_of_part(in.rank, part);
+    const index_t skipped = geometry_.rows_before_part(in.rank, part) * pitch;
     std::vector<StridedPart> send, receive;
     for (int rank = 0; rank < in.ranks; ++rank) {
-        const index_t width = geometry_.width_of(panel, rank), theirs = geometry_.rows_of(rank);
-        const index_t begin = geometry_.rows_before(rank) * own * elem;
-        send.push_back({rank * in.panel * elem, {{width > 0 ? rows : 0, pitch}}, width * elem});
+        const index_t width = geometry_.width_of(panel, rank), theirs = geometry_.rows_of_part(rank, part);
+        const index_t begin = (geometry_.rows_before(rank) + geometry_.rows_before_part(rank, part)) * own * elem;
+        send.push_back({skipped + rank * in.panel * elem, {{width > 0 ? rows : 0, pitch}}, width * elem});
         receive.push_back({begin, {{own > 0 ? theirs : 0, own * elem}}, own * elem});
     }
     return rounds_.comm().make_alltoallw(send, receive, Issue::blocking);

@@ -1,9 +1,9 @@
 // BlockExchange: what ranks that sweep one array together hand to one another, in rounds (rounds.hpp). Who gets what:
 // exchange_geometry.hpp.
 //
-// Method: one all-to-all a round, and with each panel that all read together one before its rounds. The rounds are P1's
-// idea of communicating while memory is full, for a sweep of ours; tiles are what P2 sends as blocks of vectors.
-// Invariant: every rank takes part in all rounds, or end() is its last word.
+// Method: one all-to-all a round, and before the rounds of a panel that all read together one for each of its parts.
+// The rounds are P1's idea of communicating while memory is full, for a sweep of ours; tiles are what P2 sends as
+// blocks of vectors. Invariant: every rank takes part in all rounds, or end() is its last word.
 #pragma once
 
 #include <memory>
@@ -29,9 +29,10 @@ class BlockExchange {
     char* received() const {                                          // of columns: what came, rank after rank
         return tile() + round_up(geometry_.tile_bytes(), 4096);
     }
-    // Collective: the panel that all ranks have read; `rows`: where this one's begin.
-    Status take(index_t panel, const char* rows) {
-        return rounds_.round({&takes_[in_last_panel(panel) ? 1 : 0], 1}, rows, taken());
+    // Collective: a part of the panel that all ranks have read; `rows`: where this one's rows of the panel begin.
+    Status take(index_t panel, index_t part, const char* rows) {
+        const index_t i = part + (in_last_panel(panel) ? geometry_.parts() : 0);
+        return rounds_.round({&takes_[static_cast<size_t>(i)], 1}, rows, taken());
     }
     // Collective: the round of this compute step, in order. The kept rows of every rank's tile are in `slot` then (of
     // columns in received()), one tile after the other.
@@ -44,7 +45,7 @@ class BlockExchange {
 
     explicit BlockExchange(const SweepSpec& spec) : spec_(spec), geometry_(spec_) {}
     Status add(Transfers& transfers, Result<std::unique_ptr<Transfer>> made);
-    Result<std::unique_ptr<Transfer>> make_take(index_t panel) const;
+    Result<std::unique_ptr<Transfer>> make_take(index_t panel, index_t part) const;
     Result<std::unique_ptr<Transfer>> make_transfer(index_t step, int call) const;
     bool in_last_panel(index_t panel) const {
         const index_t panels = spec_.walked().panels_per_matrix();
@@ -57,7 +58,7 @@ class BlockExchange {
     char* memory_ = nullptr;
     // Of each tile step of a panel that is whole on all ranks, then of the last panel of a matrix.
     Transfers transfers_;
-    Transfers takes_;  // likewise of a whole panel, and of the last
+    Transfers takes_;  // of each part of a panel, likewise
 };
 
 }  // namespace spanfft

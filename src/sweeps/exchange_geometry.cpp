@@ -145,11 +145,12 @@ void ExchangeGeometry::count_takes(Counts& counts) const {
     if (!spec_.sharing.reads_together) return;
     counts.calls += takes();
     const index_t panels = in().panels_per_matrix(), mine = rows_of(in().rank);
+    const index_t messages = std::min(parts(), mine);  // a panel: parts of no row are not sent
     for (const index_t panel : {index_t{0}, panels - 1}) {
         const index_t times = in().outer * (panel < panels - 1 ? panels - 1 : 1);
         for (int r = 0; r < in().ranks; ++r) {
             const index_t width = r == in().rank ? 0 : width_of(panel, r);
-            counts.messages += mine > 0 && width > 0 ? times : 0;
+            counts.messages += width > 0 ? times * messages : 0;
             counts.sent_bytes += times * mine * width * in().elem_bytes;
         }
         if (panels == 1) break;

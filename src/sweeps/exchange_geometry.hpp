@@ -9,7 +9,8 @@
 //   side, so that its runs are as many panels wide as there are ranks.
 // - Of sections (many_sweeps) a rank keeps columns: of each its panels of the next sweep, and those that mirror them.
 //   So it does of slabs, each of which is a section.
-// - Where ranks read a panel together, each has rows of the panels of all for all rows of its own panel.
+// - Where ranks read a panel together, each has rows of the panels of all for all rows of its own panel, and hands them
+//   on part by part.
 //
 // Worked: 12 columns, tiles of 2, 2 ranks with panels of 2 columns: in round 0 rank 0 has columns 0 and 1, rank 1
 // columns 2 and 3; of 8 rows, rank 0 keeps rows 0 to 3 of all four and rank 1 the rest.
@@ -18,6 +19,7 @@
 #include <algorithm>
 
 #include "core/counts.hpp"
+#include "disk/pipeline.hpp"
 #include "sweeps/sweep_spec.hpp"
 
 namespace spanfft {
@@ -46,6 +48,14 @@ class ExchangeGeometry {
         return std::min(rank * each, in().rows);
     }
     index_t rows_of(int rank) const { return rows_before(rank + 1) - rows_before(rank); }
+    // The rows of a panel are read and taken in so many parts, so that others are read while one is taken.
+    index_t parts() const { return std::clamp<index_t>(rows_of(0), 1, kMaxSlots); }
+    index_t rows_before_part(int rank, index_t part) const {  // of this rank's rows
+        return rows_of(rank) * part / parts();
+    }
+    index_t rows_of_part(int rank, index_t part) const {
+        return rows_before_part(rank, part + 1) - rows_before_part(rank, part);
+    }
     index_t taken_bytes() const {  // a panel of this rank's columns
         return spec_.sharing.reads_together ? round_up(in().rows * in().panel * in().elem_bytes, 4096) : 0;
     }
@@ -86,7 +96,7 @@ class ExchangeGeometry {
         return of_columns() && step / spec_.tile_steps() >= in().panels_per_matrix() ? 1 : most_calls();
     }
     index_t rounds() const { return spec_.exchanges() ? in().panels() * spec_.tile_steps() : 0; }
-    index_t takes() const { return spec_.sharing.reads_together ? in().panels() : 0; }
+    index_t takes() const { return spec_.sharing.reads_together ? in().panels() * parts() : 0; }
     index_t width_of(index_t panel, int rank) const;  // of a panel of that rank
     Counts count() const;                             // of this rank in all rounds: messages, bytes in them, and calls
 

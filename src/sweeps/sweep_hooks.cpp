@@ -17,14 +17,19 @@ void each_run(ThreadTeam& team, index_t count, const Visit& visit) {
     team.run(job);
 }
 
+index_t reads_a_panel(const PipelineSpec& pipeline, index_t tiles) {
+    return tiles / pipeline.steps_per_read * pipeline.parts;
+}
+
 // Of the panel that ends with this group of reads.
 Status check_panel(const PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, index_t group,
                    index_t slot) {
-    const index_t groups = tiles / pipeline.steps_per_read;
+    const index_t groups = reads_a_panel(pipeline, tiles);
     if ((group + 1) % groups != 0) return {};
     return sweep.read_sums->check(group / groups, *pipeline.source, [&](const PanelSums::EachRun& found) {
         for (index_t g = group + 1 - groups; g <= group; ++g)
-            for (index_t i = 0; i < pipeline.read_count(g); ++i) found(pipeline.read_run(g, slot, i));
+            for (index_t i = 0; i < pipeline.read_count(g); ++i)
+                found(pipeline.read_run(g, pipeline.parts > 1 ? g % pipeline.parts : slot, i));
     });
 }
 
@@ -33,7 +38,7 @@ void sum_up(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, Th
     if (!sweep.read_sums && !sweep.sums && !sweep.input_sum) return;
     const bool sums_reads = sweep.read_sums || sweep.input_sum, takes = static_cast<bool>(pipeline.take);
     const auto sum_read = [&pipeline, &sweep, &team, tiles](index_t group, index_t slot) -> Status {
-        const index_t panel = group * pipeline.steps_per_read / tiles;
+        const index_t panel = group / reads_a_panel(pipeline, tiles);
         each_run(team, pipeline.read_count(group), [&](int member, index_t i) {
             const Run run = pipeline.read_run(group, slot, i);
             if (sweep.read_sums) sweep.read_sums->add_read(member, panel, i, run);

@@ -231,7 +231,8 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     const auto overlap = [&](double io) { return machine.overlapped_seconds(io, compute, panels); };
     const auto* in_place = std::get_if<InPlace>(&spec.target.array);
     counts.seconds = in_place && in_place->slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
-    if (spec.sharing.reads_together) counts.seconds += wire;  // in one slot nothing is read meanwhile
+    // While the first part of a panel is taken nothing of the next one is read.
+    if (spec.sharing.reads_together) counts.seconds += wire / static_cast<double>(ExchangeGeometry(spec).parts());
     return counts;
 }
 

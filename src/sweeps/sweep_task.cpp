@@ -340,9 +340,21 @@ void SweepTask<T>::describe_reads(PipelineSpec& pipeline) {
         panels = geometry.together(spec_.rank());
         if (spec_.sharing.own_rows == 0)
             begin += geometry.rows_before(spec_.rank()) * panels.row_elems * panels.elem_bytes;
-        pipeline.take = [this, panels, begin](index_t panel, index_t slot) {
-            return exchange_->take(panel, panels.map(panel, 0, begin, read_slot(slot)).row(0));
+        const index_t parts = pipeline.parts = geometry.parts();
+        const auto before = [this, panels, &geometry](index_t panel, index_t part) {
+            return panels.requests_of_rows(panel, geometry.rows_before_part(spec_.rank(), part));
         };
+        pipeline.take = [this, panels, begin, parts](index_t group, index_t part) {
+            const index_t panel = group / parts;
+            return exchange_->take(panel, part, panels.map(panel, 0, begin, read_slot(0)).row(0));
+        };
+        pipeline.read_count = [before, parts](index_t group) {
+            return before(group / parts, group % parts + 1) - before(group / parts, group % parts);
+        };
+        pipeline.read_run = [this, panels, begin, before, parts](index_t group, index_t part, index_t i) {
+            return panels.run(group / parts, before(group / parts, part) + i, begin, read_slot(0));
+        };
+        return;
     }
     pipeline.read_count = [panels](index_t panel) { return panels.requests(panel); };
     pipeline.read_run = [this, panels, begin](index_t panel, index_t slot, index_t i) {
