@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <random>
+#include <set>
 
 #include "core/buffer.hpp"
 #include "disk/pipeline.hpp"
@@ -492,6 +496,66 @@ TEST(Pipeline, ReadsComputesAndWritesAtTheSameTime) {
     Pipeline pipeline(2, {IoBackend::threads, 8, nullptr});
     EXPECT_TRUE(pipeline.run(spec).ok());
     EXPECT_EQ(std::memcmp(source.data(), target.data(), steps * bytes), 0);
+}
+
+// A panel is read and taken in three parts. While part p of it is taken, part p-1 of the next one is being read into
+// the memory that was taken before: what is taken waits for that.
+TEST(Pipeline, PartsOfTheNextPanelAreReadWhileOthersAreTaken) {
+    constexpr index_t panels = 4, parts = 3, bytes = 512;
+    class Watched : public MemoryStore {
+      public:
+        Watched() : MemoryStore(panels * parts * bytes) {}
+        bool was_read(index_t part) {
+            std::unique_lock lock(mutex_);
+            return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return read_.count(part) > 0; });
+        }
+
+      protected:
+        Status do_read(const DiskRun& run) override {
+            const Status status = MemoryStore::do_read(run);
+            const std::lock_guard lock(mutex_);
+            read_.insert(run.offset_bytes / bytes);
+            changed_.notify_all();
+            return status;
+        }
+
+      private:
+        std::mutex mutex_;
+        std::condition_variable changed_;
+        std::set<index_t> read_;
+    } source;
+    for (index_t i = 0; i < panels * parts * bytes; ++i) source.data()[i] = static_cast<std::byte>(i / bytes);
+    MemoryStore target(panels * parts * bytes);
+    std::vector<char> slot(parts * bytes), taken(parts * bytes), written(2 * parts * bytes);
+    PipelineSpec spec;
+    spec.steps = panels;
+    spec.parts = parts;
+    spec.read_slots = 1;
+    spec.source = &source;
+    spec.target = &target;
+    spec.read_count = spec.write_count = [](index_t) { return index_t{1}; };
+    spec.read_run = [&](index_t group, index_t part, index_t) {
+        return DiskRun{group * bytes, slot.data() + part * bytes, bytes, false};
+    };
+    spec.take = [&](index_t group, index_t part) {
+        EXPECT_EQ(part, group % parts);
+        const index_t next = group + parts - 1;
+        if (part > 0 && next < panels * parts) {
+            EXPECT_TRUE(source.was_read(next)) << next;
+        }
+        std::memcpy(taken.data() + part * bytes, slot.data() + part * bytes, bytes);
+        return Status();
+    };
+    spec.write_run = [&](index_t panel, index_t place, index_t) {
+        return DiskRun{panel * parts * bytes, written.data() + place * parts * bytes, parts * bytes, false};
+    };
+    spec.compute = [&](index_t, index_t, index_t place) {
+        std::memcpy(written.data() + place * parts * bytes, taken.data(), parts * bytes);
+        return Status();
+    };
+    Pipeline pipeline(2, {IoBackend::threads, 8, nullptr});
+    EXPECT_TRUE(pipeline.run(spec).ok());
+    EXPECT_EQ(std::memcmp(source.data(), target.data(), panels * parts * bytes), 0);
 }
 
 }  // namespace
