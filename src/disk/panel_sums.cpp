@@ -11,7 +11,7 @@ namespace spanfft {
 namespace {
 
 index_t groups_for(const Partition& writer, const Partition& reader, index_t max_cells) {
-    const index_t panels = std::max<index_t>(1, writer.panels.panels());  // a rank may have none
+    const index_t panels = std::max<index_t>(1, writer.of_all() ? writer.ids() : writer.panels.panels());
     return std::clamp<index_t>(max_cells / std::max<index_t>(1, reader.ids()), 1, panels);
 }
 
@@ -32,7 +32,9 @@ PanelSums::PanelSums(const Partition& writer, const Partition& reader, index_t m
 
 index_t PanelSums::bytes(const Partition& writer, const Partition& reader, index_t max_cells, int members) {
     const index_t ids = reader.ids(), groups = groups_for(writer, reader, max_cells);
-    return (ids * (groups + kMaxSlots + members) + members * 2 * groups) * static_cast<index_t>(sizeof(uint64_t));
+    const index_t shared = reader.of_all() ? 2 * ids * groups : 0;  // what is sent, and what comes
+    return (ids * (groups + kMaxSlots + members) + members * 2 * groups + shared) *
+           static_cast<index_t>(sizeof(uint64_t));
 }
 
 template <class Each>
@@ -61,13 +63,32 @@ void PanelSums::end_written(index_t panel) {
 }
 
 void PanelSums::settle(index_t panel) {
-    const index_t group = group_of(panel);
+    const index_t group = group_of_panel(panel);
     for (index_t id = 0; id < ids_; ++id) cell(id, group) += pending_[count(panel % kMaxSlots * ids_ + id)];
+}
+
+// Every rank has as many ids of its own, side by side.
+Status PanelSums::share(int ranks, const AllToAll& all_to_all) {
+    const index_t each_rank = ids_ / ranks, cells = each_rank * groups_;
+    std::vector<uint64_t> send(count(ranks * cells)), received(count(ranks * cells));
+    for (index_t group = 0; group < groups_; ++group) {
+        for (index_t id = 0; id < ids_; ++id)
+            send[count(id / each_rank * cells + group * each_rank + id % each_rank)] = cell(id, group);
+    }
+    SPANFFT_TRY(all_to_all(send.data(), received.data(), cells * static_cast<index_t>(sizeof(uint64_t))));
+    for (index_t group = 0; group < groups_; ++group) {
+        for (index_t i = 0; i < each_rank; ++i) {
+            uint64_t& total = cell(reader_.first_id() + i, group);
+            total = 0;
+            for (index_t rank = 0; rank < ranks; ++rank) total += received[count(rank * cells + group * each_rank + i)];
+        }
+    }
+    return {};
 }
 
 void PanelSums::add_read(int member, index_t panel, index_t i, const Run& run) {
     uint64_t* const sums = read_.data() + member * 2 * groups_;
-    const index_t twins = reader_.panels.panels();
+    const index_t twins = reader_.of_all() ? ids_ : reader_.panels.panels();
     each(run, [&](const SummedPiece& piece, index_t writer, const Partition::Part& reader) {
         if (!reader_.has(panel, i, reader)) return;
         sums[(reader.id >= twins ? groups_ : 0) + group_of(writer)] += piece.sum();
@@ -77,7 +98,8 @@ void PanelSums::add_read(int member, index_t panel, index_t i, const Run& run) {
 Status PanelSums::check(index_t panel, Store& store, const std::function<void(const EachRun&)>& runs) {
     index_t bad_group = -1, bad_id = -1;
     for (int which = 0; which < (reader_.twins() ? 2 : 1); ++which) {
-        const index_t id = which == 0 ? panel : reader_.panels.panels() + panel % reader_.panels.panels_per_matrix();
+        const index_t id = which == 0 ? reader_.first_id() + panel
+                                      : reader_.panels.panels() + panel % reader_.panels.panels_per_matrix();
         for (index_t group = 0; group < groups_; ++group) {
             uint64_t sum = 0;
             for (int member = 0; member < members_; ++member) {
@@ -104,7 +126,7 @@ Status PanelSums::check(index_t panel, Store& store, const std::function<void(co
 
 std::string PanelSums::snapshot(index_t first_panel, index_t end_panel) const {
     if (first_panel >= end_panel) return "0 0 ";
-    const index_t first = group_of(first_panel), end = group_of(end_panel - 1) + 1;
+    const index_t first = group_of_panel(first_panel), end = group_of_panel(end_panel - 1) + 1;
     std::string text = cat(first, " ", end, " ");
     text.reserve(text.size() + count(16 * (end - first) * ids_));
     for (index_t i = first * ids_; i < end * ids_; ++i) text += hex_of(cells_[count(i)]);

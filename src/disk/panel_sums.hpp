@@ -4,6 +4,8 @@
 // a checksum that includes its place; a *cell* is the sum of those in one reader's panel and one group of neighbouring
 // writer's panels. Sums have no order, so the writer adds up as it goes and the reader compares a panel's cells when it
 // has read all of it. Worked: 100 panels cross 80: with 80 groups of a panel or two there are 8000 cells, 62.5 KiB.
+// Where ranks read what others have written (Partition::of_all), each adds up for the panels of all ranks, and before
+// any reads they send one another what is theirs (share): a cell is then what all ranks have written of it.
 // A writer's panel counts (settle) when its writes have ended, so that a snapshot holds whole panels only.
 // Invariant: allocates at construction only. Members of a thread team add at once, each to sums of its own.
 #pragma once
@@ -30,6 +32,12 @@ class PanelSums {
     void end_written(index_t panel);
     void settle(index_t panel);  // its writes have ended; panels one after the other
 
+    // Collective, of sums of all ranks: before any of them reads, once in a run. `all_to_all` sends so many bytes to
+    // each rank and receives as many.
+    using AllToAll = std::function<Status(const void* send, void* receive, index_t bytes_each)>;
+    Status share(int ranks, const AllToAll& all_to_all);
+    bool of_all_ranks() const { return reader_.of_all(); }
+
     // Reading: all runs of a panel (the i-th), then whether they are what was written. `runs` calls with each of them
     // again, whose data is not looked at any more, to find where they differ.
     void add_read(int member, index_t panel, index_t i, const Run& run);
@@ -46,7 +54,10 @@ class PanelSums {
   private:
     template <class Each>
     void each(const Run& run, Each each) const;  // with the piece, its writer's panel and its reader's part
-    index_t group_of(index_t panel) const { return panel * groups_ / writer_.panels.panels(); }
+    index_t group_of(index_t writer_id) const {
+        return writer_id * groups_ / (writer_.of_all() ? writer_.ids() : writer_.panels.panels());
+    }
+    index_t group_of_panel(index_t panel) const { return group_of(writer_.first_id() + panel); }
     uint64_t& cell(index_t id, index_t group) { return cells_[static_cast<size_t>(group * ids_ + id)]; }
 
     const Partition writer_, reader_;

@@ -5,12 +5,21 @@ namespace spanfft {
 
 namespace {
 
+index_t panel_among_all(const ColumnPanels& panels, index_t column) {
+    const index_t section = panels.section_columns();
+    return column / section * panels.panels_per_section() + column % section / panels.panel;
+}
+
 // Which panel of a matrix walks over this column, of those that are walked over. Where ranks share panels out: in which
 // of its panels a rank does that walks over it (blocks: of its own rows).
 index_t panel_walking(const ColumnPanels& panels, index_t column) {
-    const index_t section = panels.section_columns();
-    const index_t i = column / section * panels.panels_per_section() + column % section / panels.panel;
+    const index_t i = panel_among_all(panels, column);
     return panels.in_blocks() ? i % panels.panels_per_matrix() : i / panels.ranks;
+}
+
+int rank_walking(const ColumnPanels& panels, index_t column) {
+    const index_t i = panel_among_all(panels, column);
+    return static_cast<int>(panels.in_blocks() ? i / panels.panels_per_matrix() : i % panels.ranks);
 }
 
 // Which panel of a matrix holds a column, in which of its groups: the one that walks over it, or else over its mirror
@@ -19,16 +28,21 @@ struct Holder {
     index_t panel = 0;
     int which = 0;
     ColumnPanels::Group group;
+    int rank = 0;
 };
 
-Holder holder_of(const ColumnPanels& panels, index_t column) {
+// `of_all`: of the panels of any rank.
+Holder holder_of(ColumnPanels panels, index_t column, bool of_all = false) {
     const index_t pitch = panels.section_pitch(), section = panels.section_columns();
     Holder holder;
     const index_t images[] = {column, panels.row_elems - column, panels.row_elems - 1 - column};
     for (const index_t& image : images) {
         holder.which = &image == images ? 0 : 1;
         if (image % pitch >= section) continue;
-        holder.panel = panel_walking(panels, image / pitch * section + image % pitch);
+        const index_t walked = image / pitch * section + image % pitch;
+        if (of_all) panels.rank = rank_walking(panels, walked);
+        holder.rank = panels.rank;
+        holder.panel = panel_walking(panels, walked);
         holder.group = panels.group(holder.panel, holder.which);
         const index_t at = column - holder.group.first;
         if (at >= 0 && at < holder.group.width) break;
@@ -36,18 +50,19 @@ Holder holder_of(const ColumnPanels& panels, index_t column) {
     return holder;
 }
 
-Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem) {
+Partition::Part part_of_columns(const ColumnPanels& panels, index_t elem, bool of_all) {
     const bool twin = panels.twin() && elem >= panels.twin()->elems;
     const index_t region = twin ? panels.twin()->elems : 0;
     const index_t matrix_elems = panels.stored_matrix_elems(), row_elems = panels.stored_row_elems();
     const index_t matrix = (elem - region) / matrix_elems, within = (elem - region) % matrix_elems;
     const index_t row = within / row_elems, column = panels.column_at(within % row_elems);
-    const Holder holder = holder_of(panels, column);
+    const Holder holder = holder_of(panels, column, of_all);
     index_t end = panels.stored_at(holder.group, holder.which) + holder.group.width;
     // What is read as an image may go on with columns that a panel walks over, which the next period begins with.
     if (panels.mirrored() && holder.which == 1) end = std::min(end, round_up(column + 1, panels.section_pitch()));
     Partition::Part part;
-    part.id = (twin ? panels.panels() : 0) + matrix * panels.panels_per_matrix() + holder.panel;
+    const index_t before = of_all ? holder.rank * panels.panels() : twin ? panels.panels() : 0;
+    part.id = before + matrix * panels.panels_per_matrix() + holder.panel;
     part.end_bytes = region + matrix * matrix_elems + std::min(row * row_elems + end, matrix_elems);
     part.image = holder.which == 1;
     return part;
@@ -116,7 +131,7 @@ Partition::Part Partition::at(index_t byte) const {
         return part;
     }
     if (kind == Kind::columns) {
-        part = part_of_columns(panels, (byte - offset_bytes) / panels.elem_bytes);
+        part = part_of_columns(panels, (byte - offset_bytes) / panels.elem_bytes, of_all());
         part.end_bytes = offset_bytes + part.end_bytes * panels.elem_bytes;
         return part;
     }
@@ -139,7 +154,9 @@ Partition::Part Partition::at(index_t byte) const {
     const index_t rows_before = block * blocks.tile_rows;
     const index_t rows = by_rows ? rows_before + blocks.rows_in(block) : blocks.rows;
     part.end_bytes = offset_bytes + matrix * blocks.matrix_bytes() + begin + rows * columns * blocks.elem_bytes;
-    part.id = matrix * panels.panels_per_matrix() + panel_walking(panels, by_rows ? rows_before : first);
+    const index_t walked = by_rows ? rows_before : first;
+    part.id = matrix * panels.panels_per_matrix() + panel_walking(panels, walked);
+    if (of_all()) part.id += rank_walking(panels, walked) * panels.panels();
     return part;
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 
 #include "disk/array_store.hpp"
 #include "disk/checksum.hpp"
@@ -26,6 +27,10 @@ struct Partition {
     std::function<index_t(index_t block)> load_of = {};
     static Partition of_loads(index_t loads, index_t block_bytes, std::function<index_t(index_t block)> load_of);
     ArrayBoxes array = {};  // of boxes
+    // Set where ids are those of all ranks that share a file, one rank's after the other's: where this rank's begin. Of
+    // columns without twins, and of column tiles that halve nothing.
+    std::optional<index_t> first_of_all = {};
+    bool of_all() const { return first_of_all.has_value(); }
     static Partition of_boxes(const ArrayBoxes& array);
 
     struct Part {
@@ -34,15 +39,18 @@ struct Partition {
         bool image = false;  // of a column that is walked over, and not one itself
     };
     Part at(index_t byte) const;
-    index_t ids() const { return panels.panels() + (twins() ? panels.panels_per_matrix() : 0); }
+    index_t ids() const {
+        return of_all() ? panels.ranks * panels.panels() : panels.panels() + (twins() ? panels.panels_per_matrix() : 0);
+    }
+    index_t first_id() const { return first_of_all.value_or(0); }
     bool twins() const { return kind == Kind::columns && panels.twin(); }
     // The panel that moves an id's bytes (a twin's: the first that does).
-    index_t panel_of(index_t id) const { return id < panels.panels() ? id : id - panels.panels(); }
+    index_t panel_of(index_t id) const { return of_all() || id < panels.panels() ? id : id - panels.panels(); }
     // Whether what run i of a panel has of this part is to be summed up there: of bytes that are read as images too
     // (Mirrored::all) those that are walked over are, once.
     bool has(index_t panel, index_t i, const Part& part) const {
         if (kind != Kind::columns || !panels.mirrors_all()) return true;
-        return part.id == panel && part.image == (i >= panels.walked_requests(panel));
+        return part.id == first_id() + panel && part.image == (i >= panels.walked_requests(panel));
     }
 };
 

@@ -176,7 +176,8 @@ Status BoundPlan::run_steps(RunContext& context, const SweepRun* sweeps) {
         TraceScope scope(context.trace, plan_->steps[i]->type(), TraceCategory::step);
         const auto start = std::chrono::steady_clock::now();
         context.sweep = sweeps ? sweeps->sweep(i) : nullptr;
-        Status status = task->run(context);
+        Status status = sweeps ? sweeps->share_sums(i, *comm_) : Status();
+        if (status.ok()) status = task->run(context);
         if (sweeps) status = agree_traced(context, status);
         keep_first(first, std::move(status));
         if (!first.ok() && sweeps) break;

@@ -74,6 +74,7 @@ Status FileRun::check() {
     SPANFFT_TRY(agree_on_text(comm_, "output file", request_.output_path));
     SPANFFT_TRY(agree_on_text(comm_, "block callbacks", describe_callbacks(request_.callbacks)));
     SPANFFT_TRY(agree_on_text(comm_, "journal", journal_name(request_.journal)));
+    SPANFFT_TRY(agree_on_text(comm_, "checksums", request_.checksums ? "on" : "off"));
     auto work = make_work();
     SPANFFT_TRY(agree(work.status()));
     work_ = std::move(work).value();

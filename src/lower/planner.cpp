@@ -62,9 +62,12 @@ Status check_exchange(const Problem& problem) {
 void note_journal(Plan& plan) {
     const PlannedSweeps layout = examine_sweeps(plan);
     const index_t room = plan.problem.memory_bytes - callback_bytes(plan.problem) - plan.peak_memory_bytes(0);
-    if (layout.memory_bytes == 0 && layout.sweeps.size() > 1 && plan.problem.ranks > 1) {
-        plan.notes.push_back("no checksums between sweeps: ranks read what others have written");
-    } else if (layout.memory_bytes == 0 || layout.memory_bytes <= room) {
+    if (layout.unsummed) {
+        const bool none = layout.memory_bytes == 0;
+        plan.notes.push_back(
+            cat("no checksums between ", none ? "" : "some ", "sweeps: ranks read what others have written"));
+    }
+    if (layout.memory_bytes == 0 || layout.memory_bytes <= room) {
         plan.checksum_bytes = layout.memory_bytes;
     } else {
         plan.notes.push_back(

@@ -26,6 +26,8 @@ struct SweepOutline {
     int threads = 1;          // that add to sums
     // Of several ranks: whether they exchange in it, and whether what each has written is its own to read.
     bool exchanges = false, keeps_own = false;
+    // The same for all ranks, if it can be told: of what others read that this one has written, and the reverse.
+    std::optional<Partition> written_by_all = {}, read_by_all = {};
 };
 
 }  // namespace spanfft

@@ -32,8 +32,16 @@ bool plain_array(const SweepOutline& sweep) {
            in.panel == out.panel && in.elem_bytes == out.elem_bytes;
 }
 
-// Whether what a sweep writes is read again by the rank that wrote it.
-bool reads_its_own(const SweepOutline& before, bool alone) { return alone || before.keeps_own; }
+// How what a sweep hands to the next one is cut among the panels of either: by the rank that wrote it and reads it
+// again, or by all.
+struct HandedOn {
+    Partition written, read;
+};
+std::optional<HandedOn> handed_on(const SweepOutline& before, const SweepOutline& after, bool alone) {
+    if (alone || before.keeps_own) return HandedOn{before.written, after.read};
+    if (before.written_by_all && after.read_by_all) return HandedOn{*before.written_by_all, *after.read_by_all};
+    return std::nullopt;
+}
 
 bool whole_matrices(const ColumnPanels& panels) { return panels.outer >= 8; }
 
@@ -119,9 +127,13 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
     }
     for (size_t i = 0; i < planned.sweeps.size(); ++i) {
         const SweepOutline& sweep = planned.sweeps[i];
-        if (i > 0 && reads_its_own(planned.sweeps[i - 1], alone)) {
-            planned.memory_bytes +=
-                PanelSums::bytes(planned.sweeps[i - 1].written, sweep.read, max_cells(plan), sweep.threads);
+        if (i > 0) {
+            const auto handed = handed_on(planned.sweeps[i - 1], sweep, alone);
+            if (handed) {
+                planned.memory_bytes += PanelSums::bytes(handed->written, handed->read, max_cells(plan), sweep.threads);
+            } else {
+                planned.unsummed = true;
+            }
         }
         const bool last = i + 1 == planned.sweeps.size();
         if (sweep.source != sweep.target || (last && planned.overwrites_input)) continue;
@@ -193,11 +205,12 @@ SweepRun::SweepRun(const Plan& plan, PlannedSweeps planned, const RunArrays& arr
                 return panels_needed(in, displacement, panel);
             };
         }
-        if (checksums && plan.checksum_bytes > 0 && i > 0 && reads_its_own(planned_.sweeps[i - 1], alone)) {
-            const Partition& written = planned_.sweeps[i - 1].written;
+        const auto handed = i > 0 ? handed_on(planned_.sweeps[i - 1], outline, alone) : std::nullopt;
+        if (checksums && plan.checksum_bytes > 0 && handed) {
             const index_t offset_bytes = sweep.source.offset_bytes;  // where the sweep before writes, too
-            sums_[i - 1] = std::make_unique<PanelSums>(
-                placed(written, offset_bytes), placed(outline.read, offset_bytes), max_cells(plan), outline.threads);
+            sums_[i - 1] =
+                std::make_unique<PanelSums>(placed(handed->written, offset_bytes), placed(handed->read, offset_bytes),
+                                            max_cells(plan), outline.threads);
             sweep.read_sums = sums_[i - 1].get();
         }
         if (sink && checksums && alone && i == 0 && outline.source.place == Place::input &&
@@ -247,8 +260,7 @@ Status SweepRun::resume(const std::vector<std::string>& lines) {
         resumed_panels_ += done - sweeps_[sweep].first_panel;
         sweeps_[sweep].first_panel = done;
         if (sums_[sweep] && sums.compare(0, 5, " 0 0 ") == 0) {  // these panels were written without checksums
-            sums_[sweep].reset();
-            sweeps_[sweep].sums = sweeps_[sweep + 1].read_sums = nullptr;
+            drop_sums(sweep);
         }
         if (sums_[sweep]) SPANFFT_TRY(sums_[sweep]->restore(sums));
     }
@@ -259,11 +271,35 @@ Status SweepRun::resume(const std::vector<std::string>& lines) {
 Status SweepRun::align(Comm& comm) {
     std::vector<index_t> all(static_cast<size_t>(comm.size()));
     for (size_t i = 0; i < sweeps_.size(); ++i) {
-        if (!planned_.sweeps[i].exchanges) continue;
-        SPANFFT_TRY(comm.allgather(&sweeps_[i].first_panel, sizeof(index_t), all.data()));
-        sweeps_[i].begins_at = *std::min_element(all.begin(), all.end());
+        if (planned_.sweeps[i].exchanges) {
+            SPANFFT_TRY(comm.allgather(&sweeps_[i].first_panel, sizeof(index_t), all.data()));
+            sweeps_[i].begins_at = *std::min_element(all.begin(), all.end());
+        }
+        // Of sums that all ranks make, none is without.
+        const index_t summed = sums_[i] ? 1 : 0;
+        SPANFFT_TRY(comm.allgather(&summed, sizeof summed, all.data()));
+        if (summed == 1 && sums_[i]->of_all_ranks() && *std::min_element(all.begin(), all.end()) == 0) drop_sums(i);
     }
     return {};
+}
+
+Status SweepRun::share_sums(size_t step, Comm& comm) const {
+    const RunningSweep* const running = sweep(step);
+    if (!running || !running->read_sums || !running->read_sums->of_all_ranks()) return {};
+    return running->read_sums->share(comm.size(), [&](const void* send, void* receive, index_t bytes) -> Status {
+        std::vector<BytesPart> parts;
+        for (int rank = 0; rank < comm.size(); ++rank) parts.push_back({rank * bytes, bytes});
+        const auto transfer = comm.make_alltoallv(parts, parts, Issue::blocking);
+        SPANFFT_TRY(agree(comm, transfer.status()));
+        Status sent = transfer.value()->start(send, receive);
+        keep_first(sent, transfer.value()->finish());
+        return agree(comm, sent);
+    });
+}
+
+void SweepRun::drop_sums(size_t sweep) {
+    sums_[sweep].reset();
+    sweeps_[sweep].sums = sweeps_[sweep + 1].read_sums = nullptr;
 }
 
 Result<bool> SweepRun::input_is_as_read(RunContext& context, index_t input_bytes, char* memory, index_t memory_bytes) {

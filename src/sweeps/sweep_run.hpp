@@ -44,6 +44,7 @@ struct PlannedSweeps {
     bool overwrites_input = false;  // in place: the last sweep does; else the whole output is copied there
     bool needs_output = true;       // besides what the last sweep writes, if that goes elsewhere
     index_t memory_bytes = 0;       // of the sums, journal or not
+    bool unsummed = false;          // what some sweep hands to the next one
     int rank = 0;                   // whose they are
 };
 // On several ranks, of one of them.
@@ -58,6 +59,8 @@ class SweepRun {
     Status resume(const std::vector<std::string>& lines);
     // After resume(), collective: a sweep in which ranks exchange begins where the one begins that has done least.
     Status align(Comm& comm);
+    // Collective, before a step: what its sweep reads of what all ranks have written.
+    Status share_sums(size_t step, Comm& comm) const;
     // After resume(): whether what the killed run's panels read of the input is what is there. false also if no sum
     // tells. Reads all of the input, through `memory`.
     Result<bool> input_is_as_read(RunContext& context, index_t input_bytes, char* memory, index_t memory_bytes);
@@ -71,6 +74,7 @@ class SweepRun {
     index_t durable_panels() const { return resumed_panels_ + (log_ ? log_->durable_panels() : 0); }
 
   private:
+    void drop_sums(size_t sweep);                                  // of what it hands on
     index_t bytes_per_panel(const Plan& plan, size_t step) const;  // read and written, of any of its sweeps
 
     PlannedSweeps planned_;

@@ -33,13 +33,44 @@ std::string SweepStep::describe() const {
                together ? " of all ranks together" : "", "), writes ", place_name(target.place), " (", written, ")");
 }
 
+namespace {
+
+// The panels of all ranks of a file that all see, one rank's after the other's.
+std::optional<Partition> by_all(Partition partition) {
+    const ColumnPanels& panels = partition.panels;
+    const bool columns = partition.kind == Partition::Kind::columns;
+    const bool tiles = partition.kind == Partition::Kind::column_tiles && panels.halved() == 0;
+    if ((!columns && !tiles) || panels.own_file() || panels.twin() || panels.part.own > 0) return std::nullopt;
+    partition.first_of_all = panels.rank * panels.panels();
+    return partition;
+}
+
+std::optional<Partition> written_by_all(const SweepSpec& sweep) {
+    if (sweep.ranks() == 1 || sweep.sharing.own_part || sweep.exchanges()) return std::nullopt;
+    return by_all(sweep.written_partition());
+}
+
+// Together each rank reads rows, which are a matrix of their own then, with panels as wide as those of all.
+std::optional<Partition> read_by_all(const SweepSpec& sweep) {
+    if (sweep.ranks() == 1 || sweep.sharing.own_part || sweep.sharing.own_rows > 0) return std::nullopt;
+    if (!sweep.sharing.reads_together) return by_all(sweep.read_partition());
+    const ExchangeGeometry geometry(sweep);
+    ColumnPanels rows = geometry.together(0);
+    rows.outer = sweep.ranks();
+    Partition together{Partition::Kind::columns, rows, {}};
+    together.first_of_all = sweep.rank() * rows.panels_per_matrix();
+    return together;
+}
+
+}  // namespace
+
 std::vector<SweepOutline> SweepStep::sweep_outlines(int rank) const {
     const SweepSpec sweep = spec_.of_rank(rank);
     const bool to_own_part = sweep.sharing.own_part && sweep.target.place == Place::scratch;
     const bool keeps_own =
         sweep.exchanges() || to_own_part || (!sweep.target.is_blocks() && sweep.target.columns().own_file());
     return {{sweep.source, sweep.target, sweep.walked().panels(), sweep.written_partition(), sweep.read_partition(),
-             sweep.threads, sweep.has_rounds(), keeps_own}};
+             sweep.threads, sweep.has_rounds(), keeps_own, written_by_all(sweep), read_by_all(sweep)}};
 }
 
 std::vector<int> SweepStep::group(int /*rank*/) const {
