@@ -32,7 +32,7 @@ PanelSums::PanelSums(const Partition& writer, const Partition& reader, index_t m
 
 index_t PanelSums::bytes(const Partition& writer, const Partition& reader, index_t max_cells, int members) {
     const index_t ids = reader.ids(), groups = groups_for(writer, reader, max_cells);
-    const index_t shared = reader.of_all() ? 2 * ids * groups : 0;  // what is sent, and what comes
+    const index_t shared = reader.of_all() ? 2 * ids * groups : 0;  // what is sent, at most, and what comes
     return (ids * (groups + kMaxSlots + members) + members * 2 * groups + shared) *
            static_cast<index_t>(sizeof(uint64_t));
 }
@@ -67,20 +67,20 @@ void PanelSums::settle(index_t panel) {
     for (index_t id = 0; id < ids_; ++id) cell(id, group) += pending_[count(panel % kMaxSlots * ids_ + id)];
 }
 
-// Every rank has as many ids of its own, side by side.
-Status PanelSums::share(int ranks, const AllToAll& all_to_all) {
+// Every rank has as many ids of its own, side by side. One rank after the other gets what all have of its ids: sums
+// are not data, whose messages plans predict, and all of them at once would take as much memory on each rank.
+Status PanelSums::share(int ranks, int rank, const Allgather& allgather) {
     const index_t each_rank = ids_ / ranks, cells = each_rank * groups_;
-    std::vector<uint64_t> send(count(ranks * cells)), received(count(ranks * cells));
-    for (index_t group = 0; group < groups_; ++group) {
-        for (index_t id = 0; id < ids_; ++id)
-            send[count(id / each_rank * cells + group * each_rank + id % each_rank)] = cell(id, group);
-    }
-    SPANFFT_TRY(all_to_all(send.data(), received.data(), cells * static_cast<index_t>(sizeof(uint64_t))));
-    for (index_t group = 0; group < groups_; ++group) {
-        for (index_t i = 0; i < each_rank; ++i) {
-            uint64_t& total = cell(reader_.first_id() + i, group);
+    std::vector<uint64_t> mine(count(cells)), all(count(ranks * cells));
+    for (int owner = 0; owner < ranks; ++owner) {
+        for (index_t group = 0; group < groups_; ++group)
+            std::copy_n(&cell(owner * each_rank, group), each_rank, &mine[count(group * each_rank)]);
+        SPANFFT_TRY(allgather(mine.data(), mine.size() * sizeof(uint64_t), all.data()));
+        if (owner != rank) continue;
+        for (index_t i = 0; i < cells; ++i) {
+            uint64_t& total = cell(owner * each_rank + i % each_rank, i / each_rank);
             total = 0;
-            for (index_t rank = 0; rank < ranks; ++rank) total += received[count(rank * cells + group * each_rank + i)];
+            for (index_t from = 0; from < ranks; ++from) total += all[count(from * cells + i)];
         }
     }
     return {};

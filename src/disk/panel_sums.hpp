@@ -32,10 +32,9 @@ class PanelSums {
     void end_written(index_t panel);
     void settle(index_t panel);  // its writes have ended; panels one after the other
 
-    // Collective, of sums of all ranks: before any of them reads, once in a run. `all_to_all` sends so many bytes to
-    // each rank and receives as many.
-    using AllToAll = std::function<Status(const void* send, void* receive, index_t bytes_each)>;
-    Status share(int ranks, const AllToAll& all_to_all);
+    // Collective, of sums of all ranks: before any of them reads, once in a run. `allgather` is Comm's.
+    using Allgather = std::function<Status(const void* mine, size_t bytes, void* all)>;
+    Status share(int ranks, int rank, const Allgather& allgather);
     bool of_all_ranks() const { return reader_.of_all(); }
 
     // Reading: all runs of a panel (the i-th), then whether they are what was written. `runs` calls with each of them

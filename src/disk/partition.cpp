@@ -28,7 +28,7 @@ struct Holder {
     index_t panel = 0;
     int which = 0;
     ColumnPanels::Group group;
-    int rank = 0;
+    int rank = 0;  // whose panel it is
 };
 
 // `of_all`: of the panels of any rank.
@@ -107,12 +107,13 @@ Partition::Part part_of_boxes(const ArrayBoxes& array, index_t elem) {
     return part;
 }
 
-// Which panel computes this column of half a section, and which column its tile there ends at.
-std::pair<index_t, index_t> tile_of_half(const ColumnPanels& panels, index_t tile_columns, index_t computed) {
-    const Holder holder = holder_of(panels, panels.column_of(computed));
+// Who computes this column of half a section, and which column the tile there ends at.
+std::pair<Holder, index_t> tile_of_half(ColumnPanels panels, index_t tile_columns, index_t computed, bool of_all) {
+    const Holder holder = holder_of(panels, panels.column_of(computed), of_all);
+    panels.rank = holder.rank;
     const ColumnPanels::Group all = panels.computed(holder.panel, holder.which);
     const index_t in_tile = (computed - all.first) % tile_columns;
-    return {holder.panel, std::min(computed - in_tile + tile_columns, all.first + all.width)};
+    return {holder, std::min(computed - in_tile + tile_columns, all.first + all.width)};
 }
 
 }  // namespace
@@ -139,8 +140,8 @@ Partition::Part Partition::at(index_t byte) const {
     const index_t within = (byte - offset_bytes) % blocks.matrix_bytes();
     const index_t column_bytes = blocks.rows * blocks.elem_bytes;
     if (kind == Kind::column_tiles && panels.halved() > 0) {
-        const auto [panel, end] = tile_of_half(panels, blocks.tile_columns, within / column_bytes);
-        part.id = matrix * panels.panels_per_matrix() + panel;
+        const auto [holder, end] = tile_of_half(panels, blocks.tile_columns, within / column_bytes, of_all());
+        part.id = matrix * panels.panels_per_matrix() + holder.panel + (of_all() ? holder.rank * panels.panels() : 0);
         part.end_bytes = offset_bytes + matrix * blocks.matrix_bytes() + end * column_bytes;
         return part;
     }

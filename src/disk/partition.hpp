@@ -28,7 +28,7 @@ struct Partition {
     static Partition of_loads(index_t loads, index_t block_bytes, std::function<index_t(index_t block)> load_of);
     ArrayBoxes array = {};  // of boxes
     // Set where ids are those of all ranks that share a file, one rank's after the other's: where this rank's begin. Of
-    // columns without twins, and of column tiles that halve nothing.
+    // columns without twins, and of column tiles.
     std::optional<index_t> first_of_all = {};
     bool of_all() const { return first_of_all.has_value(); }
     static Partition of_boxes(const ArrayBoxes& array);

@@ -286,15 +286,8 @@ Status SweepRun::align(Comm& comm) {
 Status SweepRun::share_sums(size_t step, Comm& comm) const {
     const RunningSweep* const running = sweep(step);
     if (!running || !running->read_sums || !running->read_sums->of_all_ranks()) return {};
-    return running->read_sums->share(comm.size(), [&](const void* send, void* receive, index_t bytes) -> Status {
-        std::vector<BytesPart> parts;
-        for (int rank = 0; rank < comm.size(); ++rank) parts.push_back({rank * bytes, bytes});
-        const auto transfer = comm.make_alltoallv(parts, parts, Issue::blocking);
-        SPANFFT_TRY(agree(comm, transfer.status()));
-        Status sent = transfer.value()->start(send, receive);
-        keep_first(sent, transfer.value()->finish());
-        return agree(comm, sent);
-    });
+    const auto allgather = [&](const void* mine, size_t bytes, void* all) { return comm.allgather(mine, bytes, all); };
+    return agree(comm, running->read_sums->share(comm.size(), comm.rank(), allgather));
 }
 
 void SweepRun::drop_sums(size_t sweep) {

@@ -39,8 +39,9 @@ namespace {
 std::optional<Partition> by_all(Partition partition) {
     const ColumnPanels& panels = partition.panels;
     const bool columns = partition.kind == Partition::Kind::columns;
-    const bool tiles = partition.kind == Partition::Kind::column_tiles && panels.halved() == 0;
-    if ((!columns && !tiles) || panels.own_file() || panels.twin() || panels.part.own > 0) return std::nullopt;
+    if ((!columns && partition.kind != Partition::Kind::column_tiles) || panels.own_file() || panels.twin() ||
+        panels.part.own > 0)
+        return std::nullopt;
     partition.first_of_all = panels.rank * panels.panels();
     return partition;
 }

@@ -9,6 +9,7 @@
 #include "solvers/table.hpp"
 #include "support/ranks_store_run.hpp"
 #include "support/sanitized.hpp"
+#include "sweeps/sweep_run.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -68,6 +69,7 @@ class RanksFaults : public testing::TestWithParam<Route> {
     }
 };
 class RanksTransfers : public RanksFaults {};
+class RanksByWayOfTheOutput : public RanksFaults {};
 void PrintTo(const Route& route, std::ostream* out) { *out << route.problem; }
 
 // The first to the last operation of each rank, one by one: fails alone, or with all of the rank's that follow it.
@@ -106,6 +108,30 @@ TEST_P(RanksFaults, TheFirstAndTheLastOperationWithAnotherCodeKeepTheCode) {
             expect_one_error(run, Code::no_space, {"simulated fault", cat("number ", n)});
         }
     }
+}
+
+// A byte of the output that changes after one sweep has written it, whoever has, and before another one reads it.
+TEST_P(RanksByWayOfTheOutput, ABitThatFlipsInTheOutputBetweenSweepsIsFound) {
+    const RanksRun whole = whole_run();
+    ASSERT_FALSE(HasFailure());
+    const PlannedSweeps planned = examine_sweeps(*whole.plan);
+    EXPECT_FALSE(planned.unsummed);
+    int flips = 0;
+    for (size_t i = 1; i < planned.sweeps.size(); ++i) {
+        if (planned.sweeps[i].source.place != Place::output) continue;
+        const index_t bytes = whole.plan->output_file_bytes;
+        for (index_t byte = 0; byte < bytes; byte += ceil_div(bytes, 40)) {
+            SCOPED_TRACE(cat("byte ", byte, " before sweep ", i + 1));
+            RanksSetting setting;
+            setting.flip_before_step = static_cast<int>(i);
+            setting.flip_byte = byte;
+            ++flips;
+            const RanksRun run = run_on_ranks(GetParam().problem, GetParam().solve, setting);
+            expect_one_error(run, Code::corrupt_data, {"rank ", "reads other bytes than were written", "memory"});
+            if (HasFailure()) return;
+        }
+    }
+    EXPECT_GE(flips, 35);
 }
 
 TEST_P(RanksFaults, AProgressThatSaysStopOnOneRankStopsAll) {
@@ -149,6 +175,8 @@ TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, RanksFaults, testing::ValuesIn(kRoutes));
+INSTANTIATE_TEST_SUITE_P(Routes, RanksByWayOfTheOutput,
+                         testing::Values(kRoutes[5], kRoutes[6], kRoutes[11], kRoutes[12], kRoutes[13], kRoutes[14]));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers,
                          testing::Values(kRoutes[0], kRoutes[1], kRoutes[2], kRoutes[4], kRoutes[7], kRoutes[8],
                                          kRoutes[9], kRoutes[10], kRoutes[13]));

@@ -103,11 +103,16 @@ Status run_rank(const Plan& plan, const RanksSetting& setting, SharedStores& sha
         tasks.push_back(std::move(task).value());
         seen.predicted.push_back(step->predict(rank));
     }
-    const SweepRun sweeps(plan, examine_sweeps(plan, false, rank), context.arrays, false, nullptr);
+    const SweepRun sweeps(plan, examine_sweeps(plan, false, rank), context.arrays, true, nullptr);
     Status status;
     for (size_t i = 0; status.ok() && i < tasks.size(); ++i) {
+        if (static_cast<int>(i) == setting.flip_before_step) {
+            if (rank == 0) shared.output.data()[setting.output_offset + setting.flip_byte] ^= std::byte{4};
+            SPANFFT_TRY(comm.barrier());
+        }
         context.sweep = sweeps.sweep(i);
-        status = agree(comm, tasks[i]->run(context));
+        status = sweeps.share_sums(i, comm);
+        if (status.ok()) status = agree(comm, tasks[i]->run(context));
         if (status.ok()) seen.counted.push_back(tasks[i]->counted());
     }
     seen.operations = faults.operations.load();
@@ -130,12 +135,14 @@ RanksRun run_on_ranks(const std::string& text, SolverFunction solve, const Ranks
     const std::string bytes = to_bytes(run.input, p.input_elem());
     SharedStores shared(setting, *run.plan, bytes);
     run.ranks.resize(static_cast<size_t>(p.ranks));
+    run.plan->checksum_bytes = examine_sweeps(*run.plan).memory_bytes;  // in any budget: they are to be right
     ThreadWorld own_world(p.ranks);
     ThreadWorld& world = setting.world ? *setting.world : own_world;
     world.run([&](int rank, Comm& comm) {
         RankSeen& seen = run.ranks[static_cast<size_t>(rank)];
         seen.status = run_rank(*run.plan, setting, shared, comm, seen);
     });
+    run.plan->checksum_bytes = 0;
     for (int rank = 0; rank < p.ranks; ++rank) run.ranks[static_cast<size_t>(rank)].delivered = world.sent_by(rank);
     EXPECT_EQ(world.open_comms(), 0) << "communicators are left over";
     run.input_untouched = std::memcmp(shared.input.data() + setting.input_offset, bytes.data(), bytes.size()) == 0;

@@ -18,7 +18,9 @@ struct RanksSetting {
     bool persistent = false;
     Code fault_code = Code::io_error;
     int stop_rank = -1, stop_after = 0;  // the rank whose progress says stop at that call
-    ThreadWorld* world = nullptr;        // on which it runs; nullptr: one of its own
+    int flip_before_step = -1;           // a bit of this byte of the output flips then
+    index_t flip_byte = 0;
+    ThreadWorld* world = nullptr;  // on which it runs; nullptr: one of its own
 };
 
 // What one rank saw.
