@@ -75,18 +75,26 @@ class Ranks:
         return hashlib.sha256((self.folder / "out.npy").read_bytes()).hexdigest()
 
     def flip_kept(self, rank: int) -> None:
-        """Bits of what a rank kept in its scratch, which are found whichever part the rank reads first."""
-        scratch = max((self.folder / f"scratch{rank}").iterdir(), key=lambda path: path.stat().st_size)
-        kept = bytearray(scratch.read_bytes())
-        # Everywhere but for the mark at the end, as the rank may have read a part already.
-        for at in range(2000, len(kept) - (64 << 10), 4 << 10):
-            kept[at] ^= 8
-        scratch.write_bytes(kept)
+        """Bits of what a rank kept in its scratch."""
+        flip(max((self.folder / f"scratch{rank}").iterdir(), key=lambda path: path.stat().st_size))
+
+    def flip_output(self, begin: float, end: float) -> None:
+        """Bits of the unfinished output, between these shares of it."""
+        flip(max(self.folder.glob(".out.npy*"), key=lambda path: path.stat().st_size), begin, end)
 
     def left(self) -> list[str]:
         """What is in the folders besides the arrays."""
         arrays = {"in.npy", "out.npy"}
         return sorted(name for _, _, names in os.walk(self.folder) for name in names if name not in arrays)
+
+
+def flip(path: Path, begin: float = 0, end: float = 1) -> None:
+    """Bits that are found whichever part is read first."""
+    kept = bytearray(path.read_bytes())
+    # Everywhere but for the mark at the end, as some may have been read already.
+    for at in range(2000 + int(begin * len(kept)), int(end * len(kept)) - (64 << 10), 4 << 10):
+        kept[at] ^= 8
+    path.write_bytes(kept)
 
 
 @pytest.fixture
@@ -196,6 +204,22 @@ def test_flipped_bits_of_scratch_are_found_by_the_rank_that_reads_them(series, t
     for word in ("rank 1", "checksum", "byte"):
         assert word in said[0]["text"]
     assert job.left() == []  # what was done is of no use
+    job.run()
+    assert job.digest() == whole
+
+
+def test_flipped_bits_of_the_output_are_found_by_a_rank_that_reads_what_all_have_written(series, tmp_path):
+    job = Ranks(tmp_path, 3, method="many_sweeps")
+    job.run()
+    whole = job.digest()
+    os.unlink(tmp_path / "out.npy")
+    assert job.run(dies=0, share=0.45) is None  # in the second of three sweeps, which reads the output
+    job.flip_output(0.4, 0.6)  # of whose rows rank 1 reads the middle third
+    said = job.run()
+    assert {each["error"] for each in said} == {"CorruptData"}
+    for word in ("rank 1", "checksum", "byte", "out.npy"):
+        assert word in said[0]["text"]
+    assert job.left() == []
     job.run()
     assert job.digest() == whole
 
