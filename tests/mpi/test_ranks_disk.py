@@ -316,6 +316,19 @@ def test_a_folder_that_one_rank_lacks_is_one_sentence_on_all(comm, rng, folder, 
         assert_nothing_else(comm, folder, ["in.npy"])
 
 
+@pytest.mark.parametrize("name", ["checksums", "journal"])
+def test_what_one_rank_alone_turns_off_is_one_sentence_on_all(name, comm, rng, folder, scratch):
+    if comm.size == 1:
+        pytest.skip("nobody to differ from")
+    save_small(comm, rng, folder)
+    for other in range(comm.size):
+        agrees(comm, lambda other=other: run_in(scratch, comm, folder, **{name: comm.rank != other}),
+               spanfft.MPIError, name)  # fmt: skip
+        assert_nothing_else(comm, folder, ["in.npy"])
+    run_in(scratch, comm, folder)
+    assert_nothing_else(comm, folder, ["in.npy", "out.npy"])
+
+
 def test_stopping_and_failing_on_one_rank(comm, rng, folder, scratch):
     save_small(comm, rng, folder)
     last = comm.size - 1
