@@ -123,6 +123,7 @@ Partition::Part Partition::at(index_t byte) const {
     if (kind == Kind::boxes) {
         part = part_of_boxes(array, (byte - offset_bytes) / array.elem_bytes);
         part.end_bytes = offset_bytes + part.end_bytes * array.elem_bytes;
+        if (load_of) part.id = load_of(part.id);
         return part;
     }
     if (kind == Kind::blocks_of_loads) {

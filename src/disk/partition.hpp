@@ -24,11 +24,11 @@ struct Partition {
     BlockGrid blocks;
     index_t offset_bytes = 0;  // where the array begins in the store
     index_t block_bytes = 0;   // of blocks_of_loads; `panels` are the loads (the boxes), one element each
-    std::function<index_t(index_t block)> load_of = {};
+    std::function<index_t(index_t block)> load_of = {};  // and, of boxes of all ranks, which id a box has
     static Partition of_loads(index_t loads, index_t block_bytes, std::function<index_t(index_t block)> load_of);
     ArrayBoxes array = {};  // of boxes
-    // Set where ids are those of all ranks that share a file, one rank's after the other's: where this rank's begin. Of
-    // columns without twins, and of column tiles.
+    // Set where ids are those of all ranks that share a file, as many of each, one rank's after the other's: where this
+    // rank's begin. Of columns without twins, of column tiles, and of boxes.
     std::optional<index_t> first_of_all = {};
     bool of_all() const { return first_of_all.has_value(); }
     static Partition of_boxes(const ArrayBoxes& array);

@@ -166,6 +166,7 @@ class StageStep final : public Step {
         outline.target.place = in ? Place::input : Place::array;
         outline.panels = spec_.boxes_of(rank).count;
         outline.written = outline.read = Partition::of_boxes(spec_.boxes);
+        if (spec_.ranks > 1) outline.written_by_all = outline.read_by_all = boxes_of_all(rank);
         outline.threads = spec_.threads;
         return {outline};
     }
@@ -175,6 +176,19 @@ class StageStep final : public Step {
     }
 
   private:
+    Partition boxes_of_all(int rank) const {
+        const index_t most = spec_.boxes_of(0).count;
+        Partition all = Partition::of_boxes(spec_.boxes);
+        all.panels.outer = most;
+        all.panels.ranks = spec_.ranks;
+        all.first_of_all = rank * most;
+        all.load_of = [spec = spec_, most](index_t box) {
+            const index_t owner = spec.one_writer ? 0 : block_part(spec.boxes.count(), spec.ranks, box);
+            return owner * most + box - spec.boxes_of(static_cast<int>(owner)).start;
+        };
+        return all;
+    }
+
     StageSpec spec_;
     Machine machine_;
 };

@@ -33,14 +33,15 @@ bool plain_array(const SweepOutline& sweep) {
 }
 
 // How what a sweep hands to the next one is cut among the panels of either: by the rank that wrote it and reads it
-// again, or by all.
+// again, or by all, if these have no more panels than there may be cells: each rank sums, and writes into its journal,
+// for all of them.
 struct HandedOn {
     Partition written, read;
 };
-std::optional<HandedOn> handed_on(const SweepOutline& before, const SweepOutline& after, bool alone) {
-    if (alone || before.keeps_own) return HandedOn{before.written, after.read};
-    if (before.written_by_all && after.read_by_all) return HandedOn{*before.written_by_all, *after.read_by_all};
-    return std::nullopt;
+std::optional<HandedOn> handed_on(const SweepOutline& before, const SweepOutline& after, const Plan& plan) {
+    if (plan.problem.ranks == 1 || before.keeps_own) return HandedOn{before.written, after.read};
+    if (!before.written_by_all || !after.read_by_all || after.read_by_all->ids() > max_cells(plan)) return std::nullopt;
+    return HandedOn{*before.written_by_all, *after.read_by_all};
 }
 
 bool whole_matrices(const ColumnPanels& panels) { return panels.outer >= 8; }
@@ -109,7 +110,6 @@ std::string why_no_sweeps(const Plan& plan) {
 PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
     PlannedSweeps planned;
     planned.rank = rank;
-    const bool alone = plan.problem.ranks == 1;
     for (const auto& step : plan.steps) {
         planned.first_sweep.push_back(planned.sweeps.size());
         std::vector<SweepOutline> own = step->sweep_outlines(rank);
@@ -128,7 +128,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
     for (size_t i = 0; i < planned.sweeps.size(); ++i) {
         const SweepOutline& sweep = planned.sweeps[i];
         if (i > 0) {
-            const auto handed = handed_on(planned.sweeps[i - 1], sweep, alone);
+            const auto handed = handed_on(planned.sweeps[i - 1], sweep, plan);
             if (handed) {
                 planned.memory_bytes += PanelSums::bytes(handed->written, handed->read, max_cells(plan), sweep.threads);
             } else {
@@ -205,7 +205,7 @@ SweepRun::SweepRun(const Plan& plan, PlannedSweeps planned, const RunArrays& arr
                 return panels_needed(in, displacement, panel);
             };
         }
-        const auto handed = i > 0 ? handed_on(planned_.sweeps[i - 1], outline, alone) : std::nullopt;
+        const auto handed = i > 0 ? handed_on(planned_.sweeps[i - 1], outline, plan) : std::nullopt;
         if (checksums && plan.checksum_bytes > 0 && handed) {
             const index_t offset_bytes = sweep.source.offset_bytes;  // where the sweep before writes, too
             sums_[i - 1] =

@@ -120,7 +120,7 @@ TEST_P(RanksByWayOfTheOutput, ABitThatFlipsInTheOutputBetweenSweepsIsFound) {
     for (size_t i = 1; i < planned.sweeps.size(); ++i) {
         if (planned.sweeps[i].source.place != Place::output) continue;
         const index_t bytes = whole.plan->output_file_bytes;
-        for (index_t byte = 0; byte < bytes; byte += ceil_div(bytes, 40)) {
+        for (index_t byte = 0; byte < bytes; byte += kPointStep * ceil_div(bytes, 40)) {
             SCOPED_TRACE(cat("byte ", byte, " before sweep ", i + 1));
             RanksSetting setting;
             setting.flip_before_step = static_cast<int>(i);
@@ -131,7 +131,7 @@ TEST_P(RanksByWayOfTheOutput, ABitThatFlipsInTheOutputBetweenSweepsIsFound) {
             if (HasFailure()) return;
         }
     }
-    EXPECT_GE(flips, 35);
+    EXPECT_GE(kPointStep * flips, 35);
 }
 
 TEST_P(RanksFaults, AProgressThatSaysStopOnOneRankStopsAll) {

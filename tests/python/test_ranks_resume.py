@@ -309,3 +309,22 @@ def test_a_killed_run_of_chunked_arrays_goes_on_to_the_same_bits(rng, tmp_path):
         found, whole = (zarr.open_array(str(tmp_path / name), mode="r")[...] for name in (target, "whole.zarr"))
         assert np.array_equal(found, whole)
         assert [name for name in job.left() if name.startswith(".")] == []
+
+
+def test_flipped_bits_of_the_file_into_which_chunks_were_copied_are_found(rng, tmp_path):
+    pytest.importorskip("mpi4py")
+    zarr = pytest.importorskip("zarr")
+    x = rng.standard_normal(1 << 18).astype("float32")
+    zarr.create_array(store=str(tmp_path / "in.zarr"), data=x, chunks=(5000,))
+    job = Ranks(tmp_path, 3, method="two_sweeps", source="in.zarr", target="out.zarr")
+    assert job.run(dies=0, share=0.27) is None  # in the first of two sweeps between two copies
+    copies = list(tmp_path.rglob("*.spanfft-kept-input"))
+    assert len(copies) == 1
+    flip(copies[0])
+    said = job.run()
+    assert {each["error"] for each in said} == {"CorruptData"}
+    for word in ("checksum", "byte", "spanfft-kept-input"):
+        assert word in said[0]["text"]
+    assert max(job.run()[0]["resumed"]) == 0
+    found = zarr.open_array(str(tmp_path / "out.zarr"), mode="r")[...]
+    assert_transform(found, x, "r2c")
