@@ -7,7 +7,7 @@
 // Where ranks read what others have written (Partition::of_all), each adds up for the panels of all ranks, and before
 // any reads they send one another what is theirs (share): a cell is then what all ranks have written of it.
 // A writer's panel counts (settle) when its writes have ended, so that a snapshot holds whole panels only.
-// Invariant: allocates at construction only. Members of a thread team add at once, each to sums of its own.
+// Invariant: allocates at construction, and in share(). Members of a thread team add at once, each to sums of its own.
 #pragma once
 
 #include <cstdint>
