@@ -89,14 +89,14 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
     }
     if (!spec.in_place && index % spec.steps_per_write == 0)
         SPANFFT_TRY(wait_write(spec, write_group - spec.write_slots));
+    if (spec.needs_before_compute) SPANFFT_TRY(wait_needed(spec, write_group));
     {
         const TraceScope scope(spec.trace, "compute", TraceCategory::compute);
         Stopwatch watch(times_.compute_seconds);
         SPANFFT_TRY(spec.compute(index, read_slot, write_slot));
     }
     if ((index + 1) % spec.steps_per_write == 0 || index + 1 == spec.steps) {
-        if (spec.writes_before) SPANFFT_TRY(wait_write(spec, spec.writes_before(write_group) - 1));
-        if (spec.before_write) SPANFFT_TRY(spec.before_write(write_group));
+        if (!spec.needs_before_compute) SPANFFT_TRY(wait_needed(spec, write_group));
         IoBatch& batch = writes_[write_slot];
         batch.store = spec.target;
         batch.group = write_group;
@@ -108,6 +108,11 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
         writer_.start(batch);
     }
     return {};
+}
+
+Status Pipeline::wait_needed(const PipelineSpec& spec, index_t write_group) {
+    if (spec.writes_before) SPANFFT_TRY(wait_write(spec, spec.writes_before(write_group) - 1));
+    return spec.before_write ? spec.before_write(write_group) : Status();
 }
 
 Status Pipeline::start_read(const PipelineSpec& spec, index_t group) {

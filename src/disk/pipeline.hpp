@@ -8,6 +8,7 @@
 //     taken                     read 1 panel in 4 parts, take each, compute tile by tile         4 parts of 1 panel
 //     in place                  read, compute, write the same slot                (1, 1), 3 slots, or 2, of which each
 //                               is written before it is read into again, while nothing is computed
+//     in place, of several ranks      the same, but what a write needs is waited for before the compute step
 // Invariant: a slot is read into only when what it held was computed (in place: written), and computed into only when
 // what it held was written. The first error stops everything; run() returns it when no request is under way.
 #pragma once
@@ -38,6 +39,7 @@ struct PipelineSpec {
     // more (that these are on the disk). `written` is called for each group when it has been, one after the other.
     std::function<index_t(index_t group)> writes_before;
     std::function<Status(index_t group)> before_write, written;
+    bool needs_before_compute = false;  // these come before the compute step: others write what they computed together
     void* memory = nullptr;  // all slots, for a ring to register; nullptr: it does without
     index_t memory_bytes = 0;
     Trace* trace = nullptr;                       // nullptr: nothing is recorded
@@ -64,6 +66,7 @@ class Pipeline {
     Status drain(const PipelineSpec& spec, Status status);
     Status sweep(const PipelineSpec& spec);
     Status step(const PipelineSpec& spec, index_t index);
+    Status wait_needed(const PipelineSpec& spec, index_t write_group);
     Status start_read(const PipelineSpec& spec, index_t group);
     Status wait_read(const PipelineSpec& spec, index_t slot);
     Status wait_write(const PipelineSpec& spec, index_t group);  // and for those before it

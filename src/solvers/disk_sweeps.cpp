@@ -281,8 +281,7 @@ bool widen_together(SweepSpec& sweep, index_t room_bytes) {
         else
             set_panel_width(sweep, count * unit);
         // Rows that are not packed lie in equal strides only where they begin alike in the file.
-        const bool equal =
-            ExchangeGeometry(sweep).together(0).lean() || in.row_elems * in.elem_bytes % kSlackBytes == 0;
+        const bool equal = in.row_elems * in.elem_bytes % ExchangeGeometry(sweep).together(0).alignment() == 0;
         return equal && sweep.panel_bytes() <= room_bytes;
     };
     const index_t enough = ceil_div(kLongRunBytes, unit * in.elem_bytes * in.ranks);
@@ -295,11 +294,22 @@ bool widen_together(SweepSpec& sweep, index_t room_bytes) {
 void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine& machine) {
     if (sweep.ranks() == 1 || !sweep.tiled() || sweep.source.is_blocks() || sweep.sharing.reads_together) return;
     const ColumnPanels& in = sweep.source.columns();
-    const bool can = sweep.source.place != Place::scratch && in.outer == 1 && !in.in_blocks() && !in.in_sections() &&
-                     !in.mirrored() && in.last_row_elems == in.row_elems && !sweep.target.is_in_place();
+    const bool in_place = sweep.target.is_in_place();
+    const bool seen = in_place ? sweep.source.place == Place::output : sweep.source.place != Place::scratch;
+    const bool can = seen && !sweep.sharing.own_part && in.outer == 1 && (in_place || !in.in_blocks()) &&
+                     !in.in_sections() && !in.mirrored() && in.last_row_elems == in.row_elems;
+    if (!can) return;
     SweepSpec together = sweep;
-    if (!can || !widen_together(together, room_bytes)) return;
-    if (predict_sweep(together, machine).seconds < predict_sweep(sweep, machine).seconds) sweep = std::move(together);
+    together.source.columns().share = together.target.columns().share = ColumnPanels::Share::by_turns;
+    const auto try_it = [&](SweepSpec candidate) {
+        if (widen_together(candidate, room_bytes) &&
+            predict_sweep(candidate, machine).seconds < predict_sweep(sweep, machine).seconds)
+            sweep = std::move(candidate);
+    };
+    try_it(together);
+    if (!in_place) return;
+    std::get_if<InPlace>(&together.target.array)->slots = 2;
+    try_it(together);
 }
 
 SweepSpec blank_sweep(const SweepJob& job, index_t lanes) {

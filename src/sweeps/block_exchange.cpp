@@ -10,6 +10,7 @@ Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec
     for (const index_t panel : {index_t{0}, panels - 1}) {
         for (index_t part = 0; spec.sharing.reads_together && part < made->geometry_.parts(); ++part)
             SPANFFT_TRY(made->add(made->takes_, made->make_take(panel, part)));
+        if (spec.gives_back()) SPANFFT_TRY(made->add(made->gives_, made->make_take(panel, 0, true)));
         for (index_t t = 0; t < tiles; ++t) {
             for (int call = 0; call < made->geometry_.most_calls(); ++call)
                 SPANFFT_TRY(made->add(made->transfers_, made->make_transfer(panel * tiles + t, call)));
@@ -24,7 +25,8 @@ Status BlockExchange::add(Transfers& transfers, Result<std::unique_ptr<Transfer>
     return {};
 }
 
-Result<std::unique_ptr<Transfer>> BlockExchange::make_take(index_t panel, index_t part) const {
+// `back`: the reverse.
+Result<std::unique_ptr<Transfer>> BlockExchange::make_take(index_t panel, index_t part, bool back) const {
     const ColumnPanels& in = spec_.source.columns();
     const index_t elem = in.elem_bytes, own = geometry_.width_of(panel, in.rank);
     const index_t pitch = geometry_.together(in.rank).pitch_bytes(), rows = geometry_.rows_of_part(in.rank, part);
@@ -36,6 +38,7 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_take(index_t panel, index_
         send.push_back({skipped + rank * in.panel * elem, {{width > 0 ? rows : 0, pitch}}, width * elem});
         receive.push_back({begin, {{own > 0 ? theirs : 0, own * elem}}, own * elem});
     }
+    if (back) std::swap(send, receive);
     return rounds_.comm().make_alltoallw(send, receive, Issue::blocking);
 }
 

@@ -1,7 +1,8 @@
 // BlockExchange: what ranks that sweep one array together hand to one another, in rounds (rounds.hpp). Who gets what:
 // exchange_geometry.hpp.
 //
-// Method: one all-to-all a round, and before the rounds of a panel that all read together one for each of its parts.
+// Method: one all-to-all a round, and before the rounds of a panel that all read together one for each of its parts; in
+// place one before and one after a panel is transformed.
 // The rounds are P1's idea of communicating while memory is full, for a sweep of ours; tiles are what P2 sends as
 // blocks of vectors. Invariant: every rank takes part in all rounds, or end() is its last word.
 #pragma once
@@ -34,6 +35,10 @@ class BlockExchange {
         const index_t i = part + (in_last_panel(panel) ? geometry_.parts() : 0);
         return rounds_.round({&takes_[static_cast<size_t>(i)], 1}, rows, taken());
     }
+    // Collective: what became of the panel that was taken, to where its rows were.
+    Status give_back(index_t panel, char* rows) {
+        return rounds_.round({&gives_[in_last_panel(panel) ? 1 : 0], 1}, taken(), rows);
+    }
     // Collective: the round of this compute step, in order. The kept rows of every rank's tile are in `slot` then (of
     // columns in received()), one tile after the other.
     Status round(index_t step, char* slot);
@@ -45,7 +50,7 @@ class BlockExchange {
 
     explicit BlockExchange(const SweepSpec& spec) : spec_(spec), geometry_(spec_) {}
     Status add(Transfers& transfers, Result<std::unique_ptr<Transfer>> made);
-    Result<std::unique_ptr<Transfer>> make_take(index_t panel, index_t part) const;
+    Result<std::unique_ptr<Transfer>> make_take(index_t panel, index_t part, bool back = false) const;
     Result<std::unique_ptr<Transfer>> make_transfer(index_t step, int call) const;
     bool in_last_panel(index_t panel) const {
         const index_t panels = spec_.walked().panels_per_matrix();
@@ -59,6 +64,7 @@ class BlockExchange {
     // Of each tile step of a panel that is whole on all ranks, then of the last panel of a matrix.
     Transfers transfers_;
     Transfers takes_;  // of each part of a panel, likewise
+    Transfers gives_;  // of a panel, likewise
 };
 
 }  // namespace spanfft

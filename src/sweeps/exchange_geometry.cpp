@@ -19,8 +19,10 @@ ColumnPanels rows_of_all(ColumnPanels panels, index_t rows, ColumnPanels::Use us
 }  // namespace
 
 ColumnPanels ExchangeGeometry::together(int rank) const {
-    return rows_of_all(in(), rows_of(rank), ColumnPanels::Use::read);
+    return rows_of_all(in(), rows_of(rank), spec_.gives_back() ? ColumnPanels::Use::written : ColumnPanels::Use::read);
 }
+
+ColumnPanels ExchangeGeometry::all_together() const { return rows_of_all(in(), in().rows, ColumnPanels::Use::written); }
 
 ColumnPanels ExchangeGeometry::kept_columns(int rank) const {
     return rows_of_all(out(), kept_by(rank), ColumnPanels::Use::written);
@@ -143,15 +145,17 @@ index_t ExchangeGeometry::width_of(index_t panel, int rank) const {
 
 void ExchangeGeometry::count_takes(Counts& counts) const {
     if (!spec_.sharing.reads_together) return;
-    counts.calls += takes();
+    counts.calls += takes() + gives();
     const index_t panels = in().panels_per_matrix(), mine = rows_of(in().rank);
     const index_t messages = std::min(parts(), mine);  // a panel: parts of no row are not sent
     for (const index_t panel : {index_t{0}, panels - 1}) {
         const index_t times = in().outer * (panel < panels - 1 ? panels - 1 : 1);
+        const index_t own = spec_.gives_back() ? width_of(panel, in().rank) : 0;  // of which each gets its rows back
         for (int r = 0; r < in().ranks; ++r) {
-            const index_t width = r == in().rank ? 0 : width_of(panel, r);
-            counts.messages += width > 0 ? times * messages : 0;
-            counts.sent_bytes += times * mine * width * in().elem_bytes;
+            if (r == in().rank) continue;
+            const index_t width = width_of(panel, r);
+            counts.messages += times * ((width > 0 ? messages : 0) + (own > 0 && rows_of(r) > 0 ? 1 : 0));
+            counts.sent_bytes += times * (mine * width + rows_of(r) * own) * in().elem_bytes;
         }
         if (panels == 1) break;
     }

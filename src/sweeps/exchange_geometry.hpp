@@ -10,7 +10,7 @@
 // - Of sections (many_sweeps) a rank keeps columns: of each its panels of the next sweep, and those that mirror them.
 //   So it does of slabs, each of which is a section.
 // - Where ranks read a panel together, each has rows of the panels of all for all rows of its own panel, and hands them
-//   on part by part.
+//   on part by part. In place all hand back what became of them, whole panels at a time, and write the same rows.
 //
 // Worked: 12 columns, tiles of 2, 2 ranks with panels of 2 columns: in round 0 rank 0 has columns 0 and 1, rank 1
 // columns 2 and 3; of 8 rows, rank 0 keeps rows 0 to 3 of all four and rank 1 the rest.
@@ -43,13 +43,14 @@ class ExchangeGeometry {
 
     // Reading together.
     ColumnPanels together(int rank) const;  // what that rank reads of all panels, from its first row on
+    ColumnPanels all_together() const;      // and what all do
     index_t rows_before(int rank) const {
         const index_t each = spec_.sharing.own_rows > 0 ? spec_.sharing.own_rows : ceil_div(in().rows, in().ranks);
         return std::min(rank * each, in().rows);
     }
     index_t rows_of(int rank) const { return rows_before(rank + 1) - rows_before(rank); }
     // The rows of a panel are read and taken in so many parts, so that others are read while one is taken.
-    index_t parts() const { return std::clamp<index_t>(rows_of(0), 1, kMaxSlots); }
+    index_t parts() const { return spec_.gives_back() ? 1 : std::clamp<index_t>(rows_of(0), 1, kMaxSlots); }
     index_t rows_before_part(int rank, index_t part) const {  // of this rank's rows
         return rows_of(rank) * part / parts();
     }
@@ -97,6 +98,7 @@ class ExchangeGeometry {
     }
     index_t rounds() const { return spec_.exchanges() ? in().panels() * spec_.tile_steps() : 0; }
     index_t takes() const { return spec_.sharing.reads_together ? in().panels() * parts() : 0; }
+    index_t gives() const { return spec_.gives_back() ? in().panels() : 0; }
     index_t width_of(index_t panel, int rank) const;  // of a panel of that rank
     Counts count() const;                             // of this rank in all rounds: messages, bytes in them, and calls
 
@@ -117,7 +119,7 @@ class ExchangeGeometry {
     // Of what ranks share out, rows or columns of a section, all.
     index_t shared_out() const { return shared_section() > 0 ? shared_section() : exchanged_rows(); }
     index_t elem_bytes() const { return of_blocks() ? spec_.target.blocks().elem_bytes : out().elem_bytes; }
-    void count_takes(Counts& counts) const;
+    void count_takes(Counts& counts) const;  // and what is given back
 
     const SweepSpec& spec_;
 };

@@ -82,13 +82,15 @@ SweepSpec SweepSpec::of_rank(int rank) const {
     }
     if (!target.is_blocks()) {
         mine.target.columns().rank = rank;
-        if (exchanges()) mine.target.columns().use = ColumnPanels::Use::sent;
+        if (exchanges() || gives_back()) mine.target.columns().use = ColumnPanels::Use::sent;
     }
     if (auto* columns = std::get_if<Sharing::Columns>(&mine.sharing.kept)) columns->keepers.rank = rank;
     return mine;
 }
 
+// In place each panel of all ranks is one, of which all read and write rows.
 Partition SweepSpec::read_partition() const {
+    if (gives_back()) return {Partition::Kind::columns, ExchangeGeometry(*this).all_together(), {}};
     if (sharing.own_rows > 0) return {Partition::Kind::columns, ExchangeGeometry(*this).together(rank()), {}};
     return source.partition(walked());
 }
@@ -159,6 +161,7 @@ index_t SweepSpec::own_bytes() const {
 }
 
 Partition SweepSpec::written_partition() const {
+    if (gives_back()) return read_partition();
     return exchanges() ? ExchangeGeometry(*this).partition() : target.partition(walked());
 }
 

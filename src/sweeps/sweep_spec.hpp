@@ -76,8 +76,9 @@ struct Sharing {
         ColumnPanels keepers;
     };
     std::variant<std::monostate, Rows, Columns> kept;  // monostate: each writes what it computes
-    // Of columns of the input: each reads of the panels of all, side by side, rows of its own, in runs that are as many
-    // panels wide; then all hand one another the rows of their own panels.
+    // Of columns of a file that all see: each reads of the panels of all, side by side, rows of its own, in runs that are
+    // as many panels wide; then all hand one another the rows of their own panels, and in place hand them back to be
+    // written where they were read.
     bool reads_together = false;
     // > 0: what they read together is scratch, where each has so many rows of its own.
     index_t own_rows = 0;
@@ -124,6 +125,7 @@ struct SweepSpec {
     index_t numbers() const { return walked().numbers; }
     bool exchanges() const { return !std::holds_alternative<std::monostate>(sharing.kept); }
     bool has_rounds() const { return exchanges() || sharing.reads_together; }
+    bool gives_back() const { return sharing.reads_together && target.is_in_place(); }
 
     index_t source_elem_bytes() const { return static_cast<index_t>(ElemType{precision, source.complex}.bytes()); }
     index_t target_elem_bytes() const { return static_cast<index_t>(ElemType{precision, target.complex}.bytes()); }

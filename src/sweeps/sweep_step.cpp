@@ -27,7 +27,9 @@ std::string SweepStep::describe() const {
         written = describe_blocks(target.blocks());
     } else {
         const bool exchanged = spec_.exchanges() && ExchangeGeometry(spec_).of_columns();
-        written = describe_panels(exchanged ? ExchangeGeometry(spec_).kept_columns(0) : spec_.target.columns());
+        written = spec_.gives_back() ? read
+                                     : describe_panels(exchanged ? ExchangeGeometry(spec_).kept_columns(0)
+                                                                 : spec_.target.columns());
     }
     return cat(spec_.title, shared, ": reads ", place_name(source.place), " (", read,
                together ? " of all ranks together" : "", "), writes ", place_name(target.place), " (", written, ")");
@@ -46,21 +48,24 @@ std::optional<Partition> by_all(Partition partition) {
     return partition;
 }
 
-std::optional<Partition> written_by_all(const SweepSpec& sweep) {
-    if (sweep.ranks() == 1 || sweep.sharing.own_part || sweep.exchanges()) return std::nullopt;
-    return by_all(sweep.written_partition());
-}
-
 // Together each rank reads rows, which are a matrix of their own then, with panels as wide as those of all.
-std::optional<Partition> read_by_all(const SweepSpec& sweep) {
-    if (sweep.ranks() == 1 || sweep.sharing.own_part || sweep.sharing.own_rows > 0) return std::nullopt;
-    if (!sweep.sharing.reads_together) return by_all(sweep.read_partition());
+Partition rows_by_all(const SweepSpec& sweep) {
     const ExchangeGeometry geometry(sweep);
     ColumnPanels rows = geometry.together(0);
     rows.outer = sweep.ranks();
     Partition together{Partition::Kind::columns, rows, {}};
     together.first_of_all = sweep.rank() * rows.panels_per_matrix();
     return together;
+}
+
+std::optional<Partition> written_by_all(const SweepSpec& sweep) {
+    if (sweep.ranks() == 1 || sweep.sharing.own_part || sweep.exchanges()) return std::nullopt;
+    return sweep.gives_back() ? rows_by_all(sweep) : by_all(sweep.written_partition());
+}
+
+std::optional<Partition> read_by_all(const SweepSpec& sweep) {
+    if (sweep.ranks() == 1 || sweep.sharing.own_part || sweep.sharing.own_rows > 0) return std::nullopt;
+    return sweep.sharing.reads_together ? rows_by_all(sweep) : by_all(sweep.read_partition());
 }
 
 }  // namespace
@@ -196,6 +201,10 @@ Counts count_panels(const SweepSpec& spec) {
     }
     counts.disk_written_bytes = spec.exchanges() ? geometry.payload_bytes() : spec.target.payload_bytes(spec.walked());
     counts.disk_writes = spec.exchanges() ? geometry.total_requests() : spec.target.total_requests(spec.walked());
+    if (spec.gives_back()) {
+        counts.disk_written_bytes = counts.disk_read_bytes;
+        counts.disk_writes = counts.disk_reads;
+    }
     return counts;
 }
 
@@ -265,7 +274,7 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     counts.seconds = in_place && in_place->slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
     // What is read while a panel is taken is not counted as saved: ranks then wait for the slowest of them, and where
     // messages need cores they took 1.6 times as long as alone (four hosts on two cores, by TCP).
-    if (spec.sharing.reads_together) counts.seconds += wire;
+    if (spec.sharing.reads_together && !in_place) counts.seconds += wire;
     return counts;
 }
 

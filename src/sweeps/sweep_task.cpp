@@ -49,10 +49,14 @@ class SweepTask : public Task {
     }
     void describe_pipeline(PipelineSpec& pipeline, const RunningSweep& sweep);
     void describe_reads(PipelineSpec& pipeline);
+    void describe_reads_together(PipelineSpec& pipeline);
     void describe_writes(PipelineSpec& pipeline);
     void describe_kept(PipelineSpec& pipeline);
     SweepWhere locate(index_t step, index_t read, index_t write) const;
     Status compute(index_t step, index_t read, index_t write);
+    char* first_row(index_t panel, index_t slot) const {  // of what was read together
+        return together_.map(panel, 0, together_begin_, read_slot(slot)).row(0);
+    }
     void put_side_by_side(index_t step, index_t call, char* slot);
     void transform(const TileWork& work, const SweepWhere& where);
     void transform(const SlabWork& work, const SweepWhere& where);
@@ -67,6 +71,9 @@ class SweepTask : public Task {
     Buffer tile_memory_;
     SweepTiles<T> tiles_{spec_};
     char* base_ = nullptr;  // work0, during a run
+    // Read together: the rows that this rank reads of all panels, and where they begin in the file, in a run.
+    ColumnPanels together_;
+    index_t together_begin_ = 0;
     Counts counts_;
 };
 
@@ -136,7 +143,7 @@ SweepWhere SweepTask<T>::locate(index_t step, index_t read, index_t write) const
     SweepWhere where;
     where.panel = step / spec_.tile_steps();
     where.read = spec_.sharing.reads_together ? exchange_->taken() : read_slot(read);
-    where.write = write_slot(write);
+    where.write = spec_.gives_back() ? exchange_->taken() : write_slot(write);
     const index_t tile_step = step % spec_.tile_steps(), width = spec_.tile_width();
     const ColumnPanels& panels = spec_.walked();
     where.matrix = where.panel / panels.panels_per_matrix();
@@ -155,8 +162,11 @@ template <class T>
 Status SweepTask<T>::compute(index_t step, index_t read, index_t write) {
     SweepWhere where = locate(step, read, write);
     if (spec_.exchanges()) where.write = exchange_->tile();
+    char* const rows = spec_.gives_back() ? first_row(where.panel, read) : nullptr;
+    if (rows) SPANFFT_TRY(exchange_->take(where.panel, 0, rows));
     if (where.count > 0)  // the last panel of a matrix may have fewer tiles
         std::visit([&](const auto& work) { transform(work, where); }, spec_.work);
+    if (rows) return exchange_->give_back(where.panel, rows);
     if (!spec_.exchanges()) return {};
     char* const slot = write_slot(write);
     if (!exchange_->geometry().of_columns()) return exchange_->round(step, slot);
@@ -333,32 +343,41 @@ void SweepTask<T>::describe_reads(PipelineSpec& pipeline) {
         };
         return;
     }
-    ColumnPanels panels = spec_.source.columns();
-    index_t begin = tiles_.in_offset;
-    if (spec_.sharing.reads_together) {
-        const ExchangeGeometry& geometry = exchange_->geometry();
-        panels = geometry.together(spec_.rank());
-        if (spec_.sharing.own_rows == 0)
-            begin += geometry.rows_before(spec_.rank()) * panels.row_elems * panels.elem_bytes;
-        const index_t parts = pipeline.parts = geometry.parts();
-        const auto before = [this, panels, &geometry](index_t panel, index_t part) {
-            return panels.requests_of_rows(panel, geometry.rows_before_part(spec_.rank(), part));
-        };
-        pipeline.take = [this, panels, begin, parts](index_t group, index_t part) {
-            const index_t panel = group / parts;
-            return exchange_->take(panel, part, panels.map(panel, 0, begin, read_slot(0)).row(0));
-        };
-        pipeline.read_count = [before, parts](index_t group) {
-            return before(group / parts, group % parts + 1) - before(group / parts, group % parts);
-        };
-        pipeline.read_run = [this, panels, begin, before, parts](index_t group, index_t part, index_t i) {
-            return panels.run(group / parts, before(group / parts, part) + i, begin, read_slot(0));
-        };
-        return;
-    }
+    if (spec_.sharing.reads_together) return describe_reads_together(pipeline);
+    const ColumnPanels& panels = spec_.source.columns();
+    const index_t begin = tiles_.in_offset;
     pipeline.read_count = [panels](index_t panel) { return panels.requests(panel); };
     pipeline.read_run = [this, panels, begin](index_t panel, index_t slot, index_t i) {
         return panels.run(panel, i, begin, read_slot(slot));
+    };
+}
+
+template <class T>
+void SweepTask<T>::describe_reads_together(PipelineSpec& pipeline) {
+    const ExchangeGeometry& geometry = exchange_->geometry();
+    const ColumnPanels& panels = together_ = geometry.together(spec_.rank());
+    together_begin_ = tiles_.in_offset;
+    if (spec_.sharing.own_rows == 0)
+        together_begin_ += geometry.rows_before(spec_.rank()) * panels.row_elems * panels.elem_bytes;
+    if (spec_.gives_back()) {
+        pipeline.read_count = [this](index_t panel) { return together_.requests(panel); };
+        pipeline.read_run = [this](index_t panel, index_t slot, index_t i) {
+            return together_.run(panel, i, together_begin_, read_slot(slot));
+        };
+        return;
+    }
+    const index_t parts = pipeline.parts = geometry.parts();
+    const auto before = [this, &geometry](index_t panel, index_t part) {
+        return together_.requests_of_rows(panel, geometry.rows_before_part(spec_.rank(), part));
+    };
+    pipeline.take = [this, parts](index_t group, index_t part) {
+        return exchange_->take(group / parts, part, first_row(group / parts, 0));
+    };
+    pipeline.read_count = [before, parts](index_t group) {
+        return before(group / parts, group % parts + 1) - before(group / parts, group % parts);
+    };
+    pipeline.read_run = [this, before, parts](index_t group, index_t part, index_t i) {
+        return together_.run(group / parts, before(group / parts, part) + i, together_begin_, read_slot(0));
     };
 }
 
@@ -373,6 +392,17 @@ void SweepTask<T>::describe_writes(PipelineSpec& pipeline) {
             const SweepWhere where = locate(step, 0, slot);
             return spec_.target.blocks().write_run(where.matrix, {where.first, where.count}, i, tiles_.out_offset,
                                                    where.write);
+        };
+        return;
+    }
+    if (spec_.gives_back()) {
+        pipeline.needs_before_compute = true;  // of all ranks, who agree before they hand rows on
+        const index_t begin = together_begin_ - tiles_.in_offset + tiles_.out_offset;
+        pipeline.write_count = pipeline.read_count;
+        pipeline.write_run = [this, begin](index_t panel, index_t slot, index_t i) {
+            Run run = together_.run(panel, i, begin, together_, together_begin_, write_slot(slot));
+            run.slack = false;
+            return run;
         };
         return;
     }

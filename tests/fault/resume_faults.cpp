@@ -196,13 +196,19 @@ struct RankOfRun {
     std::unique_ptr<SweepRun> sweeps;
 };
 
-// What a rank writes of a sweep that works in place overwrites only its own panels, and those only that must be on the
-// disk before. `offset`: of the array in the store below. Reports through gtest.
+// What a rank writes of a sweep that works in place overwrites only what it reads itself, its own panels or, where all
+// read together, its own rows, and of these only panels that must be on the disk before. `offset`: of the array in the
+// store below. Reports through gtest.
 void expect_overwrites_what_is_done(const std::string& problem, const std::vector<RankOfRun>& ranks, size_t i,
                                     index_t offset) {
     struct Owner {
-        int rank = -1;
+        index_t of = -1;  // a rank; together: a row
         index_t panel = -1;
+    };
+    const bool together = ranks[0].layout.sweeps[i].exchanges;  // then the panels are those of all ranks
+    const index_t own = together ? 1 : std::ssize(ranks);
+    const auto owner_of = [&](index_t rank, const ColumnPanels& panels, index_t byte) {
+        return together ? (byte - offset) / (panels.row_elems * panels.elem_bytes) : rank;
     };
     // Whose source lies at each byte of the store below.
     std::vector<Owner> owner(static_cast<size_t>(ranks[0].sweeps->sweep(i)->target.store->size_bytes()));
@@ -212,7 +218,7 @@ void expect_overwrites_what_is_done(const std::string& problem, const std::vecto
             for (index_t byte = run.offset_bytes; byte < run.offset_bytes + run.bytes; ++byte) visit(byte);
         }
     };
-    for (int rank = 0; rank < std::ssize(ranks); ++rank) {
+    for (index_t rank = 0; rank < own; ++rank) {
         const PlannedSweeps& layout = ranks[static_cast<size_t>(rank)].layout;
         const ColumnPanels& in = layout.sweeps[i].read.panels;
         Displacement displacement = *layout.displaced[i];
@@ -223,13 +229,13 @@ void expect_overwrites_what_is_done(const std::string& problem, const std::vecto
                 ASSERT_LT(below, std::ssize(owner));
                 if (byte - offset >= displacement.total_bytes) return;  // a twin, which all panels read
                 Owner& before = owner[static_cast<size_t>(below)];
-                ASSERT_EQ(before.rank, -1) << problem << ": two bytes at " << below;
-                before = {rank, panel};
+                ASSERT_EQ(before.of, -1) << problem << ": two bytes at " << below;
+                before = {owner_of(rank, in, byte), panel};
             });
             if (testing::Test::HasFatalFailure()) return;
         }
     }
-    for (int rank = 0; rank < std::ssize(ranks); ++rank) {
+    for (index_t rank = 0; rank < own; ++rank) {
         const RankOfRun& of = ranks[static_cast<size_t>(rank)];
         const ColumnPanels& out = of.layout.sweeps[i].written.panels;
         for (index_t panel = 0; panel < out.panels(); ++panel) {
@@ -237,8 +243,8 @@ void expect_overwrites_what_is_done(const std::string& problem, const std::vecto
             ASSERT_LE(done, panel) << problem << ": a panel that waits for itself";
             each_byte(out, panel, [&](index_t byte) {
                 const Owner& before = owner[static_cast<size_t>(byte)];
-                if (before.rank < 0) return;
-                ASSERT_EQ(before.rank, rank) << problem << ": panel " << panel << " overwrites another rank's";
+                if (before.of < 0) return;
+                ASSERT_EQ(before.of, owner_of(rank, out, byte)) << problem << ": panel " << panel << " overwrites another rank's";
                 ASSERT_LT(before.panel, done) << problem << ": panel " << panel << " overwrites " << before.panel;
             });
             if (testing::Test::HasFatalFailure()) return;
@@ -287,6 +293,7 @@ TEST(Displacement, OfSharedRowsOverwritesOnlyWhatTheSameRankHasDone) {
         {"c2c 5x70x96 forward double axes=1,2 memory=64KiB threads=1", solve_axis_sweeps},
         {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1", solve_axis_sweeps},
     };
+    int together = 0, apart = 0;
     for (const Shared& each : all) {
         int displaced = 0;
         for (const int ranks : {2, 3, 5, 7}) {
@@ -311,12 +318,15 @@ TEST(Displacement, OfSharedRowsOverwritesOnlyWhatTheSameRankHasDone) {
             for (size_t i = 0; i < first.sweeps.size(); ++i) {
                 if (!first.displaced[i]) continue;
                 ++displaced;
+                ++(first.sweeps[i].exchanges ? together : apart);
                 expect_overwrites_what_is_done(problem, all_ranks, i, 0);
                 if (HasFailure()) return;
             }
         }
         EXPECT_GE(displaced, 4) << each.problem;
     }
+    EXPECT_GE(together, 8);
+    EXPECT_GE(apart, 16);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "core/buffer.hpp"
 #include "support/expect_counted.hpp"
@@ -45,6 +47,41 @@ struct SharedStores {
     MemoryStore input, output;
 };
 
+// A store of one rank of those that may die.
+class MortalStore : public Store {
+  public:
+    MortalStore(Store& inner, const RanksDisks* disks) : inner_(inner), disks_(disks) {}
+    Status sync() override { return dead() ? error(Code::io_error, "dead") : inner_.sync(); }
+    index_t size_bytes() const override { return inner_.size_bytes(); }
+    std::string describe() const override { return inner_.describe(); }
+
+  protected:
+    Status do_read(const Run& run) override { return inner_.read(run); }
+    Status do_write(const Run& run) override { return dead() ? error(Code::io_error, "dead") : inner_.write(run); }
+
+  private:
+    bool dead() const { return disks_ && disks_->dead(); }
+    Store& inner_;
+    const RanksDisks* disks_;
+};
+
+// One rank's journal. It is slow, so that a rank that did not wait for the others' would be ahead of them.
+class MortalJournal : public LineSink {
+  public:
+    MortalJournal(RanksDisks& disks, int rank) : disks_(disks), rank_(rank) {}
+    Status append(const std::string& line) override {
+        std::this_thread::sleep_for(std::chrono::microseconds(200 * (rank_ % 3)));
+        if (disks_.dead()) return error(Code::io_error, "dead");
+        disks_.lines[static_cast<size_t>(rank_)].push_back(line);
+        ++disks_.appended;
+        return {};
+    }
+
+  private:
+    RanksDisks& disks_;
+    const int rank_;
+};
+
 // Bytes that the last sweep computes beyond those that are stored of them, on one rank; less than 0 where more are.
 index_t unstored_bytes(const Plan& plan, const BlockWork& work, int rank) {
     const Step& last = *plan.steps.back();
@@ -66,8 +103,12 @@ Status run_rank(const Plan& plan, const RanksSetting& setting, SharedStores& sha
     faults.code = setting.fault_code;
     faults.persistent = setting.persistent;
     if (rank == setting.fault_rank) faults.fail_at = setting.fail_at;
-    MemoryStore scratch(scratch_bytes(plan));
-    FaultyStore input_view(shared.input, faults), output_view(shared.output, faults), scratch_view(scratch, faults);
+    RanksDisks* const disks = setting.disks;
+    MemoryStore own_scratch(scratch_bytes(plan));
+    MemoryStore& scratch = disks ? *disks->scratch[static_cast<size_t>(rank)] : own_scratch;
+    MortalStore mortal_output(disks ? *disks->output : shared.output, disks), mortal_scratch(scratch, disks);
+    FaultyStore input_view(shared.input, faults), output_view(mortal_output, faults),
+        scratch_view(mortal_scratch, faults);
 
     RunContext context;
     std::vector<Buffer> slots(kSlots);
@@ -103,7 +144,12 @@ Status run_rank(const Plan& plan, const RanksSetting& setting, SharedStores& sha
         tasks.push_back(std::move(task).value());
         seen.predicted.push_back(step->predict(rank));
     }
-    const SweepRun sweeps(plan, examine_sweeps(plan, false, rank), context.arrays, true, nullptr);
+    const auto journal = disks ? std::make_unique<MortalJournal>(*disks, rank) : nullptr;
+    SweepRun sweeps(plan, examine_sweeps(plan, false, rank), context.arrays, true, journal.get());
+    if (disks) {
+        SPANFFT_TRY(agree(comm, sweeps.resume(disks->lines[static_cast<size_t>(rank)])));
+        SPANFFT_TRY(sweeps.align(comm));
+    }
     Status status;
     for (size_t i = 0; status.ok() && i < tasks.size(); ++i) {
         if (static_cast<int>(i) == setting.flip_before_step) {
@@ -124,8 +170,21 @@ Status run_rank(const Plan& plan, const RanksSetting& setting, SharedStores& sha
 
 }  // namespace
 
+RanksDisks::RanksDisks(const Plan& plan, int ranks) : lines(static_cast<size_t>(ranks)) {
+    index_t extra = plan.output_extra_bytes, scratch_extra = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const PlannedSweeps planned = examine_sweeps(plan, false, rank);
+        extra = std::max(extra, plan.output_extra_bytes + planned.output_extra_bytes);
+        scratch_extra = std::max(scratch_extra, planned.scratch_extra_bytes);
+    }
+    output = std::make_unique<MemoryStore>(plan.output_file_bytes + extra);
+    for (int rank = 0; rank < ranks; ++rank)
+        scratch.push_back(std::make_unique<MemoryStore>(scratch_bytes(plan) + scratch_extra));
+}
+
 RanksRun run_on_ranks(const std::string& text, SolverFunction solve, const RanksSetting& setting) {
     RanksRun run;
+    if (setting.disks) setting.disks->appended = 0;
     auto plan = plan_on_two_cores(text, solve);
     run.planned = plan.status();
     if (!run.planned.ok()) return run;
@@ -146,6 +205,11 @@ RanksRun run_on_ranks(const std::string& text, SolverFunction solve, const Ranks
     for (int rank = 0; rank < p.ranks; ++rank) run.ranks[static_cast<size_t>(rank)].delivered = world.sent_by(rank);
     EXPECT_EQ(world.open_comms(), 0) << "communicators are left over";
     run.input_untouched = std::memcmp(shared.input.data() + setting.input_offset, bytes.data(), bytes.size()) == 0;
+    MemoryStore& output = setting.disks ? *setting.disks->output : shared.output;
+    run.output = from_bytes(std::string(reinterpret_cast<char*>(output.data()) + setting.output_offset,
+                                        static_cast<size_t>(run.plan->output_file_bytes)),
+                            p.stored_elem());
+    if (setting.disks) return run;  // what is displaced, or written again, is not written as often
     const index_t sweeps = sweeps_over_output(*run.plan);
     const index_t end = setting.output_offset + run.plan->output_file_bytes;
     for (index_t i = 0; i < shared.output.size_bytes(); ++i) {
@@ -154,9 +218,6 @@ RanksRun run_on_ranks(const std::string& text, SolverFunction solve, const Ranks
         const bool good = i >= end ? writes < sweeps : writes == (i < setting.output_offset ? 0 : sweeps);
         run.each_byte_once = run.each_byte_once && good;
     }
-    run.output = from_bytes(std::string(reinterpret_cast<char*>(shared.output.data()) + setting.output_offset,
-                                        static_cast<size_t>(run.plan->output_file_bytes)),
-                            p.stored_elem());
     return run;
 }
 

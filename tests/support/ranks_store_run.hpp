@@ -5,10 +5,24 @@
 // bound and run in order, and what they end with is agreed on after each, as the executor does.
 #pragma once
 
+#include <atomic>
+
 #include "support/store_run.hpp"
 #include "support/thread_comm.hpp"
 
 namespace spanfft::test {
+
+// Ranks with journals, who all die at once: what they write when the journals have `dies_at` lines, and what they
+// append, fails from then on. The next run with the same disks goes on.
+struct RanksDisks {
+    RanksDisks(const Plan& plan, int ranks);
+    std::unique_ptr<MemoryStore> output;
+    std::vector<std::unique_ptr<MemoryStore>> scratch;
+    std::vector<std::vector<std::string>> lines;  // of each rank's journal
+    std::atomic<index_t> appended{0};             // in this run, by all
+    std::atomic<index_t> dies_at{-1};             // -1: never
+    bool dead() const { return dies_at >= 0 && appended >= dies_at; }
+};
 
 // What goes wrong, and where the arrays lie.
 struct RanksSetting {
@@ -21,6 +35,7 @@ struct RanksSetting {
     int flip_before_step = -1;           // a bit of this byte of the output flips then
     index_t flip_byte = 0;
     ThreadWorld* world = nullptr;  // on which it runs; nullptr: one of its own
+    RanksDisks* disks = nullptr;   // which are gone on with and kept, with journals; nullptr: without
 };
 
 // What one rank saw.

@@ -284,6 +284,50 @@ TEST(SweepsOnRanks, ThatReadTogetherMatchTheDefinition) {
     EXPECT_GE(wide, 2);
 }
 
+// The last sweep reads columns of the output together, and writes them where it read them: panels that are lean and that
+// are not, in two slots and in three, more ranks than rows, and ranks without a column of the last panel.
+TEST(SweepsOnRanks, ThatReadTogetherInPlaceMatchTheDefinition) {
+    const std::pair<const char*, SolverFunction> cases[] = {
+        {"c2c 4096 forward double memory=72KiB", solve_two_sweeps},
+        {"c2c 65536 backward double memory=2MiB", solve_two_sweeps},
+        {"c2c 262144 forward double memory=1MiB", solve_two_sweeps},
+        {"c2c 128x96 forward double memory=24KiB", solve_axis_sweeps},
+        {"c2c 128x96 backward float norm=ortho memory=20KiB", solve_axis_sweeps},
+        {"c2c 4x256 forward double memory=24KiB", solve_axis_sweeps},
+        {"c2c 32x16x24 backward double memory=40KiB", solve_axis_sweeps},
+        {"c2c 64x8x24 forward float axes=2,0 memory=24KiB", solve_axis_sweeps},
+        {"c2c 31x40 forward longdouble memory=32KiB", solve_axis_sweeps},
+        {"r2c 32x480 forward double axes=0,1 memory=40KiB", solve_axis_sweeps},
+        {"dct2 48x320 forward double memory=32KiB", solve_axis_sweeps}};
+    int together = 0, several = 0, wide = 0, in_two_slots = 0, idle = 0;
+    for (const auto& [problem, solve] : cases) {
+        for (const int ranks : {2, 3, 5, 7}) {
+            const std::string text = cat(problem, " threads=1 ranks=", ranks);
+            SCOPED_TRACE(text);
+            const RanksRun run = run_on_ranks(text, solve);
+            if (!run.planned.ok() && ranks > 3) continue;  // small memory holds little for many
+            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+            expect_shared_out(run);
+            EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)),
+                      1.5);
+            const SweepSpec& last = spec_of(*run.plan, run.plan->steps.size() - 1);
+            if (!last.gives_back()) continue;
+            ++together;
+            several += last.walked().panels_per_matrix() > 1;
+            wide += !ExchangeGeometry(last).together(0).lean();
+            in_two_slots += std::get<InPlace>(last.target.array).slots == 2;
+            const index_t panels = last.walked().panels_per_matrix();
+            idle += ExchangeGeometry(last).width_of(panels - 1, ranks - 1) == 0;
+        }
+    }
+    EXPECT_GE(together, 20);
+    EXPECT_GE(several, 5);
+    EXPECT_GE(wide, 2);
+    EXPECT_GE(in_two_slots, 2);
+    EXPECT_LT(in_two_slots, together - 1);
+    EXPECT_GE(idle, 2);
+}
+
 // The first sweep's tiles lie in sections of 2 to 41 columns, of which up to seven ranks keep some; tiles are a section
 // or a part of it, panels one section or several.
 INSTANTIATE_TEST_SUITE_P(Complex, SweepsOnRanksInThreeSweeps,
