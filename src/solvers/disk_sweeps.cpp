@@ -169,7 +169,7 @@ index_t unit_of(const SweepSpec& sweep) {
 index_t units_of_blocks(const SweepSpec& sweep, index_t unit) {
     if (sweep.target.is_blocks()) return 1;
     const ColumnPanels& out = sweep.target.columns();
-    const index_t block = block_elems(out);
+    const index_t all = block_elems(out), block = all / std::gcd(all, sweep.panels_a_run());
     return unit == 1 || out.row_elems % block == 0 ? block / std::gcd(block, unit) : 1;
 }
 
@@ -300,7 +300,8 @@ void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine
                      !in.in_sections() && !in.mirrored() && in.last_row_elems == in.row_elems;
     if (!can) return;
     SweepSpec together = sweep;
-    together.source.columns().share = together.target.columns().share = ColumnPanels::Share::by_turns;
+    if (in_place)
+        together.source.columns().share = together.target.columns().share = ColumnPanels::Share::by_turns;
     const auto try_it = [&](SweepSpec candidate) {
         if (widen_together(candidate, room_bytes) &&
             predict_sweep(candidate, machine).seconds < predict_sweep(sweep, machine).seconds)

@@ -24,7 +24,8 @@ namespace {
 bool writes_whole_blocks(const SweepSpec& sweep) {
     if (sweep.target.is_blocks()) return true;
     const ColumnPanels& out = sweep.target.columns();
-    return out.row_elems * out.elem_bytes % kDirectBytes == 0 && out.panel * out.elem_bytes % kDirectBytes == 0;
+    return out.row_elems * out.elem_bytes % kDirectBytes == 0 &&
+           sweep.panels_a_run() * out.panel * out.elem_bytes % kDirectBytes == 0;
 }
 
 // Whether threads wait for one another: a compute step should give each of them several tiles, or slabs, to do.

@@ -126,6 +126,7 @@ struct SweepSpec {
     bool exchanges() const { return !std::holds_alternative<std::monostate>(sharing.kept); }
     bool has_rounds() const { return exchanges() || sharing.reads_together; }
     bool gives_back() const { return sharing.reads_together && target.is_in_place(); }
+    index_t panels_a_run() const { return gives_back() ? ranks() : 1; }  // side by side, of what is written
 
     index_t source_elem_bytes() const { return static_cast<index_t>(ElemType{precision, source.complex}.bytes()); }
     index_t target_elem_bytes() const { return static_cast<index_t>(ElemType{precision, target.complex}.bytes()); }

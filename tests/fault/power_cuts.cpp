@@ -26,6 +26,7 @@
 #include "solvers/table.hpp"
 #include "support/journal_routes.hpp"
 #include "support/power_cut/recorded.hpp"
+#include "support/sanitized.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -274,9 +275,9 @@ TEST_P(PowerCuts, AfterEveryOperationLoseNothing) {
     index_t states = 0;
     bool noted = false;  // that panels are done, for good
     for (const Recorded::Cut& cut : recorded.cuts()) {
+        if (++states % kFaultStep != 0 && states > 4) continue;
         SCOPED_TRACE(recorded.describe(cut));
         recorded.make(cut);
-        ++states;
         EXPECT_TRUE(cut.operation < recorded.operations() || has_result()) << "done, and then lost";
         if (recorded.names_in_order(cut)) expect_kept_has_a_journal();
         if (states % (Recorded::all_states() ? 2 : 10) != 0) {

@@ -50,19 +50,23 @@ struct SharedStores {
 // A store of one rank of those that may die.
 class MortalStore : public Store {
   public:
-    MortalStore(Store& inner, const RanksDisks* disks) : inner_(inner), disks_(disks) {}
+    MortalStore(Store& inner, RanksDisks* disks) : inner_(inner), disks_(disks) {}
     Status sync() override { return dead() ? error(Code::io_error, "dead") : inner_.sync(); }
     index_t size_bytes() const override { return inner_.size_bytes(); }
     std::string describe() const override { return inner_.describe(); }
 
   protected:
     Status do_read(const Run& run) override { return inner_.read(run); }
-    Status do_write(const Run& run) override { return dead() ? error(Code::io_error, "dead") : inner_.write(run); }
+    Status do_write(const Run& run) override {
+        if (dead()) return error(Code::io_error, "dead");
+        if (disks_) ++disks_->writes;
+        return inner_.write(run);
+    }
 
   private:
     bool dead() const { return disks_ && disks_->dead(); }
     Store& inner_;
-    const RanksDisks* disks_;
+    RanksDisks* disks_;
 };
 
 // One rank's journal. It is slow, so that a rank that did not wait for the others' would be ahead of them.
@@ -73,7 +77,6 @@ class MortalJournal : public LineSink {
         std::this_thread::sleep_for(std::chrono::microseconds(200 * (rank_ % 3)));
         if (disks_.dead()) return error(Code::io_error, "dead");
         disks_.lines[static_cast<size_t>(rank_)].push_back(line);
-        ++disks_.appended;
         return {};
     }
 
@@ -184,7 +187,7 @@ RanksDisks::RanksDisks(const Plan& plan, int ranks) : lines(static_cast<size_t>(
 
 RanksRun run_on_ranks(const std::string& text, SolverFunction solve, const RanksSetting& setting) {
     RanksRun run;
-    if (setting.disks) setting.disks->appended = 0;
+    if (setting.disks) setting.disks->writes = 0;
     auto plan = plan_on_two_cores(text, solve);
     run.planned = plan.status();
     if (!run.planned.ok()) return run;

@@ -12,16 +12,16 @@
 
 namespace spanfft::test {
 
-// Ranks with journals, who all die at once: what they write when the journals have `dies_at` lines, and what they
-// append, fails from then on. The next run with the same disks goes on.
+// Ranks with journals, who all die at once: after so many writes of all of them every write fails, and so does every
+// line of a journal. The next run with the same disks goes on.
 struct RanksDisks {
     RanksDisks(const Plan& plan, int ranks);
     std::unique_ptr<MemoryStore> output;
     std::vector<std::unique_ptr<MemoryStore>> scratch;
     std::vector<std::vector<std::string>> lines;  // of each rank's journal
-    std::atomic<index_t> appended{0};             // in this run, by all
-    std::atomic<index_t> dies_at{-1};             // -1: never
-    bool dead() const { return dies_at >= 0 && appended >= dies_at; }
+    std::atomic<index_t> writes{0};               // in this run, of all
+    index_t dies_at = -1;                         // -1: never
+    bool dead() const { return dies_at >= 0 && writes >= dies_at; }
 };
 
 // What goes wrong, and where the arrays lie.

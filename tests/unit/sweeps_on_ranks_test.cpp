@@ -18,7 +18,7 @@
 namespace spanfft::test {
 namespace {
 
-constexpr int kRanks[] = {1, 2, 3, 4, 5, 7};
+const std::vector<int> kRanks = kSanitized ? std::vector{2, 5} : std::vector{1, 2, 3, 4, 5, 7};
 
 std::string problem_on(const SweepCase& c, int ranks) { return cat(c.problem, " memory=", c.memory, " ranks=", ranks); }
 
@@ -288,17 +288,18 @@ TEST(SweepsOnRanks, ThatReadTogetherMatchTheDefinition) {
 // are not, in two slots and in three, more ranks than rows, and ranks without a column of the last panel.
 TEST(SweepsOnRanks, ThatReadTogetherInPlaceMatchTheDefinition) {
     const std::pair<const char*, SolverFunction> cases[] = {
-        {"c2c 4096 forward double memory=72KiB", solve_two_sweeps},
-        {"c2c 65536 backward double memory=2MiB", solve_two_sweeps},
-        {"c2c 262144 forward double memory=1MiB", solve_two_sweeps},
-        {"c2c 128x96 forward double memory=24KiB", solve_axis_sweeps},
-        {"c2c 128x96 backward float norm=ortho memory=20KiB", solve_axis_sweeps},
-        {"c2c 4x256 forward double memory=24KiB", solve_axis_sweeps},
-        {"c2c 32x16x24 backward double memory=40KiB", solve_axis_sweeps},
-        {"c2c 64x8x24 forward float axes=2,0 memory=24KiB", solve_axis_sweeps},
-        {"c2c 31x40 forward longdouble memory=32KiB", solve_axis_sweeps},
-        {"r2c 32x480 forward double axes=0,1 memory=40KiB", solve_axis_sweeps},
-        {"dct2 48x320 forward double memory=32KiB", solve_axis_sweeps}};
+        {"c2c 4096 forward double memory=200KiB", solve_two_sweeps},
+        {"c2c 65536 backward double memory=1MiB", solve_two_sweeps},
+        {"c2c 128x96 forward double memory=33KiB", solve_axis_sweeps},
+        {"c2c 128x96 backward float norm=ortho memory=196KiB", solve_axis_sweeps},
+        {"c2c 4x256 forward double memory=39KiB", solve_axis_sweeps},
+        {"c2c 32x16x24 backward double memory=49KiB", solve_axis_sweeps},
+        {"c2c 32x16x24 forward double memory=249KiB", solve_axis_sweeps},
+        {"c2c 64x8x24 forward float axes=2,0 memory=33KiB", solve_axis_sweeps},
+        {"c2c 31x40 forward longdouble memory=25KiB", solve_axis_sweeps},
+        {"c2c 64x512 forward float memory=221KiB", solve_axis_sweeps},
+        {"r2c 32x480 forward double axes=0,1 memory=38KiB", solve_axis_sweeps},
+        {"dct2 48x320 forward double memory=33KiB", solve_axis_sweeps}};
     int together = 0, several = 0, wide = 0, in_two_slots = 0, idle = 0;
     for (const auto& [problem, solve] : cases) {
         for (const int ranks : {2, 3, 5, 7}) {
