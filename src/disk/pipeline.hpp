@@ -40,7 +40,7 @@ struct PipelineSpec {
     std::function<index_t(index_t group)> writes_before;
     std::function<Status(index_t group)> before_write, written;
     bool needs_before_compute = false;  // these come before the compute step: others write what they computed together
-    void* memory = nullptr;  // all slots, for a ring to register; nullptr: it does without
+    void* memory = nullptr;             // all slots, for a ring to register; nullptr: it does without
     index_t memory_bytes = 0;
     Trace* trace = nullptr;                       // nullptr: nothing is recorded
     std::function<bool(index_t bytes)> progress;  // payload bytes read and written since the last call; false: stop

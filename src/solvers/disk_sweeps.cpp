@@ -300,8 +300,7 @@ void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine
                      !in.in_sections() && !in.mirrored() && in.last_row_elems == in.row_elems;
     if (!can) return;
     SweepSpec together = sweep;
-    if (in_place)
-        together.source.columns().share = together.target.columns().share = ColumnPanels::Share::by_turns;
+    if (in_place) together.source.columns().share = together.target.columns().share = ColumnPanels::Share::by_turns;
     const auto try_it = [&](SweepSpec candidate) {
         if (widen_together(candidate, room_bytes) &&
             predict_sweep(candidate, machine).seconds < predict_sweep(sweep, machine).seconds)

@@ -76,9 +76,9 @@ struct Sharing {
         ColumnPanels keepers;
     };
     std::variant<std::monostate, Rows, Columns> kept;  // monostate: each writes what it computes
-    // Of columns of a file that all see: each reads of the panels of all, side by side, rows of its own, in runs that are
-    // as many panels wide; then all hand one another the rows of their own panels, and in place hand them back to be
-    // written where they were read.
+    // Of columns of a file that all see: each reads of the panels of all, side by side, rows of its own, in runs that
+    // are as many panels wide; then all hand one another the rows of their own panels, and in place hand them back to
+    // be written where they were read.
     bool reads_together = false;
     // > 0: what they read together is scratch, where each has so many rows of its own.
     index_t own_rows = 0;

@@ -27,9 +27,9 @@ std::string SweepStep::describe() const {
         written = describe_blocks(target.blocks());
     } else {
         const bool exchanged = spec_.exchanges() && ExchangeGeometry(spec_).of_columns();
-        written = spec_.gives_back() ? read
-                                     : describe_panels(exchanged ? ExchangeGeometry(spec_).kept_columns(0)
-                                                                 : spec_.target.columns());
+        written = spec_.gives_back()
+                      ? read
+                      : describe_panels(exchanged ? ExchangeGeometry(spec_).kept_columns(0) : spec_.target.columns());
     }
     return cat(spec_.title, shared, ": reads ", place_name(source.place), " (", read,
                together ? " of all ranks together" : "", "), writes ", place_name(target.place), " (", written, ")");

@@ -43,6 +43,7 @@ const Route kRoutes[] = {
     {"c2r 343 backward double memory=76KiB threads=1 ranks=2", solve_many_sweeps, true},
     {"r2c 343 forward double memory=46KiB threads=1 ranks=2", solve_many_sweeps, true},
     {"c2c 134 forward double memory=48KiB threads=1 ranks=3", solve_chirp_sweeps, true},
+    {"c2c 31x40 forward longdouble memory=25KiB threads=1 ranks=2", solve_axis_sweeps, false},  // together in place
 };
 
 // One error on all ranks, with the words in it.
@@ -176,10 +177,11 @@ TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
 
 INSTANTIATE_TEST_SUITE_P(Routes, RanksFaults, testing::ValuesIn(kRoutes));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksByWayOfTheOutput,
-                         testing::Values(kRoutes[5], kRoutes[6], kRoutes[11], kRoutes[12], kRoutes[13], kRoutes[14]));
+                         testing::Values(kRoutes[5], kRoutes[6], kRoutes[11], kRoutes[12], kRoutes[13], kRoutes[14],
+                                         kRoutes[17]));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers,
                          testing::Values(kRoutes[0], kRoutes[1], kRoutes[2], kRoutes[4], kRoutes[7], kRoutes[8],
-                                         kRoutes[9], kRoutes[10], kRoutes[13]));
+                                         kRoutes[9], kRoutes[10], kRoutes[13], kRoutes[17]));
 
 // Files, by the executor: what each rank has of its own is in a folder of its own.
 class RanksFiles : public testing::Test {

@@ -40,7 +40,7 @@ TEST_P(RanksThatAllDie, GoOnToTheSameBits) {
     expect_shared_out(whole);
     const auto* const last = dynamic_cast<const SweepStep*>(whole.plan->steps.back().get());
     ASSERT_TRUE(last);
-    const Last does = last->spec().gives_back()               ? Last::together
+    const Last does = last->spec().gives_back()           ? Last::together
                       : last->spec().target.is_in_place() ? Last::in_place
                                                           : Last::other;
     ASSERT_EQ(does, route.last);

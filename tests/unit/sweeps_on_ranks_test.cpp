@@ -284,8 +284,8 @@ TEST(SweepsOnRanks, ThatReadTogetherMatchTheDefinition) {
     EXPECT_GE(wide, 2);
 }
 
-// The last sweep reads columns of the output together, and writes them where it read them: panels that are lean and that
-// are not, in two slots and in three, more ranks than rows, and ranks without a column of the last panel.
+// The last sweep reads columns of the output together, and writes them where it read them: panels that are lean and
+// that are not, in two slots and in three, more ranks than rows, and ranks without a column of the last panel.
 TEST(SweepsOnRanks, ThatReadTogetherInPlaceMatchTheDefinition) {
     const std::pair<const char*, SolverFunction> cases[] = {
         {"c2c 4096 forward double memory=200KiB", solve_two_sweeps},
