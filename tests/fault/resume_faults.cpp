@@ -244,7 +244,8 @@ void expect_overwrites_what_is_done(const std::string& problem, const std::vecto
             each_byte(out, panel, [&](index_t byte) {
                 const Owner& before = owner[static_cast<size_t>(byte)];
                 if (before.of < 0) return;
-                ASSERT_EQ(before.of, owner_of(rank, out, byte)) << problem << ": panel " << panel << " overwrites another rank's";
+                ASSERT_EQ(before.of, owner_of(rank, out, byte))
+                    << problem << ": panel " << panel << " overwrites another rank's";
                 ASSERT_LT(before.panel, done) << problem << ": panel " << panel << " overwrites " << before.panel;
             });
             if (testing::Test::HasFatalFailure()) return;
