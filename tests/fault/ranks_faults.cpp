@@ -81,7 +81,7 @@ TEST_P(RanksFaults, EveryOperationOfEveryRankThatFailsIsOneErrorOnAll) {
         const index_t operations = whole.ranks[static_cast<size_t>(rank)].operations;
         ASSERT_GT(operations, 10);
         for (const bool persistent : {false, true}) {
-            for (index_t n = 1; n <= operations; n += kPointStep) {
+            for (index_t n = 1; n <= operations; n += kPointStep * kRanksStep) {
                 SCOPED_TRACE(cat("operation ", n, " of rank ", rank, persistent ? " and all that follow" : ""));
                 RanksSetting setting;
                 setting.fault_rank = rank;
