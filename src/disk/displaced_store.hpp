@@ -10,8 +10,8 @@
 //     4 panels a row, shift 1 panel:   written  |p0 p1 p2 p3|p0 p1 p2 p3|
 //                                      read     |-- p0 p1 p2|-- p0 p1 p2|p3 p3|    writing p2 overwrites p1
 //     One displacement over another (several sweeps in place): the lower one's array is the upper one's store.
-//     Where ranks share an array, each has a part of every row, which is turned for itself, so that a rank overwrites
-//     what it has done itself, whatever the others have done:
+//     Where ranks share an array, and don't hand rows back to one another, each has a part of every row, which is
+//     turned for itself, so that a rank overwrites what it has done itself, whatever the others have done:
 //     2 ranks of 2     written  |p0 p1|p2 p3|
 //                      read     |-- p0|-- p2|p1 p3|    writing p1 overwrites p0, and p3 overwrites p2
 // Invariant: bytes of this store and of the one below correspond one to one, but for `shift` bytes a part that no one

@@ -110,7 +110,7 @@ bool widen_columns(SweepSpec& sweep, index_t room_bytes, const Machine& machine)
 bool widen_slabs(SweepSpec& sweep, index_t room_bytes);
 bool widen_by_sections(SweepSpec& sweep, index_t room_bytes);
 
-// On ranks: panels that all read together.
+// On ranks: panels that all read together, and in place hand back to be written.
 bool widen_together(SweepSpec& sweep, index_t room_bytes);
 // The same sweep with such panels, where that is possible and predicted to take less.
 void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine& machine);

@@ -15,11 +15,11 @@
 // factors on the way in and out (steps/chirp.hpp): r2c for dct1 and dct2, c2r for dct3, c2c for the others; 6 or 10
 // times n reals move where r2c of n moves 4. On several ranks each transforms columns of its own and keeps rows of its
 // own, in scratch that is its own: between the two all ranks exchange, tile by tile (sweeps/block_exchange.hpp). By way
-// of the output, which all ranks see, there is nothing to exchange. Each rank has so much memory. The axes before the
-// one that is split are an outer loop. All that lies behind it are rows, which take the place of elements: the runs are
-// of whole rows, and each number of a row has a column of its own. Of c2c other axes behind it may be transformed too,
-// row by row, where the first sweep has read them. Worked: 16384 x 16384 complex floats in 512 MiB: axis_sweeps has
-// columns of 16384 points, so runs of 8 KiB; here 128 rows of 128 KiB are 16 MiB.
+// of the output, which all ranks see, there is nothing to exchange between the two. Each rank has so much memory. The
+// axes before the one that is split are an outer loop. All that lies behind it are rows, which take the place of
+// elements: the runs are of whole rows, and each number of a row has a column of its own. Of c2c other axes behind it
+// may be transformed too, row by row, where the first sweep has read them. Worked: 16384 x 16384 complex floats in 512
+// MiB: axis_sweeps has columns of 16384 points, so runs of 8 KiB; here 128 rows of 128 KiB are 16 MiB.
 #include <algorithm>
 
 #include "solvers/sweep_search.hpp"

@@ -359,25 +359,21 @@ void SweepTask<T>::describe_reads_together(PipelineSpec& pipeline) {
     together_begin_ = tiles_.in_offset;
     if (spec_.sharing.own_rows == 0)
         together_begin_ += geometry.rows_before(spec_.rank()) * panels.row_elems * panels.elem_bytes;
-    if (spec_.gives_back()) {
-        pipeline.read_count = [this](index_t panel) { return together_.requests(panel); };
-        pipeline.read_run = [this](index_t panel, index_t slot, index_t i) {
-            return together_.run(panel, i, together_begin_, read_slot(slot));
-        };
-        return;
-    }
     const index_t parts = pipeline.parts = geometry.parts();
     const auto before = [this, &geometry](index_t panel, index_t part) {
         return together_.requests_of_rows(panel, geometry.rows_before_part(spec_.rank(), part));
     };
-    pipeline.take = [this, parts](index_t group, index_t part) {
-        return exchange_->take(group / parts, part, first_row(group / parts, 0));
-    };
+    if (!spec_.gives_back()) {  // else taken in the compute step, so that what is done to it can be handed back
+        pipeline.take = [this, parts](index_t group, index_t part) {
+            return exchange_->take(group / parts, part, first_row(group / parts, 0));
+        };
+    }
     pipeline.read_count = [before, parts](index_t group) {
         return before(group / parts, group % parts + 1) - before(group / parts, group % parts);
     };
-    pipeline.read_run = [this, before, parts](index_t group, index_t part, index_t i) {
-        return together_.run(group / parts, before(group / parts, part) + i, together_begin_, read_slot(0));
+    pipeline.read_run = [this, before, parts](index_t group, index_t slot, index_t i) {
+        char* const rows = read_slot(parts > 1 ? 0 : slot);  // parts lie in one slot
+        return together_.run(group / parts, before(group / parts, group % parts) + i, together_begin_, rows);
     };
 }
 

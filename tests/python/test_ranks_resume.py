@@ -112,7 +112,7 @@ def test_a_killed_run_on_three_ranks_goes_on_to_the_same_bits(series, tmp_path):
     whole = job.digest()
     assert job.left() == []
     went_on = 0
-    for i, share in enumerate([0.05, 0.5, 0.97]):
+    for i, share in enumerate([0.05, 0.3, 0.5, 0.7, 0.97]):
         os.unlink(tmp_path / "out.npy")
         assert job.run(dies=i % 3, share=share) is None
         assert not (tmp_path / "out.npy").exists()
@@ -121,7 +121,7 @@ def test_a_killed_run_on_three_ranks_goes_on_to_the_same_bits(series, tmp_path):
         went_on += max(said[0]["resumed"]) > 0
         assert job.digest() == whole, share
         assert job.left() == []
-    assert went_on >= 2
+    assert went_on >= 3
 
 
 # What else ranks keep in scratch: rows of columns, which may be overwritten, sections, twice sections, and parts of the
@@ -168,15 +168,14 @@ def test_a_killed_run_of_every_other_exchange_goes_on_to_the_same_bits(name, rng
         assert_transform(out, x, options["kind"], options.get("axes"))
     whole = job.digest()
     went_on = 0
-    # At any write of ranks that are threads: tests/fault/ranks_resume.cpp. Here they are processes, with files.
-    for i, share in enumerate([0.4, 0.85]):
+    for i, share in enumerate([0.25, 0.55, 0.9]):
         os.unlink(tmp_path / "out.npy")
         assert job.run(dies=i % 3, share=share) is None
         said = job.run(dies=(i + 1) % 3, share=min(0.98, share + 0.2)) or job.run()
         went_on += max(said[0]["resumed"]) > 0
         assert job.digest() == whole, share
         assert job.left() == []
-    assert went_on >= 1
+    assert went_on >= 2
 
 
 def test_ranks_that_are_stopped_say_what_is_kept_and_go_on(series, tmp_path):

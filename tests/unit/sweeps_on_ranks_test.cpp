@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "solvers/table.hpp"
 #include "support/random.hpp"
@@ -247,6 +248,25 @@ TEST(SweepsOnRanks, InPlaceFromScratchOfTheirOwnMatchTheDefinition) {
     EXPECT_GE(unlike, 12);
 }
 
+// Each case on so many ranks, held against the definition; `look` sees the run.
+template <size_t N>
+void each_on_ranks(const std::pair<const char*, SolverFunction> (&cases)[N],
+                   const std::function<void(const RanksRun&)>& look) {
+    for (const auto& [problem, solve] : cases) {
+        for (const int ranks : {2, 3, 5, 7}) {
+            const std::string text = cat(problem, " threads=1 ranks=", ranks);
+            SCOPED_TRACE(text);
+            const RanksRun run = run_on_ranks(text, solve);
+            if (!run.planned.ok() && ranks > 3) continue;  // small memory holds little for many
+            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+            expect_shared_out(run);
+            const Values output = in_natural_order(*run.plan, run.output);
+            EXPECT_LT(error_in_units(run.plan->problem, output, direct_transform(run.plan->problem, run.input)), 1.5);
+            look(run);
+        }
+    }
+}
+
 // Rows of panels that all ranks read together: few and many, more ranks than rows, panels that are lean and that are
 // not, the last of which some ranks have no column of.
 TEST(SweepsOnRanks, ThatReadTogetherMatchTheDefinition) {
@@ -262,23 +282,13 @@ TEST(SweepsOnRanks, ThatReadTogetherMatchTheDefinition) {
         {"c2c 32768 forward float memory=160KiB", solve_many_sweeps},
         {"r2c 32768 forward double memory=240KiB", solve_many_sweeps}};
     int together = 0, several = 0, wide = 0;
-    for (const auto& [problem, solve] : cases) {
-        for (const int ranks : {2, 3, 5, 7}) {
-            const std::string text = cat(problem, " threads=1 ranks=", ranks);
-            SCOPED_TRACE(text);
-            const RanksRun run = run_on_ranks(text, solve);
-            if (!run.planned.ok() && ranks > 3) continue;  // small memory holds little for many
-            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
-            expect_shared_out(run);
-            const Values output = in_natural_order(*run.plan, run.output);
-            EXPECT_LT(error_in_units(run.plan->problem, output, direct_transform(run.plan->problem, run.input)), 1.5);
-            const SweepSpec& first = spec_of(*run.plan, 0);
-            if (!first.sharing.reads_together) continue;
-            ++together;
-            several += first.walked().panels_per_matrix() > 1;
-            wide += !ExchangeGeometry(first).together(0).lean();
-        }
-    }
+    each_on_ranks(cases, [&](const RanksRun& run) {
+        const SweepSpec& first = spec_of(*run.plan, 0);
+        if (!first.sharing.reads_together) return;
+        ++together;
+        several += first.walked().panels_per_matrix() > 1;
+        wide += !ExchangeGeometry(first).together(0).lean();
+    });
     EXPECT_GE(together, 20);
     EXPECT_GE(several, 5);
     EXPECT_GE(wide, 2);
@@ -301,26 +311,16 @@ TEST(SweepsOnRanks, ThatReadTogetherInPlaceMatchTheDefinition) {
         {"r2c 32x480 forward double axes=0,1 memory=38KiB", solve_axis_sweeps},
         {"dct2 48x320 forward double memory=33KiB", solve_axis_sweeps}};
     int together = 0, several = 0, wide = 0, in_two_slots = 0, idle = 0;
-    for (const auto& [problem, solve] : cases) {
-        for (const int ranks : {2, 3, 5, 7}) {
-            const std::string text = cat(problem, " threads=1 ranks=", ranks);
-            SCOPED_TRACE(text);
-            const RanksRun run = run_on_ranks(text, solve);
-            if (!run.planned.ok() && ranks > 3) continue;  // small memory holds little for many
-            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
-            expect_shared_out(run);
-            EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)),
-                      1.5);
-            const SweepSpec& last = spec_of(*run.plan, run.plan->steps.size() - 1);
-            if (!last.gives_back()) continue;
-            ++together;
-            several += last.walked().panels_per_matrix() > 1;
-            wide += !ExchangeGeometry(last).together(0).lean();
-            in_two_slots += std::get<InPlace>(last.target.array).slots == 2;
-            const index_t panels = last.walked().panels_per_matrix();
-            idle += ExchangeGeometry(last).width_of(panels - 1, ranks - 1) == 0;
-        }
-    }
+    each_on_ranks(cases, [&](const RanksRun& run) {
+        const SweepSpec& last = spec_of(*run.plan, run.plan->steps.size() - 1);
+        if (!last.gives_back()) return;
+        const index_t panels = last.walked().panels_per_matrix();
+        ++together;
+        several += panels > 1;
+        wide += !ExchangeGeometry(last).together(0).lean();
+        in_two_slots += std::get<InPlace>(last.target.array).slots == 2;
+        idle += ExchangeGeometry(last).width_of(panels - 1, last.ranks() - 1) == 0;
+    });
     EXPECT_GE(together, 20);
     EXPECT_GE(several, 5);
     EXPECT_GE(wide, 2);
