@@ -26,6 +26,7 @@ class CountedTransfer final : public Transfer {
         const TraceScope scope(trace, start_name_, TraceCategory::communication, each_.sent_bytes);
         return inner_->start(source, target);
     }
+    Status shift_receives(std::span<const index_t> bytes) override { return inner_->shift_receives(bytes); }
     Status finish() override {
         Trace* const trace = recording(trace_);
         if (!trace) return inner_->finish();

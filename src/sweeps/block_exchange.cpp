@@ -5,6 +5,7 @@ namespace spanfft {
 
 Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec, Binding& binding) {
     std::unique_ptr<BlockExchange> made(new BlockExchange(spec));
+    if (made->geometry_.shifts()) made->shifts_.resize(static_cast<size_t>(spec.ranks()));
     SPANFFT_ASSIGN(made->rounds_, Rounds::make(spec.ranks(), binding));
     const index_t tiles = spec.exchanges() ? spec.tile_steps() : 0, panels = spec.walked().panels_per_matrix();
     for (const index_t panel : {index_t{0}, panels - 1}) {
@@ -74,7 +75,12 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(index_t step, int
 Status BlockExchange::round(index_t step, char* slot) {
     const index_t tiles = spec_.tile_steps(), calls = geometry_.calls_in_round(step);
     const index_t first = (step % tiles + (in_last_panel(step / tiles) ? tiles : 0)) * geometry_.most_calls();
-    return rounds_.round({&transfers_[static_cast<size_t>(first)], static_cast<size_t>(calls)}, tile(), slot);
+    const std::span these(&transfers_[static_cast<size_t>(first)], static_cast<size_t>(calls));
+    for (size_t rank = 0; rank < shifts_.size(); ++rank)
+        shifts_[rank] = geometry_.shift_bytes(step, static_cast<int>(rank), file_offset_bytes_);
+    for (const auto& transfer : these)
+        if (!shifts_.empty()) SPANFFT_TRY(transfer->shift_receives(shifts_));
+    return rounds_.round(these, tile(), slot);
 }
 
 }  // namespace spanfft

@@ -21,8 +21,11 @@ class BlockExchange {
     static Result<std::unique_ptr<BlockExchange>> make(const SweepSpec& spec, Binding& binding);
 
     const ExchangeGeometry& geometry() const { return geometry_; }
-    void begin(char* memory) {  // a run; `memory`: SweepSpec::exchange_bytes() of it
+    // A run. `memory`: SweepSpec::exchange_bytes() of it; what is kept is written to an array that begins so far into
+    // its store.
+    void begin(char* memory, index_t file_offset_bytes) {
         memory_ = memory;
+        file_offset_bytes_ = file_offset_bytes;
         rounds_.begin();
     }
     char* taken() const { return memory_; }                           // the panel of the last take, row after row
@@ -40,8 +43,12 @@ class BlockExchange {
         return rounds_.round({&gives_[in_last_panel(panel) ? 1 : 0], 1}, taken(), rows);
     }
     // Collective: the round of this compute step, in order. The kept rows of every rank's tile are in `slot` then (of
-    // columns in received()), one tile after the other.
+    // columns in received()), one tile after the other, each at landing_bytes().
     Status round(index_t step, char* slot);
+    index_t landing_bytes(index_t step, int rank) const {
+        const index_t shift = geometry_.shifts() ? geometry_.shift_bytes(step, rank, file_offset_bytes_) : 0;
+        return geometry_.place_bytes(rank) + shift;
+    }
     Status end(const Status& mine) { return rounds_.end(mine); }
     Counts counted() const { return rounds_.counted(); }
 
@@ -61,6 +68,8 @@ class BlockExchange {
     const ExchangeGeometry geometry_;
     Rounds rounds_;
     char* memory_ = nullptr;
+    index_t file_offset_bytes_ = 0;
+    std::vector<index_t> shifts_;  // of what comes from each rank in a round; empty: there are none
     // Of each tile step of a panel that is whole on all ranks, then of the last panel of a matrix.
     Transfers transfers_;
     Transfers takes_;  // of each part of a panel, likewise

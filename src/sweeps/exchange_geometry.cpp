@@ -67,13 +67,22 @@ index_t ExchangeGeometry::tile_bytes() const {
 
 index_t ExchangeGeometry::place_bytes(int rank) const {
     if (of_columns()) return rank * kept_by(in().rank) * out().panel * out().elem_bytes;
-    if (shared_section() > 0) {
-        const BlockGrid& blocks = spec_.target.blocks();
-        const index_t most = std::min(blocks.tile_columns, rows()->a_rank) * blocks.rows * blocks.elem_bytes;
-        return rank * round_up(most, kDirectBytes);
-    }
-    const index_t tile = kept_blocks(in().rank).column_tile_pitch_bytes();
-    return rank * (of_sections() ? round_up(tile, kDirectBytes) : tile);
+    const index_t tile = kept_tile_bytes();
+    if (shifts()) return rank * (round_up(tile, kDirectBytes) + kDirectBytes);
+    return rank * (of_sections() || shared_section() > 0 ? round_up(tile, kDirectBytes) : tile);
+}
+
+index_t ExchangeGeometry::kept_tile_bytes() const {
+    if (shared_section() == 0) return kept_blocks(in().rank).column_tile_pitch_bytes();
+    const BlockGrid& blocks = spec_.target.blocks();
+    return std::min(blocks.tile_columns, rows()->a_rank) * blocks.rows * blocks.elem_bytes;
+}
+
+index_t ExchangeGeometry::shift_bytes(index_t step, int rank, index_t file_offset_bytes) const {
+    const RoundTile tile = round_tile(step, rank);
+    const BlockGrid kept = kept_blocks(in().rank);
+    const index_t column = kept.first_column(part_kept(tile, in().rank).tile);
+    return (file_offset_bytes + kept.offset_bytes(tile.matrix, column)) % kDirectBytes;
 }
 
 RoundTile ExchangeGeometry::round_tile(index_t step, int rank) const {

@@ -73,7 +73,11 @@ class ExchangeGeometry {
     index_t kept_by(int rank) const { return kept_before(rank + 1) - kept_before(rank); }
     index_t sections_a_panel() const { return in().panel / section_columns(); }
     index_t tile_bytes() const;           // what a rank has of a round
-    index_t place_bytes(int rank) const;  // where what came of that rank's tile begins
+    index_t place_bytes(int rank) const;  // where what came of that rank's tile begins, or `shift_bytes` behind it
+    // Tiles of a natural array follow one another in a file without a gap. Long ones come to lie as far past a block
+    // in memory as they will there, or they could not be written directly.
+    bool shifts() const { return exchanges_natural_blocks() && kept_tile_bytes() >= kSplitBytes; }
+    index_t shift_bytes(index_t step, int rank, index_t file_offset_bytes) const;
     // Of columns and their twins, before they are put where they are written from.
     index_t received_bytes() const { return of_columns() ? out().groups() * received_bytes_a_call() : 0; }
     index_t received_bytes_a_call() const {
@@ -119,6 +123,8 @@ class ExchangeGeometry {
     // Of what ranks share out, rows or columns of a section, all.
     index_t shared_out() const { return shared_section() > 0 ? shared_section() : exchanged_rows(); }
     index_t elem_bytes() const { return of_blocks() ? spec_.target.blocks().elem_bytes : out().elem_bytes; }
+    bool exchanges_natural_blocks() const { return of_sections() || (of_blocks() && spec_.target.blocks().natural); }
+    index_t kept_tile_bytes() const;         // of blocks: the most that this rank keeps of a tile
     void count_takes(Counts& counts) const;  // and what is given back
 
     const SweepSpec& spec_;

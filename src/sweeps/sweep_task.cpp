@@ -440,7 +440,7 @@ void SweepTask<T>::describe_kept(PipelineSpec& pipeline) {
         KeptPart part = part_of(step, rank);
         for (index_t count; i >= (count = requests(part)); part = part_of(step, ++rank)) i -= count;
         const index_t matrix = step / spec_.tile_steps() / spec_.walked().panels_per_matrix();
-        char* const data = write_slot(slot) + geometry.place_bytes(rank);
+        char* const data = write_slot(slot) + exchange_->landing_bytes(step, rank);
         return kept.write_run(matrix, part.tile, i, tiles_.out_offset, data);
     };
 }
@@ -454,7 +454,7 @@ Status SweepTask<T>::run(RunContext& context) {
     PipelineSpec pipeline;
     describe_pipeline(pipeline, sweep);
     const Counts before = done();
-    if (exchange_) exchange_->begin(base_ + spec_.panel_bytes() - spec_.exchange_bytes());
+    if (exchange_) exchange_->begin(base_ + spec_.panel_bytes() - spec_.exchange_bytes(), sweep.target.offset_bytes);
     const Result<Counts> moved = run_panels(pipeline, spec_.tile_steps(), context, *team_);
     SPANFFT_TRY(exchange_ ? exchange_->end(moved.status()) : moved.status());
     const Counts after = done();

@@ -166,6 +166,7 @@ Status run_rank(const Plan& plan, const RanksSetting& setting, SharedStores& sha
     }
     seen.operations = faults.operations.load();
     const index_t most = sweeps_over_scratch(plan);
+    seen.writes_off_blocks = scratch.writes_off_blocks();
     for (index_t i = 0; i < scratch.size_bytes(); ++i)
         seen.scratch_at_most_once = seen.scratch_at_most_once && scratch.writes_of(i) <= most;
     return status;
@@ -212,6 +213,7 @@ RanksRun run_on_ranks(const std::string& text, SolverFunction solve, const Ranks
     run.output = from_bytes(std::string(reinterpret_cast<char*>(output.data()) + setting.output_offset,
                                         static_cast<size_t>(run.plan->output_file_bytes)),
                             p.stored_elem());
+    run.writes_off_blocks = output.writes_off_blocks();
     if (setting.disks) return run;  // what is displaced, or written again, is not written as often
     const index_t sweeps = sweeps_over_output(*run.plan);
     const index_t end = setting.output_offset + run.plan->output_file_bytes;
@@ -277,6 +279,7 @@ void expect_one_payload(const RanksRun& run) {
 
 void expect_shared_out(const RanksRun& run) {
     EXPECT_TRUE(run.each_byte_once);
+    EXPECT_EQ(run.writes_off_blocks, 0);
     EXPECT_TRUE(run.input_untouched);
     for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
         SCOPED_TRACE(cat("rank ", rank));
@@ -290,6 +293,7 @@ void expect_shared_out(const RanksRun& run) {
         EXPECT_LE(run.plan->peak_memory_bytes(static_cast<int>(rank)), run.plan->problem.memory_bytes);
         EXPECT_EQ(seen.progress_bytes, seen.progress_total);
         EXPECT_TRUE(seen.scratch_at_most_once);
+        EXPECT_EQ(seen.writes_off_blocks, 0);
     }
     expect_one_payload(run);
 }

@@ -45,6 +45,7 @@ struct RankSeen {
     index_t operations = 0;                  // of its stores
     index_t progress_calls = 0, progress_bytes = 0, progress_total = 0;
     Delivered delivered;
+    index_t writes_off_blocks = 0;     // of its scratch (simulated_store.hpp)
     bool scratch_at_most_once = true;  // no byte of its scratch was written twice by one sweep
 };
 
@@ -53,7 +54,8 @@ struct RanksRun {
     std::unique_ptr<Plan> plan;
     std::vector<RankSeen> ranks;
     Values input, output;
-    bool each_byte_once = true;  // of the output, by each sweep that writes it, whoever wrote it
+    bool each_byte_once = true;     // of the output, by each sweep that writes it, whoever wrote it
+    index_t writes_off_blocks = 0;  // of the output (simulated_store.hpp)
     bool input_untouched = true;
     bool exchanges() const { return plan->scratch_of_each_rank_bytes > 0; }
 };

@@ -2,6 +2,7 @@
 #include "support/simulated_store.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -25,6 +26,9 @@ Status MemoryStore::do_write(const Run& run) {
                      run.bytes);
     }
     std::memcpy(bytes_.data() + run.offset_bytes, run.data, static_cast<size_t>(run.bytes));
+    const auto address = static_cast<index_t>(reinterpret_cast<std::uintptr_t>(run.data));
+    if (run.bytes >= kSplitBytes + 2 * kDirectBytes && (address - run.offset_bytes) % kDirectBytes != 0)
+        ++writes_off_blocks_;
     for (index_t i = 0; i < run.bytes; ++i) ++writes_of_[static_cast<size_t>(run.offset_bytes + i)];
     return {};
 }

@@ -27,6 +27,8 @@ class MemoryStore : public Store {
     }
     std::byte* data() { return bytes_.data(); }
     int writes_of(index_t byte) const { return writes_of_[static_cast<size_t>(byte)]; }
+    // Of runs that files write directly if memory lies as far past a block as the file: those for which it does not.
+    index_t writes_off_blocks() const { return writes_off_blocks_; }
     Status sync() override { return {}; }
     index_t size_bytes() const override { return static_cast<index_t>(bytes_.size()); }
     std::string describe() const override { return "memory"; }
@@ -38,6 +40,7 @@ class MemoryStore : public Store {
   private:
     std::vector<std::byte> bytes_;
     std::vector<unsigned char> writes_of_;
+    std::atomic<index_t> writes_off_blocks_{0};
 };
 
 struct FaultPlan {

@@ -199,6 +199,11 @@ class ThreadTransfer final : public Transfer {
         return fault.ok() ? moved : fault;
     }
 
+    Status shift_receives(std::span<const index_t> bytes) override {
+        shifts_.assign(bytes.begin(), bytes.end());
+        return Status();
+    }
+
     Status finish() override {
         if (at_once_) {
             if (!busy_) return error(Code::internal, "a transfer was finished before it was started");
@@ -219,7 +224,8 @@ class ThreadTransfer final : public Transfer {
         const auto me = static_cast<size_t>(rank_);
         for (size_t peer = 0; peer < group_->members.size(); ++peer) {
             const StridedPart& from = board_->send[peer][me];
-            const StridedPart& to = board_->receive[me][peer];
+            StridedPart to = board_->receive[me][peer];
+            if (!shifts_.empty()) to.offset_bytes += shifts_[peer];
             if (from.bytes() != 0) copy_by_walk(from, board_->sources[peer], to, target_);
             if (peer == me || from.bytes() == 0) continue;
             const std::lock_guard lock(world_.mutex_);
@@ -239,6 +245,7 @@ class ThreadTransfer final : public Transfer {
     void* target_ = nullptr;
     bool busy_ = false, bound_ = false, at_once_, in_place_ = false;
     std::vector<char> kept_;
+    std::vector<index_t> shifts_;
 };
 
 // Parts of memory that all ranks of a communicator see.

@@ -524,6 +524,65 @@ TEST(SweepsOnRanks, LeaveRanksForWhichThereIsNoPanelWithNothingToDo) {
     EXPECT_GT(last.calls, 0) << "it takes part in the rounds all the same";
 }
 
+// Natural arrays have no padding, and with odd factors what a rank keeps ends anywhere: expect_shared_out() looks that
+// long runs lie in memory as they will in the file, or they would go through the page cache.
+TEST(SweepsOnRanks, WriteLongRunsOfWhatTheyExchangeDirectly) {
+    int shifted = 0;
+    for (const char* problem :
+         {"r2c 1048576 forward double memory=4MiB", "c2r 1048576 backward double memory=4MiB",
+          "c2c 729000 forward double memory=6MiB", "c2c 729000 forward double memory=6MiB store=complex64"}) {
+        for (const int ranks : {2, 3}) {
+            const std::string text = cat(problem, " threads=1 ranks=", ranks);
+            SCOPED_TRACE(text);
+            RanksSetting setting;
+            setting.output_offset = 128;
+            const RanksRun run = run_on_ranks(text, solve_many_sweeps, setting);
+            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+            expect_shared_out(run);
+            for (size_t step = 0; step < run.plan->steps.size(); ++step) {
+                const SweepSpec& sweep = spec_of(*run.plan, step);
+                shifted += sweep.exchanges() && ExchangeGeometry(sweep).shifts() ? 1 : 0;
+            }
+        }
+    }
+    EXPECT_GE(shifted, 6);
+}
+
+// The same of arrays too large to be run here: what comes from one rank ends before what comes from the next one, and
+// is as far past a block as the place where it is written.
+TEST(SweepsOnRanks, LandWhatTheyExchangeSideBySide) {
+    int of_sections = 0, of_blocks = 0;
+    for (const char* problem :
+         {"c2c 1728000000 forward double memory=256MiB store=complex64", "r2c 2147483648 forward float memory=256MiB",
+          "c2c 999999000 forward double memory=1GiB"}) {
+        for (const int ranks : {2, 3, 7}) {
+            SCOPED_TRACE(cat(problem, " ranks=", ranks));
+            const auto plan = plan_of(cat(problem, " threads=1 ranks=", ranks), solve_many_sweeps);
+            ASSERT_TRUE(plan);
+            for (size_t i = 0; i < plan->steps.size(); ++i) {
+                const SweepSpec sweep = spec_of(*plan, i).of_rank(ranks - 1);
+                const ExchangeGeometry geometry(sweep);
+                if (!sweep.exchanges() || !geometry.shifts()) continue;
+                ++(geometry.of_sections() ? of_sections : of_blocks);
+                const BlockGrid kept = geometry.kept_blocks(sweep.rank());
+                for (index_t step = 0; step < geometry.rounds(); step += 1 + geometry.rounds() / 50) {
+                    for (int rank = 0; rank < ranks; ++rank) {
+                        const KeptPart part = geometry.part_kept(geometry.round_tile(step, rank), sweep.rank());
+                        const index_t begin = geometry.place_bytes(rank) + geometry.shift_bytes(step, rank, 128);
+                        EXPECT_LE(begin + part.bytes, geometry.place_bytes(rank + 1));
+                        if (part.bytes == 0) continue;
+                        const auto written = kept.write_run(0, part.tile, 0, 128, nullptr);
+                        EXPECT_EQ(begin % kDirectBytes, written.offset_bytes % kDirectBytes);
+                    }
+                }
+                EXPECT_LE(geometry.place_bytes(ranks), geometry.slot_bytes());
+            }
+        }
+    }
+    EXPECT_GE(of_sections, 5);
+    EXPECT_GE(of_blocks, 1);
+}
+
 // Ranks exchange once, before the third sweep, which transforms panels of c2c where it read them. Of half spectra one
 // result more of each column lies behind the output meanwhile.
 TEST(SweepsOnRanks, InThreeSweepsGoByWayOfTheOutput) {

@@ -28,12 +28,14 @@ Status mpi_status(int code, const char* call) {
 
 namespace {
 
+constexpr index_t kMostShift = 4096;  // of what is received (Transfer::shift_receives)
+
 // An alltoallw on ready-made datatypes. Every datatype carries its whole part, so counts are 0 or 1.
 class DatatypeTransfer final : public Transfer {
   public:
-    DatatypeTransfer(WatchedComm comm, int size, Issue issue)
-        : comm_(comm.comm), peers_(comm.peers), issue_(issue), displacements_(static_cast<size_t>(size), 0) {
-        for (auto* counts : {&send_counts_, &receive_counts_}) counts->assign(static_cast<size_t>(size), 0);
+    DatatypeTransfer(WatchedComm comm, int size, Issue issue) : comm_(comm.comm), peers_(comm.peers), issue_(issue) {
+        for (auto* ints : {&send_counts_, &receive_counts_, &send_places_, &receive_places_})
+            ints->assign(static_cast<size_t>(size), 0);
         for (auto* types : {&send_types_, &receive_types_}) types->assign(static_cast<size_t>(size), MPI_BYTE);
     }
     DatatypeTransfer(const DatatypeTransfer&) = delete;
@@ -49,27 +51,31 @@ class DatatypeTransfer final : public Transfer {
         }
     }
     // The part that stays on this rank is copied directly: a collective would copy it twice.
-    void set_self(StridedPart send, StridedPart receive) {
+    void set_self(int rank, StridedPart send, StridedPart receive) {
+        self_ = rank;
         self_send_ = std::move(send);
         self_receive_ = std::move(receive);
-        has_self_ = true;
     }
     Status set_send(int peer, const StridedPart& part) { return set(send_types_, send_counts_, peer, part); }
     Status set_receive(int peer, const StridedPart& part) { return set(receive_types_, receive_counts_, peer, part); }
 
     Status start(const void* source, void* target) override {
         if (issue_ == Issue::blocking) {
-            if (has_self_) copy_strided(self_send_, source, self_receive_, target);
+            copy_self(source, target);
             const WaitingInMpi waiting(peers_);
-            SPANFFT_MPI_TRY(MPI_Alltoallw(source, send_counts_.data(), displacements_.data(), send_types_.data(),
-                                          target, receive_counts_.data(), displacements_.data(), receive_types_.data(),
+            SPANFFT_MPI_TRY(MPI_Alltoallw(source, send_counts_.data(), send_places_.data(), send_types_.data(), target,
+                                          receive_counts_.data(), receive_places_.data(), receive_types_.data(),
                                           comm_));
             return Status();
         }
-        SPANFFT_MPI_TRY(MPI_Ialltoallw(source, send_counts_.data(), displacements_.data(), send_types_.data(), target,
-                                       receive_counts_.data(), displacements_.data(), receive_types_.data(), comm_,
+        SPANFFT_MPI_TRY(MPI_Ialltoallw(source, send_counts_.data(), send_places_.data(), send_types_.data(), target,
+                                       receive_counts_.data(), receive_places_.data(), receive_types_.data(), comm_,
                                        &request_));
-        if (has_self_) copy_strided(self_send_, source, self_receive_, target);
+        copy_self(source, target);
+        return Status();
+    }
+    Status shift_receives(std::span<const index_t> bytes) override {
+        std::copy(bytes.begin(), bytes.end(), receive_places_.begin());
         return Status();
     }
     Status finish() override {
@@ -79,6 +85,11 @@ class DatatypeTransfer final : public Transfer {
     }
 
   private:
+    void copy_self(const void* source, void* target) const {
+        if (self_ < 0) return;
+        char* const to = static_cast<char*>(target) + receive_places_[static_cast<size_t>(self_)];
+        copy_strided(self_send_, source, self_receive_, to);
+    }
     static Status set(std::vector<MPI_Datatype>& types, std::vector<int>& counts, int peer, const StridedPart& part) {
         if (part.bytes() == 0) return Status();
         const auto i = static_cast<size_t>(peer);
@@ -90,10 +101,11 @@ class DatatypeTransfer final : public Transfer {
     MPI_Comm comm_;
     const NodePeers* peers_;
     Issue issue_;
-    std::vector<int> send_counts_, receive_counts_, displacements_;
+    std::vector<int> send_counts_, receive_counts_;
+    std::vector<int> send_places_, receive_places_;  // before what the datatypes say
     std::vector<MPI_Datatype> send_types_, receive_types_;
     StridedPart self_send_, self_receive_;
-    bool has_self_ = false;
+    int self_ = -1;
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
@@ -109,6 +121,9 @@ struct BytesSide {
             places.push_back(static_cast<Place>(part.offset_bytes));
         }
         counts[static_cast<size_t>(rank)] = 0;
+    }
+    void shift(const std::vector<BytesPart>& parts, std::span<const index_t> bytes) {
+        for (size_t i = 0; i < parts.size(); ++i) places[i] = static_cast<Place>(parts[i].offset_bytes + bytes[i]);
     }
 };
 
@@ -155,8 +170,9 @@ class BytesTransfer : public Transfer {
         : comm_(comm.comm),
           peers_(comm.peers),
           issue_(issue),
+          rank_(rank),
           self_send_(send[static_cast<size_t>(rank)]),
-          self_receive_(receive[static_cast<size_t>(rank)]),
+          parts_(receive),
           send_(send, rank),
           receive_(receive, rank) {}
     Status start(const void* source, void* target) override {
@@ -175,17 +191,24 @@ class BytesTransfer : public Transfer {
         return Status();
     }
 
+    Status shift_receives(std::span<const index_t> bytes) override {
+        receive_.shift(parts_, bytes);
+        return Status();
+    }
+
   protected:
     void copy_self(const void* source, void* target) const {
         if (!self_send_.bytes) return;
-        std::memcpy(static_cast<char*>(target) + self_receive_.offset_bytes,
+        std::memcpy(static_cast<char*>(target) + receive_.places[static_cast<size_t>(rank_)],
                     static_cast<const char*>(source) + self_send_.offset_bytes, static_cast<size_t>(self_send_.bytes));
     }
 
     MPI_Comm comm_;
     const NodePeers* peers_;
     Issue issue_;
-    BytesPart self_send_, self_receive_;
+    int rank_;
+    BytesPart self_send_;
+    std::vector<BytesPart> parts_;  // that are received, unshifted
     Side send_, receive_;
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
@@ -366,7 +389,7 @@ Result<std::unique_ptr<Transfer>> make_datatype_transfer(WatchedComm comm, int r
     for (int peer = 0; peer < size; ++peer) {
         const auto i = static_cast<size_t>(peer);
         if (peer == rank) {
-            transfer->set_self(send[i], receive[i]);
+            transfer->set_self(rank, send[i], receive[i]);
             continue;
         }
         SPANFFT_TRY(transfer->set_send(peer, send[i]));
@@ -377,7 +400,7 @@ Result<std::unique_ptr<Transfer>> make_datatype_transfer(WatchedComm comm, int r
 
 bool fits_int(const std::vector<BytesPart>& parts) {
     return std::all_of(parts.begin(), parts.end(),
-                       [](const BytesPart& p) { return p.bytes <= INT_MAX && p.offset_bytes <= INT_MAX; });
+                       [](const BytesPart& p) { return p.bytes <= INT_MAX && p.offset_bytes <= INT_MAX - kMostShift; });
 }
 
 Result<std::unique_ptr<Transfer>> make_bytes_transfer(WatchedComm comm, int rank, const std::vector<BytesPart>& send,
