@@ -250,6 +250,44 @@ TEST(MpiTransfer, MovesContiguousPartsAtFarOffsetsPersistently) {
     }
 }
 
+// From start to start by other distances, this rank's own part too.
+TEST(MpiTransfer, LandsWhatItReceivesFurtherOn) {
+    auto made = make_mpi_comm(MPI_COMM_WORLD);
+    ASSERT_TRUE(made.ok());
+    Comm& comm = *made.value();
+    const int rank = comm.rank(), ranks = comm.size();
+    constexpr index_t kPart = 6, kPlace = 8192;
+    std::vector<BytesPart> send, receive;
+    std::vector<StridedPart> strided_send, strided_receive;
+    std::string source;
+    for (int peer = 0; peer < ranks; ++peer) {
+        source += std::string(kPart, static_cast<char>(1 + rank * 16 + peer));
+        send.push_back({peer * kPart, kPart});
+        receive.push_back({peer * kPlace, kPart});
+        strided_send.push_back({peer * kPart, {{1, 1}}, kPart});
+        strided_receive.push_back({peer * kPlace, {{1, 1}}, kPart});
+    }
+    std::vector<std::unique_ptr<Transfer>> transfers;
+    for (const Issue issue : {Issue::blocking, Issue::nonblocking}) {
+        transfers.push_back(comm.make_alltoallv(send, receive, issue).value());
+        transfers.push_back(comm.make_alltoallw(strided_send, strided_receive, issue).value());
+    }
+    for (const auto& transfer : transfers) {
+        for (const index_t by : {0, 1, 4095, 0}) {
+            std::vector<index_t> shifts;
+            std::string wanted(static_cast<size_t>(ranks * kPlace), '\0'), got = wanted;
+            for (int peer = 0; peer < ranks; ++peer) {
+                shifts.push_back(peer % 2 == 0 ? by : by / 2);
+                std::memset(wanted.data() + peer * kPlace + shifts.back(), 1 + peer * 16 + rank, kPart);
+            }
+            EXPECT_TRUE(transfer->shift_receives(shifts).ok());
+            EXPECT_TRUE(transfer->start(source.data(), got.data()).ok());
+            EXPECT_TRUE(transfer->finish().ok());
+            EXPECT_EQ(got, wanted);
+        }
+    }
+}
+
 TEST(MpiComm, SplitsDuplicatesAndGathers) {
     auto whole = make_mpi_comm(MPI_COMM_WORLD);
     ASSERT_TRUE(whole.ok());
