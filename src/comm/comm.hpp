@@ -67,9 +67,8 @@ class Transfer {
     virtual ~Transfer() = default;
     virtual Status start(const void* source, void* target) = 0;
     virtual Status finish() = 0;
-    // Of an all-to-all: in starts from now on what comes from rank r lands bytes[r], less than
-    // a block of a file, behind where it was to. So memory can lie as a file does whose places change from call to
-    // call.
+    // Of an all-to-all: in starts from now on what comes from rank r lands bytes[r], less than a block of a file,
+    // behind where it was to. So memory can lie as a file does whose places change from call to call.
     virtual Status shift_receives(std::span<const index_t> bytes) {
         return error(Code::internal, "a transfer with ", bytes.size(), " places to shift has none");
     }

@@ -219,26 +219,6 @@ bool widen_columns(SweepSpec& sweep, index_t room_bytes, const Machine& machine)
 
 namespace {
 
-// Columns of a section, as read, and what is written of it.
-index_t section_elems(const SweepSpec& sweep) {
-    if (const auto* reflection = std::get_if<Reflection>(&sweep.target.array)) return reflection->columns / 2 + 1;
-    return std::get_if<Sections>(&sweep.target.array)->columns;
-}
-
-index_t written_of_section(const SweepSpec& sweep) {
-    if (const auto* reflection = std::get_if<Reflection>(&sweep.target.array)) return reflection->columns;
-    return std::get_if<Sections>(&sweep.target.array)->columns * sweep.out_points;
-}
-
-}  // namespace
-
-void set_sections(SweepSpec& sweep, index_t sections) {
-    sweep.source.columns().panel = sections * section_elems(sweep);
-    sweep.target.columns().panel = sections * written_of_section(sweep);
-}
-
-namespace {
-
 // Panels of so many slabs or sections, of which there are `all` and `enough` are useful: `set` makes them.
 bool widen_in_units(SweepSpec& sweep, index_t all, index_t enough, index_t room_bytes,
                     void (*set)(SweepSpec&, index_t)) {
@@ -255,11 +235,18 @@ bool widen_in_units(SweepSpec& sweep, index_t all, index_t enough, index_t room_
     return fits(good_width(all, most, block, ranks)) || fits(even_width(all, most, ranks)) || fits(1);
 }
 
+// Those of a reflection.
+void set_sections(SweepSpec& sweep, index_t sections) {
+    const index_t section = std::get_if<Reflection>(&sweep.target.array)->columns;
+    sweep.source.columns().panel = sections * (section / 2 + 1);
+    sweep.target.columns().panel = sections * section;
+}
+
 }  // namespace
 
 bool widen_by_sections(SweepSpec& sweep, index_t room_bytes) {
     const ColumnPanels& in = sweep.source.columns();
-    const index_t each = section_elems(sweep);
+    const index_t each = std::get_if<Reflection>(&sweep.target.array)->columns / 2 + 1;
     return widen_in_units(sweep, in.columns / each, ceil_div(kLongRunBytes, each * in.elem_bytes), room_bytes,
                           set_sections);
 }
@@ -273,13 +260,9 @@ bool widen_slabs(SweepSpec& sweep, index_t room_bytes) {
 bool widen_together(SweepSpec& sweep, index_t room_bytes) {
     sweep.sharing.reads_together = true;
     const ColumnPanels in = sweep.source.columns();
-    const bool sections = std::holds_alternative<Sections>(sweep.target.array);
-    const index_t unit = sections ? section_elems(sweep) : unit_of(sweep), units = ceil_div(in.columns, unit);
+    const index_t unit = unit_of(sweep), units = ceil_div(in.columns, unit);
     const auto fits = [&](index_t count) {
-        if (sections)
-            set_sections(sweep, count);
-        else
-            set_panel_width(sweep, count * unit);
+        set_panel_width(sweep, count * unit);
         // Rows that are not packed lie in equal strides only where they begin alike in the file.
         const bool equal = in.row_elems * in.elem_bytes % ExchangeGeometry(sweep).together(0).alignment() == 0;
         return equal && sweep.panel_bytes() <= room_bytes;
@@ -287,7 +270,7 @@ bool widen_together(SweepSpec& sweep, index_t room_bytes) {
     const index_t enough = ceil_div(kLongRunBytes, unit * in.elem_bytes * in.ranks);
     const index_t most = largest_that(std::min(units, enough), fits);
     if (most == 0) return false;
-    const index_t block = sections ? 1 : units_of_blocks(sweep, unit);
+    const index_t block = units_of_blocks(sweep, unit);
     return fits(good_width(units, most, block, in.ranks)) || fits(even_width(units, most, in.ranks)) || fits(1);
 }
 

@@ -100,7 +100,6 @@ inline index_t block_elems(const ColumnPanels& panels) {
 // Columns (slabs; sections) a panel, of the sides of a sweep that have panels.
 void set_panel_width(SweepSpec& sweep, index_t columns);
 void set_slabs(SweepSpec& sweep, index_t slabs);
-void set_sections(SweepSpec& sweep, index_t sections);
 
 // Panels as wide as fit and as is useful, all equally wide, of whole blocks of the file system if they are that wide;
 // in place in two slots instead of three where runs would be short and that is predicted to take less. False: none

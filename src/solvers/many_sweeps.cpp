@@ -141,25 +141,61 @@ void place(const LongAxis& job, SweepRoute& route) {
     if (job.ranks > 1) route.scratch_of_each_rank_bytes = areas * region;
 }
 
-// The same sweep with panels of whole sections, if it has panels that end with theirs. Between the first sweep and the
-// last q sections are read in runs of q done elements and written in one. The last sweep of r2c takes with q sections
-// those that mirror them; then q f0 neighbours of the half spectrum are complete on either side.
-std::optional<SweepSpec> by_whole_sections(const LongAxis& job, const Stage& stage, SweepSpec sweep) {
+// Sections of a tile between the first sweep and the last: so many that what is written of it in one go, by each rank,
+// is long, and as short as that, because memory that tiles don't take makes longer runs of what is read; whole blocks
+// of the file system where that is possible, and work for all threads.
+index_t sections_a_tile(const LongAxis& job, const Stage& stage) {
+    const index_t section_bytes = stage.done * stage.f * job.elem(true);
+    const index_t enough = std::max(kLongRunBytes * job.ranks, job.budget_bytes / 32);
+    const index_t idle_columns = 2 * job.threads * lanes_for(job, stage.f);
+    const index_t least = std::max(ceil_div(enough, section_bytes), ceil_div(idle_columns, stage.done * job.row));
+    const index_t whole = round_up(least, kDirectBytes / std::gcd(kDirectBytes, section_bytes));
+    return whole <= stage.rest ? whole : std::min(least, stage.rest);
+}
+
+// The last sweep of r2c with panels of q whole sections: it takes with these those that mirror them; then q f0
+// neighbours of the half spectrum are complete on either side.
+SweepSpec reflected(const Stage& stage, SweepSpec sweep) {
     ColumnPanels& in = sweep.source.columns();
-    if (sweep.target.is_blocks() || in.section() == 0) return std::nullopt;
-    if (!stage.last) {
-        const index_t row_elems = stage.rest * stage.f * stage.done;
-        sweep.target.array = Sections{written(column_panels(job, job.outer, 1, row_elems, true)), stage.done};
-        in.besides = ColumnPanels::Plain{};
-    } else {
-        Reflection whole{sweep.target.columns(), sweep.target.columns().section_pitch()};
-        const index_t stored = whole.columns / 2 + 1, walked = ceil_div(stage.done / stored, 2);
-        in.besides = whole.panels.besides = ColumnPanels::Reflected{};
-        in.columns = walked * stored;
-        whole.panels.columns = walked * whole.columns;
-        sweep.target.array = whole;
-    }
+    Reflection whole{sweep.target.columns(), sweep.target.columns().section_pitch()};
+    const index_t stored = whole.columns / 2 + 1, walked = ceil_div(stage.done / stored, 2);
+    in.besides = whole.panels.besides = ColumnPanels::Reflected{};
+    in.columns = walked * stored;
+    whole.panels.columns = walked * whole.columns;
+    sweep.target.array = whole;
     return sweep;
+}
+
+// The same sweep with panels of whole sections, as wide as there is room for, if it has panels that end with theirs.
+// Between the first sweep and the last q sections are read in runs of q done elements, and written a tile of them at a
+// time.
+bool widen_by_whole_sections(const LongAxis& job, const Stage& stage, SweepSpec& sweep, index_t room,
+                             const Machine& machine) {
+    if (sweep.target.is_blocks() || sweep.source.columns().section() == 0) return false;
+    if (stage.last) {
+        SweepSpec whole = reflected(stage, sweep);
+        if (!widen_by_sections(whole, room)) return false;
+        sweep = std::move(whole);
+        return true;
+    }
+    for (index_t sections = sections_a_tile(job, stage); sections > 0; sections /= 2) {
+        SweepSpec whole = sweep;
+        ColumnPanels& in = whole.source.columns();
+        in.besides = ColumnPanels::Plain{};
+        BlockGrid tiles;
+        tiles.outer = job.outer;
+        tiles.columns = in.columns;
+        tiles.rows = tiles.tile_rows = stage.f;
+        tiles.tile_columns = sections * stage.done;
+        tiles.elem_bytes = job.elem(true);
+        tiles.natural = true;
+        whole.target.array = tiles;
+        whole.target.section_columns = stage.done;
+        if (!widen_columns(whole, room, machine)) continue;
+        sweep = std::move(whole);
+        return true;
+    }
+    return false;
 }
 
 // The first sweep of c2r with panels of whole sections of the half spectrum: panels walk over half of all columns and
@@ -180,16 +216,15 @@ std::optional<SweepSpec> reads_whole_sections(const LongAxis& job, const Stage& 
 bool share_sections(const LongAxis& job, const Machine& machine, const std::vector<Stage>& stages, SweepRoute& route,
                     index_t room, bool by_output) {
     for (size_t s = 2; s > 0; --s) {
-        auto whole = by_whole_sections(job, stages[s], route.sweeps[s]);
         SweepSpec& sweep = route.sweeps[s];
-        if (whole) sweep = std::move(*whole);
         if (s == 2 || !by_output) {
             sweep.source.columns().share = ColumnPanels::Share::own_file;
             sweep.target.columns().share = ColumnPanels::Share::in_blocks;
         }
         if (s == 1) sweep.sharing.kept = Sharing::Columns{route.sweeps[2].source.columns()};
-        // The last sweep has sections for r2c alone.
-        if (whole ? !widen_by_sections(sweep, room) : s == 1 || !widen_columns(sweep, room, machine)) return false;
+        const bool in_sections = sweep.source.columns().section() > 0;  // the last sweep of r2c alone
+        const bool whole = widen_by_whole_sections(job, stages[s], sweep, room, machine);
+        if (!whole && (s == 1 || (in_sections && job.halves) || !widen_columns(sweep, room, machine))) return false;
     }
     if (by_output) return true;
     const SweepSpec& second = route.sweeps[1];
@@ -201,9 +236,10 @@ bool share_sections(const LongAxis& job, const Machine& machine, const std::vect
 
 // Panels of whole sections where memory allows, else of columns.
 bool widen(const LongAxis& job, const Stage& stage, SweepSpec& sweep, index_t room, const Machine& machine) {
-    auto whole = stage.first ? reads_whole_sections(job, stage, sweep) : by_whole_sections(job, stage, sweep);
-    if (!whole || !(stage.first ? widen_columns(*whole, room, machine) : widen_by_sections(*whole, room)))
-        return widen_columns(sweep, room, machine);
+    if (!stage.first)
+        return widen_by_whole_sections(job, stage, sweep, room, machine) || widen_columns(sweep, room, machine);
+    auto whole = reads_whole_sections(job, stage, sweep);
+    if (!whole || !widen_columns(*whole, room, machine)) return widen_columns(sweep, room, machine);
     sweep = std::move(*whole);
     return true;
 }

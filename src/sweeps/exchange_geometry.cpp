@@ -41,8 +41,8 @@ BlockGrid ExchangeGeometry::kept_blocks(int rank) const {
         grid.outer = in().outer;
         grid.columns = mine.rows;
         grid.rows = grid.tile_rows = mine.stored_row_elems();
-        grid.tile_columns = sections_a_panel();
-        grid.elem_bytes = out().elem_bytes;
+        grid.tile_columns = sections_a_tile();
+        grid.elem_bytes = elem_bytes();
         grid.natural = true;
         grid.shared_section = grid.section = mine.rows;
         return grid;
@@ -60,7 +60,10 @@ BlockGrid ExchangeGeometry::kept_blocks(int rank) const {
 }
 
 index_t ExchangeGeometry::tile_bytes() const {
-    if (of_sections()) return out().panel * out().elem_bytes;
+    if (of_sections()) {
+        const index_t tile_elems = spec_.target.is_blocks() ? spec_.tile_width() * spec_.out_points : out().panel;
+        return tile_elems * elem_bytes();
+    }
     const index_t columns = of_blocks() ? spec_.target.blocks().tile_columns : out().panel * out().groups();
     return columns * exchanged_rows() * elem_bytes();
 }
@@ -90,22 +93,19 @@ RoundTile ExchangeGeometry::round_tile(index_t step, int rank) const {
     panels.rank = rank;
     const index_t panel = step / spec_.tile_steps(), begin = panels.first_column(panel);
     const index_t matrix = panel / panels.panels_per_matrix(), width = panels.group(panel, 0).width;
-    if (of_sections()) {
-        const index_t sections = width / section_columns();
-        return {matrix, sections > 0 ? begin / panels.panel : 0, sections};
-    }
     if (of_columns()) return {matrix, 0, width};
-    const BlockGrid& blocks = spec_.target.blocks();
-    const index_t first = begin + step % spec_.tile_steps() * blocks.tile_columns;
-    const index_t columns = std::clamp<index_t>(begin + width - first, 0, blocks.tile_columns);
-    return {matrix, columns > 0 ? blocks.tile_at(first) : 0, columns};
+    const index_t tile = spec_.tile_width(), first = begin + step % spec_.tile_steps() * tile;
+    const index_t columns = std::clamp<index_t>(begin + width - first, 0, tile);
+    if (columns == 0) return {matrix, 0, 0};
+    if (of_sections()) return {matrix, first / tile, columns / section_columns()};
+    return {matrix, spec_.target.blocks().tile_at(first), columns};
 }
 
 KeptPart ExchangeGeometry::part_kept(const RoundTile& tile, int rank) const {
     if (of_sections()) {
         const ColumnPanels theirs = keepers_of(rank);
         const index_t messages = tile.columns == 0 ? 0 : (theirs.own_group(0).width > 0) + (theirs.own_images() > 0);
-        return {0, tile.columns * theirs.stored_row_elems() * out().elem_bytes, tile.tile, messages};
+        return {0, tile.columns * theirs.stored_row_elems() * elem_bytes(), tile.tile, messages};
     }
     if (tile.columns == 0 || kept_by(rank) == 0) return {};
     const index_t section = shared_section();

@@ -72,6 +72,7 @@ class ExchangeGeometry {
     index_t kept_before(int rank) const { return std::min(rank * rows()->a_rank, shared_out()); }
     index_t kept_by(int rank) const { return kept_before(rank + 1) - kept_before(rank); }
     index_t sections_a_panel() const { return in().panel / section_columns(); }
+    index_t sections_a_tile() const { return spec_.tile_width() / section_columns(); }
     index_t tile_bytes() const;           // what a rank has of a round
     index_t place_bytes(int rank) const;  // where what came of that rank's tile begins, or `shift_bytes` behind it
     // Tiles of a natural array follow one another in a file without a gap. Long ones come to lie as far past a block
@@ -115,14 +116,15 @@ class ExchangeGeometry {
         return columns ? &columns->keepers : nullptr;
     }
     index_t section_columns() const {  // as read; a slab is a section of its own
-        const auto* sections = std::get_if<Sections>(&spec_.target.array);
-        return sections ? sections->columns : spec_.points;
+        return spec_.target.section_columns > 0 ? spec_.target.section_columns : spec_.points;
     }
     index_t exchanged_rows() const { return of_blocks() ? spec_.target.blocks().rows : out().rows; }
     index_t shared_section() const { return of_blocks() ? spec_.target.blocks().shared_section : 0; }
     // Of what ranks share out, rows or columns of a section, all.
     index_t shared_out() const { return shared_section() > 0 ? shared_section() : exchanged_rows(); }
-    index_t elem_bytes() const { return of_blocks() ? spec_.target.blocks().elem_bytes : out().elem_bytes; }
+    index_t elem_bytes() const {
+        return spec_.target.is_blocks() ? spec_.target.blocks().elem_bytes : out().elem_bytes;
+    }
     bool exchanges_natural_blocks() const { return of_sections() || (of_blocks() && spec_.target.blocks().natural); }
     index_t kept_tile_bytes() const;         // of blocks: the most that this rank keeps of a tile
     void count_takes(Counts& counts) const;  // and what is given back

@@ -23,7 +23,6 @@ Partition SweepSource::partition(const ColumnPanels& walked) const {
 }
 
 const ColumnPanels& SweepTarget::columns() const {
-    if (const auto* sections = std::get_if<Sections>(&array)) return sections->panels;
     if (const auto* reflection = std::get_if<Reflection>(&array)) return reflection->panels;
     if (const auto* in_place = std::get_if<InPlace>(&array)) return in_place->panels;
     assert(!is_blocks());

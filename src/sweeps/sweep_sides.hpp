@@ -1,7 +1,7 @@
 // The two sides of a sweep: where an array lies, and which panels or blocks of it are read or written.
 //
 // Method: a source is columns (of one row: slabs) or row tiles of blocks; a target is columns, column tiles of blocks,
-// sections, a reflection, or the panel that was read. Each knows its own runs in the file (disk/panels.hpp), what they
+// a reflection, or the panel that was read. Each knows its own runs in the file (disk/panels.hpp), what they
 // add up to, and how it divides the file's bytes among panels (disk/partition.hpp). What tiles take from a side and put
 // into it: sweep_tiles.hpp.
 // Invariant: a side is the same on all ranks but for the number of the rank in its panels.
@@ -45,13 +45,6 @@ struct SweepSource : SweepSide {
     Partition partition(const ColumnPanels& walked) const;
 };
 
-// Panels of whole sections of so many columns: each section is written as points x columns, one after the other, so a
-// panel is one long run.
-struct Sections {
-    ColumnPanels panels;
-    index_t columns = 0;
-};
-
 // Of every so many columns of a half spectrum the first half and one are transformed, and panels hold with these
 // sections those that mirror them: what is written is whole again.
 struct Reflection {
@@ -68,10 +61,14 @@ struct InPlace {
 };
 
 struct SweepTarget : SweepSide {
-    std::variant<ColumnPanels, BlockGrid, Sections, Reflection, InPlace> array;
+    std::variant<ColumnPanels, BlockGrid, Reflection, InPlace> array;
+    // > 0, of natural blocks: tiles are whole sections of so many columns, and each section is written as points x
+    // columns, not column after column.
+    index_t section_columns = 0;
     SweepTarget() { place = Place::output; }
 
     bool is_blocks() const { return std::holds_alternative<BlockGrid>(array); }
+    bool twiddles_on_the_way() const { return is_blocks() && section_columns == 0; }
     bool is_in_place() const { return std::holds_alternative<InPlace>(array); }
     const BlockGrid& blocks() const {
         assert(is_blocks());

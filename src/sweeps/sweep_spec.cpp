@@ -52,14 +52,18 @@ void take_part(ColumnPanels& panels, const Sharing::OwnPart& part, int rank) {
 
 void take_part(SweepSpec& spec, const Sharing::OwnPart& part, int rank) {
     take_part(spec.source.columns(), part, rank);
-    take_part(spec.target.columns(), part, rank);
-    if (part.of(rank) == 0) return;
-    if (spec.twiddles.roots_n > 0) spec.twiddles.section = part.scaled(spec.twiddles.section, rank);
-    auto* sections = std::get_if<Sections>(&spec.target.array);
-    if (!sections) return;
-    sections->columns = part.scaled(sections->columns, rank);
-    for (ColumnPanels* panels : {&spec.source.columns(), &sections->panels})
-        panels->panel = part.scaled(panels->panel, rank);
+    if (!spec.target.is_blocks()) take_part(spec.target.columns(), part, rank);
+    const index_t own = part.of(rank);
+    if (own > 0 && spec.twiddles.roots_n > 0) spec.twiddles.section = part.scaled(spec.twiddles.section, rank);
+    if (!spec.target.is_blocks()) return;
+    BlockGrid& blocks = spec.target.blocks();
+    if (own == 0 || !part.of_columns) {
+        blocks.outer = part.scaled(blocks.outer, rank);
+        return;
+    }
+    for (index_t* columns :
+         {&blocks.columns, &blocks.tile_columns, &spec.target.section_columns, &spec.source.columns().panel})
+        *columns = part.scaled(*columns, rank);
 }
 
 }  // namespace

@@ -130,8 +130,7 @@ index_t gathered_bytes(const SweepSpec& spec, index_t columns) {
 }
 
 index_t scattered_bytes(const SweepSpec& spec, index_t columns) {
-    if (spec.target.is_blocks() || std::holds_alternative<Sections>(spec.target.array))
-        return columns * spec.out_points * spec.target_elem_bytes();
+    if (spec.target.is_blocks()) return columns * spec.out_points * spec.target_elem_bytes();
     const ColumnPanels& out = spec.target.columns();
     // Each number of a half spectrum once.
     const bool once = out.mirrored() || std::holds_alternative<Reflection>(spec.target.array);

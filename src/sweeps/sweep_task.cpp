@@ -218,7 +218,8 @@ void SweepTask<T>::transform_columns(const TileWork& work, const SweepWhere& whe
     C* const tile = static_cast<C*>(lane.target_tile);
     const auto stages = [&] {
         execute(spec_.stages, lane.stages, lane.source_tile, lane.target_tile);
-        if (spec_.twiddles.roots_n > 0 && !spec_.target.is_blocks()) tiles_.twiddle(first, count, tile, lane.twiddles);
+        if (spec_.twiddles.roots_n > 0 && !spec_.target.twiddles_on_the_way())
+            tiles_.twiddle(first, count, tile, lane.twiddles);
     };
     lane.moved_bytes += tiles_.gather(where, first, count, lane.source_tile);
     stages();

@@ -62,9 +62,9 @@ template <class T>
 index_t SweepTiles<T>::scatter(const SweepWhere& where, index_t first, index_t count, void* tile, C* twiddles) const {
     const SweepTarget& target = spec_.target;
     C* const numbers = static_cast<C*>(tile);
+    if (target.section_columns > 0) return scatter_sections(where, first, count, numbers);
     if (target.is_blocks()) return scatter_blocks(where, first, count, numbers, twiddles);
     if (std::holds_alternative<Reflection>(target.array)) return scatter_reflected(where, first, count, numbers);
-    if (std::holds_alternative<Sections>(target.array)) return scatter_sections(where, first, count, numbers);
     if (!target.complex) return scatter_columns(where, first, count, static_cast<T*>(tile));
     if (spec_.target.columns().mirrored()) return scatter_half_spectrum(where, first, count, numbers);
     if (target.factors.length > 0) return scatter_outputs(where, first, count, numbers);
@@ -317,20 +317,18 @@ index_t SweepTiles<T>::scatter_reflected(const SweepWhere& where, index_t first,
     return written * static_cast<index_t>(sizeof(C));
 }
 
-// Column d of section s, row r, is element (s * out_points + r) * whole_section + d of the matrix; here d counts
-// numbers.
+// Column d of section s of the tile, row r, is element (s * out_points + r) * section + d of it; here d counts numbers.
 template <class T>
 index_t SweepTiles<T>::scatter_sections(const SweepWhere& where, index_t first, index_t count, C* tile) const {
-    const Sections& sections = *std::get_if<Sections>(&spec_.target.array);
-    const index_t wide = sections.columns * spec_.numbers(), pitch = spec_.target_pitch();
+    const index_t wide = spec_.target.section_columns * spec_.numbers(), pitch = spec_.target_pitch();
     scale_tile(count, tile);
-    C* const to = reinterpret_cast<C*>(sections.panels.map(where.panel, 0, out_offset, where.write).row(0));
-    const index_t panel_first = sections.panels.group(where.panel, 0).first * spec_.numbers();
+    C* const to = reinterpret_cast<C*>(tile_data(where));
+    const index_t tile_first = where.first * spec_.numbers();
     index_t written_bytes = 0;
     for (index_t j = 0; j < count;) {
-        const index_t section = (first + j) / wide, d = (first + j) % wide,
-                      side_by_side = std::min(count - j, wide - d);
-        C* const begin = to + section * spec_.out_points * wide + d - panel_first;
+        const index_t section = (first + j - tile_first) / wide, d = (first + j) % wide;
+        const index_t side_by_side = std::min(count - j, wide - d);
+        C* const begin = to + section * spec_.out_points * wide + d;
         for (index_t r = 0; r < spec_.out_points; ++r)
             written_bytes += from_tile(tile + j * pitch, pitch, r, side_by_side, begin + r * wide);
         j += side_by_side;
@@ -357,13 +355,20 @@ index_t SweepTiles<T>::scatter_outputs(const SweepWhere& where, index_t first, i
     return out.rows * count * static_cast<index_t>(sizeof(T));
 }
 
+// Where a tile of blocks begins in memory: what is exchanged is packed.
+template <class T>
+char* SweepTiles<T>::tile_data(const SweepWhere& where) const {
+    if (spec_.exchanges()) return where.write;
+    return spec_.target.blocks().write_data(where.matrix, where.first, out_offset, where.write);
+}
+
 // A column of elements is numbers side by side, all twiddled alike.
 template <class T>
 index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile,
                                       C* twiddles) const {
     const BlockGrid& blocks = spec_.target.blocks();
     const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch();
-    C* const tile_data = reinterpret_cast<C*>(blocks.write_data(where.matrix, where.first, out_offset, where.write));
+    C* const data = reinterpret_cast<C*>(tile_data(where));
     index_t written_bytes = 0;
     for (index_t j = 0; j < count;) {
         const Number n = number_at(first + j);
@@ -374,7 +379,7 @@ index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, in
             twiddle_rows_in_place(twiddles, 0, blocks.rows, tile + i * pitch);
         for (index_t t = 0; t < blocks.row_tiles(); ++t) {
             const index_t begin = t * blocks.tile_rows, height = blocks.rows_in(t);
-            C* to = tile_data + n.number +
+            C* to = data + n.number +
                     (blocks.block_elems_before(where.tile, t) + (n.element - where.first) * height) * numbers;
             if (numbers == 1) {
                 written_bytes += twiddle_rows(tile + j * pitch + begin, twiddles, begin, begin + height, to);

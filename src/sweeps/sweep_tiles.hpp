@@ -74,6 +74,7 @@ class SweepTiles {
     index_t gather_inputs(const SweepWhere& where, index_t first, index_t count, C* tile) const;
     index_t gather_padded(const SweepWhere& where, index_t first, index_t count, T* tile) const;
 
+    char* tile_data(const SweepWhere& where) const;
     template <class E>
     void scale_tile(index_t count, E* tile) const;
     template <class E>

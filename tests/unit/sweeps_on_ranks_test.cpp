@@ -529,7 +529,7 @@ TEST(SweepsOnRanks, LeaveRanksForWhichThereIsNoPanelWithNothingToDo) {
 TEST(SweepsOnRanks, WriteLongRunsOfWhatTheyExchangeDirectly) {
     int shifted = 0;
     for (const char* problem :
-         {"r2c 1048576 forward double memory=4MiB", "c2r 1048576 backward double memory=4MiB",
+         {"r2c 1048576 forward double memory=6MiB", "c2r 1048576 backward double memory=6MiB",
           "c2c 729000 forward double memory=6MiB", "c2c 729000 forward double memory=6MiB store=complex64"}) {
         for (const int ranks : {2, 3}) {
             const std::string text = cat(problem, " threads=1 ranks=", ranks);
