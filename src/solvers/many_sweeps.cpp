@@ -7,17 +7,17 @@
 // 1 reads 3 x 20 and writes 20 x 3, sweep 2 reads 4 rows of 5 x 3 and writes 5 x (4 x 3), sweep 3 transforms the
 // columns of 5 x 12 in place. A panel is w neighbours of rest x done, so runs are w elements; memory for w*f of them is
 // needed, twice: n up to (M/B)^S in S sweeps. Where memory allows, panels between the first sweep and the last are
-// whole ones of rest, which are one run as written; else they lie within one. r2c halves the factor of the first sweep
-// (k0 <= f0/2 is kept, as in two_sweeps) and ends with the conjugates; c2r is the reverse and halves that of the last.
-// c2c alternates between scratch and the output file and ends in place; r2c and c2r use two halves of scratch.
-// Ranks in three sweeps: of each section of [r1][f1][f0] that the second one writes a rank keeps, in scratch of its
-// own, the columns of its panels of the third; panels of the second are whole sections. What the first sweep writes is
-// in the output, for all; of half spectra it reaches beyond its end. Or it is in scratch too, as for outputs of another
-// type: of [f1][r1][f0] each keeps the part of r1 that it transforms over f1; a tile of the first sweep lies in one
-// r1 x f0, so its parts for all ranks lie one after the other, and panels are whole ones of these. Or, in any number of
-// sweeps, a rank keeps part of the results over f0, of which it has all the rest to itself from then on: panels need
-// not be whole sections of r1, so less memory will do, and nothing is sent any more, but runs of the output end where a
-// rank's part of f0 does.
+// whole ones of rest, of which several are one run as written; else they lie within one. r2c halves the factor of the
+// first sweep (k0 <= f0/2 is kept, as in two_sweeps) and ends with the conjugates; c2r is the reverse and halves that
+// of the last. c2c alternates between scratch and the output file and ends in place; r2c and c2r use two halves of
+// scratch. Ranks in three sweeps: of each section of [r1][f1][f0] that the second one writes a rank keeps, in scratch
+// of its own, the columns of its panels of the third; panels of the second are whole sections. What the first sweep
+// writes is in the output, for all; of half spectra it reaches beyond its end. Or it is in scratch too, as for outputs
+// of another type: of [f1][r1][f0] each keeps the part of r1 that it transforms over f1; a tile of the first sweep lies
+// in one r1 x f0, so its parts for all ranks lie one after the other, and panels are whole ones of these. Or, in any
+// number of sweeps, a rank keeps part of the results over f0, of which it has all the rest to itself from then on:
+// panels need not be whole sections of r1, so less memory will do, and nothing is sent any more, but runs of the output
+// end where a rank's part of f0 does.
 #include <algorithm>
 #include <cmath>
 

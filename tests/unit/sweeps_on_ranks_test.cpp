@@ -529,8 +529,8 @@ TEST(SweepsOnRanks, LeaveRanksForWhichThereIsNoPanelWithNothingToDo) {
 TEST(SweepsOnRanks, WriteLongRunsOfWhatTheyExchangeDirectly) {
     int shifted = 0;
     for (const char* problem :
-         {"r2c 1048576 forward double memory=6MiB", "c2r 1048576 backward double memory=6MiB",
-          "c2c 729000 forward double memory=6MiB", "c2c 729000 forward double memory=6MiB store=complex64"}) {
+         {"r2c 1048576 forward double memory=8MiB", "c2r 1048576 backward double memory=8MiB",
+          "c2c 729000 forward double memory=10MiB", "c2c 729000 forward double memory=10MiB store=complex64"}) {
         for (const int ranks : {2, 3}) {
             const std::string text = cat(problem, " threads=1 ranks=", ranks);
             SCOPED_TRACE(text);
