@@ -150,6 +150,7 @@ def _dat_values(target: Path, places: Sequence[Place]) -> Values:
 
 FILE_PEERS: dict[str, FilePeer] = {
     "spanfft": FilePeer(_spanfft, packages=()),
+    "spanfft-again": FilePeer(_spanfft, packages=()),
     "spanfft-ranks": FilePeer(_spanfft_ranks, packages=("mpi4py",), processes=2, threads=1,
                               notes=("two ranks with half of the memory each",)),
     **{f"spanfft-ranks-{method}": _ranks_by_method(method.replace("-", "_")) for method in P1_METHODS},

@@ -164,6 +164,7 @@ PEERS: dict[str, Peer] = {
     "scipy": Peer("scipy_fft", "local", {}, "scipy.fft with workers, no MPI"),
     **{f"{name}-calls": Peer("many_calls", "local", {"library": name}, f"{name}.fft.fft, thousands of calls a turn")
        for name in ("spanfft", "numpy", "scipy")},
+    "spanfft-again": Peer("spanfft_plan", "disk", {}, "the same once more: how far a ratio is from 1 by chance"),
     "spanfft-ranks": Peer("spanfft_plan", "disk", {}, "spanfft on two MPI ranks, scratch for each beside the output"),
     **{f"spanfft-ranks-{method}": Peer("spanfft_plan", "disk", {}, f"the same by P1's {method.replace('-', '_')}")
        for method in P1_METHODS},

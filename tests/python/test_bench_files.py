@@ -92,6 +92,19 @@ def test_turns_of_several_sittings_are_one_session(tmp_path):
     assert file_runs.Session(case, ("spanfft", "memmap-whole"), tmp_path).turns == 0
 
 
+def test_peers_run_in_turn_forwards_and_backwards_with_the_disk_beside_spanfft(tmp_path, monkeypatch):
+    case = replace(all_cases()["disk-c2c-1d"].small(), shape=(1 << 12,), memory_bytes=1 << 20)
+    session = file_runs.Session(case, ("memmap-whole", "spanfft", "pread-panels"), tmp_path)
+    seen: list[str] = []
+    monkeypatch.setattr(session, "_run", seen.append)
+    monkeypatch.setattr(session, "_ask_disk", lambda: seen.append("disk"))
+    monkeypatch.setattr(session, "keep", lambda: None)
+    for _ in range(3):
+        session.turn()
+    once = ["spanfft", "disk", "memmap-whole", "pread-panels"]
+    assert seen == [*once, *reversed(once), *once]
+
+
 @quick_limits
 def test_a_wrong_spectrum_makes_a_peer_absent(tmp_path, monkeypatch):
     case = replace(all_cases()["disk-c2c-1d"].small(), shape=(1 << 12,), memory_bytes=1 << 20)
