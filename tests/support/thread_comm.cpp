@@ -224,9 +224,9 @@ class ThreadTransfer final : public Transfer {
         const auto me = static_cast<size_t>(rank_);
         for (size_t peer = 0; peer < group_->members.size(); ++peer) {
             const StridedPart& from = board_->send[peer][me];
-            StridedPart to = board_->receive[me][peer];
-            if (!shifts_.empty()) to.offset_bytes += shifts_[peer];
-            if (from.bytes() != 0) copy_by_walk(from, board_->sources[peer], to, target_);
+            const StridedPart& to = board_->receive[me][peer];
+            char* const target = static_cast<char*>(target_) + (shifts_.empty() ? 0 : shifts_[peer]);
+            if (from.bytes() != 0) copy_by_walk(from, board_->sources[peer], to, target);
             if (peer == me || from.bytes() == 0) continue;
             const std::lock_guard lock(world_.mutex_);
             Delivered& sent = world_.ranks_[static_cast<size_t>(group_->members[peer])].sent;
