@@ -224,7 +224,7 @@ bool share_sections(const LongAxis& job, const Machine& machine, const std::vect
         if (s == 1) sweep.sharing.kept = Sharing::Columns{route.sweeps[2].source.columns()};
         const bool in_sections = sweep.source.columns().section() > 0;  // the last sweep of r2c alone
         const bool whole = widen_by_whole_sections(job, stages[s], sweep, room, machine);
-        if (!whole && (s == 1 || (in_sections && job.halves) || !widen_columns(sweep, room, machine))) return false;
+        if (!whole && (s == 1 || in_sections || !widen_columns(sweep, room, machine))) return false;
     }
     if (by_output) return true;
     const SweepSpec& second = route.sweeps[1];

@@ -527,24 +527,17 @@ TEST(SweepsOnRanks, LeaveRanksForWhichThereIsNoPanelWithNothingToDo) {
 // Natural arrays have no padding, and with odd factors what a rank keeps ends anywhere: expect_shared_out() looks that
 // long runs lie in memory as they will in the file, or they would go through the page cache.
 TEST(SweepsOnRanks, WriteLongRunsOfWhatTheyExchangeDirectly) {
+    const std::pair<const char*, SolverFunction> cases[] = {
+        {"r2c 1048576 forward double memory=8MiB", solve_many_sweeps},
+        {"c2r 1048576 backward double memory=8MiB", solve_many_sweeps},
+        {"c2c 729000 forward double memory=10MiB", solve_many_sweeps}};
     int shifted = 0;
-    for (const char* problem :
-         {"r2c 1048576 forward double memory=8MiB", "c2r 1048576 backward double memory=8MiB",
-          "c2c 729000 forward double memory=10MiB", "c2c 729000 forward double memory=10MiB store=complex64"}) {
-        for (const int ranks : {2, 3}) {
-            const std::string text = cat(problem, " threads=1 ranks=", ranks);
-            SCOPED_TRACE(text);
-            RanksSetting setting;
-            setting.output_offset = 128;
-            const RanksRun run = run_on_ranks(text, solve_many_sweeps, setting);
-            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
-            expect_shared_out(run);
-            for (size_t step = 0; step < run.plan->steps.size(); ++step) {
-                const SweepSpec& sweep = spec_of(*run.plan, step);
-                shifted += sweep.exchanges() && ExchangeGeometry(sweep).shifts() ? 1 : 0;
-            }
+    each_on_ranks(cases, [&](const RanksRun& run) {
+        for (size_t step = 0; step < run.plan->steps.size(); ++step) {
+            const SweepSpec& sweep = spec_of(*run.plan, step);
+            shifted += sweep.exchanges() && ExchangeGeometry(sweep).shifts() ? 1 : 0;
         }
-    }
+    });
     EXPECT_GE(shifted, 6);
 }
 

@@ -228,6 +228,8 @@ class PersistentTransfer final : public BytesTransfer<Side> {
         MPI_Finalized(&finalized);
         if (!finalized && this->request_ != MPI_REQUEST_NULL) MPI_Request_free(&this->request_);
     }
+    // What is bound stays where it is.
+    Status shift_receives(std::span<const index_t> bytes) override { return Transfer::shift_receives(bytes); }
     Status bind() {
         return mpi_status(alltoallv_init(source_, this->send_, target_, this->receive_, this->comm_, &this->request_),
                           "MPI_Alltoallv_init");
