@@ -97,7 +97,7 @@ inline index_t block_elems(const ColumnPanels& panels) {
     return kDirectBytes / std::gcd(kDirectBytes, panels.elem_bytes);
 }
 
-// Columns (slabs; sections) a panel, of the sides of a sweep that have panels.
+// Columns (slabs) a panel, of the sides of a sweep that have panels.
 void set_panel_width(SweepSpec& sweep, index_t columns);
 void set_slabs(SweepSpec& sweep, index_t slabs);
 
@@ -105,7 +105,7 @@ void set_slabs(SweepSpec& sweep, index_t slabs);
 // in place in two slots instead of three where runs would be short and that is predicted to take less. False: none
 // fits.
 bool widen_columns(SweepSpec& sweep, index_t room_bytes, const Machine& machine);
-// The same in slabs, and in sections.
+// The same in slabs, and in sections of a reflection.
 bool widen_slabs(SweepSpec& sweep, index_t room_bytes);
 bool widen_by_sections(SweepSpec& sweep, index_t room_bytes);
 

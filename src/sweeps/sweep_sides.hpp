@@ -1,9 +1,9 @@
 // The two sides of a sweep: where an array lies, and which panels or blocks of it are read or written.
 //
 // Method: a source is columns (of one row: slabs) or row tiles of blocks; a target is columns, column tiles of blocks,
-// a reflection, or the panel that was read. Each knows its own runs in the file (disk/panels.hpp), what they
-// add up to, and how it divides the file's bytes among panels (disk/partition.hpp). What tiles take from a side and put
-// into it: sweep_tiles.hpp.
+// a reflection, or the panel that was read. Each knows its own runs in the file (disk/panels.hpp), what they add up to,
+// and how it divides the file's bytes among panels (disk/partition.hpp). What tiles take from a side and put into it:
+// sweep_tiles.hpp.
 // Invariant: a side is the same on all ranks but for the number of the rank in its panels.
 #pragma once
 

@@ -8,7 +8,7 @@
 //   blocks to columns     its second sweep: blocks -> transform -> columns, in natural order
 //   columns to columns    a group of axes with something faster behind it, of another number of rows where an axis is
 //                         halved; the last of many sweeps of a long 1-D transform; either end of a convolution
-//   columns to sections   one of many sweeps of a long 1-D transform, which writes them in another order
+//   columns to sections   one of many sweeps of a long 1-D transform: natural blocks, each section in another order
 //   slabs to slabs        a group of axes up to the last one; the product of a convolution
 // Columns and slabs may be transformed in the slot into which they were read.
 // Invariant: predicted counts follow from the parts alone.
