@@ -84,6 +84,11 @@ class Comm {
     virtual bool calls_from_threads() const = 0;
     virtual std::string library() const { return "none"; }  // what carries the data and its version: "MPICH 5.0.2"
 
+    // From now on who waits in an allgather of this handle, or for a transfer that is made of it and not ordered, gives
+    // its core to others: for ranks whose disks and threads have work to do meanwhile, as long as it takes longer than
+    // some tens of microseconds. Every transfer only begins in start() then.
+    virtual void be_patient() {}
+
     // Collective. Ranks with one color form a new communicator, ordered by key.
     virtual Result<std::unique_ptr<Comm>> split(int color, int key) = 0;
     // Another handle of the same ranks. Where communicators are few (MPI), both are one: whoever uses either takes
@@ -109,6 +114,9 @@ class Comm {
     virtual Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
                                                              const std::vector<BytesPart>& receive,
                                                              Issue issue = Issue::nonblocking) = 0;
+    // Collective. So many bytes of each rank to all, in rank order, as allgather moves them, but in two halves; they
+    // count as no message, as little as those of an agreement.
+    virtual Result<std::unique_ptr<Transfer>> make_allgather(index_t bytes) = 0;
     // Whether make_persistent_alltoallv can do anything; the same on all ranks.
     virtual bool persistent_collectives() const = 0;
     // Collective. An alltoallv that is bound to its buffers once and only started after (MPI-4); start() ignores its

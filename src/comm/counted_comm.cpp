@@ -76,6 +76,7 @@ class CountedComm final : public Comm {
     int size() const override { return inner_->size(); }
     std::string describe() const override { return inner_->describe(); }
     bool calls_from_threads() const override { return inner_->calls_from_threads(); }
+    void be_patient() override { inner_->be_patient(); }
     std::string library() const override { return inner_->library(); }
     Result<std::unique_ptr<Comm>> split(int color, int key) override { return wrap(inner_->split(color, key)); }
     Result<std::unique_ptr<Comm>> duplicate() override { return wrap(inner_->duplicate()); }
@@ -95,6 +96,7 @@ class CountedComm final : public Comm {
                                                      const std::vector<BytesPart>& receive, Issue issue) override {
         return count(inner_->make_alltoallv(send, receive, issue), send, issue == Issue::blocking);
     }
+    Result<std::unique_ptr<Transfer>> make_allgather(index_t bytes) override { return inner_->make_allgather(bytes); }
     bool persistent_collectives() const override { return inner_->persistent_collectives(); }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
                                                                 void* target,

@@ -79,6 +79,10 @@ class SelfComm final : public Comm {
         assert(send.size() == 1 && receive.size() == 1);
         return std::unique_ptr<Transfer>(new SelfTransfer(as_strided(send[0]), as_strided(receive[0])));
     }
+    Result<std::unique_ptr<Transfer>> make_allgather(index_t bytes) override {
+        const StridedPart part = as_strided({0, bytes});
+        return std::unique_ptr<Transfer>(new SelfTransfer(part, part));
+    }
     bool persistent_collectives() const override { return true; }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
                                                                 void* target,

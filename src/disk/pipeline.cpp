@@ -66,12 +66,14 @@ Status Pipeline::drain(const PipelineSpec& spec, Status status) {
 Status Pipeline::sweep(const PipelineSpec& spec) {
     const index_t first = spec.first_step / spec.steps_per_read * spec.parts;
     for (index_t part = 0; part < spec.parts; ++part) SPANFFT_TRY(start_read(spec, first + part));
+    if (spec.fetch) SPANFFT_TRY(fetch(spec, spec.first_step));
     for (index_t s = spec.first_step; s < spec.steps; ++s) {
         SPANFFT_TRY(step(spec, s));
         if (!spec.progress || unreported_bytes_ == 0) continue;
         if (!spec.progress(unreported_bytes_)) return error(Code::interrupted, "stopped on request");
         unreported_bytes_ = 0;
     }
+    if (spec.hand_on && spec.steps > spec.first_step) SPANFFT_TRY(end_hand_on(spec, spec.steps - 1));
     return wait_write(spec, ceil_div(spec.steps, spec.steps_per_write) - 1);
 }
 
@@ -79,7 +81,10 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
     const index_t read_group = index / spec.steps_per_read * spec.parts, read_slot = slot_of(spec, read_group);
     const index_t write_group = index / spec.steps_per_write;
     const index_t write_slot = spec.in_place ? read_slot : write_group % spec.write_slots;
-    if (index % spec.steps_per_read == 0) {
+    if (spec.fetch) {
+        SPANFFT_TRY(spec.fetched(index, read_slot));
+        SPANFFT_TRY(fetch(spec, index + 1));
+    } else if (index % spec.steps_per_read == 0) {
         for (index_t group = read_group; group < read_group + spec.parts; ++group) {
             SPANFFT_TRY(wait_read(spec, slot_of(spec, group)));
             unreported_bytes_ += take_finished_bytes();
@@ -87,7 +92,7 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
             SPANFFT_TRY(start_read(spec, group + spec.parts));
         }
     }
-    if (!spec.in_place && index % spec.steps_per_write == 0)
+    if (!spec.in_place && !spec.hand_on && index % spec.steps_per_write == 0)
         SPANFFT_TRY(wait_write(spec, write_group - spec.write_slots));
     if (spec.needs_before_compute) SPANFFT_TRY(wait_needed(spec, write_group));
     {
@@ -95,18 +100,47 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
         Stopwatch watch(times_.compute_seconds);
         SPANFFT_TRY(spec.compute(index, read_slot, write_slot));
     }
-    if ((index + 1) % spec.steps_per_write == 0 || index + 1 == spec.steps) {
-        if (!spec.needs_before_compute) SPANFFT_TRY(wait_needed(spec, write_group));
-        IoBatch& batch = writes_[write_slot];
-        batch.store = spec.target;
-        batch.group = write_group;
-        batch.slot = write_slot;
-        batch.count = spec.write_count(write_group);
-        batch.run = &spec.write_run;
-        batch.trace = spec.trace;
-        const TraceScope scope(spec.trace, "start writes", TraceCategory::disk);
-        writer_.start(batch);
+    if (spec.hand_on) return hand_on(spec, index);
+    const bool whole = (index + 1) % spec.steps_per_write == 0 || index + 1 == spec.steps;
+    return whole ? start_writes(spec, write_group) : Status();
+}
+
+// What this step is about, if there is such a step; before it all steps have been fetched.
+Status Pipeline::fetch(const PipelineSpec& spec, index_t step) {
+    if (step >= spec.steps) return {};
+    const index_t group = step / spec.steps_per_read, slot = slot_of(spec, group);
+    if (step % spec.steps_per_read == 0) {
+        SPANFFT_TRY(wait_read(spec, slot));
+        unreported_bytes_ += take_finished_bytes();
+        SPANFFT_TRY(start_read(spec, group + 1));
     }
+    return spec.fetch(step, slot);
+}
+
+// What this step made, when the step before has been handed on and its slot is free.
+Status Pipeline::hand_on(const PipelineSpec& spec, index_t step) {
+    if (step > spec.first_step) SPANFFT_TRY(end_hand_on(spec, step - 1));
+    SPANFFT_TRY(wait_write(spec, step - spec.write_slots));
+    return spec.hand_on(step, step % spec.write_slots);
+}
+
+Status Pipeline::end_hand_on(const PipelineSpec& spec, index_t step) {
+    SPANFFT_TRY(spec.handed_on(step, step % spec.write_slots));
+    return start_writes(spec, step);
+}
+
+Status Pipeline::start_writes(const PipelineSpec& spec, index_t group) {
+    if (!spec.needs_before_compute) SPANFFT_TRY(wait_needed(spec, group));
+    const index_t slot = group % (spec.in_place ? spec.read_slots : spec.write_slots);
+    IoBatch& batch = writes_[slot];
+    batch.store = spec.target;
+    batch.group = group;
+    batch.slot = slot;
+    batch.count = spec.write_count(group);
+    batch.run = &spec.write_run;
+    batch.trace = spec.trace;
+    const TraceScope scope(spec.trace, "start writes", TraceCategory::disk);
+    writer_.start(batch);
     return {};
 }
 

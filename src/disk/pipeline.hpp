@@ -30,6 +30,12 @@ struct PipelineSpec {
     std::function<index_t(index_t group)> read_count, write_count;  // requests in a group
     std::function<Run(index_t group, index_t slot, index_t i)> read_run, write_run;
     std::function<Status(index_t step, index_t read_slot, index_t write_slot)> compute;
+    // Both may be empty. What begins to fetch what a compute step is about out of the read slot, and what waits for it:
+    // meanwhile the step before is computed. A slot is read into again when its last step has been fetched.
+    std::function<Status(index_t step, index_t read_slot)> fetch, fetched;
+    // Both may be empty. What begins to hand on what a compute step made, into its write slot, and what waits for that:
+    // meanwhile the next step is computed. Steps are groups of writes then.
+    std::function<Status(index_t step, index_t write_slot)> hand_on, handed_on;
     // May be empty. Takes what a group of reads brought out of its slot, which is read into at once: one slot will do.
     std::function<Status(index_t group, index_t read_slot)> take;
     // With take, so many groups of reads are what steps_per_read steps share, each in a slot of its own: the first one
@@ -66,6 +72,10 @@ class Pipeline {
     Status drain(const PipelineSpec& spec, Status status);
     Status sweep(const PipelineSpec& spec);
     Status step(const PipelineSpec& spec, index_t index);
+    Status fetch(const PipelineSpec& spec, index_t step);
+    Status hand_on(const PipelineSpec& spec, index_t step);
+    Status end_hand_on(const PipelineSpec& spec, index_t step);
+    Status start_writes(const PipelineSpec& spec, index_t group);
     Status wait_needed(const PipelineSpec& spec, index_t write_group);
     Status start_read(const PipelineSpec& spec, index_t group);
     Status wait_read(const PipelineSpec& spec, index_t slot);

@@ -1,17 +1,21 @@
 // Rounds of tiles among ranks; see block_exchange.hpp.
 #include "sweeps/block_exchange.hpp"
 
+#include <array>
+
 namespace spanfft {
 
 Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec, Binding& binding) {
     std::unique_ptr<BlockExchange> made(new BlockExchange(spec));
     if (made->geometry_.shifts()) made->shifts_.resize(static_cast<size_t>(spec.ranks()));
-    SPANFFT_ASSIGN(made->rounds_, Rounds::make(spec.ranks(), binding));
+    SPANFFT_ASSIGN(made->rounds_, Rounds::make(spec.ranks(), binding, made->ahead_));
     const index_t tiles = spec.exchanges() ? spec.tile_steps() : 0, panels = spec.walked().panels_per_matrix();
     for (const index_t panel : {index_t{0}, panels - 1}) {
-        for (index_t part = 0; spec.sharing.reads_together && part < made->geometry_.parts(); ++part)
-            SPANFFT_TRY(made->add(made->takes_, made->make_take(panel, part)));
-        if (spec.gives_back()) SPANFFT_TRY(made->add(made->gives_, made->make_take(panel, 0, true)));
+        for (index_t part = 0; spec.sharing.reads_together && part < made->geometry_.parts(); ++part) {
+            for (index_t tile = 0; tile < made->geometry_.taken_tiles(); ++tile)
+                SPANFFT_TRY(made->add(made->takes_, made->make_take(panel, part, tile)));
+        }
+        if (spec.gives_back()) SPANFFT_TRY(made->add(made->gives_, made->make_take(panel, 0, 0, true)));
         for (index_t t = 0; t < tiles; ++t) {
             for (int call = 0; call < made->geometry_.most_calls(); ++call)
                 SPANFFT_TRY(made->add(made->transfers_, made->make_transfer(panel * tiles + t, call)));
@@ -27,20 +31,21 @@ Status BlockExchange::add(Transfers& transfers, Result<std::unique_ptr<Transfer>
 }
 
 // `back`: the reverse.
-Result<std::unique_ptr<Transfer>> BlockExchange::make_take(index_t panel, index_t part, bool back) const {
+Result<std::unique_ptr<Transfer>> BlockExchange::make_take(index_t panel, index_t part, index_t tile, bool back) const {
     const ColumnPanels& in = spec_.source.columns();
-    const index_t elem = in.elem_bytes, own = geometry_.width_of(panel, in.rank);
+    const index_t elem = in.elem_bytes, own = geometry_.taken_width(panel, tile, in.rank);
     const index_t pitch = geometry_.together(in.rank).pitch_bytes(), rows = geometry_.rows_of_part(in.rank, part);
-    const index_t skipped = geometry_.rows_before_part(in.rank, part) * pitch;
+    const index_t skipped = geometry_.rows_before_part(in.rank, part) * pitch +
+                            (spec_.takes_ahead() ? tile * spec_.tile_width() * elem : 0);
     std::vector<StridedPart> send, receive;
     for (int rank = 0; rank < in.ranks; ++rank) {
-        const index_t width = geometry_.width_of(panel, rank), theirs = geometry_.rows_of_part(rank, part);
+        const index_t width = geometry_.taken_width(panel, tile, rank), theirs = geometry_.rows_of_part(rank, part);
         const index_t begin = (geometry_.rows_before(rank) + geometry_.rows_before_part(rank, part)) * own * elem;
         send.push_back({skipped + rank * in.panel * elem, {{width > 0 ? rows : 0, pitch}}, width * elem});
         receive.push_back({begin, {{own > 0 ? theirs : 0, own * elem}}, own * elem});
     }
     if (back) std::swap(send, receive);
-    return rounds_.comm().make_alltoallw(send, receive, Issue::blocking);
+    return rounds_.comm().make_alltoallw(send, receive, issue());
 }
 
 Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(index_t step, int call) const {
@@ -54,7 +59,7 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(index_t step, int
             send.push_back({call * geometry_.tile_bytes() / 2 + theirs.begin_bytes, theirs.bytes});
             receive.push_back({call * geometry_.received_bytes_a_call() + geometry_.place_bytes(rank), mine.bytes});
         }
-        return rounds_.comm().make_alltoallv(send, receive, Issue::blocking);
+        return rounds_.comm().make_alltoallv(send, receive, issue());
     }
     const ColumnPanels keeper = geometry_.keepers_of(me);
     const index_t elem = keeper.elem_bytes;
@@ -69,18 +74,74 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(index_t step, int
         send.push_back(part(theirs.first * elem, own.columns, keeper.row_elems, theirs.width));
         receive.push_back(part(place, sections, keeper.stored_row_elems(), mine.width));
     }
-    return rounds_.comm().make_alltoallw(send, receive, Issue::blocking);
+    return rounds_.comm().make_alltoallw(send, receive, issue());
+}
+
+Rounds::Transfers BlockExchange::transfers_of(index_t step) const {
+    const index_t tiles = spec_.tile_steps();
+    const index_t first = (step % tiles + (in_last_panel(step / tiles) ? tiles : 0)) * geometry_.most_calls();
+    return {&transfers_[static_cast<size_t>(first)], static_cast<size_t>(geometry_.calls_in_round(step))};
+}
+
+Status BlockExchange::shift(index_t step) {
+    if (shifts_.empty()) return {};
+    for (size_t rank = 0; rank < shifts_.size(); ++rank)
+        shifts_[rank] = geometry_.shift_bytes(step, static_cast<int>(rank), file_offset_bytes_);
+    for (const auto& transfer : transfers_of(step)) SPANFFT_TRY(transfer->shift_receives(shifts_));
+    return {};
 }
 
 Status BlockExchange::round(index_t step, char* slot) {
-    const index_t tiles = spec_.tile_steps(), calls = geometry_.calls_in_round(step);
-    const index_t first = (step % tiles + (in_last_panel(step / tiles) ? tiles : 0)) * geometry_.most_calls();
-    const std::span these(&transfers_[static_cast<size_t>(first)], static_cast<size_t>(calls));
-    for (size_t rank = 0; rank < shifts_.size(); ++rank)
-        shifts_[rank] = geometry_.shift_bytes(step, static_cast<int>(rank), file_offset_bytes_);
-    for (const auto& transfer : these)
-        if (!shifts_.empty()) SPANFFT_TRY(transfer->shift_receives(shifts_));
-    return rounds_.round(these, tile(), slot);
+    SPANFFT_TRY(shift(step));
+    return rounds_.round(transfers_of(step), tile(step), slot);
+}
+
+Status BlockExchange::start_round(index_t step, char* slot) {
+    next_[kTiles] = step + 1;
+    if (const Status shifted = shift(step); !shifted.ok()) rounds_.fail(shifted);
+    return rounds_.start(kTiles, transfers_of(step), tile(step), slot);
+}
+
+Status BlockExchange::start_take(index_t step, const char* rows) {
+    next_[kTakes] = step + 1;
+    const index_t tiles = spec_.tile_steps(), i = step % tiles + (in_last_panel(step / tiles) ? tiles : 0);
+    return rounds_.start(kTakes, {&takes_[static_cast<size_t>(i)], 1}, rows, taken(step));
+}
+
+// Of a rank that can't go on: until all know, it starts and finishes rounds in the order in which the others do. In
+// step s tile s is there, tile s+1 begins to be taken, tile s-1 has been handed on, tile s begins to be.
+Status BlockExchange::take_part(char* slots) {
+    const index_t steps = spec_.walked().panels() * spec_.tile_steps(), take = next_[kTakes], tile = next_[kTiles];
+    const bool takes = spec_.takes_ahead() && take < steps;
+    // Who learns of it by a take does not come to the tile of that step any more.
+    const bool tiles = spec_.hands_on_ahead() && tile < steps && !(takes && take <= tile);
+    const auto start = [&](Series series) {
+        if (series == kTakes) return takes ? start_take(take, slots) : Status();
+        return tiles ? start_round(tile, slots) : Status();
+    };
+    std::array order{kTiles, kTakes};
+    if (spec_.takes_ahead() && (!spec_.hands_on_ahead() || take <= tile + 1)) std::swap(order[0], order[1]);
+    Status status;
+    for (int i = 0; i < 4 && !rounds_.all_know(); ++i) {
+        const Series series = order[static_cast<size_t>(i % 2)];
+        const Status finished = rounds_.finish(series);
+        if (rounds_.all_know()) return finished;
+        keep_first(status, finished);
+        if (i < 2) keep_first(status, start(series));
+    }
+    return status;
+}
+
+Status BlockExchange::end(const Status& mine, char* slots) {
+    if (!ahead_ || mine.ok() || rounds_.all_know()) return rounds_.end(mine);
+    // Where the others come to a round that is whole, they agree before it.
+    const bool agrees_next = spec_.sharing.reads_together && !spec_.takes_ahead() &&
+                             taken_panels_ <= next_[kTiles] / spec_.tile_steps() &&
+                             taken_panels_ < spec_.walked().panels();
+    if (agrees_next) return rounds_.end(mine);
+    rounds_.fail(mine);
+    const Status told = take_part(slots);
+    return rounds_.end(rounds_.all_know() ? told : mine);
 }
 
 }  // namespace spanfft

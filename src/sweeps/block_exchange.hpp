@@ -22,43 +22,62 @@ class BlockExchange {
 
     const ExchangeGeometry& geometry() const { return geometry_; }
     // A run. `memory`: SweepSpec::exchange_bytes() of it; what is kept is written to an array that begins so far into
-    // its store.
-    void begin(char* memory, index_t file_offset_bytes) {
+    // its store. `first_panel`: where all ranks begin.
+    void begin(char* memory, index_t file_offset_bytes, index_t first_panel) {
         memory_ = memory;
         file_offset_bytes_ = file_offset_bytes;
+        next_[kTakes] = next_[kTiles] = first_panel * spec_.tile_steps();
+        taken_panels_ = first_panel;
         rounds_.begin();
     }
-    char* taken() const { return memory_; }                           // the panel of the last take, row after row
-    char* tile() const { return memory_ + geometry_.taken_bytes(); }  // into which the tile of a round is put
-    char* received() const {                                          // of columns: what came, rank after rank
-        return tile() + round_up(geometry_.tile_bytes(), 4096);
+    // The panel of the last take, or the tile of this step, row after row.
+    char* taken(index_t step) const { return memory_ + (ahead_ ? step % 2 * geometry_.taken_tile_bytes() : 0); }
+    char* tile(index_t step) const {  // into which the tile of a round is put
+        return memory_ + geometry_.taken_bytes() + (ahead_ ? step % 2 * round_up(geometry_.tile_bytes(), 4096) : 0);
+    }
+    char* received() const {  // of columns, which are not handed on ahead: what came, rank after rank
+        return tile(0) + round_up(geometry_.tile_bytes(), 4096);
     }
     // Collective: a part of the panel that all ranks have read; `rows`: where this one's rows of the panel begin.
     Status take(index_t panel, index_t part, const char* rows) {
         const index_t i = part + (in_last_panel(panel) ? geometry_.parts() : 0);
-        return rounds_.round({&takes_[static_cast<size_t>(i)], 1}, rows, taken());
+        if (part + 1 == geometry_.parts()) taken_panels_ = panel + 1;
+        return rounds_.round({&takes_[static_cast<size_t>(i)], 1}, rows, taken(0));
     }
+    // Collective, in two halves: the tile of this step out of the panel that all ranks have read.
+    Status start_take(index_t step, const char* rows);
+    Status finish_take() { return rounds_.finish(kTakes); }
     // Collective: what became of the panel that was taken, to where its rows were.
     Status give_back(index_t panel, char* rows) {
-        return rounds_.round({&gives_[in_last_panel(panel) ? 1 : 0], 1}, taken(), rows);
+        return rounds_.round({&gives_[in_last_panel(panel) ? 1 : 0], 1}, taken(0), rows);
     }
     // Collective: the round of this compute step, in order. The kept rows of every rank's tile are in `slot` then (of
-    // columns in received()), one tile after the other, each at landing_bytes().
+    // columns in received()), one tile after the other, each at landing_bytes(). In two halves where the next tile is
+    // computed meanwhile.
     Status round(index_t step, char* slot);
+    Status start_round(index_t step, char* slot);
+    Status finish_round() { return rounds_.finish(kTiles); }
     index_t landing_bytes(index_t step, int rank) const {
         const index_t shift = geometry_.shifts() ? geometry_.shift_bytes(step, rank, file_offset_bytes_) : 0;
         return geometry_.place_bytes(rank) + shift;
     }
-    Status end(const Status& mine) { return rounds_.end(mine); }
+    // Collective: the end of the sweep, with how it was for this rank. `slots`: the first
+    // one, and all, into which nothing is read, and of which nothing is written any more.
+    Status end(const Status& mine, char* slots);
     Counts counted() const { return rounds_.counted(); }
 
   private:
     using Transfers = std::vector<std::unique_ptr<Transfer>>;
+    enum Series { kTakes, kTiles };  // of rounds in two halves
 
     explicit BlockExchange(const SweepSpec& spec) : spec_(spec), geometry_(spec_) {}
     Status add(Transfers& transfers, Result<std::unique_ptr<Transfer>> made);
-    Result<std::unique_ptr<Transfer>> make_take(index_t panel, index_t part, bool back = false) const;
+    Result<std::unique_ptr<Transfer>> make_take(index_t panel, index_t part, index_t tile, bool back = false) const;
     Result<std::unique_ptr<Transfer>> make_transfer(index_t step, int call) const;
+    Rounds::Transfers transfers_of(index_t step) const;
+    Status shift(index_t step);  // to where what comes in this round shall land
+    Issue issue() const { return ahead_ ? Issue::nonblocking : Issue::blocking; }
+    Status take_part(char* slots);  // of a rank that has failed
     bool in_last_panel(index_t panel) const {
         const index_t panels = spec_.walked().panels_per_matrix();
         return panel % panels == panels - 1;
@@ -66,10 +85,12 @@ class BlockExchange {
 
     const SweepSpec spec_;
     const ExchangeGeometry geometry_;
+    const bool ahead_ = spec_.in_small_tiles();
     Rounds rounds_;
     char* memory_ = nullptr;
     index_t file_offset_bytes_ = 0;
-    std::vector<index_t> shifts_;  // of what comes from each rank in a round; empty: there are none
+    index_t next_[2] = {0, 0}, taken_panels_ = 0;  // whose rounds in halves come next, and which panel's takes
+    std::vector<index_t> shifts_;                  // of what comes from each rank in a round; empty: there are none
     // Of each tile step of a panel that is whole on all ranks, then of the last panel of a matrix.
     Transfers transfers_;
     Transfers takes_;  // of each part of a panel, likewise

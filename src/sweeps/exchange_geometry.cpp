@@ -156,14 +156,18 @@ void ExchangeGeometry::count_takes(Counts& counts) const {
     if (!spec_.sharing.reads_together) return;
     counts.calls += takes() + gives();
     const index_t panels = in().panels_per_matrix(), mine = rows_of(in().rank);
-    const index_t messages = std::min(parts(), mine);  // a panel: parts of no row are not sent
+    // A panel of so many columns: what has no row or no column is not sent.
+    const auto messages = [&](index_t width) {
+        if (spec_.takes_ahead()) return mine > 0 ? ceil_div(width, spec_.tile_width()) : 0;
+        return width > 0 ? std::min(parts(), mine) : 0;
+    };
     for (const index_t panel : {index_t{0}, panels - 1}) {
         const index_t times = in().outer * (panel < panels - 1 ? panels - 1 : 1);
         const index_t own = spec_.gives_back() ? width_of(panel, in().rank) : 0;  // of which each gets its rows back
         for (int r = 0; r < in().ranks; ++r) {
             if (r == in().rank) continue;
             const index_t width = width_of(panel, r);
-            counts.messages += times * ((width > 0 ? messages : 0) + (own > 0 && rows_of(r) > 0 ? 1 : 0));
+            counts.messages += times * (messages(width) + (own > 0 && rows_of(r) > 0 ? 1 : 0));
             counts.sent_bytes += times * (mine * width + rows_of(r) * own) * in().elem_bytes;
         }
         if (panels == 1) break;
@@ -182,14 +186,21 @@ Counts ExchangeGeometry::count() const {
     for (const index_t panel : {index_t{0}, panels - 1}) {
         const index_t arrays = in().outer + (of_columns() ? most_calls() - 1 : 0);  // and the twin
         const index_t times = arrays * (panel < panels - 1 ? panels - 1 : 1);
-        for (index_t t = 0; t < tiles; ++t) {
+        const auto add = [&](index_t t, index_t alike) {  // the tile of this step, of which a panel has so many
             const RoundTile tile = round_tile(panel * tiles + t, rank);
             for (int r = 0; r < in().ranks && tile.columns > 0; ++r) {
                 if (r == rank) continue;
                 const KeptPart part = part_kept(tile, r);
-                counts.messages += times * part.messages;
-                counts.sent_bytes += times * part.bytes;
+                counts.messages += alike * times * part.messages;
+                counts.sent_bytes += alike * times * part.bytes;
             }
+        };
+        if (shared_section() > 0 || of_columns()) {
+            for (index_t t = 0; t < tiles; ++t) add(t, 1);
+        } else {  // all whole tiles are alike: planners ask for sweeps of a million of them
+            const index_t whole = std::min(tiles, width_of(panel, rank) / spec_.tile_width());
+            if (whole > 0) add(0, whole);
+            if (whole < tiles) add(whole, 1);
         }
         if (panels == 1) break;
     }

@@ -10,7 +10,8 @@
 // - Of sections (many_sweeps) a rank keeps columns: of each its panels of the next sweep, and those that mirror them.
 //   So it does of slabs, each of which is a section.
 // - Where ranks read a panel together, each has rows of the panels of all for all rows of its own panel, and hands them
-//   on part by part. In place all hand back what became of them, whole panels at a time, and write the same rows.
+//   on tile by tile, or, where there are few tiles, some rows of all after the other. In place all hand back what
+//   became of them, whole panels at a time, and write the same rows.
 //
 // Worked: 12 columns, tiles of 2, 2 ranks with panels of 2 columns: in round 0 rank 0 has columns 0 and 1, rank 1
 // columns 2 and 3; of 8 rows, rank 0 keeps rows 0 to 3 of all four and rank 1 the rest.
@@ -49,17 +50,28 @@ class ExchangeGeometry {
         return std::min(rank * each, in().rows);
     }
     index_t rows_of(int rank) const { return rows_before(rank + 1) - rows_before(rank); }
-    // The rows of a panel are read and taken in so many parts, so that others are read while one is taken.
-    index_t parts() const { return spec_.gives_back() ? 1 : std::clamp<index_t>(rows_of(0), 1, kMaxSlots); }
+    // The rows of a panel are read and taken in so many parts, so that others are read while one is taken; or in tiles
+    // of all rows, while the next panel is read into a slot of its own.
+    index_t parts() const {
+        return spec_.gives_back() || spec_.takes_ahead() ? 1 : std::clamp<index_t>(rows_of(0), 1, kMaxSlots);
+    }
+    index_t taken_tiles() const { return spec_.takes_ahead() ? spec_.tile_steps() : 1; }  // a panel
+    index_t taken_width(index_t panel, index_t tile, int rank) const {                    // of that rank's columns
+        const index_t width = width_of(panel, rank);
+        if (!spec_.takes_ahead()) return width;
+        return std::clamp<index_t>(width - tile * spec_.tile_width(), 0, spec_.tile_width());
+    }
     index_t rows_before_part(int rank, index_t part) const {  // of this rank's rows
         return rows_of(rank) * part / parts();
     }
     index_t rows_of_part(int rank, index_t part) const {
         return rows_before_part(rank, part + 1) - rows_before_part(rank, part);
     }
-    index_t taken_bytes() const {  // a panel of this rank's columns
-        return spec_.sharing.reads_together ? round_up(in().rows * in().panel * in().elem_bytes, 4096) : 0;
+    index_t taken_tile_bytes() const {  // of this rank's columns
+        const index_t columns = spec_.takes_ahead() ? spec_.tile_width() : in().panel;
+        return spec_.sharing.reads_together ? round_up(in().rows * columns * in().elem_bytes, 4096) : 0;
     }
+    index_t taken_bytes() const { return (spec_.takes_ahead() ? 2 : 1) * taken_tile_bytes(); }
 
     // Exchanging: in one of these ways.
     bool of_sections() const { return keepers() != nullptr; }
@@ -102,7 +114,7 @@ class ExchangeGeometry {
         return of_columns() && step / spec_.tile_steps() >= in().panels_per_matrix() ? 1 : most_calls();
     }
     index_t rounds() const { return spec_.exchanges() ? in().panels() * spec_.tile_steps() : 0; }
-    index_t takes() const { return spec_.sharing.reads_together ? in().panels() * parts() : 0; }
+    index_t takes() const { return spec_.sharing.reads_together ? in().panels() * parts() * taken_tiles() : 0; }
     index_t gives() const { return spec_.gives_back() ? in().panels() : 0; }
     index_t width_of(index_t panel, int rank) const;  // of a panel of that rank
     Counts count() const;                             // of this rank in all rounds: messages, bytes in them, and calls

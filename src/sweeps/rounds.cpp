@@ -1,7 +1,10 @@
 // Agreement before each round and after the last; see rounds.hpp.
 #include "sweeps/rounds.hpp"
 
+#include <algorithm>
 #include <numeric>
+
+#include "comm/rank_cpus.hpp"
 
 namespace spanfft {
 
@@ -12,19 +15,46 @@ std::vector<int> Rounds::everyone(int ranks) {
     return all;
 }
 
-Result<Rounds> Rounds::make(int ranks, Binding& binding) {
+namespace {
+
+// Collective: whether ranks that wait for one another should leave the cores to others, as some node has fewer of them
+// than ranks, or messages are carried by a system that needs cores for it.
+Result<bool> cores_are_few(Comm& comm) {
+    SPANFFT_ASSIGN(const std::vector<int> nodes, comm.nodes());
+    const auto here = std::count(nodes.begin(), nodes.end(), nodes[static_cast<size_t>(comm.rank())]);
+    SPANFFT_ASSIGN(const RankCpus cpus, cpus_of_rank(comm, nodes));
+    const cpu_set_t allowed = allowed_cpus();  // to all that divide them
+    const char mine = here < comm.size() || (cpus.divided && here > CPU_COUNT(&allowed));
+    std::vector<char> all(nodes.size());
+    SPANFFT_TRY(comm.allgather(&mine, 1, all.data()));
+    return std::find(all.begin(), all.end(), 1) != all.end();
+}
+
+}  // namespace
+
+Result<Rounds> Rounds::make(int ranks, Binding& binding, bool in_halves) {
     Rounds made;
     if (ranks == 1) return made;
     SPANFFT_ASSIGN(made.group_, binding.group(everyone(ranks)));
+    SPANFFT_ASSIGN(const bool few, cores_are_few(made.comm()));
+    if (few) made.comm().be_patient();
+    if (!in_halves) return made;
+    for (Series& series : made.series_) {
+        auto words = made.comm().make_allgather(sizeof series.code);
+        SPANFFT_TRY(agree(made.comm(), words.status()));
+        series.words = std::move(words).value();
+        series.codes.resize(static_cast<size_t>(ranks));
+    }
     return made;
 }
 
 void Rounds::begin() {
     all_know_ = !group_.comm;
+    mine_ = Status();
     if (group_.comm) before_ = *group_.counts;
 }
 
-Status Rounds::round(std::span<const std::unique_ptr<Transfer>> transfers, const void* source, void* target) {
+Status Rounds::round(Transfers transfers, const void* source, void* target) {
     Status status = agree(comm(), Status());
     all_know_ = !status.ok();
     if (all_know_) return status;
@@ -35,8 +65,35 @@ Status Rounds::round(std::span<const std::unique_ptr<Transfer>> transfers, const
     return status;
 }
 
+Status Rounds::start(int series, Transfers transfers, const void* source, void* target) {
+    Series& now = series_[series];
+    now.under_way = true;
+    now.started = transfers;
+    now.code = static_cast<int>(mine_.code());
+    Status status = now.words->start(&now.code, now.codes.data());
+    for (const auto& transfer : transfers) keep_first(status, transfer->start(source, target));
+    return status;
+}
+
+Status Rounds::finish(int series) {
+    Series& now = series_[series];
+    if (!now.under_way) return {};
+    now.under_way = false;
+    Status status = now.words->finish();
+    for (const auto& transfer : now.started) keep_first(status, transfer->finish());
+    const bool failed = std::any_of(now.codes.begin(), now.codes.end(), [](int code) { return code != 0; });
+    if (!failed || all_know_) return status;
+    all_know_ = true;
+    return agree(comm(), mine_);
+}
+
 // Where this rank has rounds left, the others come to the next one's agreement, and end by it.
-Status Rounds::end(const Status& mine) { return all_know_ ? mine : agree(comm(), mine); }
+Status Rounds::end(const Status& mine) {
+    Status status = all_know_ ? mine : agree(comm(), mine);
+    all_know_ = true;
+    for (const int series : {0, 1}) keep_first(status, finish(series));  // which all had started before
+    return status;
+}
 
 Counts Rounds::counted() const {
     Counts counts;

@@ -52,18 +52,34 @@ void sum_up(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, Th
             return take(group, slot);
         };
     }
-    pipeline.compute = [&, tiles, sum_read, sums = sums_reads && !takes, compute = pipeline.compute](
+    const auto sum_made = [&pipeline, &sweep, &team, tiles](index_t step, index_t slot) {
+        if (!sweep.sums || (step + 1) % pipeline.steps_per_write != 0) return;
+        const index_t group = step / pipeline.steps_per_write;
+        each_run(team, pipeline.write_count(group),
+                 [&](int member, index_t i) { sweep.sums->add_written(member, pipeline.write_run(group, slot, i)); });
+        if ((step + 1) % tiles == 0) sweep.sums->end_written(step / tiles);
+    };
+    if (sums_reads && pipeline.fetch) {
+        pipeline.fetch = [&pipeline, sum_read, fetch = pipeline.fetch](index_t step, index_t slot) -> Status {
+            if (step % pipeline.steps_per_read == 0) SPANFFT_TRY(sum_read(step / pipeline.steps_per_read, slot));
+            return fetch(step, slot);
+        };
+    }
+    const bool sums_in_compute = sums_reads && !takes && !pipeline.fetch,
+               hands_on = static_cast<bool>(pipeline.hand_on);
+    pipeline.compute = [&, tiles, sum_read, sum_made, sums_in_compute, hands_on, compute = pipeline.compute](
                            index_t step, index_t read, index_t write) -> Status {
-        if (sums && step % pipeline.steps_per_read == 0) SPANFFT_TRY(sum_read(step / pipeline.steps_per_read, read));
+        if (sums_in_compute && step % pipeline.steps_per_read == 0)
+            SPANFFT_TRY(sum_read(step / pipeline.steps_per_read, read));
         SPANFFT_TRY(compute(step, read, write));
         if (sweep.input_sum && (step + 1) % tiles == 0) sweep.input_sum->end_read(step / tiles);
-        if (sweep.sums && (step + 1) % pipeline.steps_per_write == 0) {
-            const index_t group = step / pipeline.steps_per_write;
-            each_run(team, pipeline.write_count(group), [&](int member, index_t i) {
-                sweep.sums->add_written(member, pipeline.write_run(group, write, i));
-            });
-            if ((step + 1) % tiles == 0) sweep.sums->end_written(step / tiles);
-        }
+        if (!hands_on) sum_made(step, write);
+        return {};
+    };
+    if (!hands_on) return;
+    pipeline.handed_on = [&pipeline, sum_made, handed_on = pipeline.handed_on](index_t step, index_t slot) -> Status {
+        SPANFFT_TRY(handed_on(step, slot));
+        sum_made(step, slot);
         return {};
     };
 }

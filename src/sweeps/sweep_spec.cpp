@@ -113,7 +113,7 @@ index_t SweepSpec::tile_steps() const {
 index_t SweepSpec::read_slots() const {
     const index_t reads = walked().panels() * (source.is_blocks() ? tile_steps() : 1);
     const auto* in_place = std::get_if<InPlace>(&target.array);
-    return std::min<index_t>(in_place ? in_place->slots : sharing.reads_together ? 1 : 2, reads);
+    return std::min<index_t>(in_place ? in_place->slots : sharing.reads_together && !takes_ahead() ? 1 : 2, reads);
 }
 
 index_t SweepSpec::write_slots() const {
@@ -133,9 +133,10 @@ index_t SweepSpec::write_slot_bytes() const {
 index_t SweepSpec::exchange_bytes() const {
     if (!has_rounds()) return 0;
     const ExchangeGeometry geometry(*this);
-    const index_t exchanged =
-        exchanges() ? round_up(geometry.tile_bytes(), 4096) + round_up(geometry.received_bytes(), 4096) : 0;
-    return geometry.taken_bytes() + exchanged;
+    if (!exchanges()) return geometry.taken_bytes();
+    const index_t tiles = hands_on_ahead() ? 2 : 1;
+    return geometry.taken_bytes() + tiles * round_up(geometry.tile_bytes(), 4096) +
+           round_up(geometry.received_bytes(), 4096);
 }
 
 index_t SweepSpec::panel_bytes() const {

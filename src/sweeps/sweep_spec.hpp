@@ -124,6 +124,10 @@ struct SweepSpec {
     // An element of a tiled sweep may be a row of numbers, each of which has a column of its own.
     index_t numbers() const { return walked().numbers; }
     bool exchanges() const { return !std::holds_alternative<std::monostate>(sharing.kept); }
+    // While ranks hand on or take a tile, each computes another, for which there is memory if tiles are small.
+    bool in_small_tiles() const { return target.is_blocks() && tile_steps() >= 4; }
+    bool hands_on_ahead() const { return exchanges() && in_small_tiles(); }
+    bool takes_ahead() const { return sharing.reads_together && in_small_tiles(); }
     bool has_rounds() const { return exchanges() || sharing.reads_together; }
     bool gives_back() const { return sharing.reads_together && target.is_in_place(); }
     index_t panels_a_run() const { return gives_back() ? ranks() : 1; }  // side by side, of what is written

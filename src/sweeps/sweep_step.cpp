@@ -243,12 +243,13 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     const double row_flops = tiles ? tiles->row_flops * static_cast<double>(row_runs(spec)) : 0;
     counts.flops = column_flops + row_flops;
     double wire = 0;
+    bool near = true;
     if (spec.has_rounds()) {
         const Counts rounds = ExchangeGeometry(spec).count();
         counts.messages = rounds.messages;
         counts.sent_bytes = rounds.sent_bytes;
         counts.calls = rounds.calls;
-        const bool near = machine.topology.nodes(spec.ranks()) == 1;
+        near = machine.topology.nodes(spec.ranks()) == 1;
         const ExchangeFigures figures = machine.exchange("alltoallv");
         wire = (near ? figures.near : figures.far)
                    .seconds(static_cast<double>(rounds.messages), static_cast<double>(rounds.sent_bytes));
@@ -271,9 +272,9 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     const auto overlap = [&](double io) { return machine.overlapped_seconds(io, compute, panels); };
     const auto* in_place = std::get_if<InPlace>(&spec.target.array);
     counts.seconds = in_place && in_place->slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
-    // What is read while a panel is taken is not counted as saved: ranks then wait for the slowest of them, and where
-    // messages need cores they took 1.6 times as long as alone (four hosts on two cores, by TCP).
-    if (spec.sharing.reads_together && !in_place) counts.seconds += wire;
+    // What is read while parts of a panel are taken is not counted as saved: ranks then wait for the slowest of them.
+    // Nor is it where messages need cores: they took 1.6 times as long as alone (four hosts on two cores, by TCP).
+    if (spec.sharing.reads_together && !(spec.takes_ahead() && near) && !in_place) counts.seconds += wire;
     return counts;
 }
 

@@ -142,8 +142,8 @@ template <class T>
 SweepWhere SweepTask<T>::locate(index_t step, index_t read, index_t write) const {
     SweepWhere where;
     where.panel = step / spec_.tile_steps();
-    where.read = spec_.sharing.reads_together ? exchange_->taken() : read_slot(read);
-    where.write = spec_.gives_back() ? exchange_->taken() : write_slot(write);
+    where.read = spec_.sharing.reads_together ? exchange_->taken(step) : read_slot(read);
+    where.write = spec_.gives_back() ? exchange_->taken(step) : write_slot(write);
     const index_t tile_step = step % spec_.tile_steps(), width = spec_.tile_width();
     const ColumnPanels& panels = spec_.walked();
     where.matrix = where.panel / panels.panels_per_matrix();
@@ -161,13 +161,13 @@ SweepWhere SweepTask<T>::locate(index_t step, index_t read, index_t write) const
 template <class T>
 Status SweepTask<T>::compute(index_t step, index_t read, index_t write) {
     SweepWhere where = locate(step, read, write);
-    if (spec_.exchanges()) where.write = exchange_->tile();
+    if (spec_.exchanges()) where.write = exchange_->tile(step);
     char* const rows = spec_.gives_back() ? first_row(where.panel, read) : nullptr;
     if (rows) SPANFFT_TRY(exchange_->take(where.panel, 0, rows));
     if (where.count > 0)  // the last panel of a matrix may have fewer tiles
         std::visit([&](const auto& work) { transform(work, where); }, spec_.work);
     if (rows) return exchange_->give_back(where.panel, rows);
-    if (!spec_.exchanges()) return {};
+    if (!spec_.exchanges() || spec_.hands_on_ahead()) return {};
     char* const slot = write_slot(write);
     if (!exchange_->geometry().of_columns()) return exchange_->round(step, slot);
     SPANFFT_TRY(exchange_->round(step, exchange_->received()));
@@ -234,7 +234,7 @@ void SweepTask<T>::transform_columns(const TileWork& work, const SweepWhere& whe
 template <class T>
 void SweepTask<T>::transform_rows(const TileWork& work, const SweepWhere& where) {
     const ColumnPanels& in = spec_.source.columns();
-    const RowMap rows = in.map(where.panel, 0, tiles_.in_offset, where.read);
+    const RowMap rows = tiles_.rows_read(where, 0);
     const index_t at = where.first - in.first_column(where.panel), elements = in.rows * where.count;
     std::atomic<index_t> next{0};
     const auto job = [&](int member) {
@@ -329,6 +329,12 @@ void SweepTask<T>::describe_pipeline(PipelineSpec& pipeline, const RunningSweep&
             return sweep.done_before(step / tiles) ? 0 : count(step);
         };
     }
+    if (spec_.hands_on_ahead()) {
+        pipeline.hand_on = [this](index_t step, index_t slot) {
+            return exchange_->start_round(step, write_slot(slot));
+        };
+        pipeline.handed_on = [this](index_t, index_t) { return exchange_->finish_round(); };
+    }
     pipeline.compute = [this](index_t step, index_t read, index_t write) { return compute(step, read, write); };
 }
 
@@ -364,7 +370,12 @@ void SweepTask<T>::describe_reads_together(PipelineSpec& pipeline) {
     const auto before = [this, &geometry](index_t panel, index_t part) {
         return together_.requests_of_rows(panel, geometry.rows_before_part(spec_.rank(), part));
     };
-    if (!spec_.gives_back()) {  // else taken in the compute step, so that what is done to it can be handed back
+    if (spec_.takes_ahead()) {
+        pipeline.fetch = [this](index_t step, index_t slot) {
+            return exchange_->start_take(step, first_row(step / spec_.tile_steps(), slot));
+        };
+        pipeline.fetched = [this](index_t, index_t) { return exchange_->finish_take(); };
+    } else if (!spec_.gives_back()) {  // else taken in the compute step, so that what is done to it can be handed back
         pipeline.take = [this, parts](index_t group, index_t part) {
             return exchange_->take(group / parts, part, first_row(group / parts, 0));
         };
@@ -455,9 +466,11 @@ Status SweepTask<T>::run(RunContext& context) {
     PipelineSpec pipeline;
     describe_pipeline(pipeline, sweep);
     const Counts before = done();
-    if (exchange_) exchange_->begin(base_ + spec_.panel_bytes() - spec_.exchange_bytes(), sweep.target.offset_bytes);
+    if (exchange_)
+        exchange_->begin(base_ + spec_.panel_bytes() - spec_.exchange_bytes(), sweep.target.offset_bytes,
+                         sweep.begins_at);
     const Result<Counts> moved = run_panels(pipeline, spec_.tile_steps(), context, *team_);
-    SPANFFT_TRY(exchange_ ? exchange_->end(moved.status()) : moved.status());
+    SPANFFT_TRY(exchange_ ? exchange_->end(moved.status(), base_) : moved.status());
     const Counts after = done();
     counts_ = moved.value();
     counts_.memory_bytes = after.memory_bytes - before.memory_bytes;

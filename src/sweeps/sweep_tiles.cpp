@@ -44,6 +44,16 @@ class SweepTiles<T>::TwoGroups {
 };
 
 template <class T>
+RowMap SweepTiles<T>::rows_read(const SweepWhere& where, int which) const {
+    const ColumnPanels& in = spec_.source.columns();
+    if (!spec_.takes_ahead()) return in.map(where.panel, which, in_offset, where.read);
+    RowMap rows;
+    rows.base = where.read - (where.first - in.first_column(where.panel)) * in.elem_bytes;
+    rows.pitch_bytes = where.count * in.elem_bytes;
+    return rows;
+}
+
+template <class T>
 index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t count, void* tile) const {
     const SweepSource& source = spec_.source;
     T* const reals = static_cast<T*>(tile);
@@ -103,7 +113,7 @@ index_t SweepTiles<T>::gather_columns(const SweepWhere& where, index_t first, in
     index_t read_bytes = 0;
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);
-        const RowMap rows = in.map(where.panel, lot.which, in_offset, where.read);
+        const RowMap rows = rows_read(where, lot.which);
         for (index_t r = 0; r < in.rows; ++r) {
             read_bytes += into_tile(reinterpret_cast<const E*>(rows.row(r)) + lot.at, lot.count,
                                     tile + lot.from * pitch, pitch, r);
@@ -185,7 +195,7 @@ index_t SweepTiles<T>::gather_inputs(const SweepWhere& where, index_t first, ind
     if (in.number_bytes() == static_cast<index_t>(sizeof(C))) {
         read_bytes = gather_columns(where, first, count, tile);
     } else {
-        const RowMap rows = in.map(where.panel, 0, in_offset, where.read);
+        const RowMap rows = rows_read(where, 0);
         const index_t at = first - in.first_column(where.panel) * spec_.numbers();
         for (index_t r = 0; r < in.rows; ++r) {
             const T* reals = reinterpret_cast<const T*>(rows.row(r)) + at;

@@ -36,6 +36,8 @@ class SweepTiles {
     void make_filter(index_t first, index_t count, C* tile) const;
     index_t scatter_filter(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
 
+    // Rows of a group of a panel that was read; of a tile that was taken out of it, as if the others were there too.
+    RowMap rows_read(const SweepWhere& where, int which) const;
     // As what rows that are written to panels lie in memory: in place as they were read.
     const ColumnPanels& panels_in_memory() const {
         return spec_.target.is_in_place() ? spec_.source.columns() : spec_.target.columns();

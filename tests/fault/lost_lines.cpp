@@ -175,7 +175,7 @@ TEST_F(LostLines, ForgedOnesTakeNoOtherFilesAway) {
     write_file(victim, "precious");
     std::string forged;
     for (const std::string& line :
-         {std::string("spanfft-journal 8 0.1.0"), "kept " + folder.path() + "/./victim.spanfft-kept-x",
+         {std::string("spanfft-journal 9 0.1.0"), "kept " + folder.path() + "/./victim.spanfft-kept-x",
           "scratch " + folder.path() + "/../" + folder.path() + "/victim.spanfft-kept-x",
           std::string("panels 0 1 - 0 0 "), std::string("publish now")})
         forged += journal_line(line);

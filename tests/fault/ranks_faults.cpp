@@ -10,6 +10,7 @@
 #include "support/ranks_store_run.hpp"
 #include "support/sanitized.hpp"
 #include "sweeps/sweep_run.hpp"
+#include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -44,7 +45,40 @@ const Route kRoutes[] = {
     {"r2c 343 forward double memory=46KiB threads=1 ranks=2", solve_many_sweeps, true},
     {"c2c 134 forward double memory=48KiB threads=1 ranks=3", solve_chirp_sweeps, true},
     {"c2c 31x40 forward longdouble memory=25KiB threads=1 ranks=2", solve_axis_sweeps, false},  // together in place
+    // In small tiles, one ahead (below).
+    {"c2c 512x8 forward double axes=0 memory=100KiB threads=1 ranks=3", solve_two_sweeps, false},
+    {"c2c 6561 forward double memory=100KiB threads=1 ranks=2", solve_many_sweeps, true},
+    {"c2c 10000 forward double memory=144KiB threads=1 ranks=2", solve_many_sweeps, true},
+    {"r2c 4096 forward double memory=76KiB threads=1 ranks=3", solve_two_sweeps, true},
 };
+
+// What a rank does ahead in some sweep of a route, and of how many panels.
+struct Ahead {
+    bool takes, hands_on;
+    index_t panels;
+};
+TEST(RanksRoutes, TakeOrHandOnSmallTilesAhead) {
+    const std::pair<const Route*, Ahead> expected[] = {{&kRoutes[18], {true, false, 1}},
+                                                       {&kRoutes[19], {false, true, 3}},
+                                                       {&kRoutes[20], {true, true, 4}},
+                                                       {&kRoutes[21], {true, true, 1}}};
+    for (const auto& [route, ahead] : expected) {
+        SCOPED_TRACE(route->problem);
+        Machine machine;
+        machine.cores = 2;
+        const auto plan = route->solve(Problem::parse(route->problem).value(), Planner(machine));
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        int found = 0;
+        for (const auto& step : plan.value()->steps) {
+            const auto* const sweep = dynamic_cast<const SweepStep*>(step.get());
+            ASSERT_TRUE(sweep);
+            const SweepSpec& spec = sweep->spec();
+            found += spec.takes_ahead() == ahead.takes && spec.hands_on_ahead() == ahead.hands_on &&
+                     spec.walked().panels() == ahead.panels && spec.tile_steps() >= 4;
+        }
+        EXPECT_EQ(found, 1);
+    }
+}
 
 // One error on all ranks, with the words in it.
 void expect_one_error(const RanksRun& run, Code code, const std::vector<std::string>& words) {
@@ -178,10 +212,11 @@ TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
 INSTANTIATE_TEST_SUITE_P(Routes, RanksFaults, testing::ValuesIn(kRoutes));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksByWayOfTheOutput,
                          testing::Values(kRoutes[5], kRoutes[6], kRoutes[11], kRoutes[12], kRoutes[13], kRoutes[14],
-                                         kRoutes[17]));
+                                         kRoutes[17], kRoutes[18], kRoutes[19], kRoutes[20]));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers,
                          testing::Values(kRoutes[0], kRoutes[1], kRoutes[2], kRoutes[4], kRoutes[7], kRoutes[8],
-                                         kRoutes[9], kRoutes[10], kRoutes[13], kRoutes[17]));
+                                         kRoutes[9], kRoutes[10], kRoutes[13], kRoutes[17], kRoutes[18], kRoutes[19],
+                                         kRoutes[20], kRoutes[21]));
 
 // Files, by the executor: what each rank has of its own is in a folder of its own.
 class RanksFiles : public testing::Test {

@@ -29,6 +29,7 @@ const KilledRoute kKilledRoutes[] = {
     {"c2c 1200 forward double memory=40KiB threads=1 ranks=3", solve_two_sweeps, Last::other},
     {"r2c 1728 forward double memory=80KiB threads=1 ranks=3", solve_many_sweeps, Last::other},
     {"c2c 134 forward double memory=48KiB threads=1 ranks=3", solve_chirp_sweeps, Last::other},
+    {"c2c 10000 forward double memory=144KiB threads=1 ranks=2", solve_many_sweeps, Last::in_place},
 };
 
 class RanksThatAllDie : public testing::TestWithParam<KilledRoute> {};

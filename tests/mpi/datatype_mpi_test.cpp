@@ -267,10 +267,15 @@ TEST(MpiTransfer, LandsWhatItReceivesFurtherOn) {
         strided_send.push_back({peer * kPart, {{1, 1}}, kPart});
         strided_receive.push_back({peer * kPlace, {{1, 1}}, kPart});
     }
+    const auto patient = comm.duplicate();
+    ASSERT_TRUE(patient.ok());
+    patient.value()->be_patient();
     std::vector<std::unique_ptr<Transfer>> transfers;
-    for (const Issue issue : {Issue::blocking, Issue::nonblocking}) {
-        transfers.push_back(comm.make_alltoallv(send, receive, issue).value());
-        transfers.push_back(comm.make_alltoallw(strided_send, strided_receive, issue).value());
+    for (Comm* const either : {&comm, patient.value().get()}) {
+        for (const Issue issue : {Issue::blocking, Issue::nonblocking}) {
+            transfers.push_back(either->make_alltoallv(send, receive, issue).value());
+            transfers.push_back(either->make_alltoallw(strided_send, strided_receive, issue).value());
+        }
     }
     for (const auto& transfer : transfers) {
         for (const index_t by : {0, 1, 4095, 0}) {
@@ -284,6 +289,32 @@ TEST(MpiTransfer, LandsWhatItReceivesFurtherOn) {
             EXPECT_TRUE(transfer->start(source.data(), got.data()).ok());
             EXPECT_TRUE(transfer->finish().ok());
             EXPECT_EQ(got, wanted);
+        }
+    }
+}
+
+// Two of them under way at once, and an allgather of the same communicator between their halves.
+TEST(MpiTransfer, GathersInTwoHalvesPatientlyOrNot) {
+    auto made = make_mpi_comm(MPI_COMM_WORLD);
+    ASSERT_TRUE(made.ok());
+    Comm& comm = *made.value();
+    const int rank = comm.rank(), ranks = comm.size();
+    for (const bool patient : {false, true}) {
+        if (patient) comm.be_patient();
+        const auto first = comm.make_allgather(sizeof rank), second = comm.make_allgather(sizeof rank);
+        ASSERT_TRUE(first.ok() && second.ok());
+        for (int turn = 0; turn < 3; ++turn) {
+            const int a = 100 * turn + rank, b = -a, c = 7 * a;
+            std::vector<int> as(static_cast<size_t>(ranks)), bs = as, cs = as, expected = as;
+            EXPECT_TRUE(first.value()->start(&a, as.data()).ok());
+            EXPECT_TRUE(second.value()->start(&b, bs.data()).ok());
+            EXPECT_TRUE(comm.allgather(&c, sizeof c, cs.data()).ok());
+            EXPECT_TRUE(second.value()->finish().ok());
+            EXPECT_TRUE(first.value()->finish().ok());
+            for (const auto& [factor, got] : {std::pair{1, &as}, std::pair{-1, &bs}, std::pair{7, &cs}}) {
+                for (int r = 0; r < ranks; ++r) expected[static_cast<size_t>(r)] = factor * (100 * turn + r);
+                EXPECT_EQ(*got, expected) << "turn " << turn;
+            }
         }
     }
 }

@@ -177,6 +177,7 @@ class ThreadTransfer final : public Transfer {
         in_place_ = true;
         kept_.resize(static_cast<size_t>(bytes));
     }
+    void count_nothing() { counted_ = false; }
     void bind(const void* source, void* target) {
         bound_ = true;
         source_ = source;
@@ -227,7 +228,7 @@ class ThreadTransfer final : public Transfer {
             const StridedPart& to = board_->receive[me][peer];
             char* const target = static_cast<char*>(target_) + (shifts_.empty() ? 0 : shifts_[peer]);
             if (from.bytes() != 0) copy_by_walk(from, board_->sources[peer], to, target);
-            if (peer == me || from.bytes() == 0) continue;
+            if (peer == me || from.bytes() == 0 || !counted_) continue;
             const std::lock_guard lock(world_.mutex_);
             Delivered& sent = world_.ranks_[static_cast<size_t>(group_->members[peer])].sent;
             ++sent.messages;
@@ -243,7 +244,7 @@ class ThreadTransfer final : public Transfer {
     std::shared_ptr<TransferBoard> board_;
     const void* source_ = nullptr;
     void* target_ = nullptr;
-    bool busy_ = false, bound_ = false, at_once_, in_place_ = false;
+    bool busy_ = false, bound_ = false, at_once_, in_place_ = false, counted_ = true;
     std::vector<char> kept_;
     std::vector<index_t> shifts_;
 };
@@ -340,6 +341,13 @@ class ThreadComm final : public Comm {
     Result<std::unique_ptr<Transfer>> make_alltoallv(const std::vector<BytesPart>& send,
                                                      const std::vector<BytesPart>& receive, Issue issue) override {
         return make_transfer(strided(send), strided(receive), issue == Issue::blocking);
+    }
+    Result<std::unique_ptr<Transfer>> make_allgather(index_t bytes) override {
+        std::vector<BytesPart> send(group_->members.size(), {0, bytes}), receive = send;
+        for (size_t r = 0; r < receive.size(); ++r) receive[r].offset_bytes = static_cast<index_t>(r) * bytes;
+        SPANFFT_ASSIGN(auto transfer, make_transfer(strided(send), strided(receive), false));
+        static_cast<ThreadTransfer&>(*transfer).count_nothing();
+        return transfer;
     }
     bool persistent_collectives() const override { return world_.persistent_collectives; }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,

@@ -79,6 +79,7 @@ class CrowdComm final : public Comm {
                                                      Issue) override {
         return none();
     }
+    Result<std::unique_ptr<Transfer>> make_allgather(index_t) override { return none(); }
     bool persistent_collectives() const override { return true; }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void*, const std::vector<BytesPart>&, void*,
                                                                 const std::vector<BytesPart>&) override {

@@ -91,6 +91,7 @@ class MpiComm final : public Comm {
         }
         return name;
     }
+    void be_patient() override { patient_ = true; }
     Result<std::unique_ptr<Comm>> split(int color, int key) override {
         MPI_Comm made = MPI_COMM_NULL;
         const WaitingInMpi waiting(shared_->peers.get());
@@ -116,6 +117,12 @@ class MpiComm final : public Comm {
         return Status();
     }
     Status allgather(const void* mine, size_t bytes, void* all) override {
+        if (patient_) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            const int count = static_cast<int>(bytes);
+            SPANFFT_MPI_TRY(MPI_Iallgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm_, &request));
+            return wait_for(watched(), &request, 1);
+        }
         const WaitingInMpi waiting(shared_->peers.get());
         SPANFFT_MPI_TRY(
             MPI_Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, comm_));
@@ -140,6 +147,9 @@ class MpiComm final : public Comm {
                                                      const std::vector<BytesPart>& receive, Issue issue) override {
         SPANFFT_ASSIGN(const bool ints, all_fit_int(send, receive));
         return make_bytes_transfer(watched(), rank_, send, receive, issue, ints);
+    }
+    Result<std::unique_ptr<Transfer>> make_allgather(index_t bytes) override {
+        return make_gather_transfer(watched(), bytes);
     }
     bool persistent_collectives() const override { return is_mpi_4(); }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
@@ -170,7 +180,7 @@ class MpiComm final : public Comm {
     std::string window_note() const override { return *window_note_; }
 
   private:
-    WatchedComm watched() const { return {comm_, shared_->peers.get()}; }
+    WatchedComm watched() const { return {comm_, shared_->peers.get(), patient_}; }
     // All ranks must call the same collective, so one rank's large part decides for all.
     Result<bool> all_fit_int(const std::vector<BytesPart>& send, const std::vector<BytesPart>& receive) {
         const char large = !fits_int(send) || !fits_int(receive);
@@ -207,6 +217,7 @@ class MpiComm final : public Comm {
     MPI_Comm comm_;
     std::shared_ptr<std::string> window_note_;  // of this handle and all that were split from it
     int rank_ = 0, size_ = 1;
+    bool patient_ = false;
     std::vector<int> nodes_;
 };
 

@@ -10,8 +10,11 @@
 #include "comm/mpi/mpi_transfer.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <cstring>
+#include <thread>
+#include <utility>
 
 #include "comm/mpi/datatype.hpp"
 #include "comm/strided_copy.hpp"
@@ -26,6 +29,19 @@ Status mpi_status(int code, const char* call) {
     return error(Code::mpi_error, call, " failed: ", std::string(text, static_cast<size_t>(length)));
 }
 
+// MPI's own waiting looks again and again, at best with sched_yield between. Where ranks have fewer cores than they
+// have threads that compute, read and write, a third of the time of four ranks on two cores went into that.
+Status wait_for(const WatchedComm& comm, MPI_Request* requests, int count) {
+    const WaitingInMpi waiting(comm.peers);
+    if (!comm.patient) return mpi_status(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
+    for (;;) {
+        int ended = 0;
+        SPANFFT_TRY(mpi_status(MPI_Testall(count, requests, &ended, MPI_STATUSES_IGNORE), "MPI_Testall"));
+        if (ended) return Status();
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+}
+
 namespace {
 
 constexpr index_t kMostShift = 4096;  // of what is received (Transfer::shift_receives)
@@ -33,7 +49,8 @@ constexpr index_t kMostShift = 4096;  // of what is received (Transfer::shift_re
 // An alltoallw on ready-made datatypes. Every datatype carries its whole part, so counts are 0 or 1.
 class DatatypeTransfer final : public Transfer {
   public:
-    DatatypeTransfer(WatchedComm comm, int size, Issue issue) : comm_(comm.comm), peers_(comm.peers), issue_(issue) {
+    DatatypeTransfer(WatchedComm comm, int size, Issue issue)
+        : comm_(comm), issue_(comm.patient ? Issue::nonblocking : issue) {
         for (auto* ints : {&send_counts_, &receive_counts_, &send_places_, &receive_places_})
             ints->assign(static_cast<size_t>(size), 0);
         for (auto* types : {&send_types_, &receive_types_}) types->assign(static_cast<size_t>(size), MPI_BYTE);
@@ -62,15 +79,15 @@ class DatatypeTransfer final : public Transfer {
     Status start(const void* source, void* target) override {
         if (issue_ == Issue::blocking) {
             copy_self(source, target);
-            const WaitingInMpi waiting(peers_);
+            const WaitingInMpi waiting(comm_.peers);
             SPANFFT_MPI_TRY(MPI_Alltoallw(source, send_counts_.data(), send_places_.data(), send_types_.data(), target,
                                           receive_counts_.data(), receive_places_.data(), receive_types_.data(),
-                                          comm_));
+                                          comm_.comm));
             return Status();
         }
         SPANFFT_MPI_TRY(MPI_Ialltoallw(source, send_counts_.data(), send_places_.data(), send_types_.data(), target,
-                                       receive_counts_.data(), receive_places_.data(), receive_types_.data(), comm_,
-                                       &request_));
+                                       receive_counts_.data(), receive_places_.data(), receive_types_.data(),
+                                       comm_.comm, &request_));
         copy_self(source, target);
         return Status();
     }
@@ -78,11 +95,7 @@ class DatatypeTransfer final : public Transfer {
         std::copy(bytes.begin(), bytes.end(), receive_places_.begin());
         return Status();
     }
-    Status finish() override {
-        const WaitingInMpi waiting(peers_);
-        if (request_ != MPI_REQUEST_NULL) SPANFFT_MPI_TRY(MPI_Wait(&request_, MPI_STATUS_IGNORE));
-        return Status();
-    }
+    Status finish() override { return request_ == MPI_REQUEST_NULL ? Status() : wait_for(comm_, &request_, 1); }
 
   private:
     void copy_self(const void* source, void* target) const {
@@ -98,8 +111,7 @@ class DatatypeTransfer final : public Transfer {
         return Status();
     }
 
-    MPI_Comm comm_;
-    const NodePeers* peers_;
+    WatchedComm comm_;
     Issue issue_;
     std::vector<int> send_counts_, receive_counts_;
     std::vector<int> send_places_, receive_places_;  // before what the datatypes say
@@ -167,9 +179,8 @@ class BytesTransfer : public Transfer {
   public:
     BytesTransfer(WatchedComm comm, int rank, const std::vector<BytesPart>& send, const std::vector<BytesPart>& receive,
                   Issue issue)
-        : comm_(comm.comm),
-          peers_(comm.peers),
-          issue_(issue),
+        : comm_(comm),
+          issue_(comm.patient ? Issue::nonblocking : issue),
           rank_(rank),
           self_send_(send[static_cast<size_t>(rank)]),
           parts_(receive),
@@ -178,18 +189,14 @@ class BytesTransfer : public Transfer {
     Status start(const void* source, void* target) override {
         if (issue_ == Issue::blocking) {
             copy_self(source, target);
-            const WaitingInMpi waiting(peers_);
-            return mpi_status(alltoallv(source, send_, target, receive_, comm_), "MPI_Alltoallv");
+            const WaitingInMpi waiting(comm_.peers);
+            return mpi_status(alltoallv(source, send_, target, receive_, comm_.comm), "MPI_Alltoallv");
         }
-        SPANFFT_TRY(mpi_status(ialltoallv(source, send_, target, receive_, comm_, &request_), "MPI_Ialltoallv"));
+        SPANFFT_TRY(mpi_status(ialltoallv(source, send_, target, receive_, comm_.comm, &request_), "MPI_Ialltoallv"));
         copy_self(source, target);
         return Status();
     }
-    Status finish() override {
-        const WaitingInMpi waiting(peers_);
-        if (request_ != MPI_REQUEST_NULL) SPANFFT_MPI_TRY(MPI_Wait(&request_, MPI_STATUS_IGNORE));
-        return Status();
-    }
+    Status finish() override { return request_ == MPI_REQUEST_NULL ? Status() : wait_for(comm_, &request_, 1); }
 
     Status shift_receives(std::span<const index_t> bytes) override {
         receive_.shift(parts_, bytes);
@@ -203,8 +210,7 @@ class BytesTransfer : public Transfer {
                     static_cast<const char*>(source) + self_send_.offset_bytes, static_cast<size_t>(self_send_.bytes));
     }
 
-    MPI_Comm comm_;
-    const NodePeers* peers_;
+    WatchedComm comm_;
     Issue issue_;
     int rank_;
     BytesPart self_send_;
@@ -231,8 +237,9 @@ class PersistentTransfer final : public BytesTransfer<Side> {
     // What is bound stays where it is.
     Status shift_receives(std::span<const index_t> bytes) override { return Transfer::shift_receives(bytes); }
     Status bind() {
-        return mpi_status(alltoallv_init(source_, this->send_, target_, this->receive_, this->comm_, &this->request_),
-                          "MPI_Alltoallv_init");
+        return mpi_status(
+            alltoallv_init(source_, this->send_, target_, this->receive_, this->comm_.comm, &this->request_),
+            "MPI_Alltoallv_init");
     }
     Status start(const void*, void*) override {
         SPANFFT_MPI_TRY(MPI_Start(&this->request_));
@@ -255,11 +262,26 @@ Result<std::unique_ptr<Transfer>> bind_persistent(WatchedComm comm, int rank, co
 }
 #endif
 
+// Some bytes of each rank to all.
+class GatherTransfer final : public Transfer {
+  public:
+    GatherTransfer(WatchedComm comm, int bytes) : comm_(comm), bytes_(bytes) {}
+    Status start(const void* source, void* target) override {
+        SPANFFT_MPI_TRY(MPI_Iallgather(source, bytes_, MPI_BYTE, target, bytes_, MPI_BYTE, comm_.comm, &request_));
+        return Status();
+    }
+    Status finish() override { return request_ == MPI_REQUEST_NULL ? Status() : wait_for(comm_, &request_, 1); }
+
+  private:
+    WatchedComm comm_;
+    int bytes_;
+    MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
 // Messages with peers, each way one: of bytes where the size fits an int, else of one derived datatype.
 class PairTransfer final : public Transfer {
   public:
-    PairTransfer(WatchedComm comm, int rank, Pairing pairing)
-        : comm_(comm.comm), peers_(comm.peers), rank_(rank), pairing_(pairing) {}
+    PairTransfer(WatchedComm comm, int rank, Pairing pairing) : comm_(comm), rank_(rank), pairing_(pairing) {}
     PairTransfer(const PairTransfer&) = delete;
     PairTransfer& operator=(const PairTransfer&) = delete;
     ~PairTransfer() override {
@@ -280,7 +302,7 @@ class PairTransfer final : public Transfer {
         return Status();
     }
     Status start(const void* source, void* target) override {
-        const WaitingInMpi waiting(peers_);
+        const WaitingInMpi waiting(comm_.peers);
         switch (pairing_) {
             case Pairing::ordered:
                 return in_order(source, target);
@@ -291,12 +313,7 @@ class PairTransfer final : public Transfer {
         }
         return Status();
     }
-    Status finish() override {
-        const WaitingInMpi waiting(peers_);
-        if (used_) SPANFFT_MPI_TRY(MPI_Waitall(used_, requests_.data(), MPI_STATUSES_IGNORE));
-        used_ = 0;
-        return Status();
-    }
+    Status finish() override { return wait_for(comm_, requests_.data(), std::exchange(used_, 0)); }
 
   private:
     static constexpr int kTag = 1;
@@ -320,13 +337,13 @@ class PairTransfer final : public Transfer {
     Status send(const Pair& pair, const void* source) {
         if (!pair.send.count) return Status();
         SPANFFT_MPI_TRY(MPI_Send(static_cast<const char*>(source) + pair.send.offset_bytes, pair.send.count,
-                                 pair.send.type, pair.peer, kTag, comm_));
+                                 pair.send.type, pair.peer, kTag, comm_.comm));
         return Status();
     }
     Status receive(const Pair& pair, void* target) {
         if (!pair.receive.count) return Status();
         SPANFFT_MPI_TRY(MPI_Recv(static_cast<char*>(target) + pair.receive.offset_bytes, pair.receive.count,
-                                 pair.receive.type, pair.peer, kTag, comm_, MPI_STATUS_IGNORE));
+                                 pair.receive.type, pair.peer, kTag, comm_.comm, MPI_STATUS_IGNORE));
         return Status();
     }
     // The lower rank of a pair sends first, so that a send that waits for its receive finds it.
@@ -345,7 +362,7 @@ class PairTransfer final : public Transfer {
             if (!pair.send.count) continue;
             const int code =
                 MPI_Sendrecv_replace(static_cast<char*>(target) + pair.send.offset_bytes, pair.send.count,
-                                     pair.send.type, pair.peer, kTag, pair.peer, kTag, comm_, MPI_STATUS_IGNORE);
+                                     pair.send.type, pair.peer, kTag, pair.peer, kTag, comm_.comm, MPI_STATUS_IGNORE);
             keep_first(first, mpi_status(code, "MPI_Sendrecv_replace"));
         }
         return first;
@@ -358,22 +375,22 @@ class PairTransfer final : public Transfer {
             if (!pair.receive.count) continue;
             const int code =
                 MPI_Irecv(static_cast<char*>(target) + pair.receive.offset_bytes, pair.receive.count, pair.receive.type,
-                          pair.peer, kTag, comm_, &requests_[static_cast<size_t>(used_)]);
+                          pair.peer, kTag, comm_.comm, &requests_[static_cast<size_t>(used_)]);
             used_ += code == MPI_SUCCESS;
             keep_first(first, mpi_status(code, "MPI_Irecv"));
         }
         for (const Pair& pair : pairs_) {
             if (!pair.send.count) continue;
-            const int code = MPI_Isend(static_cast<const char*>(source) + pair.send.offset_bytes, pair.send.count,
-                                       pair.send.type, pair.peer, kTag, comm_, &requests_[static_cast<size_t>(used_)]);
+            const int code =
+                MPI_Isend(static_cast<const char*>(source) + pair.send.offset_bytes, pair.send.count, pair.send.type,
+                          pair.peer, kTag, comm_.comm, &requests_[static_cast<size_t>(used_)]);
             used_ += code == MPI_SUCCESS;
             keep_first(first, mpi_status(code, "MPI_Isend"));
         }
         return first;
     }
 
-    MPI_Comm comm_;
-    const NodePeers* peers_;
+    WatchedComm comm_;
     int rank_;
     Pairing pairing_;
     std::vector<Pair> pairs_;
@@ -421,6 +438,10 @@ Result<std::unique_ptr<Transfer>> make_bytes_transfer(WatchedComm comm, int rank
         return result;
     };
     return make_datatype_transfer(comm, rank, strided(send), strided(receive), issue);
+}
+
+Result<std::unique_ptr<Transfer>> make_gather_transfer(WatchedComm comm, index_t bytes) {
+    return std::unique_ptr<Transfer>(new GatherTransfer(comm, static_cast<int>(bytes)));
 }
 
 bool is_mpi_4() {

@@ -18,7 +18,11 @@ Status mpi_status(int code, const char* call);
 struct WatchedComm {
     MPI_Comm comm;
     const NodePeers* peers = nullptr;  // may be none; must outlive what is made (rank_watch.hpp)
+    bool patient = false;              // Comm::be_patient
 };
+
+// Until all of them have ended.
+Status wait_for(const WatchedComm& comm, MPI_Request* requests, int count);
 
 Result<std::unique_ptr<Transfer>> make_datatype_transfer(WatchedComm comm, int rank,
                                                          const std::vector<StridedPart>& send,
@@ -27,6 +31,7 @@ bool fits_int(const std::vector<BytesPart>& parts);
 // ints: all sizes and offsets fit an int, on every rank of the communicator.
 Result<std::unique_ptr<Transfer>> make_bytes_transfer(WatchedComm comm, int rank, const std::vector<BytesPart>& send,
                                                       const std::vector<BytesPart>& receive, Issue issue, bool ints);
+Result<std::unique_ptr<Transfer>> make_gather_transfer(WatchedComm comm, index_t bytes);
 bool is_mpi_4();  // the library that was compiled for, and the one that runs: persistent collectives, large counts
 Result<std::unique_ptr<Transfer>> make_persistent_transfer(WatchedComm comm, int rank, const void* source,
                                                            const std::vector<BytesPart>& send, void* target,
