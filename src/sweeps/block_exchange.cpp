@@ -117,7 +117,7 @@ Status BlockExchange::take_part(char* slots) {
     const bool tiles = spec_.hands_on_ahead() && tile < steps && !(takes && take <= tile);
     const auto start = [&](Series series) {
         if (series == kTakes) return takes ? start_take(take, slots) : Status();
-        return tiles ? start_round(tile, slots) : Status();
+        return tiles ? start_round(tile, memory_ - spec_.write_slots() * spec_.write_slot_bytes()) : Status();
     };
     std::array order{kTiles, kTakes};
     if (spec_.takes_ahead() && (!spec_.hands_on_ahead() || take <= tile + 1)) std::swap(order[0], order[1]);
@@ -134,11 +134,6 @@ Status BlockExchange::take_part(char* slots) {
 
 Status BlockExchange::end(const Status& mine, char* slots) {
     if (!ahead_ || mine.ok() || rounds_.all_know()) return rounds_.end(mine);
-    // Where the others come to a round that is whole, they agree before it.
-    const bool agrees_next = spec_.sharing.reads_together && !spec_.takes_ahead() &&
-                             taken_panels_ <= next_[kTiles] / spec_.tile_steps() &&
-                             taken_panels_ < spec_.walked().panels();
-    if (agrees_next) return rounds_.end(mine);
     rounds_.fail(mine);
     const Status told = take_part(slots);
     return rounds_.end(rounds_.all_know() ? told : mine);

@@ -2,9 +2,10 @@
 // exchange_geometry.hpp.
 //
 // Method: one all-to-all a round, and before the rounds of a panel that all read together one for each of its parts; in
-// place one before and one after a panel is transformed.
-// The rounds are P1's idea of communicating while memory is full, for a sweep of ours; tiles are what P2 sends as
-// blocks of vectors. Invariant: every rank takes part in all rounds, or end() is its last word.
+// place one before and one after a panel is transformed. In small tiles one for each that is taken, and one for each
+// that is handed on, both in two halves, so that another tile is transformed meanwhile. The rounds are P1's idea of
+// communicating while memory is full, for a sweep of ours; tiles are what P2 sends as blocks of vectors. Invariant:
+// every rank takes part in all rounds, or end() is its last word.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,6 @@ class BlockExchange {
         memory_ = memory;
         file_offset_bytes_ = file_offset_bytes;
         next_[kTakes] = next_[kTiles] = first_panel * spec_.tile_steps();
-        taken_panels_ = first_panel;
         rounds_.begin();
     }
     // The panel of the last take, or the tile of this step, row after row.
@@ -41,7 +41,6 @@ class BlockExchange {
     // Collective: a part of the panel that all ranks have read; `rows`: where this one's rows of the panel begin.
     Status take(index_t panel, index_t part, const char* rows) {
         const index_t i = part + (in_last_panel(panel) ? geometry_.parts() : 0);
-        if (part + 1 == geometry_.parts()) taken_panels_ = panel + 1;
         return rounds_.round({&takes_[static_cast<size_t>(i)], 1}, rows, taken(0));
     }
     // Collective, in two halves: the tile of this step out of the panel that all ranks have read.
@@ -61,8 +60,8 @@ class BlockExchange {
         const index_t shift = geometry_.shifts() ? geometry_.shift_bytes(step, rank, file_offset_bytes_) : 0;
         return geometry_.place_bytes(rank) + shift;
     }
-    // Collective: the end of the sweep, with how it was for this rank. `slots`: the first
-    // one, and all, into which nothing is read, and of which nothing is written any more.
+    // Collective: the end of the sweep, with how it was for this rank. `slots`: of the pipeline, before `memory`, into
+    // which nothing is read, and of which nothing is written any more.
     Status end(const Status& mine, char* slots);
     Counts counted() const { return rounds_.counted(); }
 
@@ -89,8 +88,8 @@ class BlockExchange {
     Rounds rounds_;
     char* memory_ = nullptr;
     index_t file_offset_bytes_ = 0;
-    index_t next_[2] = {0, 0}, taken_panels_ = 0;  // whose rounds in halves come next, and which panel's takes
-    std::vector<index_t> shifts_;                  // of what comes from each rank in a round; empty: there are none
+    index_t next_[2] = {0, 0};     // steps whose rounds in halves come next
+    std::vector<index_t> shifts_;  // of what comes from each rank in a round; empty: there are none
     // Of each tile step of a panel that is whole on all ranks, then of the last panel of a matrix.
     Transfers transfers_;
     Transfers takes_;  // of each part of a panel, likewise
