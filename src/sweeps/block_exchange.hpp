@@ -75,7 +75,11 @@ class BlockExchange {
     Result<std::unique_ptr<Transfer>> make_transfer(index_t step, int call) const;
     Rounds::Transfers transfers_of(index_t step) const;
     Status shift(index_t step);  // to where what comes in this round shall land
-    Issue issue() const { return ahead_ ? Issue::nonblocking : Issue::blocking; }
+    // Open MPI 4.1.4 did not come to an end of such rounds where cores are few: there all of one is done as it begins.
+    Issue issue() const {
+        const bool begins = ahead_ && rounds_.comm().library().compare(0, 8, "Open MPI") != 0;
+        return begins ? Issue::nonblocking : Issue::blocking;
+    }
     Status take_part(char* slots);  // of a rank that has failed
     bool in_last_panel(index_t panel) const {
         const index_t panels = spec_.walked().panels_per_matrix();

@@ -151,7 +151,7 @@ class MpiComm final : public Comm {
         return make_bytes_transfer(watched(), rank_, send, receive, issue, ints);
     }
     Result<std::unique_ptr<Transfer>> make_allgather(index_t bytes) override {
-        return make_gather_transfer(watched(), bytes);
+        return make_gather_transfer(watched(), bytes, library().compare(0, 8, "Open MPI") == 0);
     }
     bool persistent_collectives() const override { return is_mpi_4(); }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,

@@ -265,8 +265,13 @@ Result<std::unique_ptr<Transfer>> bind_persistent(WatchedComm comm, int rank, co
 // Some bytes of each rank to all.
 class GatherTransfer final : public Transfer {
   public:
-    GatherTransfer(WatchedComm comm, int bytes) : comm_(comm), bytes_(bytes) {}
+    GatherTransfer(WatchedComm comm, int bytes, bool at_once) : comm_(comm), bytes_(bytes), at_once_(at_once) {}
     Status start(const void* source, void* target) override {
+        if (at_once_) {
+            const WaitingInMpi waiting(comm_.peers);
+            SPANFFT_MPI_TRY(MPI_Allgather(source, bytes_, MPI_BYTE, target, bytes_, MPI_BYTE, comm_.comm));
+            return Status();
+        }
         SPANFFT_MPI_TRY(MPI_Iallgather(source, bytes_, MPI_BYTE, target, bytes_, MPI_BYTE, comm_.comm, &request_));
         return Status();
     }
@@ -275,6 +280,7 @@ class GatherTransfer final : public Transfer {
   private:
     WatchedComm comm_;
     int bytes_;
+    bool at_once_;
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
@@ -440,8 +446,8 @@ Result<std::unique_ptr<Transfer>> make_bytes_transfer(WatchedComm comm, int rank
     return make_datatype_transfer(comm, rank, strided(send), strided(receive), issue);
 }
 
-Result<std::unique_ptr<Transfer>> make_gather_transfer(WatchedComm comm, index_t bytes) {
-    return std::unique_ptr<Transfer>(new GatherTransfer(comm, static_cast<int>(bytes)));
+Result<std::unique_ptr<Transfer>> make_gather_transfer(WatchedComm comm, index_t bytes, bool at_once) {
+    return std::unique_ptr<Transfer>(new GatherTransfer(comm, static_cast<int>(bytes), at_once));
 }
 
 bool is_mpi_4() {

@@ -31,7 +31,7 @@ bool fits_int(const std::vector<BytesPart>& parts);
 // ints: all sizes and offsets fit an int, on every rank of the communicator.
 Result<std::unique_ptr<Transfer>> make_bytes_transfer(WatchedComm comm, int rank, const std::vector<BytesPart>& send,
                                                       const std::vector<BytesPart>& receive, Issue issue, bool ints);
-Result<std::unique_ptr<Transfer>> make_gather_transfer(WatchedComm comm, index_t bytes);
+Result<std::unique_ptr<Transfer>> make_gather_transfer(WatchedComm comm, index_t bytes, bool at_once);
 bool is_mpi_4();  // the library that was compiled for, and the one that runs: persistent collectives, large counts
 Result<std::unique_ptr<Transfer>> make_persistent_transfer(WatchedComm comm, int rank, const void* source,
                                                            const std::vector<BytesPart>& send, void* target,
