@@ -56,8 +56,6 @@ Result<std::unique_ptr<FileStore>> FileStore::open_input(const std::string& path
         return error(Code::io_error, path, " is not a regular file, which an input has to be; copy it into one");
     }
     auto store = adopt(descriptor, path, static_cast<index_t>(info.st_size));
-    // Panels are read in strides that the kernel would take for random; reading ahead would only read twice.
-    if (store.ok()) (void)posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
     if (store.ok()) store.value()->modified_ = info.st_mtim;
     return store;
 }
@@ -85,6 +83,11 @@ Result<std::unique_ptr<FileStore>> FileStore::adopt(int descriptor, const std::s
     store->path_ = path;
     store->buffered_ = descriptor;
     store->size_bytes_ = size_bytes;
+    // Panels are read in strides that the kernel would take for random; reading ahead would only read twice. And what
+    // is read ahead may be what is written directly beside, in another area of scratch: the page cache then keeps what
+    // was there before, and the next fsync fails (seen once, "Page cache invalidation failure on direct I/O" of
+    // Linux 6.18).
+    (void)posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
     const int access = fcntl(descriptor, F_GETFL) & O_ACCMODE;
     const int direct = open_unwaiting(path, access | O_DIRECT | O_NOFOLLOW * (access == O_RDWR));
     if (direct < 0) return store;  // tmpfs before Linux 6.6, some network file systems

@@ -1,17 +1,21 @@
 // Timing large and short requests, each way and both; see disk_probe.hpp.
 #include "exec/disk_probe.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/median.hpp"
 #include "disk/async_io.hpp"
 #include "disk/output_file.hpp"
+#include "disk/pipeline.hpp"
 #include "sweeps/sweep_team.hpp"
 
 namespace spanfft {
@@ -26,6 +30,12 @@ constexpr index_t kBuffers = 64;           // as many requests as a ring has und
 constexpr index_t kDepths[] = {1, 4, 16};  // requests at once, fewer than a ring has
 constexpr index_t kSampled = 512;          // requests at each of these depths
 constexpr index_t kStep = 7919;  // short blocks are taken this far apart, modulo their number: a prime, so each once
+
+// Of the sweeps that are timed: panels of 32 runs, or more, which are computed and written in tiles of 1 MiB.
+constexpr index_t kPanelBytes = index_t{8} << 20, kTileBytes = index_t{1} << 20;
+constexpr index_t kRunBytes = index_t{256} << 10, kSweptRunBytes = index_t{16} << 10;
+constexpr index_t kCachedRunBytes = 2064;  // too short for direct I/O, and no whole sectors
+constexpr int kTurns = 11, kCopies = 16;
 
 double since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -74,40 +84,6 @@ class Way {
     std::optional<IoBatch> batch_;
 };
 
-// Threads that copy memory, each its own, until they are told to stop: what computes beside a disk.
-class Copiers {
-  public:
-    Status open(int threads) {
-        arrays_.resize(static_cast<size_t>(threads));
-        for (Buffer& array : arrays_) {
-            SPANFFT_ASSIGN(array, Buffer::allocate(static_cast<size_t>(2 * kEachBytes)));
-            std::memset(array.data(), 1, array.bytes());
-        }
-        return {};
-    }
-    // What all of them copy while `work` goes on, in bytes.
-    template <class Work>
-    double copied_during(const Work& work) {
-        std::atomic<bool> stop = false;
-        std::atomic<index_t> blocks = 0;
-        std::vector<std::thread> threads;
-        for (Buffer& array : arrays_) {
-            threads.emplace_back([&stop, &blocks, to = array.as<char>(), from = array.as<char>() + kEachBytes] {
-                for (index_t at = 0; !stop; at = (at + kLargeBytes) % kEachBytes, ++blocks)
-                    std::memcpy(to + at, from + at, static_cast<size_t>(kLargeBytes));
-            });
-        }
-        work();
-        stop = true;
-        for (std::thread& thread : threads) thread.join();
-        return static_cast<double>(blocks) * static_cast<double>(kLargeBytes);
-    }
-
-  private:
-    static constexpr index_t kEachBytes = index_t{32} << 20;  // beyond what caches hold
-    std::vector<Buffer> arrays_;
-};
-
 // Seconds until all of these have moved their files once.
 Result<double> timed(std::initializer_list<Way*> ways, index_t bytes, index_t step, index_t shift = 0) {
     const auto start = std::chrono::steady_clock::now();
@@ -136,48 +112,174 @@ Result<double> alone_seconds(Way& read, double bytes_per_second, double in_a_ful
     return std::max(in_a_full_queue, found[found.size() / 2]);
 }
 
-}  // namespace
+// Sweeps over a file that do nothing with it, or copy tiles so many times by all threads: what is read in runs of so
+// many bytes, as columns of a matrix, is written in others.
+class Sweeps {
+  public:
+    struct Way {
+        index_t read_bytes = kRunBytes, write_bytes = kTileBytes;
+        int copies = 0;
+    };
+    Sweeps(Store& source, index_t bytes, int threads)
+        : source_(source), panels_(bytes / kPanelBytes), threads_(threads), team_(threads, {}) {}
+    Status started() const { return team_.pipeline.started(); }
+    // For the first time; what a byte of that takes.
+    Result<double> touch_memory() {
+        const auto start = std::chrono::steady_clock::now();
+        SPANFFT_ASSIGN(memory_, Buffer::allocate(static_cast<size_t>(2 * kPanelBytes + 2 * kTileBytes)));
+        std::memset(memory_.data(), 1, memory_.bytes());
+        return since(start) / static_cast<double>(memory_.bytes());
+    }
+    index_t panels() const { return panels_; }
+    Result<double> seconds(Store& target, const Way& way) {
+        PipelineSpec spec;
+        spec.steps = tiles();
+        spec.steps_per_read = kTilesAPanel;
+        spec.source = &source_;
+        spec.target = &target;
+        spec.memory = memory_.data();
+        spec.memory_bytes = static_cast<index_t>(memory_.bytes());
+        const index_t rows = kPanelBytes / way.read_bytes, runs = kTileBytes / way.write_bytes;
+        spec.read_count = [=](index_t) { return rows; };
+        spec.read_run = [=, this](index_t panel, index_t slot, index_t i) {
+            return Run{(i * panels_ + panel) * way.read_bytes, read_slot(slot) + i * way.read_bytes, way.read_bytes,
+                       false};
+        };
+        spec.write_count = [=](index_t) { return runs; };
+        spec.write_run = [=, this](index_t tile, index_t slot, index_t i) {
+            return Run{(i * tiles() + tile) * way.write_bytes, write_slot(slot) + i * way.write_bytes, way.write_bytes,
+                       false};
+        };
+        spec.compute = [=, this](index_t tile, index_t read, index_t write) {
+            copy(tile_in(read, tile), write_slot(write), way.copies);
+            return Status();
+        };
+        const auto start = std::chrono::steady_clock::now();
+        SPANFFT_TRY(team_.pipeline.run(spec));
+        return since(start);
+    }
+    // What the copying of a whole sweep takes alone.
+    double copying_seconds(int copies) {
+        const auto start = std::chrono::steady_clock::now();
+        for (index_t tile = 0; tile < tiles(); ++tile)
+            copy(tile_in(tile / kTilesAPanel % 2, tile), write_slot(tile % 2), copies);
+        return since(start);
+    }
 
-Status probe_disk(const std::string& folder, bool quick, Machine& machine) {
-    const index_t bytes = index_t{quick ? 64 : 512} << 20;
-    SPANFFT_ASSIGN(const auto source, make_scratch_file(folder, "probe", bytes));
-    SPANFFT_ASSIGN(const auto target, make_scratch_file(folder, "probe", bytes));
-    Way fill(IoKind::write, *source), read(IoKind::read, *source), write(IoKind::write, *target);
+  private:
+    static constexpr index_t kTilesAPanel = kPanelBytes / kTileBytes;
+    index_t tiles() const { return panels_ * kTilesAPanel; }
+    char* read_slot(index_t slot) const { return memory_.as<char>() + slot * kPanelBytes; }
+    char* write_slot(index_t slot) const { return read_slot(2) + slot * kTileBytes; }
+    char* tile_in(index_t slot, index_t tile) const { return read_slot(slot) + tile % kTilesAPanel * kTileBytes; }
+    void copy(const char* from, char* to, int copies) {
+        if (copies == 0) return;
+        const index_t each = kTileBytes / threads_;
+        team_.compute.run([&](int thread) {
+            for (int i = 0; i < copies; ++i)
+                std::memcpy(to + thread * each, from + thread * each, static_cast<size_t>(each));
+        });
+    }
+
+    Store& source_;
+    index_t panels_;
+    int threads_;
+    SweepTeam team_;
+    Buffer memory_;
+};
+
+// What the disk does with requests by themselves, either way.
+Status measure_requests(Store& source, Store& target, index_t bytes, Machine& machine) {
+    Way fill(IoKind::write, source), read(IoKind::read, source), write(IoKind::write, target);
     SPANFFT_TRY(fill.open());
     SPANFFT_TRY(read.open());
     SPANFFT_TRY(write.open());
     SPANFFT_TRY(timed({&fill, &write}, kLargeBytes, 1).status());  // a file's first layout is another matter
     SPANFFT_ASSIGN(const double reading, timed({&read}, kLargeBytes, 1));
     SPANFFT_ASSIGN(const double writing, timed({&write}, kLargeBytes, 1));
-    SPANFFT_ASSIGN(const double both, timed({&read, &write}, kLargeBytes, 1));
-    SPANFFT_ASSIGN(const double both_short, timed({&read, &write}, kShortBytes, kStep));
     SPANFFT_ASSIGN(const double short_reading, timed({&read}, kShortBytes, kStep));
     SPANFFT_ASSIGN(const double short_writing, timed({&write}, kShortBytes, kStep));
     SPANFFT_ASSIGN(const double unaligned, timed({&write}, kShortBytes, kStep, kUnalignedBytes));
     const double blocks = static_cast<double>(bytes / kShortBytes);
+    machine.disk_read_bytes_per_second = static_cast<double>(bytes) / reading;
+    machine.disk_rewrite_bytes_per_second = static_cast<double>(bytes) / writing;
     machine.disk_short_read_seconds = std::max(kLeastRequestSeconds, (short_reading - reading) / blocks);
     machine.disk_short_write_seconds = std::max(kLeastRequestSeconds, (short_writing - writing) / blocks);
     machine.disk_unaligned_write_seconds_per_byte =
         std::max(0.0, (unaligned - short_writing) / static_cast<double>(bytes));
-    // Plans add up what is read and what is written, and are to arrive at the time of both at once.
-    const double share = reading / (reading + writing);
-    machine.disk_read_bytes_per_second = static_cast<double>(bytes) / (both * share);
-    machine.disk_write_bytes_per_second = static_cast<double>(bytes) / (both * (1 - share));
-    const double each = std::max(kLeastRequestSeconds, (both_short - both) / (2 * blocks));
-    machine.disk_request_seconds = each * machine.disk_queue_depth;
-    SPANFFT_ASSIGN(machine.disk_alone_seconds, alone_seconds(read, static_cast<double>(bytes) / reading, each));
-
-    Copiers copiers;
-    SPANFFT_TRY(copiers.open(machine.cores));
-    const auto pause = std::chrono::duration<double>(both);
-    const double alone = copiers.copied_during([&] { std::this_thread::sleep_for(pause); }) / both;
-    Result<double> beside = 0.0;
-    const double copied = copiers.copied_during([&] { beside = timed({&read, &write}, kLargeBytes, 1); });
-    if (!beside.ok()) return beside.status();
-    const double computing = copied / alone;
-    machine.all_threads_bytes_per_second = alone;
-    machine.disk_compute_share = std::clamp((both + computing - beside.value()) / std::min(both, computing), 0.0, 1.0);
+    SPANFFT_ASSIGN(machine.disk_alone_seconds,
+                   alone_seconds(read, machine.disk_read_bytes_per_second, machine.disk_short_read_seconds));
     return {};
+}
+
+// Ways to sweep that are timed by turns, as a disk that others use too is slower for seconds at a time. The first one
+// writes what was never written before.
+enum Timed { anew, again, short_reads, short_runs, cached_reads, computed, kTimed };
+
+Status measure_sweeps(const std::string& folder, FileStore& source, index_t bytes, Machine& machine) {
+    std::vector<double> starting, touching;
+    std::optional<Sweeps> sweeps;
+    for (int turn = 0; turn < kTurns; ++turn) {
+        const auto start = std::chrono::steady_clock::now();
+        sweeps.emplace(source, bytes, machine.cores);
+        SPANFFT_TRY(sweeps->started());
+        starting.push_back(since(start));
+        SPANFFT_ASSIGN(const double touched, sweeps->touch_memory());
+        touching.push_back(touched);
+    }
+    machine.disk_start_seconds = median(std::move(starting));
+    machine.memory_touch_seconds_per_byte = median(std::move(touching));
+    Sweeps::Way ways[kTimed];
+    ways[short_reads].read_bytes = ways[short_runs].read_bytes = ways[short_runs].write_bytes = kSweptRunBytes;
+    ways[cached_reads].read_bytes = kCachedRunBytes;
+    ways[computed].copies = kCopies;
+    std::vector<double> found[kTimed], copying;
+    for (int turn = 0; turn < kTurns; ++turn) {
+        SPANFFT_ASSIGN(const auto target, make_scratch_file(folder, "probe", bytes));
+        for (int i = 0; i < kTimed; ++i) {
+            // What was written directly is not in the page cache when it is read.
+            (void)posix_fadvise(source.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
+            SPANFFT_ASSIGN(const double seconds, sweeps->seconds(*target, ways[i]));
+            found[i].push_back(seconds);
+        }
+        copying.push_back(sweeps->copying_seconds(kCopies));
+    }
+    double seconds[kTimed];
+    for (int i = 0; i < kTimed; ++i) seconds[i] = median(found[i]);
+
+    // Plans add up what is read and what is written, and are to arrive at what a sweep takes that does both at once.
+    // The requests by themselves said how reading and writing share it.
+    const double size = static_cast<double>(bytes);
+    const double reading = 1 / machine.disk_read_bytes_per_second, writing = 1 / machine.disk_rewrite_bytes_per_second;
+    const double rewriting = seconds[again] * writing / (reading + writing);
+    machine.disk_read_bytes_per_second = size / (seconds[again] - rewriting);
+    machine.disk_rewrite_bytes_per_second = size / rewriting;
+    machine.disk_write_bytes_per_second = size / (rewriting + std::max(0.0, seconds[anew] - seconds[again]));
+    const auto each = [&](Timed more, Timed less, index_t run_bytes) {
+        return std::max(kLeastRequestSeconds, (seconds[more] - seconds[less]) / static_cast<double>(bytes / run_bytes));
+    };
+    machine.disk_request_seconds = each(short_reads, again, kSweptRunBytes) * machine.disk_queue_depth;
+    machine.disk_write_request_seconds = each(short_runs, short_reads, kSweptRunBytes) * machine.disk_queue_depth;
+    machine.disk_cached_seconds = each(cached_reads, again, kCachedRunBytes);
+    const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES)),
+                 page = static_cast<double>(sysconf(_SC_PAGESIZE));
+    machine.page_cache_bytes = pages * page / 2;  // programs need some
+    const double computing = median(copying), hidden = seconds[again] + computing - seconds[computed];
+    const double could_be = std::min(seconds[again], computing) * (1 - 1 / static_cast<double>(sweeps->panels()));
+    machine.disk_compute_share = std::clamp(hidden / could_be, 0.0, 1.0);
+    return {};
+}
+
+}  // namespace
+
+Status probe_disk(const std::string& folder, bool quick, Machine& machine) {
+    const index_t bytes = index_t{quick ? 64 : 128} << 20;
+    SPANFFT_ASSIGN(const auto source, make_scratch_file(folder, "probe", bytes));
+    {
+        SPANFFT_ASSIGN(const auto target, make_scratch_file(folder, "probe", bytes));
+        SPANFFT_TRY(measure_requests(*source, *target, bytes, machine));
+    }
+    return measure_sweeps(folder, *source, bytes, machine);
 }
 
 }  // namespace spanfft

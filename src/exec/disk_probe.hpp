@@ -1,12 +1,13 @@
-// Disk probe: the figures of one disk, by the requests that plans make (disk/async_io.hpp), both ways at once.
+// Disk probe: the figures of one disk, by the requests that plans make (disk/async_io.hpp), and by sweeps.
 //
-// Method: a sweep reads one file while it writes another, which takes a disk another time than either alone: less where
-// it serves both ways, more where they get in each other's way. So one scratch file is read while another is
-// overwritten, in large blocks from one end to the other, and in short scattered ones. Either way alone says how the
-// time is shared between reading and writing. What a short request takes beyond its bytes is what short runs cost on
-// this disk; it decides between few sweeps with short runs and more sweeps with long ones. Then both go on while
-// threads on all cores copy memory: what they copy meanwhile, and how much longer the disk takes, says how far
-// computing costs no time beside it. What a file system without direct I/O keeps in memory is measured as it is.
+// Method: a sweep reads one file while it writes another, and its requests wait for one another, for which streams of
+// requests are too fast. So sweeps over a scratch file are timed through the pipeline that plans use
+// (disk/pipeline.hpp): into a new file, again into the same one, in short runs of what is read, and of both, in rows
+// that are too short for direct I/O, and while threads on all cores copy each tile, whose time alone is known: that
+// says how far computing is hidden. All of these are timed by turns, and medians count. Streams of large and short
+// requests, either way alone, say how a sweep's time is shared between reading and writing, what one request takes with
+// no other under way, and what short runs cost beside long ones. What a file system without direct I/O keeps in memory
+// is measured as it is.
 #pragma once
 
 #include <string>
@@ -16,7 +17,8 @@
 
 namespace spanfft {
 
-// Sets machine's disk figures; some 5 s, quick: 1 s. Needs 1 GiB (quick: 128 MiB) of free space, which it gives back.
+// Sets machine's disk figures; some 15 s, quick: 8 s. Needs 256 MiB (quick: 128 MiB) of free space, which it gives
+// back.
 Status probe_disk(const std::string& folder, bool quick, Machine& machine);
 
 }  // namespace spanfft

@@ -18,10 +18,11 @@ namespace spanfft {
 
 namespace {
 
-constexpr int kProbeRounds = 3;          // through all rows: a machine that others use is slow for seconds at a time
-constexpr double kSampleSeconds = 2e-3;  // a sample has as many runs as take this long
+constexpr int kMostRounds = 9;           // through all rows: a machine that others use is slow for seconds at a time
+constexpr double kSampleSeconds = 1e-3;  // a sample has as many runs as take this long
 constexpr size_t kSamplesOfWork = 2;     // in a round
-constexpr double kWorkSeconds = 4e-3;    // about what one row may take in a round
+constexpr double kWorkSeconds = 2e-3;    // about what one row may take in a round
+constexpr double kLongSeconds = 5e-3;    // a run that takes so long is a long sample, and timed in every third round
 constexpr index_t kApart = 1024;         // elements between the points of a strided transform
 constexpr index_t kMostPoints = index_t{1} << 22;
 
@@ -108,16 +109,17 @@ LocalSpec spec_of(const Work& work, int threads) {
 
 // Seconds of a run as programs have it that transform one array after another: the median of some samples, each the
 // mean of many runs, once everything is warm. The least would leave out what several threads wait for one another.
-Result<double> typical_seconds(const LocalFft& fft, const LocalSpec& spec) {
+double typical_seconds(const LocalFft& fft, const Scratch& scratch) {
     using Clock = std::chrono::steady_clock;
-    SPANFFT_ASSIGN(Scratch scratch, make_scratch(spec));
     const auto sample = [&](index_t runs) {
         const auto start = Clock::now();
         for (index_t i = 0; i < runs; ++i) fft.execute(scratch.in, scratch.out);
         return std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(runs);
     };
-    const double first = sample(1), warm = std::min(first, sample(1));
-    const auto runs = static_cast<index_t>(std::max(1.0, std::ceil(kSampleSeconds / std::max(warm, 1e-9))));
+    const double first = sample(1), warm = sample(1);
+    if (warm > kWorkSeconds) return warm;  // long enough to be a sample
+    const auto runs =
+        static_cast<index_t>(std::max(1.0, std::ceil(kSampleSeconds / std::max(std::min(first, warm), 1e-9))));
     std::vector<double> samples;
     for (double spent = first; samples.empty() || (samples.size() < kSamplesOfWork && spent < kWorkSeconds);) {
         samples.push_back(sample(runs));
@@ -128,7 +130,7 @@ Result<double> typical_seconds(const LocalFft& fft, const LocalSpec& spec) {
 
 // A row of the table to be, and what its rounds took.
 struct Timing {
-    Work work;
+    const Work* work;
     int threads = 1;
     std::string engine;
     std::vector<double> seconds = {};
@@ -139,25 +141,47 @@ std::vector<Timing> timings_of(const std::vector<Work>& works, const std::string
     for (const Work& work : works) {
         for (int threads = 1; threads <= std::min(most_threads, work.most_threads); ++threads) {
             TextReader list(names);
-            for (std::string name; std::getline(list >> std::ws, name, ',');) timings.push_back({work, threads, name});
+            for (std::string name; std::getline(list >> std::ws, name, ',');) timings.push_back({&work, threads, name});
         }
     }
     return timings;
 }
 
-// Of the slowest rank; infinite where one can't.
-Result<double> measured(Comm& comm, const std::string& name, const LocalSpec& spec) {
+// Of the slowest rank; infinite where one can't. `scratch` is nullptr where there was no memory for it.
+Result<double> measured(Comm& comm, const std::string& name, const LocalSpec& spec, const Scratch* scratch) {
     double seconds = INFINITY;
     SPANFFT_TRY(comm.barrier());
     const Engine* engine = find_engine(name);
-    if (engine && engine->supports(spec).ok()) {
+    if (scratch && engine && engine->supports(spec).ok()) {
         auto fft = engine->plan(spec);
-        const auto found = fft.ok() ? typical_seconds(*fft.value(), spec) : Result<double>(fft.status());
-        if (found.ok()) seconds = found.value();
+        if (fft.ok()) seconds = typical_seconds(*fft.value(), *scratch);
     }
     std::vector<double> all(static_cast<size_t>(comm.size()));
     SPANFFT_TRY(comm.allgather(&seconds, sizeof seconds, all.data()));
     return *std::max_element(all.begin(), all.end());
+}
+
+// All rows once but for those that can wait, as long as time is left. Engines and threads of one work, which follow one
+// another, share arrays.
+Result<bool> time_round(Comm& comm, int number, std::vector<Timing>& timings,
+                        const std::function<Result<bool>()>& time_is_left) {
+    const Work* work = nullptr;
+    Result<Scratch> scratch = Scratch();
+    for (Timing& timing : timings) {
+        if (number % 3 > 0 && !timing.seconds.empty() && timing.seconds.back() > kLongSeconds) continue;
+        SPANFFT_ASSIGN(const bool left, time_is_left());
+        if (!left) return false;
+        const LocalSpec spec = spec_of(*timing.work, timing.threads);
+        if (timing.work != work) {
+            scratch = Scratch();  // before there is another
+            scratch = make_scratch(spec);
+            work = timing.work;
+        }
+        SPANFFT_ASSIGN(const double seconds,
+                       measured(comm, timing.engine, spec, scratch.ok() ? &scratch.value() : nullptr));
+        if (std::isfinite(seconds) && seconds > 0) timing.seconds.push_back(seconds);
+    }
+    return true;
 }
 
 }  // namespace
@@ -166,21 +190,16 @@ Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threa
                                 const std::function<Result<bool>()>& time_is_left) {
     std::string names = engine_names();  // rank 0's: what the others lack is left out
     SPANFFT_TRY(broadcast_text(comm, names));
-    std::vector<Timing> timings = timings_of(works_for(caches), names, most_threads);
-    const auto round = [&]() -> Status {
-        for (Timing& timing : timings) {
-            SPANFFT_ASSIGN(const bool left, time_is_left());
-            if (!left) return {};
-            SPANFFT_ASSIGN(const double seconds, measured(comm, timing.engine, spec_of(timing.work, timing.threads)));
-            if (std::isfinite(seconds) && seconds > 0) timing.seconds.push_back(seconds);
-        }
-        return {};
-    };
-    for (int i = 0; i < kProbeRounds; ++i) SPANFFT_TRY(round());
+    const std::vector<Work> works = works_for(caches);
+    std::vector<Timing> timings = timings_of(works, names, most_threads);
+    bool goes_on = true;
+    for (int i = 0; i < kMostRounds && goes_on; ++i) {
+        SPANFFT_ASSIGN(goes_on, time_round(comm, i, timings, time_is_left));
+    }
     RateTable table;
     for (Timing& timing : timings) {
         if (timing.seconds.empty()) continue;
-        const Work& work = timing.work;
+        const Work& work = *timing.work;
         const double flops = spec_flops(spec_of(work, timing.threads));
         table.push_back({timing.engine, work.precision, work.shape, timing.threads, static_cast<double>(work.n),
                          flops / median(std::move(timing.seconds)) / 1e9, work.kernel,

@@ -3,10 +3,10 @@
 // Method: one transform alone and batches of them, contiguous and far apart, at lengths from 8 to 2^21 that are powers
 // of two and lengths that are not (a mixed radix is slower), complex and real, in float and double, by one thread and
 // by all (two at most). A batch is measured where it fits the second-level cache, where it fits the third, and where it
-// comes from memory; rates.hpp interpolates between them. All rows are timed in
-// rounds, and the median of the rounds counts, as a machine that others use too is slower for seconds at a time. A time
-// is of runs that follow one another, so tables and data are as warm as in repeated execution; it is the slowest
-// rank's, all ranks measure at once.
+// comes from memory; rates.hpp interpolates between them. All rows are timed in rounds until the time is used up, and
+// the median of the rounds counts, as a machine that others use too is slower for seconds at a time; what runs long is
+// timed in every third one. A time is of runs that follow one another, so tables and data are as warm as in repeated
+// execution; it is the slowest rank's, all ranks measure at once.
 // Invariant: all ranks get the same rows.
 #pragma once
 

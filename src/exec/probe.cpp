@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "core/median.hpp"
+#include "core/threads.hpp"
 #include "exchange/exchange.hpp"
 #include "exec/disk_probe.hpp"
 #include "exec/engine_probe.hpp"
@@ -36,12 +37,20 @@ constexpr double kEnginesShareAlone = 0.8;
 constexpr double kLeastShareOfCopy = 0.1;  // a byte on the way is never cheaper than this share of a copied one
 
 using Way = WireFigures ExchangeFigures::*;  // near or far
-constexpr double Machine::* kDiskFigures[] = {
-    &Machine::disk_read_bytes_per_second, &Machine::disk_write_bytes_per_second,
-    &Machine::disk_request_seconds,       &Machine::disk_short_read_seconds,
-    &Machine::disk_short_write_seconds,   &Machine::disk_unaligned_write_seconds_per_byte,
-    &Machine::disk_compute_share,         &Machine::all_threads_bytes_per_second,
-    &Machine::disk_alone_seconds};
+constexpr double Machine::* kDiskFigures[] = {&Machine::disk_read_bytes_per_second,
+                                              &Machine::disk_write_bytes_per_second,
+                                              &Machine::disk_rewrite_bytes_per_second,
+                                              &Machine::disk_request_seconds,
+                                              &Machine::disk_write_request_seconds,
+                                              &Machine::disk_alone_seconds,
+                                              &Machine::disk_cached_seconds,
+                                              &Machine::page_cache_bytes,
+                                              &Machine::disk_short_read_seconds,
+                                              &Machine::disk_short_write_seconds,
+                                              &Machine::disk_unaligned_write_seconds_per_byte,
+                                              &Machine::disk_compute_share,
+                                              &Machine::disk_start_seconds,
+                                              &Machine::memory_touch_seconds_per_byte};
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -111,7 +120,27 @@ class Probe {
         SPANFFT_ASSIGN(const double together, slowest(copy_seconds()));
         machine_.memory_bytes_per_second = static_cast<double>(bytes) / alone;
         machine_.shared_memory_bytes_per_second = static_cast<double>(bytes) / together;
+        // Then rank 0 on all cores.
+        double by_all = comm_.rank() == 0 ? shared_copy_seconds(from, to) : 0;
+        SPANFFT_TRY(comm_.broadcast(&by_all, sizeof by_all, 0));
+        machine_.all_threads_bytes_per_second = static_cast<double>(bytes) / by_all;
         return Status();
+    }
+
+    // Of one array to the other, of which each thread copies its part.
+    double shared_copy_seconds(const Buffer& from, const Buffer& to) const {
+        ThreadTeam team(machine_.cores);
+        const size_t each = from.bytes() / static_cast<size_t>(team.size());
+        std::vector<double> seconds;
+        for (int run = 0; run < 5; ++run) {
+            const auto start = Clock::now();
+            team.run([&](int thread) {
+                const size_t at = static_cast<size_t>(thread) * each;
+                std::memcpy(to.as<char>() + at, from.as<char>() + at, each);
+            });
+            seconds.push_back(since(start));
+        }
+        return median(seconds);
     }
 
     // Of sweeps, by all ranks at once.

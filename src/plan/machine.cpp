@@ -41,16 +41,24 @@ bool WireFigures::operator==(const WireFigures& other) const {
 }
 
 double Machine::disk_seconds(const Counts& counts, double batches, int read_disks, int write_disks) const {
-    const auto requests = static_cast<double>(counts.disk_reads + counts.disk_writes);
-    const double under_way = std::max(1.0, requests / std::max(1.0, batches));
-    const double in_a_full_queue = disk_request_seconds / disk_queue_depth,
-                 in_this_one = disk_alone_seconds / under_way;
-    const auto side = [&](index_t bytes, index_t count, double bytes_per_second, int disks) {
-        return static_cast<double>(bytes) / bytes_per_second / disks +
-               static_cast<double>(count) * std::max(in_a_full_queue / disks, in_this_one);
+    return disk_seconds({counts.disk_reads, counts.disk_read_bytes, read_disks, false, false},
+                        {counts.disk_writes, counts.disk_written_bytes, write_disks, false, false}, batches);
+}
+
+double Machine::disk_seconds(const DiskUse& reads, const DiskUse& writes, double batches) const {
+    const auto requests = static_cast<double>(reads.requests + writes.requests);
+    const double in_this_one = disk_alone_seconds / std::max(1.0, requests / std::max(1.0, batches));
+    const auto side = [&](const DiskUse& use, double bytes_per_second, double seconds) {
+        const auto bytes = static_cast<double>(use.bytes);
+        const double each = use.cached && bytes <= page_cache_bytes
+                                ? disk_cached_seconds
+                                : std::max(seconds / disk_queue_depth / use.disks, in_this_one);
+        return bytes / bytes_per_second / use.disks + static_cast<double>(use.requests) * each;
     };
-    return side(counts.disk_read_bytes, counts.disk_reads, disk_read_bytes_per_second, read_disks) +
-           side(counts.disk_written_bytes, counts.disk_writes, disk_write_bytes_per_second, write_disks);
+    const bool rewritten = writes.rewritten && disk_rewrite_bytes_per_second > 0;
+    return side(reads, disk_read_bytes_per_second, disk_request_seconds) +
+           side(writes, rewritten ? disk_rewrite_bytes_per_second : disk_write_bytes_per_second,
+                disk_write_request_seconds > 0 ? disk_write_request_seconds : disk_request_seconds);
 }
 
 double Machine::threads_bytes_per_second(int threads) const {

@@ -43,6 +43,14 @@ struct ExchangeFigures {
     bool operator==(const ExchangeFigures&) const = default;
 };
 
+// One side of a sweep.
+struct DiskUse {
+    index_t requests = 0, bytes = 0;
+    int disks = 1;           // that it is striped over
+    bool cached = false;     // in runs that are too short for direct I/O
+    bool rewritten = false;  // where it was read
+};
+
 struct Machine {
     std::string name = "built-in figures";  // of the processor, once probed
     std::string library;                    // MPI, once probed
@@ -89,6 +97,14 @@ struct Machine {
     double disk_request_seconds = 400e-6;  // one request beyond its bytes, before queueing hides it
     int disk_queue_depth = 16;
     double disk_alone_seconds = 0;  // one request beyond its bytes with no other under way; 0: not measured
+    // Where a sweep writes what it read, the file system has the blocks already; 0: not measured, as new ones.
+    double disk_rewrite_bytes_per_second = 0;
+    double disk_write_request_seconds = 0;  // as disk_request_seconds, of writes; 0: not measured, the same
+    // A request that is too short for direct I/O, beyond its bytes, where a sweep writes what it read, in a file that
+    // the system can keep in memory, which has so many bytes. 0: not measured; all are priced as direct ones.
+    double disk_cached_seconds = 0, page_cache_bytes = 0;
+    double disk_start_seconds = 0;  // until the threads of a plan that read and write have started; 0: not measured
+    double memory_touch_seconds_per_byte = 0;  // of memory that is used for the first time; 0: not measured
     // What short runs are compared by, of panels that are read and written while many requests are under way: on a
     // virtual disk, in runs of 8 to 64 KiB. Only the ratio matters.
     double disk_short_read_seconds = 4e-6, disk_short_write_seconds = 2e-6;  // a run beyond its bytes
@@ -105,6 +121,11 @@ struct Machine {
     // share of what one alone takes, however deep the disk's queue is. Each side may be striped over disks like this
     // one.
     double disk_seconds(const Counts& counts, double batches, int read_disks = 1, int write_disks = 1) const;
+    double disk_seconds(const DiskUse& reads, const DiskUse& writes, double batches) const;
+    // Before a plan's first sweep, which has so much memory.
+    double sweep_start_seconds(index_t memory_bytes) const {
+        return disk_start_seconds + static_cast<double>(memory_bytes) * memory_touch_seconds_per_byte;
+    }
 
     // Threads that each of so many ranks may have, so that no node's cores are shared out twice; at least 1.
     int threads_for(int ranks) const;

@@ -232,6 +232,11 @@ double tile_seconds(const SweepSpec& spec, const Counts& counts, const Machine& 
            spec.threads;
 }
 
+// Whether runs that are read, and then written there, are too short for direct I/O.
+bool goes_through_cache(const SweepSpec& spec) {
+    return spec.target.is_in_place() && !spec.sharing.reads_together && spec.source.columns().lean();
+}
+
 }  // namespace
 
 Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
@@ -256,25 +261,25 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     }
     const auto disks = [&](Place place) { return place == Place::scratch ? spec.scratch_disks : 1; };
     // Ranks share the disks, as far as the plan knows.
-    Counts reads, both;
-    reads.disk_reads = both.disk_reads = spec.ranks() * counts.disk_reads;
-    reads.disk_read_bytes = both.disk_read_bytes = spec.ranks() * counts.disk_read_bytes;
-    both.disk_writes = spec.ranks() * counts.disk_writes;
-    both.disk_written_bytes = spec.ranks() * counts.disk_written_bytes;
-    const int from = disks(spec.source.place), to = disks(spec.target.place);
+    const bool in_place = spec.target.is_in_place(), cached = goes_through_cache(spec);
+    const DiskUse reads{spec.ranks() * counts.disk_reads, spec.ranks() * counts.disk_read_bytes,
+                        disks(spec.source.place), cached, false};
+    const DiskUse writes{spec.ranks() * counts.disk_writes, spec.ranks() * counts.disk_written_bytes,
+                         disks(spec.target.place), cached, in_place};
     const auto panels = static_cast<double>(spec.walked().panels());
-    const double reading = machine.disk_seconds(reads, panels, from, to);
-    const double disk = machine.disk_seconds(both, panels, from, to);
+    const double reading = machine.disk_seconds(reads, DiskUse(), panels);
+    const double disk = machine.disk_seconds(reads, writes, panels);
     const double compute = engine_seconds(spec, spec.stages, column_flops, machine.engine_rates) +
                            (tiles ? engine_seconds(spec, tiles->row_stages, row_flops, machine.engine_rates) : 0) +
                            tile_seconds(spec, counts, machine) + wire;
     // In two slots nothing is computed while one is written.
     const auto overlap = [&](double io) { return machine.overlapped_seconds(io, compute, panels); };
-    const auto* in_place = std::get_if<InPlace>(&spec.target.array);
-    counts.seconds = in_place && in_place->slots == 2 ? disk - reading + overlap(reading) : overlap(disk);
+    const bool two_slots = in_place && std::get_if<InPlace>(&spec.target.array)->slots == 2;
+    counts.seconds = two_slots ? disk - reading + overlap(reading) : overlap(disk);
     // What is read while parts of a panel are taken is not counted as saved: ranks then wait for the slowest of them.
     // Nor is it where messages need cores: they took 1.6 times as long as alone (four hosts on two cores, by TCP).
     if (spec.sharing.reads_together && !(spec.takes_ahead() && near) && !in_place) counts.seconds += wire;
+    if (spec.source.place == Place::input) counts.seconds += machine.sweep_start_seconds(spec.panel_bytes());
     return counts;
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -266,16 +267,19 @@ def test_probe_of_a_disk_is_kept_and_decides_how_files_are_swept(home, tmp_path)
     assert "a small request takes" in done.stdout
     assert list(tmp_path.iterdir()) == [home]  # no file is left
     first = spanfft.read_machine(spanfft.probe(quick=True, disk=tmp_path))["numbers"]
-    figures = ("disk_read_bytes_per_second", "disk_write_bytes_per_second", "disk_request_seconds")
+    figures = (
+        *("disk_read_bytes_per_second", "disk_write_bytes_per_second", "disk_rewrite_bytes_per_second"),
+        *("disk_request_seconds", "disk_write_request_seconds", "disk_cached_seconds", "page_cache_bytes"),
+        *("disk_start_seconds", "memory_touch_seconds_per_byte"),
+    )
     assert all(first[key] > 0 for key in figures)
     again = spanfft.read_machine(spanfft.probe(quick=True))["numbers"]  # another probe leaves the disk as it was found
     for key in figures:
         assert again[key] == first[key]
     # Where a request costs much, three sweeps with long runs beat two with short ones; where nothing, two with any.
     figures = spanfft.probe(quick=True, store=False)
-    found = next(line for line in figures.splitlines() if line.startswith("disk_request_seconds"))
     for seconds, solver in (("0.01", "many_sweeps"), ("0", "two_sweeps")):
-        machine = figures.replace(found, f"disk_request_seconds {seconds}")
+        machine = re.sub(r"(?m)^(disk_(?:write_)?request_seconds) .*", rf"\1 {seconds}", figures)
         assert core.imagine("r2c 268435456 float memory=64MiB", machine).solver == solver
 
 

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -356,6 +358,35 @@ TEST(FileStore, WritesNoByteBesideItsRange) {
     const StoreCounts counts = store->counts();
     EXPECT_EQ(counts.writes, 4);
     EXPECT_EQ(counts.written_bytes, 4096 + 7 + 5000 + 1);
+}
+
+// What is read ahead may be what a sweep writes directly beside: the page cache would keep what was there before.
+TEST(FileStore, ShortReadsBringNothingElseIntoThePageCache) {
+    constexpr index_t kBytes = index_t{4} << 20, kRead = index_t{1} << 20, kStep = 1000;
+    const TemporaryFolder folder;
+    auto store = make_scratch_file(folder.path(), "ahead", kBytes);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    FileStore& file = *store.value();
+    if (!file.direct()) GTEST_SKIP() << "needs a file system with direct I/O";
+    const Buffer memory = Buffer::allocate(static_cast<size_t>(kBytes)).value();
+    std::memset(memory.data(), 1, memory.bytes());
+    ASSERT_TRUE(file.write({0, memory.data(), kBytes, false}).ok());  // directly: nothing of it is in the cache
+    ASSERT_TRUE(file.sync().ok());
+    for (index_t at = 0; at + kStep <= kRead; at += kStep)
+        ASSERT_TRUE(file.read({at, memory.as<char>() + 1, kStep, false}).ok());
+
+    void* const map = mmap(nullptr, static_cast<size_t>(kBytes), PROT_READ, MAP_SHARED, file.descriptor(), 0);
+    ASSERT_NE(map, MAP_FAILED);
+    const auto page = static_cast<index_t>(sysconf(_SC_PAGESIZE));
+    std::vector<unsigned char> cached(static_cast<size_t>(kBytes / page));
+    ASSERT_EQ(mincore(map, static_cast<size_t>(kBytes), cached.data()), 0);
+    munmap(map, static_cast<size_t>(kBytes));
+    const auto in_cache = [&](index_t begin, index_t end) {
+        return std::count_if(cached.begin() + begin / page, cached.begin() + end / page,
+                             [](unsigned char known) { return (known & 1) != 0; });
+    };
+    EXPECT_GT(in_cache(0, kRead), 0);
+    EXPECT_EQ(in_cache(kRead, kBytes), 0);
 }
 
 TEST(AsyncIo, EndsABatchAtItsFirstError) {

@@ -140,6 +140,58 @@ TEST(MachineDisk, RequestsOfWhichFewAreUnderWayTakeTheirShareOfOneAlone) {
     EXPECT_EQ(parse_machine(print_machine(machine), Machine()).value().disk_alone_seconds, 8e-3);
 }
 
+TEST(MachineDisk, WritesHaveFiguresOfTheirOwnWhereTheyWereMeasured) {
+    Machine machine;
+    machine.disk_read_bytes_per_second = 4e6, machine.disk_write_bytes_per_second = 1e6;
+    machine.disk_request_seconds = 16e-3, machine.disk_queue_depth = 16;
+    const DiskUse reads{100, 4000000, 1, false, false};
+    DiskUse writes{10, 2000000, 1, false, true};
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 1), 1 + 0.1 + 2 + 0.01);  // neither was measured
+    machine.disk_rewrite_bytes_per_second = 2e6;
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 1), 1 + 0.1 + 1 + 0.01);
+    machine.disk_write_request_seconds = 160e-3;
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 1), 1 + 0.1 + 1 + 0.1);
+    writes.rewritten = false;  // new blocks
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 1), 1 + 0.1 + 2 + 0.1);
+
+    const auto read = parse_machine(print_machine(machine), Machine());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read.value().disk_rewrite_bytes_per_second, 2e6);
+    EXPECT_EQ(read.value().disk_write_request_seconds, 160e-3);
+}
+
+TEST(MachineDisk, ShortRequestsAreCheapOnlyWhereThePageCacheHoldsTheFile) {
+    Machine machine;
+    machine.disk_read_bytes_per_second = machine.disk_write_bytes_per_second = 1e6;
+    machine.disk_request_seconds = 16e-3, machine.disk_queue_depth = 16;
+    const DiskUse reads{100, 1000000, 1, true, false};
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, {}, 1), 1 + 0.1);  // not measured
+    machine.disk_cached_seconds = 1e-4, machine.page_cache_bytes = 1e6;
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, {}, 1), 1 + 0.01);
+    const DiskUse larger{100, 1000001, 1, true, false};
+    EXPECT_NEAR(machine.disk_seconds(larger, {}, 1), 1 + 0.1, 1e-5);
+    const auto read = parse_machine(print_machine(machine), Machine());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read.value().disk_cached_seconds, 1e-4);
+    EXPECT_EQ(read.value().page_cache_bytes, 1e6);
+}
+
+TEST(MachineDisk, APlansFirstSweepAlsoStartsItsThreadsAndTouchesItsMemory) {
+    Machine machine;
+    EXPECT_EQ(machine.sweep_start_seconds(1000), 0);  // not measured
+    machine.disk_start_seconds = 2, machine.memory_touch_seconds_per_byte = 1e-3;
+    EXPECT_DOUBLE_EQ(machine.sweep_start_seconds(1000), 3);
+    const auto plan = Planner(Machine()).plan(Problem::parse("c2c 1048576 float memory=4MiB threads=1").value());
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    ASSERT_GT(plan.value()->steps.size(), 1u);
+    for (const auto& step : plan.value()->steps) {
+        const SweepSpec& sweep = static_cast<const SweepStep&>(*step).spec();
+        const double more = predict_sweep(sweep, machine).seconds - predict_sweep(sweep, Machine()).seconds;
+        const bool first = step == plan.value()->steps.front();
+        EXPECT_NEAR(more, first ? 2 + 1e-3 * static_cast<double>(sweep.panel_bytes()) : 0, 1e-9);
+    }
+}
+
 TEST(MachineDisk, ASweepTakesLongerWhereComputingIsNotHidden) {
     Machine machine;
     const auto seconds = [&](double share) {
