@@ -36,6 +36,7 @@ constexpr index_t kPanelBytes = index_t{8} << 20, kTileBytes = index_t{1} << 20;
 constexpr index_t kRunBytes = index_t{256} << 10, kSweptRunBytes = index_t{16} << 10;
 constexpr index_t kCachedRunBytes = 2064;  // too short for direct I/O, and no whole sectors
 constexpr int kTurns = 11, kCopies = 16;
+constexpr double kEnoughSeconds = 20;  // on a slow disk there are fewer turns
 
 double since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -234,7 +235,8 @@ Status measure_sweeps(const std::string& folder, FileStore& source, index_t byte
     ways[cached_reads].read_bytes = kCachedRunBytes;
     ways[computed].copies = kCopies;
     std::vector<double> found[kTimed], copying;
-    for (int turn = 0; turn < kTurns; ++turn) {
+    const auto begun = std::chrono::steady_clock::now();
+    for (int turn = 0; turn == 0 || (turn < kTurns && since(begun) < kEnoughSeconds); ++turn) {
         SPANFFT_ASSIGN(const auto target, make_scratch_file(folder, "probe", bytes));
         for (int i = 0; i < kTimed; ++i) {
             // What was written directly is not in the page cache when it is read.

@@ -17,8 +17,8 @@
 
 namespace spanfft {
 
-// Sets machine's disk figures; some 15 s, quick: 8 s. Needs 256 MiB (quick: 128 MiB) of free space, which it gives
-// back.
+// Sets machine's disk figures; some 15 s, quick: 8 s, and longer on a slow disk. Needs 256 MiB (quick: 128 MiB) of free
+// space, which it gives back.
 Status probe_disk(const std::string& folder, bool quick, Machine& machine);
 
 }  // namespace spanfft
