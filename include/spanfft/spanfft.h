@@ -303,7 +303,7 @@ typedef struct spanfft_probe_options {
     double seconds;          /* about the most that it takes; 0: 60 */
     int32_t quick;           /* two message sizes, few runs, no engines: rough figures in a second or two */
     int32_t dont_store;      /* leave what this user has stored as it is */
-    const char* disk_folder; /* on the disk that file transforms will use: measured too, on rank 0, with 1 GiB there
+    const char* disk_folder; /* on the disk that file transforms will use: measured too, on rank 0, with 256 MiB there
                               * (quick: 128 MiB); NULL: not */
 } spanfft_probe_options;
 /* Measures this machine on the ranks of comm (NULL: this process alone): memory, engines, every exchange strategy over

@@ -144,7 +144,7 @@ def probe(
         Keep the figures for later plans.
     disk
         A folder on the disk that transforms of files will use: it is measured too, by rank 0, with two scratch files of
-        together 1 GiB (quick: 128 MiB), which it removes. None: built-in figures of a disk.
+        together 256 MiB (quick: 128 MiB), which it removes. None: built-in figures of a disk.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-// Timing large and short requests, each way and both; see disk_probe.hpp.
+// Timing requests and sweeps of a disk; see disk_probe.hpp.
 #include "exec/disk_probe.hpp"
 
 #include <fcntl.h>
@@ -117,12 +117,12 @@ Result<double> alone_seconds(Way& read, double bytes_per_second, double in_a_ful
 // many bytes, as columns of a matrix, is written in others.
 class Sweeps {
   public:
-    struct Way {
+    struct Runs {
         index_t read_bytes = kRunBytes, write_bytes = kTileBytes;
         int copies = 0;
     };
     Sweeps(Store& source, index_t bytes, int threads)
-        : source_(source), panels_(bytes / kPanelBytes), threads_(threads), team_(threads, {}) {}
+        : source_(source), panels_(bytes / kPanelBytes), team_(threads, {}) {}
     Status started() const { return team_.pipeline.started(); }
     // For the first time; what a byte of that takes.
     Result<double> touch_memory() {
@@ -132,7 +132,7 @@ class Sweeps {
         return since(start) / static_cast<double>(memory_.bytes());
     }
     index_t panels() const { return panels_; }
-    Result<double> seconds(Store& target, const Way& way) {
+    Result<double> seconds(Store& target, const Runs& runs) {
         PipelineSpec spec;
         spec.steps = tiles();
         spec.steps_per_read = kTilesAPanel;
@@ -140,19 +140,19 @@ class Sweeps {
         spec.target = &target;
         spec.memory = memory_.data();
         spec.memory_bytes = static_cast<index_t>(memory_.bytes());
-        const index_t rows = kPanelBytes / way.read_bytes, runs = kTileBytes / way.write_bytes;
+        const index_t rows = kPanelBytes / runs.read_bytes, written = kTileBytes / runs.write_bytes;
         spec.read_count = [=](index_t) { return rows; };
         spec.read_run = [=, this](index_t panel, index_t slot, index_t i) {
-            return Run{(i * panels_ + panel) * way.read_bytes, read_slot(slot) + i * way.read_bytes, way.read_bytes,
+            return Run{(i * panels_ + panel) * runs.read_bytes, read_slot(slot) + i * runs.read_bytes, runs.read_bytes,
                        false};
         };
-        spec.write_count = [=](index_t) { return runs; };
+        spec.write_count = [=](index_t) { return written; };
         spec.write_run = [=, this](index_t tile, index_t slot, index_t i) {
-            return Run{(i * tiles() + tile) * way.write_bytes, write_slot(slot) + i * way.write_bytes, way.write_bytes,
-                       false};
+            return Run{(i * tiles() + tile) * runs.write_bytes, write_slot(slot) + i * runs.write_bytes,
+                       runs.write_bytes, false};
         };
         spec.compute = [=, this](index_t tile, index_t read, index_t write) {
-            copy(tile_in(read, tile), write_slot(write), way.copies);
+            copy(tile_in(read, tile), write_slot(write), runs.copies);
             return Status();
         };
         const auto start = std::chrono::steady_clock::now();
@@ -175,7 +175,7 @@ class Sweeps {
     char* tile_in(index_t slot, index_t tile) const { return read_slot(slot) + tile % kTilesAPanel * kTileBytes; }
     void copy(const char* from, char* to, int copies) {
         if (copies == 0) return;
-        const index_t each = kTileBytes / threads_;
+        const index_t each = kTileBytes / team_.compute.size();
         team_.compute.run([&](int thread) {
             for (int i = 0; i < copies; ++i)
                 std::memcpy(to + thread * each, from + thread * each, static_cast<size_t>(each));
@@ -184,7 +184,6 @@ class Sweeps {
 
     Store& source_;
     index_t panels_;
-    int threads_;
     SweepTeam team_;
     Buffer memory_;
 };
@@ -230,7 +229,7 @@ Status measure_sweeps(const std::string& folder, FileStore& source, index_t byte
     }
     machine.disk_start_seconds = median(std::move(starting));
     machine.memory_touch_seconds_per_byte = median(std::move(touching));
-    Sweeps::Way ways[kTimed];
+    Sweeps::Runs ways[kTimed];
     ways[short_reads].read_bytes = ways[short_runs].read_bytes = ways[short_runs].write_bytes = kSweptRunBytes;
     ways[cached_reads].read_bytes = kCachedRunBytes;
     ways[computed].copies = kCopies;

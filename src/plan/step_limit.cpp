@@ -24,8 +24,13 @@ Peaks peaks_of(const Machine& machine, Precision precision, int ranks, int threa
     if (machine.exchanges.empty()) peaks.wire_seconds_a_byte = peaks.message_seconds = 0;
     const double share = static_cast<double>(disks) / ranks;
     peaks.disk_read_bytes_per_second = machine.disk_read_bytes_per_second * share;
-    peaks.disk_write_bytes_per_second = machine.disk_write_bytes_per_second * share;
-    peaks.disk_request_seconds = machine.disk_request_seconds / machine.disk_queue_depth / share;
+    peaks.disk_write_bytes_per_second =
+        std::max(machine.disk_write_bytes_per_second, machine.disk_rewrite_bytes_per_second) * share;
+    double request = machine.disk_request_seconds / machine.disk_queue_depth;
+    if (machine.disk_write_request_seconds > 0)
+        request = std::min(request, machine.disk_write_request_seconds / machine.disk_queue_depth);
+    if (machine.page_cache_bytes > 0) request = std::min(request, machine.disk_cached_seconds);
+    peaks.disk_request_seconds = request / share;
     return peaks;
 }
 

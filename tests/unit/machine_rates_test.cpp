@@ -11,6 +11,7 @@
 #include "plan/knowledge.hpp"
 #include "plan/machine_file.hpp"
 #include "plan/planner.hpp"
+#include "plan/step_limit.hpp"
 #include "plan/topology.hpp"
 #include "support/thread_comm.hpp"
 #include "sweeps/sweep_step.hpp"
@@ -189,6 +190,23 @@ TEST(MachineDisk, APlansFirstSweepAlsoStartsItsThreadsAndTouchesItsMemory) {
         const double more = predict_sweep(sweep, machine).seconds - predict_sweep(sweep, Machine()).seconds;
         const bool first = step == plan.value()->steps.front();
         EXPECT_NEAR(more, first ? 2 + 1e-3 * static_cast<double>(sweep.panel_bytes()) : 0, 1e-9);
+    }
+}
+
+// Else explain would say that more than all of a limit is reached, in place or through the page cache.
+TEST(MachineDisk, ItsLimitHasTheLeastOfAllFigures) {
+    Machine machine;
+    machine.disk_read_bytes_per_second = machine.disk_write_bytes_per_second = 1e6;
+    machine.disk_rewrite_bytes_per_second = 2e6;
+    machine.disk_request_seconds = 16e-3, machine.disk_write_request_seconds = 8e-3, machine.disk_queue_depth = 16;
+    Counts counts;
+    counts.disk_read_bytes = counts.disk_written_bytes = 1000000, counts.disk_reads = counts.disk_writes = 1000;
+    for (const bool cached : {false, true}) {
+        if (cached) machine.disk_cached_seconds = 1e-5, machine.page_cache_bytes = 1e9;
+        const StepLimit limit = limit_of(counts, peaks_of(machine, Precision::dbl, 1, 1, 1));
+        EXPECT_EQ(std::string(limit.name), "disk");
+        EXPECT_LE(limit.seconds,
+                  machine.disk_seconds({1000, 1000000, 1, cached, false}, {1000, 1000000, 1, cached, true}, 1));
     }
 }
 
