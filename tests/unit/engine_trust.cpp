@@ -120,6 +120,42 @@ TEST(EngineTrust, ChecksEveryAxisButPowersOfTwo) {
     EXPECT_NE(distrust(faulty, spec), "");
 }
 
+// Whether one line that is zero but for six numbers shows more error than the rule allows, in one of 64 draws: over
+// noise errors average out more. Backward at 81 points MKL 2026.2 shows on an AMD EPYC of 2023 1.01 of the rule for a
+// line of the check's, more than 1 for two of these, 1.09 at most, and less than 0.85 for noise.
+template <class T>
+bool misses_rule_for_impulses(const Engine& engine, const LocalSpec& spec) {
+    const index_t n = spec.transform[0].n;
+    if ((spec.kernel != Kernel::c2c_forward && spec.kernel != Kernel::c2c_backward) || n < 6) return false;
+    auto fft = engine.plan(spec);
+    if (!fft.ok()) return false;
+    test::Random random(81);
+    for (int draw = 0; draw < 64; ++draw) {
+        std::vector<std::complex<T>> in(static_cast<size_t>(n)), out(in.size());
+        std::vector<index_t> places;
+        std::vector<test::WideComplex> heights;
+        while (places.size() < 6) {
+            const index_t at = random.between(0, n - 1);
+            auto& x = in[static_cast<size_t>(at)];
+            if (x != std::complex<T>()) continue;
+            x = {static_cast<T>(random.noise()), static_cast<T>(random.noise())};
+            places.push_back(spec.kernel == Kernel::c2c_forward || at == 0 ? at : n - at);
+            heights.push_back({static_cast<test::Wide>(x.real()), static_cast<test::Wide>(x.imag())});
+        }
+        fft.value()->execute(in.data(), out.data());
+        std::vector<test::WideComplex> got;
+        for (const auto& y : out) got.push_back({static_cast<test::Wide>(y.real()), static_cast<test::Wide>(y.imag())});
+        if (test::relative_error(got, test::tones(n, places, heights)) > test::rule(spec)) return true;
+    }
+    return false;
+}
+
+bool misses_rule_for_impulses(const Engine& engine, const LocalSpec& spec) {
+    return spec.precision == Precision::single ? misses_rule_for_impulses<float>(engine, spec)
+           : spec.precision == Precision::dbl  ? misses_rule_for_impulses<double>(engine, spec)
+                                               : misses_rule_for_impulses<long double>(engine, spec);
+}
+
 // No engine may be passed over at a length where it is within the rule.
 TEST(EngineTrust, FlagsNoGoodEngine) {
     for (const char* name : kEngineNames) {
@@ -134,7 +170,8 @@ TEST(EngineTrust, FlagsNoGoodEngine) {
                     if (!engine->supports(spec).ok() || (n > 10000 && k != 0)) continue;
                     if (test::kSanitized && n > 2017) continue;
                     const std::string reason = distrust(*engine, spec);
-                    EXPECT_TRUE(reason.empty() || test::comes_near_rule(*engine, spec))
+                    EXPECT_TRUE(reason.empty() || test::comes_near_rule(*engine, spec) ||
+                                misses_rule_for_impulses(*engine, spec))
                         << reason << " in " << kernel_name(spec.kernel) << " " << precision_name(spec.precision);
                 }
             }
