@@ -15,6 +15,7 @@
 #include "exec/disk_probe.hpp"
 #include "exec/engine_probe.hpp"
 #include "exec/executor.hpp"
+#include "exec/step_probe.hpp"
 #include "exec/tile_probe.hpp"
 #include "lower/lower.hpp"
 #include "plan/machine_file.hpp"
@@ -32,8 +33,9 @@ constexpr index_t kMostLocalBytes = index_t{128} << 20;  // of an array in an ex
 constexpr int kMostRuns = 40;
 constexpr int kMostCallsASample = 500;
 constexpr double kCallSampleSeconds = 2e-3;
-constexpr double kEnginesShare = 0.5;  // of the time, where exchanges are measured too
+constexpr double kEnginesShare = 0.4;  // of the time, where exchanges are measured too
 constexpr double kEnginesShareAlone = 0.8;
+constexpr double kStepsShare = 0.3;        // what is left for them
 constexpr double kLeastShareOfCopy = 0.1;  // a byte on the way is never cheaper than this share of a copied one
 
 using Way = WireFigures ExchangeFigures::*;  // near or far
@@ -69,6 +71,7 @@ class Probe {
         SPANFFT_TRY(measure_call());
         if (!options_.quick) SPANFFT_TRY(measure_engines());
         if (comm_.size() > 1) SPANFFT_TRY(measure_exchanges());
+        if (!options_.quick && comm_.size() > 1) SPANFFT_TRY(measure_steps());
         SPANFFT_TRY(measure_disk());
         machine_.measured = utc_now();
         // Rank 0's clock is as good as any other, but it must be one.
@@ -227,6 +230,13 @@ class Probe {
         return Status();
     }
 
+    // Of one process steps are what the engines were measured at.
+    Status measure_steps() {
+        const auto left = [&] { return time_is_left(options_.cap_seconds); };
+        SPANFFT_ASSIGN(machine_.step_slowness, probe_steps(comm_, machine_, left));
+        return Status();
+    }
+
     // --- exchanges ------------------------------------------------------------------------------------------------
 
     std::vector<index_t> message_sizes() const {
@@ -276,7 +286,8 @@ class Probe {
         for (const index_t bytes : message_sizes()) {
             const double growth = last_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(last_bytes) : 0;
             // One run warms up and one is measured. Small messages take as long as smaller ones, so this errs upwards.
-            SPANFFT_ASSIGN(const bool left, time_is_left(options_.cap_seconds - 2 * growth * last_seconds));
+            SPANFFT_ASSIGN(const bool left,
+                           time_is_left((1 - kStepsShare) * options_.cap_seconds - 2 * growth * last_seconds));
             if (!left) break;
             last_seconds = 0;
             last_bytes = bytes;
@@ -359,7 +370,7 @@ class Probe {
         std::memset(in.value().data(), 0, in_bytes);
         std::memset(out.value().data(), 0, out_bytes);
         const auto began = Clock::now();
-        const double share = 0.6 * options_.cap_seconds /
+        const double share = 0.3 * options_.cap_seconds /
                              static_cast<double>(exchanges_measured().size() * message_sizes().size() * ways_);
         std::vector<double> seconds;
         for (int run = -1; run < (options_.quick ? 3 : kMostRuns); ++run) {

@@ -260,6 +260,7 @@ class Lowering {
     // `reads`, `puts`: where a transform that all ranks share finds, or leaves, what is the caller's.
     Status add(const RouteOp& op, const OpSlots& slots, long double scale, std::optional<Slot> reads,
                std::optional<Slot> puts) {
+        bytes_ = op.from.local_bytes(0);
         switch (op.type) {
             case Type::view:
                 return note_view(op);
@@ -320,6 +321,7 @@ class Lowering {
     }
 
     void add_step(std::unique_ptr<Step> step) {
+        if (problem().ranks > 1) step->set_slowness(machine_.slowness(step->sort(), bytes_));
         plan_->steps.push_back(std::move(step));
         before_.reset();
     }
@@ -463,6 +465,7 @@ class Lowering {
     size_t moves_done_ = 0;
     const Machine& machine_;
     std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
+    index_t bytes_ = 0;                // of rank 0's part of the array that the next step is given
     std::unique_ptr<RowWork> before_;  // what the last step does, if it can do some rows at a time
 };
 

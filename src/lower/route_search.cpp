@@ -61,7 +61,8 @@ Result<double> outline_transform(const Problem& problem, const RouteOp& op, cons
     spec.memory_bytes_per_second = machine.memory_bytes_per_second;
     SPANFFT_ASSIGN(const EngineForecast forecast,
                    forecast_local(local_spec(spec, 0), problem.engine, machine.engine_rates));
-    return forecast.seconds;
+    return forecast.seconds *
+           machine.slowness(op.axes.size() > 1 ? "Transform:box" : "Transform", op.from.local_bytes(0));
 }
 
 // By the strategy that is fastest if it sends one message a peer and copies everything once.
@@ -79,7 +80,7 @@ double outline_move(const Problem& problem, const RouteOp& op, const Machine& ma
         fastest = std::min(fastest, exchange_seconds(load, counts, machine.exchange(strategy.name),
                                                      machine.copy_bytes_per_second(problem.ranks)));
     }
-    return fastest;
+    return fastest * machine.slowness("Exchange", op.from.local_bytes(0));
 }
 
 // A lower and cheap view of a route's cost on rank 0. Full plans of all grids with all strategies would take too long

@@ -262,6 +262,7 @@ void derive_figures(const DataSheet& sheet, Machine& machine) {
     machine.memory_bytes_per_second = std::max(1.0, sheet.node_memory_bytes_per_second / 2);
     machine.shared_memory_bytes_per_second = std::max(1.0, sheet.node_memory_bytes_per_second / 2 / cores);
     machine.tile_bytes_per_second = machine.twiddle_seconds = 0;  // a data sheet has no such figures
+    machine.step_slowness.clear();
     machine.torus = sheet.network == NetworkKind::torus ? sheet.torus : Extents{};
     const WireFigures far{sheet.latency_seconds, cores / sheet.injection(), {}};
     const WireFigures near{std::min(sheet.latency_seconds, 1e-6), 1 / machine.shared_memory_bytes_per_second, {}};

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
+
 #include <thread>
 
 #include "core/status.hpp"
@@ -59,6 +61,21 @@ double Machine::disk_seconds(const DiskUse& reads, const DiskUse& writes, double
     return side(reads, disk_read_bytes_per_second, disk_request_seconds) +
            side(writes, rewritten ? disk_rewrite_bytes_per_second : disk_write_bytes_per_second,
                 disk_write_request_seconds > 0 ? disk_write_request_seconds : disk_request_seconds);
+}
+
+double Machine::slowness(const std::string& sort, index_t bytes) const {
+    auto row = step_slowness.find(sort);
+    if (row == step_slowness.end()) row = step_slowness.find("any");
+    if (row == step_slowness.end() || row->second.empty()) return 1;
+    const std::vector<SlownessPoint>& points = row->second;
+    const auto size = static_cast<double>(bytes);
+    const auto above =
+        std::find_if(points.begin(), points.end(), [&](const auto& point) { return point.bytes >= size; });
+    if (above == points.end()) return points.back().ratio;
+    if (above == points.begin()) return above->ratio;
+    const SlownessPoint& below = *std::prev(above);
+    const double part = std::log(size / below.bytes) / std::log(above->bytes / below.bytes);
+    return below.ratio * std::pow(above->ratio / below.ratio, part);
 }
 
 double Machine::threads_bytes_per_second(int threads) const {

@@ -51,6 +51,13 @@ struct DiskUse {
     bool rewritten = false;  // where it was read
 };
 
+// What steps of a size take, in parts of what the rates of engines, memory and wires say.
+struct SlownessPoint {
+    double bytes = 0;  // of a rank's part of the array
+    double ratio = 1;
+    bool operator==(const SlownessPoint&) const = default;
+};
+
 struct Machine {
     std::string name = "built-in figures";  // of the processor, once probed
     std::string library;                    // MPI, once probed
@@ -76,6 +83,13 @@ struct Machine {
     // That the ranks of a node take to meet before a step that reads what another one has just written, and to get
     // hold of that; 0: not measured.
     double shared_step_seconds = 0;
+
+    // Of each sort of step in memory of several ranks (Step::sort), rising in bytes; measured with whole plans
+    // (exec/step_probe.hpp). A sort that was not seen is as slow as "any"; without rows steps take what the other
+    // figures say.
+    std::map<std::string, std::vector<SlownessPoint>> step_slowness;
+    // Between the sizes that were measured in the logarithm of both; level beyond.
+    double slowness(const std::string& sort, index_t bytes) const;
 
     std::map<std::string, ExchangeFigures> exchanges{
         {"alltoallw", {{8e-6, 1.0 / 2.0e9, {}}, {25e-6, 1.0 / 1e9, {}}, false}},

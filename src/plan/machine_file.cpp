@@ -126,6 +126,23 @@ bool parse_exchange(TextReader& words, Machine& machine, std::vector<std::string
     return true;
 }
 
+// step SORT point BYTES RATIO
+bool parse_step(TextReader& words, Machine& machine, std::vector<std::string>& seen) {
+    std::string sort, what;
+    SlownessPoint point;
+    if (!(words >> sort >> what >> point.bytes >> point.ratio) || what != "point") return false;
+    if (!(point.bytes > 0) || !(point.ratio > 0) || !std::isfinite(point.bytes) || !std::isfinite(point.ratio))
+        return false;
+    std::vector<SlownessPoint>& points = machine.step_slowness[sort];
+    if (std::find(seen.begin(), seen.end(), "step " + sort) == seen.end()) {  // it replaces that of the base
+        seen.push_back("step " + sort);
+        points.clear();
+    }
+    points.push_back(point);
+    std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+    return true;
+}
+
 bool parse_torus(TextReader& words, Machine& machine) {
     std::string text;
     if (!(words >> text)) return false;
@@ -174,6 +191,8 @@ bool parse_line(const std::string& line, Machine& machine, std::vector<std::stri
         machine.measured = rest_of(words);
     } else if (name == "exchange") {
         return parse_exchange(words, machine, seen);
+    } else if (name == "step") {
+        return parse_step(words, machine, seen);
     } else if (name == "torus") {
         return parse_torus(words, machine);
     } else if (name == "engine") {
@@ -198,7 +217,7 @@ std::string first_word(const std::string& line) {
 
 bool says_nothing(const std::string& line) { return first_word(line).empty() || first_word(line).front() == '#'; }
 
-constexpr const char* kOtherLines = "name, library, measured, exchange, engine";
+constexpr const char* kOtherLines = "name, library, measured, exchange, step, engine";
 
 // Of a file with a data sheet: whether the line is known, and who says so.
 Status check_known(const std::string& line, DataSheet& sheet) {
@@ -213,7 +232,7 @@ Status check_known(const std::string& line, DataSheet& sheet) {
         sheet.sources[name] = rest_of(rest);
         return Status();
     }
-    for (const char* other : {"name", "library", "measured", "exchange", "engine", "torus"}) {
+    for (const char* other : {"name", "library", "measured", "exchange", "step", "engine", "torus"}) {
         if (name == other) return Status();
     }
     return error(Code::corrupt_data, "'", name, "' is no figure of a machine", did_you_mean(name, known),
@@ -271,6 +290,10 @@ std::string print_machine(const Machine& machine) {
         print_wire(out, strategy, "near", figures.near);
         print_wire(out, strategy, "far", figures.far);
         if (figures.includes_copies) out << "exchange " << strategy << " whole\n";
+    }
+    for (const auto& [sort, points] : machine.step_slowness) {
+        for (const SlownessPoint& point : points)
+            out << "step " << sort << " point " << point.bytes << ' ' << point.ratio << '\n';
     }
     for (const RateRow& row : machine.engine_rates) {
         out << "engine " << row.engine << ' ' << precision_name(row.precision) << ' '

@@ -124,7 +124,16 @@ class Step {
     virtual ~Step() = default;
     virtual const char* type() const = 0;  // "Transform", "Exchange", "Sweep", ...
     virtual std::string describe() const = 0;
-    virtual Counts predict(int rank) const = 0;  // seconds too, by the Machine it was planned for
+    // Seconds too, by the Machine it was planned for.
+    Counts predict(int rank) const {
+        Counts counts = price(rank);
+        counts.seconds *= slowness_;
+        return counts;
+    }
+    // What machines know such steps by (Machine::slowness): the type, or a sort of it.
+    virtual const char* sort() const { return type(); }
+    double slowness() const { return slowness_; }
+    void set_slowness(double ratio) { slowness_ = ratio; }
     virtual index_t own_memory_bytes(int /*rank*/) const { return 0; }  // beyond the slots: packing buffers, panels
     // Its sweeps of disks on this rank, for sums and a journal of them; empty: it has none.
     virtual std::vector<SweepOutline> sweep_outlines(int rank) const;
@@ -141,6 +150,12 @@ class Step {
     // is agreed on there, and all ranks go on to bind the next step.
     virtual Result<std::unique_ptr<Task>> bind(Binding& binding) const = 0;
     virtual std::vector<const Step*> children() const { return {}; }  // for explain: what happens inside
+
+  private:
+    // By the rates of engines, memory and wires, each measured by itself.
+    virtual Counts price(int rank) const = 0;
+
+    double slowness_ = 1;
 };
 
 }  // namespace spanfft

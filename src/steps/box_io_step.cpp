@@ -135,7 +135,7 @@ class BoxStep final : public Step {
         return cat(state_.layout.describe(), way_ == Way::read ? " from the file to " : " to the file from ",
                    slot_name(slot_));
     }
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         const BoxRequests requests(state_, rank, request_bytes_);
         Counts counts;
         (way_ == Way::read ? counts.disk_reads : counts.disk_writes) = requests.count;

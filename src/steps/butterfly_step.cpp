@@ -351,7 +351,7 @@ class ButterflyStep final : public Step {
                    spec_.state.layout.describe(), " ", slot_name(spec_.source), " -> ", slot_name(spec_.target));
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         const Shape shape = shape_of(spec_, rank);
         if (shape.elems() == 0) return Counts();
         Counts counts = counts_of(shape.elems(), shape.p, static_cast<index_t>(spec_.state.elem.bytes()));

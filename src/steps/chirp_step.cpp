@@ -317,7 +317,7 @@ class ChirpStep final : public Step {
                    spec_.to.layout.describe(), spec_.scale != 1 ? ", scaled, " : ", ", slots);
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         Counts counts = predicted_counts(spec_, rank);
         counts.seconds = static_cast<double>(counts.memory_bytes) / 2 / bytes_per_second_;
         return counts;

@@ -300,7 +300,7 @@ class ColumnsStep final : public Step {
                    spec_.to.layout.describe(), ", ", slot_name(spec_.source), " -> ", slot_name(spec_.target));
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         const Form form(spec_, rank);
         Counts counts;
         if (form.elems() == 0) return counts;

@@ -54,7 +54,7 @@ class ExchangeStep final : public Step {
                    spec_.to.describe(), ", ", slot_name(source_), " -> ", slot_name(target_));
     }
 
-    Counts predict(int rank) const override { return rank == 0 ? rank0_ : forecast(rank); }
+    Counts price(int rank) const override { return rank == 0 ? rank0_ : forecast(rank); }
 
     index_t own_memory_bytes(int rank) const override { return strategy_.buffer_bytes(spec_, rank); }
 

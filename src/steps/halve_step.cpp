@@ -110,7 +110,7 @@ class HalveStep final : public Step {
                    slot_name(spec_.source), " -> ", slot_name(spec_.target));
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         const index_t in = spec_.from.local_bytes(rank), out = spec_.to.local_bytes(rank);
         Counts counts;
         counts.memory_bytes = (spec_.halving == Halving::cut ? out : in) + out;

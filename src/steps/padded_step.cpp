@@ -261,7 +261,7 @@ class PaddedStep final : public Step {
                    slot_name(spec_.target));
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         const PaddedTiling tiling = padded_tiling(spec_, rank);
         Counts counts;
         if (tiling.width == 0) return counts;

@@ -75,7 +75,7 @@ class PipelinedStep final : public Step {
                    strategy_.overlaps ? "under way while the next is" : "sent when", " transformed");
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         const Counts work = work_step_->predict(rank), exchange = exchange_step_->predict(rank);
         Counts counts = work;
         counts += exchange;

@@ -328,7 +328,7 @@ class ConvolveStep final : public Step {
                    spec_.to.layout.describe(), ", ", slot_name(spec_.source), " -> ", slot_name(spec_.target));
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         const Share share = share_of(spec_, rank);
         const Work work(stencil_, share);
         Counts counts;
@@ -455,7 +455,7 @@ class DemodulateStep final : public Step {
                    ", ", slot_name(spec_.source), " -> ", slot_name(spec_.target));
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         const Columns c = columns_of(spec_, rank);
         Counts counts;
         counts.flops = 2.0 * static_cast<double>(c.batch * c.rows() * c.columns);

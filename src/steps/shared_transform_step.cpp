@@ -9,6 +9,7 @@
 #include "core/stream_copy.hpp"
 #include "engine/line_fold.hpp"
 #include "engine/line_tile.hpp"
+#include "engine/rates.hpp"
 #include "engine/tile.hpp"
 #include "steps/shared_regions.hpp"
 #include "steps/transform_step.hpp"
@@ -438,6 +439,7 @@ class SharedTransformStep final : public Step {
     SharedTransformStep(SharedTransformSpec spec, std::string engine, double seconds_a_line)
         : spec_(std::move(spec)), engine_(std::move(engine)), seconds_a_line_(seconds_a_line) {}
     const char* type() const override { return "SharedTransform"; }
+    const char* sort() const override { return spec_.rows ? "SharedTransform:lines" : type(); }
 
     std::string describe() const override {
         const auto side = [](const SharedSide& s) {
@@ -460,7 +462,7 @@ class SharedTransformStep final : public Step {
             side(spec_.to));
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         Counts counts = predicted_counts(spec_, rank);
         const index_t points = spec_.points();
         const auto lines = static_cast<double>(points ? spec_.share.local_elems(rank) / points : 0);
@@ -512,16 +514,15 @@ Result<std::unique_ptr<Step>> make_shared_transform_step(SharedTransformSpec spe
         const Tiling tiling = tiling_of(spec, lines);
         SPANFFT_ASSIGN(const EngineForecast forecast, forecast_local(tiling.call, spec.engine, spec.rates));
         engine = forecast.engine;
-        // The rates of strided transforms have the gathering in them. Lines that become rows are priced as they lie in
-        // the array, like those of Columns, so that the two kinds of two sweeps are compared fairly.
+        // All lines, as they lie in the array, like those of Columns: the rates of strided transforms have the
+        // gathering in them, and what comes from memory.
+        index_t apart = 1;
+        for (auto after = static_cast<size_t>(spec.axis) + 1; after < spec.share.shape().size(); ++after)
+            apart *= spec.share.shape()[after];
         LocalSpec priced = tiling.call;
-        if (spec.rows) {
-            const index_t apart = spec.share.shape().back();
-            priced.transform = {{points, apart, apart}};
-            priced.batch = {{tiling.lines_a_call, 1, 1}};
-        }
-        SPANFFT_ASSIGN(const EngineForecast price, forecast_local(priced, spec.engine, spec.rates));
-        seconds = price.seconds / static_cast<double>(tiling.lines_a_call);
+        priced.transform = {{points, apart, apart}};
+        priced.batch = {{lines, 1, 1}};
+        seconds = expected_seconds(spec.rates, engine, priced) / static_cast<double>(lines);
         for (const auto& note : forecast.passed_over) {
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
         }

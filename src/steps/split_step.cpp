@@ -222,7 +222,7 @@ class SplitStep final : public Step {
                    " -> ", slot_name(spec_.target));
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         Counts counts;
         if (!in_place_) {
             counts = strategy_.predict(moved_, rank);

@@ -344,6 +344,7 @@ class TransformStep final : public Step {
           form_(std::move(form)),
           seconds_of_rank0_(seconds_of_rank0) {}
     const char* type() const override { return spec_.axes.empty() ? "Copy" : "Transform"; }
+    const char* sort() const override { return spec_.axes.size() > 1 ? "Transform:box" : type(); }
 
     std::string describe() const override {
         std::string text = spec_.axes.empty() ? "the array" : std::string(kernel_name(spec_.kernel)) + " axes";
@@ -356,7 +357,7 @@ class TransformStep final : public Step {
         return text;
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         Counts counts;
         const index_t in_bytes = spec_.from.local_bytes(rank), out_bytes = spec_.to.local_bytes(rank);
         if (out_bytes == 0) return counts;

@@ -138,7 +138,7 @@ class TransposeStep final : public Step {
                    spec_.to.layout.describe(), ", ", slot_name(spec_.source), " -> ", slot_name(spec_.target));
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         Counts counts;
         counts.memory_bytes = 2 * spec_.from.local_bytes(rank);
         counts.seconds = static_cast<double>(counts.memory_bytes) / 2 / bytes_per_second_;

@@ -221,7 +221,7 @@ class TwiddleStep final : public Step {
         return text + cat(", ", spec_.state.layout.describe(), " ", slot_name(spec_.slot));
     }
 
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         Counts counts = predicted_counts(spec_, rank);
         counts.seconds = seconds_of_rank0_;
         return counts;

@@ -100,7 +100,7 @@ class PermuteStep : public Step {
         return cat(title_, ": ", plan_.describe(), ", at most ", plan_.bound, " parallel I/Os; ",
                    place_name(places_.front().place), " to ", place_name(places_.back().place));
     }
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         Counts counts;
         for (size_t i = 0; i + 1 < places_.size(); ++i) counts += predict_sweep(i, rank);
         counts.parallel_ios = plan_.predicted().total();

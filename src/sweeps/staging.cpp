@@ -138,7 +138,7 @@ class StageStep final : public Step {
                    ? cat("the chunked input into a file, each chunk read once: ", boxes, ", whole chunks")
                    : cat("a file into the chunked output, each chunk written once: ", boxes, ", whole chunks");
     }
-    Counts predict(int rank) const override {
+    Counts price(int rank) const override {
         const AxisRange mine = spec_.boxes_of(rank);
         const bool in = spec_.way == Way::in;
         index_t flat = 0;

@@ -353,7 +353,7 @@ class SuperlevelStep : public Step {
                        ? cat(", ", stages.ranks, stages.ranks == 1 ? " stage" : " stages", " between ranks")
                        : std::string());
     }
-    Counts predict(int /*rank*/) const override {
+    Counts price(int /*rank*/) const override {
         const Stages stages(spec_, level_);
         const index_t points = spec_.share().records(), moved = loads_moved(spec_, level_) * spec_.array_bytes();
         Counts counts = pdm_predicted(spec_);

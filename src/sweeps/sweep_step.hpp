@@ -25,7 +25,7 @@ class SweepStep : public Step {
     SweepStep(SweepSpec spec, Machine machine) : spec_(std::move(spec)), machine_(std::move(machine)) {}
     const char* type() const override { return "Sweep"; }
     std::string describe() const override;
-    Counts predict(int rank) const override { return predict_sweep(spec_, machine_, rank); }
+    Counts price(int rank) const override { return predict_sweep(spec_, machine_, rank); }
     index_t progress_bytes(int rank) const override;
     index_t own_memory_bytes(int) const override { return spec_.own_bytes(); }
     bool streams_work0() const override { return true; }

@@ -61,7 +61,7 @@ class LookingStep final : public Step {
     LookingStep(bool owns_output, Seen& seen) : owns_output_(owns_output), seen_(seen) {}
     const char* type() const override { return "Look"; }
     std::string describe() const override { return "looks at the slots"; }
-    Counts predict(int) const override { return {}; }
+    Counts price(int) const override { return {}; }
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override {
         return std::unique_ptr<Task>(new LookingTask(binding, owns_output_, seen_));
     }

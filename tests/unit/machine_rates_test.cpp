@@ -317,6 +317,59 @@ TEST(MachineRates, RanksMeetBeforeAStepThatReadsOneAnothersMemory) {
     EXPECT_EQ(read.value().shared_step_seconds, 3e-6);
 }
 
+TEST(MachineRates, StepsAreAsSlowAsStepsOfTheirSortAndSize) {
+    Machine machine;
+    EXPECT_EQ(machine.slowness("Transform", 1 << 20), 1);
+    machine.step_slowness = {{"Transform", {{1024, 2}, {4096, 8}}}, {"any", {{1024, 3}}}};
+    EXPECT_EQ(machine.slowness("Transform", 1), 2);
+    EXPECT_EQ(machine.slowness("Transform", 1024), 2);
+    EXPECT_NEAR(machine.slowness("Transform", 2048), 4, 1e-12);
+    EXPECT_EQ(machine.slowness("Transform", 1 << 30), 8);
+    EXPECT_EQ(machine.slowness("Exchange", 1 << 20), 3);  // nothing is known of these, so they are like the others
+    const auto read = parse_machine(print_machine(machine), Machine());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read.value().step_slowness, machine.step_slowness);
+    // A file's sorts replace those that it names.
+    const auto over = parse_machine("spanfft-machine 1\nstep any point 512 7\n", machine);
+    ASSERT_TRUE(over.ok()) << over.status().message();
+    EXPECT_EQ(over.value().step_slowness.at("any"), (std::vector<SlownessPoint>{{512, 7}}));
+    for (const char* line : {"step any", "step any point 512", "step any point 0 1", "step any point 512 0",
+                             "step any point 512 -1", "step any point nan 1", "step any size 512 1"}) {
+        const auto bad = parse_machine(cat("spanfft-machine 1\n", line, "\n"), Machine());
+        EXPECT_EQ(bad.status().code(), Code::corrupt_data) << line;
+        EXPECT_NE(bad.status().message().find(line), std::string::npos) << bad.status().message();
+    }
+}
+
+TEST(MachineRates, PlansMultiplyTheStepsThatAreSlow) {
+    const auto steps = [](const Machine& machine, const char* problem) {
+        auto plan = Planner(machine).plan(Problem::parse(problem).value());
+        EXPECT_TRUE(plan.ok()) << plan.status().message();
+        return std::move(plan).value();
+    };
+    const auto check = [&](const char* problem, const std::vector<std::string>& sorts) {
+        const auto before = steps(Machine(), problem);
+        for (const std::string& slow : sorts) {
+            Machine machine;
+            machine.step_slowness[slow] = {{1, 1.5}};
+            const auto after = steps(machine, problem);
+            ASSERT_EQ(after->steps.size(), before->steps.size()) << problem;
+            int found = 0;
+            for (size_t i = 0; i < before->steps.size(); ++i) {
+                const double ratio = slow == "any" || before->steps[i]->sort() == slow ? 1.5 : 1;
+                found += ratio > 1;
+                EXPECT_NEAR(after->steps[i]->predict(0).seconds, ratio * before->steps[i]->predict(0).seconds, 1e-15)
+                    << problem << " " << before->steps[i]->describe();
+                EXPECT_EQ(after->steps[i]->predict(0).flops, before->steps[i]->predict(0).flops);
+            }
+            EXPECT_GT(found, 0) << problem << " " << slow;
+        }
+    };
+    check("c2c 64x64x64 ranks=2 exchange=shared grid=2x1", {"any", "Transform:box", "SharedTransform", "Copy"});
+    check("c2c 4096 ranks=2 method=shared_lines", {"any", "SharedTransform:lines"});
+    check("c2c 64x64 ranks=2 exchange=alltoallv grid=2", {"any", "Transform", "Exchange"});
+}
+
 // Rounded to six digits, 2^21 points were no power of two any more, and a cube of 2^21 got the rate of one of 2^18.
 TEST(MachineRates, OfAFileKeepAllDigitsOfTheirLengths) {
     Machine machine;

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 
 #include "exec/probe.hpp"
+#include "exec/step_probe.hpp"
 #include "plan/machine_file.hpp"
 #include "support/thread_comm.hpp"
 
@@ -129,6 +131,35 @@ TEST(Probe, AllRanksHaveTheSameFigures) {
             }
             const std::lock_guard lock(mutex);
             texts.insert(print_machine(machine.value()));
+        });
+        EXPECT_EQ(texts.size(), 1u);
+    }
+}
+
+TEST(Probe, SeveralRanksSayWhatStepsTakeBesideTheirEngines) {
+    for (int ranks : {1, 2, 3}) {
+        ThreadWorld world(ranks);
+        std::mutex mutex;
+        std::set<std::string> texts;
+        world.run([&](int, Comm& comm) {
+            int asked = 0;
+            const auto some = [&]() -> Result<bool> { return asked++ < 3 * 8; };  // the first three sizes
+            const auto none = probe_steps(comm, Machine(), [] { return Result<bool>(false); });
+            ASSERT_TRUE(none.ok());
+            EXPECT_TRUE(none.value().empty());
+            Machine machine;
+            const auto found = probe_steps(comm, machine, some);
+            ASSERT_TRUE(found.ok()) << found.status().message();
+            machine.step_slowness = found.value();
+            ASSERT_FALSE(machine.step_slowness["any"].empty());
+            for (const auto& [sort, points] : machine.step_slowness) {
+                EXPECT_TRUE(std::is_sorted(points.begin(), points.end(), [](const auto& a, const auto& b) {
+                    return a.bytes < b.bytes;
+                })) << sort;
+                for (const SlownessPoint& point : points) EXPECT_GT(point.ratio, 0) << sort;
+            }
+            const std::lock_guard lock(mutex);
+            texts.insert(print_machine(machine));
         });
         EXPECT_EQ(texts.size(), 1u);
     }
