@@ -6,6 +6,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -55,6 +56,17 @@ constexpr double Machine::* kDiskFigures[] = {&Machine::disk_read_bytes_per_seco
                                               &Machine::memory_touch_seconds_per_byte};
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Seconds of a copy.
+double median_of_five(const std::function<void()>& copy) {
+    std::vector<double> seconds;
+    for (int run = 0; run < 5; ++run) {
+        const auto start = Clock::now();
+        copy();
+        seconds.push_back(since(start));
+    }
+    return median(std::move(seconds));
+}
 
 class Probe {
   public:
@@ -107,15 +119,7 @@ class Probe {
             return Status();
         };
         SPANFFT_TRY(agree(comm_, allocate()));
-        const auto copy_seconds = [&] {
-            std::vector<double> seconds;
-            for (int run = 0; run < 5; ++run) {
-                const auto start = Clock::now();
-                std::memcpy(to.data(), from.data(), bytes);
-                seconds.push_back(since(start));
-            }
-            return median(seconds);
-        };
+        const auto copy_seconds = [&] { return median_of_five([&] { std::memcpy(to.data(), from.data(), bytes); }); };
         // First rank 0 while the others wait, then all together.
         double alone = comm_.rank() == 0 ? copy_seconds() : 0;
         SPANFFT_TRY(comm_.broadcast(&alone, sizeof alone, 0));
@@ -134,16 +138,12 @@ class Probe {
     double shared_copy_seconds(const Buffer& from, const Buffer& to) const {
         ThreadTeam team(machine_.cores);
         const size_t each = from.bytes() / static_cast<size_t>(team.size());
-        std::vector<double> seconds;
-        for (int run = 0; run < 5; ++run) {
-            const auto start = Clock::now();
+        return median_of_five([&] {
             team.run([&](int thread) {
                 const size_t at = static_cast<size_t>(thread) * each;
                 std::memcpy(to.as<char>() + at, from.as<char>() + at, each);
             });
-            seconds.push_back(since(start));
-        }
-        return median(seconds);
+        });
     }
 
     // Of sweeps, by all ranks at once.
