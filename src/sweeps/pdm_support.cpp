@@ -48,7 +48,9 @@ double pdm_seconds(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& 
                                                                     : machine.threads_bytes_per_second(spec.threads);
     const double compute = work.seconds + static_cast<double>(work.moved_bytes) / moved_a_second +
                            static_cast<double>(work.factors_made) * machine.twiddle_seconds / spec.threads;
-    return spec.mode == IoMode::asynchronous ? machine.overlapped_seconds(disk, compute, loads) : disk + compute;
+    const double start = source.place == Place::input ? machine.sweep_start_seconds(spec.work_bytes()) : 0;
+    return start +
+           (spec.mode == IoMode::asynchronous ? machine.overlapped_seconds(disk, compute, loads) : disk + compute);
 }
 
 Status PdmTask::join(Binding& binding, const std::function<Status()>& make_transfers) {

@@ -193,6 +193,21 @@ TEST(MachineDisk, APlansFirstSweepAlsoStartsItsThreadsAndTouchesItsMemory) {
     }
 }
 
+TEST(MachineDisk, SoDoesThatOfPermutationsAndSuperlevels) {
+    Machine machine;
+    machine.disk_start_seconds = 2, machine.memory_touch_seconds_per_byte = 1e-3;
+    const Problem problem = Problem::parse("c2c 65536 memory=512KiB threads=1 method=superlevels").value();
+    const auto before = Planner(Machine()).plan(problem), after = Planner(machine).plan(problem);
+    ASSERT_TRUE(before.ok() && after.ok()) << after.status().message();
+    ASSERT_EQ(before.value()->steps.size(), after.value()->steps.size());
+    const auto memory = static_cast<double>(after.value()->slot_bytes[0][static_cast<size_t>(Slot::work0)]);
+    ASSERT_GT(memory, 0);
+    for (size_t i = 0; i < after.value()->steps.size(); ++i) {
+        const double more = after.value()->steps[i]->predict(0).seconds - before.value()->steps[i]->predict(0).seconds;
+        EXPECT_NEAR(more, i == 0 ? 2 + 1e-3 * memory : 0, 1e-9) << i;
+    }
+}
+
 // Else explain would say that more than all of a limit is reached, in place or through the page cache.
 TEST(MachineDisk, ItsLimitHasTheLeastOfAllFigures) {
     Machine machine;
