@@ -121,15 +121,16 @@ def _parser() -> _Parser:
     _cli_measure.add_parsers(commands)
     b = commands.add_parser(
         "probe", help="measure this machine for the planner", allow_abbrev=False,
-        description="Measures memory, local engines and, under mpiexec, every exchange strategy over message sizes, in "
-        "under a minute.\nPlans on as many ranks use the figures from then on.", formatter_class=formatter,
+        description="Measures memory, local engines and, under mpiexec, every exchange strategy over message sizes and "
+        "whole plans, in about a minute.\nPlans on as many ranks use the figures from then on.",
+        formatter_class=formatter,
     )  # fmt: skip
     b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the longest time; default: 60")
     b.add_argument("--quick", action="store_true", help="rough figures in a second or two")
     b.add_argument(
         "--disk",
         metavar="DIR",
-        help="measure the disk of this folder too, with 1 GiB there "
+        help="measure the disk of this folder too, with 256 MiB there "
         "for some seconds (--quick: 128 MiB); transforms of files use it",
     )
     b.add_argument("--output", metavar="FILE", help="write the figures to FILE too")

@@ -36,7 +36,7 @@ constexpr int kMostCallsASample = 500;
 constexpr double kCallSampleSeconds = 2e-3;
 constexpr double kEnginesShare = 0.4;  // of the time, where exchanges are measured too
 constexpr double kEnginesShareAlone = 0.8;
-constexpr double kStepsShare = 0.3;        // what is left for them
+constexpr double kExchangesShare = 0.3;    // the rest is for steps
 constexpr double kLeastShareOfCopy = 0.1;  // a byte on the way is never cheaper than this share of a copied one
 
 using Way = WireFigures ExchangeFigures::*;  // near or far
@@ -286,8 +286,8 @@ class Probe {
         for (const index_t bytes : message_sizes()) {
             const double growth = last_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(last_bytes) : 0;
             // One run warms up and one is measured. Small messages take as long as smaller ones, so this errs upwards.
-            SPANFFT_ASSIGN(const bool left,
-                           time_is_left((1 - kStepsShare) * options_.cap_seconds - 2 * growth * last_seconds));
+            SPANFFT_ASSIGN(const bool left, time_is_left((kEnginesShare + kExchangesShare) * options_.cap_seconds -
+                                                         2 * growth * last_seconds));
             if (!left) break;
             last_seconds = 0;
             last_bytes = bytes;
@@ -370,7 +370,7 @@ class Probe {
         std::memset(in.value().data(), 0, in_bytes);
         std::memset(out.value().data(), 0, out_bytes);
         const auto began = Clock::now();
-        const double share = 0.3 * options_.cap_seconds /
+        const double share = kExchangesShare * options_.cap_seconds /
                              static_cast<double>(exchanges_measured().size() * message_sizes().size() * ways_);
         std::vector<double> seconds;
         for (int run = -1; run < (options_.quick ? 3 : kMostRuns); ++run) {

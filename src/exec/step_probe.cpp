@@ -65,8 +65,8 @@ class StepTimes {
 
     // Collective; nothing where there is no such plan, or no memory for it.
     Result<std::vector<Timed>> of(const std::string& text) {
-        const Status made = agree(comm_, make(text));
-        if (!made.ok()) return std::vector<Timed>();
+        if (!agree(comm_, plan(text)).ok()) return std::vector<Timed>();
+        if (!agree(comm_, bind()).ok()) return std::vector<Timed>();
         std::vector<Timed> times;
         SPANFFT_TRY(run(1).status());
         SPANFFT_ASSIGN(std::vector<double> seconds, run(1));
@@ -86,17 +86,22 @@ class StepTimes {
     }
 
   private:
-    Status make(const std::string& text) {
+    Status plan(const std::string& text) {
         SPANFFT_ASSIGN(const Problem problem, Problem::parse(text));
-        SPANFFT_ASSIGN(auto planned, Planner(machine_).plan(problem));
-        const auto in_bytes = static_cast<size_t>(planned->input.local_bytes(comm_.rank())),
-                   out_bytes = static_cast<size_t>(planned->output.local_bytes(comm_.rank()));
+        SPANFFT_ASSIGN(planned_, Planner(machine_).plan(problem));
+        const auto in_bytes = static_cast<size_t>(planned_->input.local_bytes(comm_.rank())),
+                   out_bytes = static_cast<size_t>(planned_->output.local_bytes(comm_.rank()));
         SPANFFT_ASSIGN(in_, Buffer::allocate(in_bytes));
         SPANFFT_ASSIGN(out_, Buffer::allocate(out_bytes));
         std::memset(in_.data(), 0, in_bytes);
         std::memset(out_.data(), 0, out_bytes);
+        return {};
+    }
+
+    // Collective: only where all ranks have a plan, and memory for its arrays.
+    Status bind() {
         SPANFFT_ASSIGN(auto copy, comm_.duplicate());
-        SPANFFT_ASSIGN(executor_, Executor::make(std::move(planned), std::move(copy)));
+        SPANFFT_ASSIGN(executor_, Executor::make(std::move(planned_), std::move(copy)));
         return {};
     }
 
@@ -122,6 +127,7 @@ class StepTimes {
 
     Comm& comm_;
     const Machine& machine_;
+    std::unique_ptr<Plan> planned_;
     Buffer in_, out_;
     std::unique_ptr<Executor> executor_;
 };

@@ -61,8 +61,7 @@ Result<double> outline_transform(const Problem& problem, const RouteOp& op, cons
     spec.memory_bytes_per_second = machine.memory_bytes_per_second;
     SPANFFT_ASSIGN(const EngineForecast forecast,
                    forecast_local(local_spec(spec, 0), problem.engine, machine.engine_rates));
-    return forecast.seconds *
-           machine.slowness(op.axes.size() > 1 ? "Transform:box" : "Transform", op.from.local_bytes(0));
+    return forecast.seconds * machine.slowness(spec.sort(), op.from.local_bytes(0));
 }
 
 // By the strategy that is fastest if it sends one message a peer and copies everything once.

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
-
 #include <thread>
 
 #include "core/status.hpp"

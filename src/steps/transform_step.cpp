@@ -344,7 +344,7 @@ class TransformStep final : public Step {
           form_(std::move(form)),
           seconds_of_rank0_(seconds_of_rank0) {}
     const char* type() const override { return spec_.axes.empty() ? "Copy" : "Transform"; }
-    const char* sort() const override { return spec_.axes.size() > 1 ? "Transform:box" : type(); }
+    const char* sort() const override { return spec_.sort(); }
 
     std::string describe() const override {
         std::string text = spec_.axes.empty() ? "the array" : std::string(kernel_name(spec_.kernel)) + " axes";

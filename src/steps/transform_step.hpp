@@ -29,6 +29,8 @@ struct TransformSpec {
     int threads = 1;
     bool measure = false;
     bool in_chunks = false;  // some rows a call (RowsTransform): then scaled in a sweep of its own
+
+    const char* sort() const { return axes.empty() ? "Copy" : axes.size() > 1 ? "Transform:box" : "Transform"; }
     bool in_place() const { return source == target; }
 };
 
