@@ -278,17 +278,19 @@ class Probe {
 
     // On all groups at once; groups may differ in size, so everything that decides is shared by all ranks. A message
     // size is measured for all strategies or for none: where links are slow (at 100 Mb/s 32 MiB to each of 3 peers take
-    // 8 s), figures of one strategy at a size that the others were not given would not compare.
+    // 8 s), figures of one strategy at a size that the others were not given would not compare. The shortest messages
+    // are measured however late it is: without them an exchange has no price.
     Status measure_way(Comm& group, Way way) {
         std::map<std::string, std::vector<WireSample>> found;
         double last_seconds = 0;  // of all strategies together, a run each, at the size before
         index_t last_bytes = 0;
+        // A quick probe leaves nothing for steps, which it does not measure.
+        const double until = (options_.quick ? 1 : kEnginesShare + kExchangesShare) * options_.cap_seconds;
         for (const index_t bytes : message_sizes()) {
             const double growth = last_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(last_bytes) : 0;
             // One run warms up and one is measured. Small messages take as long as smaller ones, so this errs upwards.
-            SPANFFT_ASSIGN(const bool left, time_is_left((kEnginesShare + kExchangesShare) * options_.cap_seconds -
-                                                         2 * growth * last_seconds));
-            if (!left) break;
+            SPANFFT_ASSIGN(const bool left, time_is_left(until - 2 * growth * last_seconds));
+            if (!left && last_bytes > 0) break;
             last_seconds = 0;
             last_bytes = bytes;
             for (const std::string& exchange : exchanges_measured()) {

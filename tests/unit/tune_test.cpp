@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 
+#include "exchange/exchange.hpp"
 #include "exec/probe.hpp"
 #include "exec/step_probe.hpp"
 #include "plan/machine_file.hpp"
@@ -134,6 +135,25 @@ TEST(Probe, AllRanksHaveTheSameFigures) {
         });
         EXPECT_EQ(texts.size(), 1u);
     }
+}
+
+// As on a machine on which the time was up before the exchanges' turn.
+TEST(Probe, HasFiguresOfEveryExchangeHoweverLittleTimeItHas) {
+    ThreadWorld world(3);
+    world.run([](int, Comm& comm) {
+        for (const bool quick : {true, false}) {
+            ProbeOptions options;
+            options.quick = quick;
+            options.cap_seconds = 0;
+            const auto machine = probe(comm, options);
+            ASSERT_TRUE(machine.ok()) << machine.status().message();
+            for (const auto& strategy : exchange_table()) {
+                const ExchangeFigures figures = machine.value().exchange(strategy.name);
+                EXPECT_TRUE(figures.includes_copies) << strategy.name;
+                EXPECT_FALSE(figures.near.curve.empty()) << strategy.name;
+            }
+        }
+    });
 }
 
 TEST(Probe, SeveralRanksSayWhatStepsTakeBesideTheirEngines) {
