@@ -203,7 +203,6 @@ def simulate(case: Case, problem: str, exchange: str, build: Path) -> dict[str, 
             "SPANFFT_FFTW_LIBRARY": str(programs / "simulated_engine.so"),
             "SPANFFT_MKL_LIBRARY": "none",
             "SIMULATED_COMPUTING": "1" if case.computing else "0",
-            "SIMULATED_VALUES": "0" if case.folded else "1",
             "SPANFFT_WATCH": "0",  # ranks are no processes
         }
         start = time.monotonic()

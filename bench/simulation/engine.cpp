@@ -2,7 +2,8 @@
 //
 // Method: spanfft opens this as FFTW (SPANFFT_FFTW_LIBRARY). A plan keeps its operations; running it tells SMPI of
 // them, which lets the host's time pass at the sheet's core_fft_gflops while messages travel, if SIMULATED_COMPUTING
-// is 1. With SIMULATED_VALUES=1 the true FFTW computes the values too; in folded memory there is nothing to compute.
+// is 1. The true FFTW computes the values, which spanfft checks before it trusts an engine, until SIMULATED_VALUES is
+// 0: in folded memory there is nothing to compute once plans are made.
 // Source: the FFTW 3.3 manual, "64-bit Guru Interface"; smpi_execute_flops of SimGrid's SMPI.
 #include <dlfcn.h>
 
@@ -21,12 +22,12 @@ struct Dim {
 };
 struct Timed {
     double flops;
-    void* plan;  // FFTW's; null: values are not computed
+    void* plan;  // FFTW's
 };
 
-bool wanted(const char* variable) {
+bool is(const char* variable, const char* wanted) {
     const char* value = std::getenv(variable);
-    return value && std::strcmp(value, "1") == 0;
+    return value && std::strcmp(value, wanted) == 0;
 }
 
 struct Fftw {
@@ -35,11 +36,10 @@ struct Fftw {
     void (*destroy)(void*) = nullptr;
 };
 
-// None where values are not wanted.
 const Fftw& fftw() {
     static const Fftw found = [] {
         Fftw made;
-        void* handle = wanted("SIMULATED_VALUES") ? dlopen("libfftw3.so.3", RTLD_NOW | RTLD_LOCAL) : nullptr;
+        void* handle = dlopen("libfftw3.so.3", RTLD_NOW | RTLD_LOCAL);
         if (!handle) return made;
         const auto find = [&](auto& target, const char* name) {
             target = reinterpret_cast<std::remove_reference_t<decltype(target)>>(dlsym(handle, name));
@@ -64,24 +64,22 @@ void* fftw_plan_guru64_dft(int rank, const Dim* dims, int howmany_rank, const Di
     double points = 1, lines = 1;
     for (int i = 0; i < rank; ++i) points *= static_cast<double>(dims[i].n);
     for (int i = 0; i < howmany_rank; ++i) lines *= static_cast<double>(howmany[i].n);
-    void* plan = nullptr;
-    if (fftw().plan) {
-        plan = fftw().plan(rank, dims, howmany_rank, howmany, in, out, sign, flags);
-        if (!plan) return nullptr;
-    }
+    if (!fftw().plan) return nullptr;
+    void* plan = fftw().plan(rank, dims, howmany_rank, howmany, in, out, sign, flags);
+    if (!plan) return nullptr;
     return new Timed{5 * points * std::log2(points) * lines, plan};
 }
 
 void fftw_execute_dft(void* timed, void* in, void* out) {
     const auto* mine = static_cast<const Timed*>(timed);
-    if (mine->plan) fftw().execute(mine->plan, in, out);
-    static const bool takes_time = wanted("SIMULATED_COMPUTING");
+    if (!is("SIMULATED_VALUES", "0")) fftw().execute(mine->plan, in, out);
+    static const bool takes_time = is("SIMULATED_COMPUTING", "1");
     if (takes_time) smpi_execute_flops(mine->flops);
 }
 
 void fftw_destroy_plan(void* timed) {
     const auto* mine = static_cast<const Timed*>(timed);
-    if (mine->plan) fftw().destroy(mine->plan);
+    fftw().destroy(mine->plan);
     delete mine;
 }
 
