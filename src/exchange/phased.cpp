@@ -192,6 +192,12 @@ Result<std::vector<Partners>> phases_of(const ExchangeSpec& spec, int rank) {
     return partners_of(torus_of(wish, spec, members), static_cast<int>(members.size()), place_of(members, rank));
 }
 
+bool phases_on_torus(const ExchangeSpec& spec, int rank) {
+    const auto wish = parse(spec);
+    if (!wish.ok() || wish.value().torus.empty()) return false;
+    return !torus_of(wish.value(), spec, exchange_group(spec.from, spec.to, rank)).empty();
+}
+
 ExchangeStrategy phased_strategy() {
     ExchangeStrategy row;
     row.name = "phased";

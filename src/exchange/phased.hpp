@@ -11,5 +11,6 @@ ExchangeStrategy phased_strategy();
 // The phases of this rank in its group, as positions in the group: on the torus of the parameter where the group fills
 // it (or whole dimensions of it) and every extent is even, pairwise elsewhere.
 Result<std::vector<Partners>> phases_of(const ExchangeSpec& spec, int rank);
+bool phases_on_torus(const ExchangeSpec& spec, int rank);  // else its group meets pairwise
 
 }  // namespace spanfft

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "exchange/phased.hpp"
 #include "lower/lower.hpp"
 #include "steps/butterfly_step.hpp"
 #include "steps/columns_step.hpp"
@@ -206,14 +207,16 @@ std::optional<ForeseenExchange> Pricing::exchange(const RouteOp& op, const Route
     const GroupTraffic& traffic = found.traffic;
     const std::string name = strategy.name;
     // Only phases that are made for a torus keep its links evenly busy; pairs don't.
-    const bool phased = name == "phased", on_torus = phased && !parameter.empty() && parameter.front() != '/';
+    const bool phased = name == "phased", on_torus = phased && phases_on_torus(spec, 0);
     const double share = on_torus ? sheet_.phased_share : sheet_.alltoall_share;
     const NetworkTimes times = network_.times(traffic, share);
     const double messages = traffic.messages;
     const double processor = messages * sheet_.message_seconds;
     const bool in_pairs = phased && !on_torus;
     const double under_way = is_collective(name) ? sheet_.collective_messages : 0;
-    const double on_wire = in_pairs ? network_.longest_in_pairs(times, traffic.group)
+    const double groups = phased ? 1 + barriers(traffic, on_torus, parameter) : 1;
+    const double on_wire = in_pairs ? network_.longest_in_pairs(times, traffic.group,
+                                                                static_cast<double>(ranks_of(traffic.group)) / groups)
                                     : network_.longest_in_rounds(traffic, times, share, under_way);
     const double longest = std::max(on_wire, processor);
     // A pair has one message under way: `standard` sends it one way and then the other, `replace` both ways at once. So
@@ -224,7 +227,6 @@ std::optional<ForeseenExchange> Pricing::exchange(const RouteOp& op, const Route
     mine[in_turn > longest ? Limit::injection : busiest(times, processor)] += std::max(longest, in_turn);
     // Blocking pairs wait for each message, phases for each group's, collectives for as many as are under way at once,
     // and what returns at once for each call's last one.
-    const double groups = phased ? 1 + barriers(traffic, on_torus, parameter) : 1;
     const double calls = strategy.rows ? static_cast<double>(strategy.chunks(spec, 0)) : groups;
     const double waits = counts.messages == 0 ? 0
                          : ways > 0           ? ways * messages

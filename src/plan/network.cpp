@@ -163,6 +163,19 @@ double Network::torus_load(const RankGroup& group) const {
     return most;
 }
 
+// Of a ring about a quarter of the places are the pairs that cross a place of reflection, each way. Of an even number
+// of places that is a node in even phases and a link in odd ones. On a part of a ring phase r reflects the first r + 1
+// places and the others, each about their middle; this is the mean.
+double Network::Places::pairs_load(bool odd_phase) const {
+    if (count <= 1) return 0;
+    if (around && std::fmod(count, 2) != 0) return step * std::floor((count + 2) / 4);
+    if (around) return step * (count / 4 - (odd_phase ? 0 : 0.5));
+    const double most = std::floor(count);
+    double sum = 0;
+    for (double r = 0; r < most; ++r) sum += std::max(std::floor((r + 1) / 2), std::floor((most - 1 - r) / 2));
+    return step * sum / most;
+}
+
 double Network::Places::mean_load() const { return count > 1 ? step * (around ? mean_hops(count) / 2 : count / 4) : 0; }
 
 std::vector<Network::Rounds> Network::torus_rounds(const RankGroup& group) const {
@@ -266,7 +279,28 @@ double Network::barrier_seconds(const RankGroup& group) const {
     return sheet_.latency_seconds * std::ceil(std::log2(ranks));
 }
 
-double Network::longest_in_pairs(const NetworkTimes& times, const RankGroup& group) const {
+double Network::longest_in_pairs(const NetworkTimes& times, const RankGroup& group, double together) const {
+    if (const double mean = torus_load(group); mean > 0) {
+        double faster = 1;
+        std::vector<double> fullest{mean};  // of phases that are even or odd along each dimension, any with any
+        const std::vector<Places> places = places_of(group);
+        for (size_t dim = places.size(); dim-- > 0;) {
+            const Places& along = places[dim];
+            if (along.count <= 1) continue;
+            const double moved = std::clamp((together / faster - 1) / (along.count - 1), 0.0, 1.0);
+            std::vector<double> both;
+            for (const bool odd : {false, true}) {
+                const double load = along.pairs_load(odd) + moved * (along.mean_load() - along.pairs_load(odd));
+                for (const double before : fullest) both.push_back(std::max(before, load));
+            }
+            fullest = std::move(both);
+            faster *= along.count;
+        }
+        NetworkTimes in_pairs = times;
+        in_pairs.links *=
+            std::accumulate(fullest.begin(), fullest.end(), 0.0) / static_cast<double>(fullest.size()) / mean;
+        return in_pairs.longest();
+    }
     if (sheet_.network != NetworkKind::fat_tree) return times.longest();
     const double leaving = share_leaving(group, sheet_.leaf_nodes * ranks_per_node_);
     return std::max(times.longest(),

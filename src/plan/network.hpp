@@ -58,8 +58,9 @@ class Network {
     // Places of a group along a dimension of the torus: so many, so far apart.
     struct Places {
         double count = 1, step = 0;
-        bool around = false;       // the whole ring
-        double mean_load() const;  // on a link, a byte that each node sends to all others in equal parts
+        bool around = false;                      // the whole ring
+        double mean_load() const;                 // on a link, a byte that each node sends to all others in equal parts
+        double pairs_load(bool odd_phase) const;  // on the fullest link, a byte that each sends to its partner
     };
 
     double nodes() const { return nodes_; }
@@ -80,9 +81,11 @@ class Network {
     // Of a group's ranks, by dissemination (Hensgen, Finkel and Manber 1988), as MPICH and Open MPI do it, where the
     // sheet says nothing.
     double barrier_seconds(const RankGroup& group) const;
-    // The longest of `times` where ranks meet in pairs, one phase after the other: in a phase either all messages leave
-    // a leaf of a fat tree, and its uplinks count, or none does, and they are idle.
-    double longest_in_pairs(const NetworkTimes& times, const RankGroup& group) const;
+    // The longest of `times` where ranks meet in pairs, so many phases at once: in a phase either all messages leave a
+    // leaf of a fat tree, and its uplinks count, or none does, and they are idle. In phase r rank k meets r - k, its
+    // reflection: along a dimension of a torus all pairs cross one of two places, where links carry twice what they do
+    // on average. The places move on from phase to phase, along slower dimensions when faster ones have gone round.
+    double longest_in_pairs(const NetworkTimes& times, const RankGroup& group, double together) const;
     // The longest of `times` (of this traffic and share) where a rank has at most so many messages of a collective
     // under way at once; 0: all of them. With one, all ranks meet the k-th partner in round k: rank + k, or rank xor k
     // where the sheet has pairs; the round takes what its fullest link does. With more, partners are still met in the

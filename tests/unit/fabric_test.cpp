@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 
 #include "plan/network.hpp"
@@ -135,9 +136,11 @@ TEST(Fabric, GroupsOfADragonflyAndPortsOfASwitchShareTheirs) {
     EXPECT_NEAR(slowest(one, "backplane", 1), times.links, 1e-9 * times.links);
 }
 
+enum class Partner { next, pairs, reflected };  // k of rank r: r + k; r xor k in groups of 2^n ranks; k - r
+
 // Seconds of rounds in which every rank of every group sends `bytes` to so many partners at once, the next ones when
-// the slowest link is done. Partner k is rank + k; as pairs, in groups of 2^n ranks, rank xor k.
-double in_rounds(const Fabric& fabric, int ranks_per_node, const RankGroup& group, bool pairs, double bytes,
+// the slowest link is done.
+double in_rounds(const Fabric& fabric, int ranks_per_node, const RankGroup& group, Partner order, double bytes,
                  int under_way) {
     const auto size = static_cast<int>(ranks_of(group));
     const int ranks = fabric.nodes() * ranks_per_node;
@@ -149,7 +152,11 @@ double in_rounds(const Fabric& fabric, int ranks_per_node, const RankGroup& grou
             outside -= at * static_cast<int>(span.stride);
             unit *= static_cast<int>(span.count);
         }
-        place = pairs && std::has_single_bit(static_cast<unsigned>(size)) ? place ^ k : (place + k) % size;
+        if (order == Partner::reflected)
+            place = (k - place + size) % size;
+        else
+            place = order == Partner::pairs && std::has_single_bit(static_cast<unsigned>(size)) ? place ^ k
+                                                                                                : (place + k) % size;
         for (const RankSpan& span : group) {
             outside += place % static_cast<int>(span.count) * static_cast<int>(span.stride);
             place /= static_cast<int>(span.count);
@@ -157,7 +164,7 @@ double in_rounds(const Fabric& fabric, int ranks_per_node, const RankGroup& grou
         return outside;
     };
     double seconds = 0;
-    for (int first = 1; first < size; first += under_way) {
+    for (int first = order == Partner::reflected ? 0 : 1; first < size; first += under_way) {
         std::vector<double> load(fabric.links().size());
         for (int k = first; k < std::min(size, first + under_way); ++k) {
             for (int rank = 0; rank < ranks; ++rank) {
@@ -189,7 +196,8 @@ struct Collective {
     }
     double walked(double bytes, int under_way) const {
         const Fabric fabric(sheet, ranks(), ranks_per_node);
-        return in_rounds(fabric, ranks_per_node, group, sheet.collective_pairs, bytes, under_way);
+        const Partner order = sheet.collective_pairs ? Partner::pairs : Partner::next;
+        return in_rounds(fabric, ranks_per_node, group, order, bytes, under_way);
     }
 };
 
@@ -253,6 +261,39 @@ TEST(Fabric, RoundsOfACollectiveTakeWhatTheirFullestLinksDo) {
         const double walked = each.walked(1000, 1);
         EXPECT_NEAR(each.predicted(1000, 1), walked, each.within * walked)
             << each.name << ", " << ranks_of(each.group) << " ranks, " << each.group.front().stride << " apart";
+    }
+}
+
+// Of `phased` without a torus: in each phase rank k meets its reflection r - k.
+TEST(Fabric, PhasesOfPairsTakeWhatTheirFullestLinksDo) {
+    struct Case {
+        Extents extents;
+        RankGroup group;
+        double within = 0.07;
+    };
+    for (const auto& [extents, group, within] :
+         std::vector<Case>{{{16}, {{16, 1}}},
+                           {{5}, {{5, 1}}},
+                           {{4, 4, 4}, {{64, 1}}},
+                           {{8, 8, 8}, {{512, 1}}},
+                           {{16, 4}, {{64, 1}}},
+                           {{8, 8}, {{16, 1}}, 0.13},  // two rows, where all that go half-way round go the same way
+                           {{8, 8}, {{16, 4}}},        // across
+                           {{16}, {{8, 1}}},           // half a ring
+                           {{16}, {{4, 4}}}}) {        // every fourth place of it
+        const DataSheet sheet = torus_of(extents);
+        const auto ranks = static_cast<int>(product(extents)), size = static_cast<int>(ranks_of(group));
+        const Network network(sheet, ranks, 1);
+        const NetworkTimes times = network.times({group, size - 1.0, (size - 1) * 1000.0}, 1);
+        double before = INFINITY;
+        for (const int together : {1, size}) {
+            const double predicted = network.longest_in_pairs(times, group, together);
+            const double walked = in_rounds(Fabric(sheet, ranks, 1), 1, group, Partner::reflected, 1000, together);
+            EXPECT_NEAR(predicted, walked, within * walked)
+                << shape_string(extents) << ", " << size << " ranks, " << together << " together";
+            EXPECT_LE(predicted, before * (1 + 1e-12));
+            before = predicted;
+        }
     }
 }
 

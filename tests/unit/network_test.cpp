@@ -197,9 +197,9 @@ TEST(Network, OtherNetworksShareWhatTheirSheetsSay) {
     EXPECT_NEAR(Network(sheet, 64, 1).times(traffic, 1).injection, node_bytes / 1e8, 1e-12);
     // In pairs, one phase after the other: 15 partners on the leaf by the nodes' links, 48 elsewhere by the uplinks.
     const Network tree(sheet, 64, 1);
-    EXPECT_NEAR(tree.longest_in_pairs(tree.times(traffic, 1), traffic.group), (15 + 48 * 2) * 1000 / 1e8, 1e-12);
+    EXPECT_NEAR(tree.longest_in_pairs(tree.times(traffic, 1), traffic.group, 1), (15 + 48 * 2) * 1000 / 1e8, 1e-12);
     sheet.taper = 0.5;
-    EXPECT_NEAR(tree.longest_in_pairs(tree.times(traffic, 1), traffic.group), 63 * 1000 / 1e8, 1e-12);
+    EXPECT_NEAR(tree.longest_in_pairs(tree.times(traffic, 1), traffic.group, 1), 63 * 1000 / 1e8, 1e-12);
     sheet.network = NetworkKind::dragonfly;
     sheet.group_nodes = 16;
     sheet.group_bytes_per_second = 4e8;
