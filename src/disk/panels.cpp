@@ -40,7 +40,12 @@ ColumnPanels::Group ColumnPanels::group(index_t panel_index, int which) const {
         const index_t first = std::max(before + end, row_elems - before - end), last = row_elems - before - begin;
         return first >= last ? Group() : Group{first, last - first};
     }
-    if (!mirrored()) return {};
+    return mirrored() ? images(own) : Group();
+}
+
+ColumnPanels::Group ColumnPanels::images(Group own) const {
+    const index_t pitch = section_pitch(), before = own.first / pitch * pitch;
+    const index_t begin = own.first - before, end = begin + own.width;
     if (mirrors_all()) {
         const index_t first = before == 0 ? std::max<index_t>(begin, 1) : begin;
         return first >= end ? Group() : Group{row_elems - before - end + 1, end - first};
@@ -128,8 +133,8 @@ index_t ColumnPanels::walked_requests(index_t panel_index) const {
     return group_runs(*this, group(panel_index, 0)).count();
 }
 
-index_t ColumnPanels::requests_of_rows(index_t panel_index, index_t first_rows) const {
-    const GroupRuns runs = group_runs(*this, group(panel_index, 0));
+index_t ColumnPanels::requests_of_rows(index_t panel_index, int which, index_t first_rows) const {
+    const GroupRuns runs = group_runs(*this, group(panel_index, which));
     return std::min(first_rows, runs.full) * runs.pieces + (first_rows > runs.full ? runs.last_pieces : 0);
 }
 

@@ -154,6 +154,7 @@ struct ColumnPanels {
         index_t first = 0, width = 0;
     };
     Group group(index_t panel_index, int which) const;
+    Group images(Group own) const;  // mirrored, of neighbouring columns that are walked over, of one section
     // In blocks: of all panels of this rank, of a matrix. Its own file has those of group 1 behind those of group 0.
     Group own_group(int which) const;
     index_t stored_row_elems() const { return own_file() ? own_group(0).width + own_group(1).width : row_elems; }
@@ -204,8 +205,9 @@ struct ColumnPanels {
     RowMap map(index_t panel_index, int which, index_t file_offset_bytes, void* slot) const;
 
     index_t requests(index_t panel_index) const;
-    index_t walked_requests(index_t panel_index) const;                       // of group 0, which come first
-    index_t requests_of_rows(index_t panel_index, index_t first_rows) const;  // of these, which come row by row
+    index_t walked_requests(index_t panel_index) const;  // of group 0, which come first
+    // Of that group's first rows: a group comes row by row.
+    index_t requests_of_rows(index_t panel_index, int which, index_t first_rows) const;
     Run run(index_t panel_index, index_t i, index_t file_offset_bytes, void* slot) const {
         return run(panel_index, i, file_offset_bytes, *this, file_offset_bytes, slot);
     }

@@ -133,7 +133,10 @@ Partition::Part Partition::at(index_t byte) const {
         return part;
     }
     if (kind == Kind::columns) {
-        part = part_of_columns(panels, (byte - offset_bytes) / panels.elem_bytes, of_all());
+        const index_t elem = (byte - offset_bytes) / panels.elem_bytes;
+        part = part_of_columns(panels, elem, of_all());
+        if (shared_rows)
+            part.id += elem % panels.matrix_elems() / panels.row_elems / shared_rows->a_rank * panels.panels();
         part.end_bytes = offset_bytes + part.end_bytes * panels.elem_bytes;
         return part;
     }

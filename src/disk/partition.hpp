@@ -30,6 +30,12 @@ struct Partition {
     // Set where ids are those of all ranks that share a file, as many of each, one rank's after the other's: where this
     // rank's begin. Of columns without twins, of column tiles, and of boxes.
     std::optional<index_t> first_of_all = {};
+    // Of columns whose panels are those of all ranks side by side: of each a rank has so many rows.
+    struct Rows {
+        int ranks = 1;
+        index_t a_rank = 1;
+    };
+    std::optional<Rows> shared_rows = {};
     bool of_all() const { return first_of_all.has_value(); }
     static Partition of_boxes(const ArrayBoxes& array);
 
@@ -40,7 +46,8 @@ struct Partition {
     };
     Part at(index_t byte) const;
     index_t ids() const {
-        return of_all() ? panels.ranks * panels.panels() : panels.panels() + (twins() ? panels.panels_per_matrix() : 0);
+        if (of_all()) return (shared_rows ? shared_rows->ranks : panels.ranks) * panels.panels();
+        return panels.panels() + (twins() ? panels.panels_per_matrix() : 0);
     }
     index_t first_id() const { return first_of_all.value_or(0); }
     bool twins() const { return kind == Kind::columns && panels.twin(); }

@@ -279,8 +279,11 @@ void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine
     const ColumnPanels& in = sweep.source.columns();
     const bool in_place = sweep.target.is_in_place();
     const bool seen = in_place ? sweep.source.place == Place::output : sweep.source.place != Place::scratch;
-    const bool can = seen && !sweep.sharing.own_part && in.outer == 1 && (in_place || !in.in_blocks()) &&
-                     !in.in_sections() && !in.mirrored() && in.last_row_elems == in.row_elems;
+    // A panel of halved sections is taken in parts, with no tile handed on meanwhile.
+    const bool halved = in.halved() > 0 && (sweep.exchanges() || in_place);
+    const bool of_one_period = !in.mirrored() || (!in.mirrors_all() && !halved && in.mirrored()->own == 0);
+    const bool can =
+        seen && !sweep.sharing.own_part && (in_place || !in.in_blocks()) && !in.in_sections() && of_one_period;
     if (!can) return;
     SweepSpec together = sweep;
     if (in_place) together.source.columns().share = together.target.columns().share = ColumnPanels::Share::by_turns;

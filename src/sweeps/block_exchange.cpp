@@ -1,8 +1,6 @@
 // Rounds of tiles among ranks; see block_exchange.hpp.
 #include "sweeps/block_exchange.hpp"
 
-#include <array>
-
 namespace spanfft {
 
 Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec, Binding& binding) {
@@ -10,12 +8,16 @@ Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec
     if (made->geometry_.shifts()) made->shifts_.resize(static_cast<size_t>(spec.ranks()));
     SPANFFT_ASSIGN(made->rounds_, Rounds::make(spec.ranks(), binding, made->ahead_));
     const index_t tiles = spec.exchanges() ? spec.tile_steps() : 0, panels = spec.walked().panels_per_matrix();
-    for (const index_t panel : {index_t{0}, panels - 1}) {
+    for (const index_t panel : {index_t{0}, std::min<index_t>(1, panels - 1), panels - 1}) {
         for (index_t part = 0; spec.sharing.reads_together && part < made->geometry_.parts(); ++part) {
-            for (index_t tile = 0; tile < made->geometry_.taken_tiles(); ++tile)
-                SPANFFT_TRY(made->add(made->takes_, made->make_take(panel, part, tile)));
+            for (index_t tile = 0; tile < made->geometry_.taken_tiles(); ++tile) {
+                for (int which = 0; which < made->geometry_.taken_groups(); ++which)
+                    SPANFFT_TRY(made->add(made->takes_, made->make_take(panel, part, tile, which)));
+            }
         }
-        if (spec.gives_back()) SPANFFT_TRY(made->add(made->gives_, made->make_take(panel, 0, 0, true)));
+    }
+    for (const index_t panel : {index_t{0}, panels - 1}) {
+        if (spec.gives_back()) SPANFFT_TRY(made->add(made->gives_, made->make_take(panel, 0, 0, 0, true)));
         for (index_t t = 0; t < tiles; ++t) {
             for (int call = 0; call < made->geometry_.most_calls(); ++call)
                 SPANFFT_TRY(made->add(made->transfers_, made->make_transfer(panel * tiles + t, call)));
@@ -31,18 +33,22 @@ Status BlockExchange::add(Transfers& transfers, Result<std::unique_ptr<Transfer>
 }
 
 // `back`: the reverse.
-Result<std::unique_ptr<Transfer>> BlockExchange::make_take(index_t panel, index_t part, index_t tile, bool back) const {
-    const ColumnPanels& in = spec_.source.columns();
-    const index_t elem = in.elem_bytes, own = geometry_.taken_width(panel, tile, in.rank);
-    const index_t pitch = geometry_.together(in.rank).pitch_bytes(), rows = geometry_.rows_of_part(in.rank, part);
-    const index_t skipped = geometry_.rows_before_part(in.rank, part) * pitch +
-                            (spec_.takes_ahead() ? tile * spec_.tile_width() * elem : 0);
+Result<std::unique_ptr<Transfer>> BlockExchange::make_take(index_t panel, index_t part, index_t tile, int which,
+                                                           bool back) const {
+    const ColumnPanels &in = spec_.source.columns(), read = geometry_.together(in.rank);
+    const index_t elem = in.elem_bytes, pitch = read.pitch_bytes(), rows = geometry_.rows_of_part(in.rank, part);
+    const index_t skipped = geometry_.rows_before_part(in.rank, part) * pitch;
+    const index_t all = read.group(panel, which).first, own = geometry_.taken(panel, tile, which, in.rank).width;
     std::vector<StridedPart> send, receive;
     for (int rank = 0; rank < in.ranks; ++rank) {
-        const index_t width = geometry_.taken_width(panel, tile, rank), theirs = geometry_.rows_of_part(rank, part);
-        const index_t begin = (geometry_.rows_before(rank) + geometry_.rows_before_part(rank, part)) * own * elem;
-        send.push_back({skipped + rank * in.panel * elem, {{width > 0 ? rows : 0, pitch}}, width * elem});
-        receive.push_back({begin, {{own > 0 ? theirs : 0, own * elem}}, own * elem});
+        const ColumnPanels::Group its = geometry_.taken(panel, tile, which, rank);
+        const index_t theirs = geometry_.rows_of_part(rank, part);
+        const index_t row = geometry_.rows_before(rank) + geometry_.rows_before_part(rank, part);
+        const bool any = its.width > 0;
+        send.push_back({skipped + (any ? its.first - all : 0) * elem, {{any ? rows : 0, pitch}}, its.width * elem});
+        receive.push_back({which * geometry_.taken_group_bytes() + row * own * elem,
+                           {{own > 0 ? theirs : 0, own * elem}},
+                           own * elem});
     }
     if (back) std::swap(send, receive);
     return rounds_.comm().make_alltoallw(send, receive, issue());
@@ -77,35 +83,57 @@ Result<std::unique_ptr<Transfer>> BlockExchange::make_transfer(index_t step, int
     return rounds_.comm().make_alltoallw(send, receive, issue());
 }
 
-Rounds::Transfers BlockExchange::transfers_of(index_t step) const {
+Rounds::Moves BlockExchange::moves_of(Moves& moves, index_t step, char* slot) const {
     const index_t tiles = spec_.tile_steps();
     const index_t first = (step % tiles + (in_last_panel(step / tiles) ? tiles : 0)) * geometry_.most_calls();
-    return {&transfers_[static_cast<size_t>(first)], static_cast<size_t>(geometry_.calls_in_round(step))};
+    const auto calls = static_cast<size_t>(geometry_.calls_in_round(step));
+    for (size_t call = 0; call < calls; ++call)
+        moves[call] = {transfers_[static_cast<size_t>(first) + call].get(), tile(step), slot};
+    return {moves.data(), calls};
+}
+
+Rounds::Moves BlockExchange::moves_of_take(Moves& moves, index_t panel, index_t i, const Rows& rows,
+                                           char* target) const {
+    const bool first = panel % spec_.walked().panels_per_matrix() == 0;
+    const index_t alike = in_last_panel(panel) ? 2 : first ? 0 : 1, each = geometry_.parts() * geometry_.taken_tiles();
+    const auto groups = static_cast<size_t>(geometry_.taken_groups());
+    for (size_t which = 0; which < groups; ++which)
+        moves[which] = {takes_[static_cast<size_t>(alike * each + i) * groups + which].get(), rows[which], target};
+    return {moves.data(), groups};
+}
+
+Status BlockExchange::take(index_t panel, index_t part, const Rows& rows) {
+    Moves moves;
+    return rounds_.round(moves_of_take(moves, panel, part, rows, taken(0)));
 }
 
 Status BlockExchange::shift(index_t step) {
     if (shifts_.empty()) return {};
     for (size_t rank = 0; rank < shifts_.size(); ++rank)
         shifts_[rank] = geometry_.shift_bytes(step, static_cast<int>(rank), file_offset_bytes_);
-    for (const auto& transfer : transfers_of(step)) SPANFFT_TRY(transfer->shift_receives(shifts_));
+    Moves moves;
+    for (const Rounds::Move& move : moves_of(moves, step, nullptr)) SPANFFT_TRY(move.transfer->shift_receives(shifts_));
     return {};
 }
 
 Status BlockExchange::round(index_t step, char* slot) {
     SPANFFT_TRY(shift(step));
-    return rounds_.round(transfers_of(step), tile(step), slot);
+    Moves moves;
+    return rounds_.round(moves_of(moves, step, slot));
 }
 
 Status BlockExchange::start_round(index_t step, char* slot) {
     next_[kTiles] = step + 1;
     if (const Status shifted = shift(step); !shifted.ok()) rounds_.fail(shifted);
-    return rounds_.start(kTiles, transfers_of(step), tile(step), slot);
+    Moves moves;
+    return rounds_.start(kTiles, moves_of(moves, step, slot));
 }
 
-Status BlockExchange::start_take(index_t step, const char* rows) {
+Status BlockExchange::start_take(index_t step, const Rows& rows) {
     next_[kTakes] = step + 1;
-    const index_t tiles = spec_.tile_steps(), i = step % tiles + (in_last_panel(step / tiles) ? tiles : 0);
-    return rounds_.start(kTakes, {&takes_[static_cast<size_t>(i)], 1}, rows, taken(step));
+    Moves moves;
+    const index_t tiles = spec_.tile_steps();
+    return rounds_.start(kTakes, moves_of_take(moves, step / tiles, step % tiles, rows, taken(step)));
 }
 
 // Of a rank that can't go on: until all know, it starts and finishes rounds in the order in which the others do. In
@@ -116,7 +144,7 @@ Status BlockExchange::take_part(char* slots) {
     // Who learns of it by a take does not come to the tile of that step any more.
     const bool tiles = spec_.hands_on_ahead() && tile < steps && !(takes && take <= tile);
     const auto start = [&](Series series) {
-        if (series == kTakes) return takes ? start_take(take, slots) : Status();
+        if (series == kTakes) return takes ? start_take(take, {slots, slots}) : Status();
         return tiles ? start_round(tile, memory_ - spec_.write_slots() * spec_.write_slot_bytes()) : Status();
     };
     std::array order{kTiles, kTakes};

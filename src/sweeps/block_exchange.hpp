@@ -8,6 +8,7 @@
 // every rank takes part in all rounds, or end() is its last word.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -30,25 +31,26 @@ class BlockExchange {
         next_[kTakes] = next_[kTiles] = first_panel * spec_.tile_steps();
         rounds_.begin();
     }
-    // The panel of the last take, or the tile of this step, row after row.
-    char* taken(index_t step) const { return memory_ + (ahead_ ? step % 2 * geometry_.taken_tile_bytes() : 0); }
+    // The panel of the last take, or the tile of this step, row after row, then what mirrors it.
+    char* taken(index_t step) const {
+        return memory_ + (spec_.takes_ahead() ? step % 2 * geometry_.taken_tile_bytes() : 0);
+    }
     char* tile(index_t step) const {  // into which the tile of a round is put
         return memory_ + geometry_.taken_bytes() + (ahead_ ? step % 2 * round_up(geometry_.tile_bytes(), 4096) : 0);
     }
     char* received() const {  // of columns, which are not handed on ahead: what came, rank after rank
         return tile(0) + round_up(geometry_.tile_bytes(), 4096);
     }
-    // Collective: a part of the panel that all ranks have read; `rows`: where this one's rows of the panel begin.
-    Status take(index_t panel, index_t part, const char* rows) {
-        const index_t i = part + (in_last_panel(panel) ? geometry_.parts() : 0);
-        return rounds_.round({&takes_[static_cast<size_t>(i)], 1}, rows, taken(0));
-    }
+    using Rows = std::array<char*, 2>;  // where this rank's rows of a panel's groups begin
+    // Collective: a part of the panel that all ranks have read.
+    Status take(index_t panel, index_t part, const Rows& rows);
     // Collective, in two halves: the tile of this step out of the panel that all ranks have read.
-    Status start_take(index_t step, const char* rows);
+    Status start_take(index_t step, const Rows& rows);
     Status finish_take() { return rounds_.finish(kTakes); }
     // Collective: what became of the panel that was taken, to where its rows were.
-    Status give_back(index_t panel, char* rows) {
-        return rounds_.round({&gives_[in_last_panel(panel) ? 1 : 0], 1}, taken(0), rows);
+    Status give_back(index_t panel, const Rows& rows) {
+        const Rounds::Move move{gives_[in_last_panel(panel) ? 1 : 0].get(), taken(0), rows[0]};
+        return rounds_.round({&move, 1});
     }
     // Collective: the round of this compute step, in order. The kept rows of every rank's tile are in `slot` then (of
     // columns in received()), one tile after the other, each at landing_bytes(). In two halves where the next tile is
@@ -71,9 +73,13 @@ class BlockExchange {
 
     explicit BlockExchange(const SweepSpec& spec) : spec_(spec), geometry_(spec_) {}
     Status add(Transfers& transfers, Result<std::unique_ptr<Transfer>> made);
-    Result<std::unique_ptr<Transfer>> make_take(index_t panel, index_t part, index_t tile, bool back = false) const;
+    Result<std::unique_ptr<Transfer>> make_take(index_t panel, index_t part, index_t tile, int which,
+                                                bool back = false) const;
     Result<std::unique_ptr<Transfer>> make_transfer(index_t step, int call) const;
-    Rounds::Transfers transfers_of(index_t step) const;
+    using Moves = std::array<Rounds::Move, 2>;  // of a round: one or both
+    // Of part or tile i of a panel; of a compute step.
+    Rounds::Moves moves_of_take(Moves& moves, index_t panel, index_t i, const Rows& rows, char* target) const;
+    Rounds::Moves moves_of(Moves& moves, index_t step, char* slot) const;
     Status shift(index_t step);  // to where what comes in this round shall land
     // Open MPI 4.1.4 did not come to an end of such rounds where cores are few: there all of one is done as it begins.
     Issue issue() const {
@@ -88,7 +94,7 @@ class BlockExchange {
 
     const SweepSpec spec_;
     const ExchangeGeometry geometry_;
-    const bool ahead_ = spec_.in_small_tiles();
+    const bool ahead_ = spec_.takes_ahead() || spec_.hands_on_ahead();
     Rounds rounds_;
     char* memory_ = nullptr;
     index_t file_offset_bytes_ = 0;
@@ -96,7 +102,7 @@ class BlockExchange {
     std::vector<index_t> shifts_;  // of what comes from each rank in a round; empty: there are none
     // Of each tile step of a panel that is whole on all ranks, then of the last panel of a matrix.
     Transfers transfers_;
-    Transfers takes_;  // of each part of a panel, likewise
+    Transfers takes_;  // of each part or tile of a panel, likewise, but of the first one too: column 0 is its own image
     Transfers gives_;  // of a panel, likewise
 };
 

@@ -19,7 +19,25 @@ ColumnPanels rows_of_all(ColumnPanels panels, index_t rows, ColumnPanels::Use us
 }  // namespace
 
 ColumnPanels ExchangeGeometry::together(int rank) const {
-    return rows_of_all(in(), rows_of(rank), spec_.gives_back() ? ColumnPanels::Use::written : ColumnPanels::Use::read);
+    const index_t before = rows_before(rank), matrix = in().matrix_elems();
+    const auto use = spec_.gives_back() ? ColumnPanels::Use::written : ColumnPanels::Use::read;
+    ColumnPanels panels = rows_of_all(in(), rows_of(rank), use);
+    if (panels.rows == 0 || before + panels.rows < in().rows) panels.last_row_elems = panels.row_elems;
+    if (panels.rows > 0 && spec_.sharing.own_rows == 0)  // of every matrix these rows
+        panels.part = {panels.matrix_elems(), matrix, before * in().row_elems};
+    return panels;
+}
+
+ColumnPanels::Group ExchangeGeometry::taken(index_t panel, index_t tile, int which, int rank) const {
+    ColumnPanels panels = in();
+    panels.rank = rank;
+    ColumnPanels::Group own = panels.group(panel, 0);
+    if (spec_.takes_ahead()) {
+        own.first += tile * spec_.tile_width();
+        own.width = std::clamp<index_t>(own.width - tile * spec_.tile_width(), 0, spec_.tile_width());
+    }
+    if (which == 0) return own;
+    return own.width > 0 ? in().images(own) : ColumnPanels::Group();
 }
 
 ColumnPanels ExchangeGeometry::all_together() const { return rows_of_all(in(), in().rows, ColumnPanels::Use::written); }
@@ -152,26 +170,40 @@ index_t ExchangeGeometry::width_of(index_t panel, int rank) const {
     return panels.group(panel, 0).width;
 }
 
+// What has no row or no column is not sent. Column 0 of a panel, and its last one, may have no mirror image.
+index_t ExchangeGeometry::take_messages(index_t panel, int which, int rank) const {
+    const index_t mine = rows_of(in().rank), width = width_of(panel, rank);
+    if (mine == 0 || width == 0) return 0;
+    if (!spec_.takes_ahead()) return taken(panel, 0, which, rank).width > 0 ? std::min(parts(), mine) : 0;
+    const index_t last = ceil_div(width, spec_.tile_width()) - 1;
+    index_t messages = last + 1;
+    if (taken(panel, 0, which, rank).width == 0) --messages;
+    if (last > 0 && taken(panel, last, which, rank).width == 0) --messages;
+    return messages;
+}
+
 void ExchangeGeometry::count_takes(Counts& counts) const {
     if (!spec_.sharing.reads_together) return;
     counts.calls += takes() + gives();
     const index_t panels = in().panels_per_matrix(), mine = rows_of(in().rank);
-    // A panel of so many columns: what has no row or no column is not sent.
-    const auto messages = [&](index_t width) {
-        if (spec_.takes_ahead()) return mine > 0 ? ceil_div(width, spec_.tile_width()) : 0;
-        return width > 0 ? std::min(parts(), mine) : 0;
-    };
-    for (const index_t panel : {index_t{0}, panels - 1}) {
-        const index_t times = in().outer * (panel < panels - 1 ? panels - 1 : 1);
+    const auto add = [&](index_t panel, index_t alike) {  // of which a matrix has so many
+        const index_t times = in().outer * alike;
         const index_t own = spec_.gives_back() ? width_of(panel, in().rank) : 0;  // of which each gets its rows back
         for (int r = 0; r < in().ranks; ++r) {
             if (r == in().rank) continue;
-            const index_t width = width_of(panel, r);
-            counts.messages += times * (messages(width) + (own > 0 && rows_of(r) > 0 ? 1 : 0));
-            counts.sent_bytes += times * (mine * width + rows_of(r) * own) * in().elem_bytes;
+            if (own > 0 && rows_of(r) > 0) counts.messages += times;
+            counts.sent_bytes += times * rows_of(r) * own * in().elem_bytes;
+            ColumnPanels theirs = in();
+            theirs.rank = r;
+            for (int which = 0; which < taken_groups(); ++which) {
+                counts.messages += times * take_messages(panel, which, r);
+                counts.sent_bytes += times * mine * theirs.group(panel, which).width * in().elem_bytes;
+            }
         }
-        if (panels == 1) break;
-    }
+    };
+    add(panels - 1, 1);
+    if (panels > 1) add(0, 1);
+    if (panels > 2) add(1, panels - 2);  // which column 0 is not in
 }
 
 Counts ExchangeGeometry::count() const {

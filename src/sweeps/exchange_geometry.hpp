@@ -10,8 +10,8 @@
 // - Of sections (many_sweeps) a rank keeps columns: of each its panels of the next sweep, and those that mirror them.
 //   So it does of slabs, each of which is a section.
 // - Where ranks read a panel together, each has rows of the panels of all for all rows of its own panel, and hands them
-//   on tile by tile, or, where there are few tiles, some rows of all after the other. In place all hand back what
-//   became of them, whole panels at a time, and write the same rows.
+//   on tile by tile, or, where there are few tiles, some rows of all after the other; what mirrors them goes the same
+//   way, by itself. In place all hand back what became of them, whole panels at a time, and write the same rows.
 //
 // Worked: 12 columns, tiles of 2, 2 ranks with panels of 2 columns: in round 0 rank 0 has columns 0 and 1, rank 1
 // columns 2 and 3; of 8 rows, rank 0 keeps rows 0 to 3 of all four and rank 1 the rest.
@@ -56,20 +56,19 @@ class ExchangeGeometry {
         return spec_.gives_back() || spec_.takes_ahead() ? 1 : std::clamp<index_t>(rows_of(0), 1, kMaxSlots);
     }
     index_t taken_tiles() const { return spec_.takes_ahead() ? spec_.tile_steps() : 1; }  // a panel
-    index_t taken_width(index_t panel, index_t tile, int rank) const {                    // of that rank's columns
-        const index_t width = width_of(panel, rank);
-        if (!spec_.takes_ahead()) return width;
-        return std::clamp<index_t>(width - tile * spec_.tile_width(), 0, spec_.tile_width());
-    }
-    index_t rows_before_part(int rank, index_t part) const {  // of this rank's rows
+    int taken_groups() const { return in().mirrored() ? 2 : 1; }
+    ColumnPanels::Group taken(index_t panel, index_t tile, int which, int rank) const;  // of that rank's columns
+    index_t rows_before_part(int rank, index_t part) const {                            // of this rank's rows
         return rows_of(rank) * part / parts();
     }
     index_t rows_of_part(int rank, index_t part) const {
         return rows_before_part(rank, part + 1) - rows_before_part(rank, part);
     }
-    index_t taken_tile_bytes() const {  // of this rank's columns
-        const index_t columns = spec_.takes_ahead() ? spec_.tile_width() : in().panel;
-        return spec_.sharing.reads_together ? round_up(in().rows * columns * in().elem_bytes, 4096) : 0;
+    index_t taken_group_bytes() const {  // of this rank's columns, row after row
+        return in().rows * (spec_.takes_ahead() ? spec_.tile_width() : in().panel) * in().elem_bytes;
+    }
+    index_t taken_tile_bytes() const {
+        return spec_.sharing.reads_together ? round_up(taken_groups() * taken_group_bytes(), 4096) : 0;
     }
     index_t taken_bytes() const { return (spec_.takes_ahead() ? 2 : 1) * taken_tile_bytes(); }
 
@@ -114,7 +113,9 @@ class ExchangeGeometry {
         return of_columns() && step / spec_.tile_steps() >= in().panels_per_matrix() ? 1 : most_calls();
     }
     index_t rounds() const { return spec_.exchanges() ? in().panels() * spec_.tile_steps() : 0; }
-    index_t takes() const { return spec_.sharing.reads_together ? in().panels() * parts() * taken_tiles() : 0; }
+    index_t takes() const {
+        return spec_.sharing.reads_together ? in().panels() * parts() * taken_tiles() * taken_groups() : 0;
+    }
     index_t gives() const { return spec_.gives_back() ? in().panels() : 0; }
     index_t width_of(index_t panel, int rank) const;  // of a panel of that rank
     Counts count() const;                             // of this rank in all rounds: messages, bytes in them, and calls
@@ -140,6 +141,7 @@ class ExchangeGeometry {
     bool exchanges_natural_blocks() const { return of_sections() || (of_blocks() && spec_.target.blocks().natural); }
     index_t kept_tile_bytes() const;         // of blocks: the most that this rank keeps of a tile
     void count_takes(Counts& counts) const;  // and what is given back
+    index_t take_messages(index_t panel, int which, int rank) const;  // to that rank
 
     const SweepSpec& spec_;
 };

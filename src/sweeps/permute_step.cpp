@@ -73,7 +73,8 @@ class PermuteTask : public PdmTask {
     }
 
     Status exchange(const LoadExchange::Moved& moved, const char* packed, char* received) {
-        SPANFFT_TRY(rounds_.round({&moved.transfer, 1}, packed, received));
+        const Rounds::Move move{moved.transfer.get(), packed, received};
+        SPANFFT_TRY(rounds_.round({&move, 1}));
         const index_t bytes = moved.stays.send.bytes;
         if (bytes > 0)
             std::memcpy(received + moved.stays.receive.offset_bytes, packed + moved.stays.send.offset_bytes,

@@ -54,24 +54,27 @@ void Rounds::begin() {
     if (group_.comm) before_ = *group_.counts;
 }
 
-Status Rounds::round(Transfers transfers, const void* source, void* target) {
+Status Rounds::round(Moves moves) {
     Status status = agree(comm(), Status());
     all_know_ = !status.ok();
     if (all_know_) return status;
-    for (const auto& transfer : transfers) {  // whatever failed: the others wait for what has begun
-        keep_first(status, transfer->start(source, target));
-        keep_first(status, transfer->finish());
+    for (const Move& move : moves) {  // whatever failed: the others wait for what has begun
+        keep_first(status, move.transfer->start(move.source, move.target));
+        keep_first(status, move.transfer->finish());
     }
     return status;
 }
 
-Status Rounds::start(int series, Transfers transfers, const void* source, void* target) {
+Status Rounds::start(int series, Moves moves) {
     Series& now = series_[series];
     now.under_way = true;
-    now.started = transfers;
+    now.started.clear();
     now.code = static_cast<int>(mine_.code());
     Status status = now.words->start(&now.code, now.codes.data());
-    for (const auto& transfer : transfers) keep_first(status, transfer->start(source, target));
+    for (const Move& move : moves) {
+        now.started.push_back(move.transfer);
+        keep_first(status, move.transfer->start(move.source, move.target));
+    }
     return status;
 }
 
@@ -80,7 +83,7 @@ Status Rounds::finish(int series) {
     if (!now.under_way) return {};
     now.under_way = false;
     Status status = now.words->finish();
-    for (const auto& transfer : now.started) keep_first(status, transfer->finish());
+    for (Transfer* const transfer : now.started) keep_first(status, transfer->finish());
     const bool failed = std::any_of(now.codes.begin(), now.codes.end(), [](int code) { return code != 0; });
     if (!failed || all_know_) return status;
     all_know_ = true;

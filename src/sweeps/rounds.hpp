@@ -20,7 +20,12 @@ namespace spanfft {
 
 class Rounds {
   public:
-    using Transfers = std::span<const std::unique_ptr<Transfer>>;
+    struct Move {
+        Transfer* transfer = nullptr;
+        const void* source = nullptr;
+        void* target = nullptr;
+    };
+    using Moves = std::span<const Move>;  // of a round
 
     // Collective over ranks 0 to ranks-1, which are all.
     static Result<Rounds> make(int ranks, Binding& binding, bool in_halves = false);
@@ -28,12 +33,11 @@ class Rounds {
 
     Comm& comm() const { return *group_.comm; }
     void begin();  // a sweep
-    // Collective: the next round, of one or several transfers. An error is that of all ranks, or this rank's own, which
-    // end() makes all ranks'.
-    Status round(Transfers transfers, const void* source, void* target);
+    // Collective: the next round. An error is that of all ranks, or this rank's own, which end() makes all ranks'.
+    Status round(Moves moves);
     // Collective: a round in two halves, of one of two series, of each of which one may be under way, and between which
     // may be rounds that are not. Where none is under way, finish() does nothing.
-    Status start(int series, Transfers transfers, const void* source, void* target);
+    Status start(int series, Moves moves);
     Status finish(int series);
     // This rank has failed, which all learn in the rounds that it starts from now on.
     void fail(const Status& mine) { mine_ = mine; }
@@ -48,7 +52,7 @@ class Rounds {
         std::unique_ptr<Transfer> words;  // of all ranks: a code of each
         std::vector<int> codes;
         int code = 0;
-        Transfers started;
+        std::vector<Transfer*> started;
         bool under_way = false;
     };
 

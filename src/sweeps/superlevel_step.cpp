@@ -296,7 +296,8 @@ class SuperlevelTask : public PdmTask {
         }
         fft_->execute(data, data);
         for (int i = 0; i < stages_.ranks; ++i) {
-            SPANFFT_TRY(rounds_.round({&transfers_[static_cast<size_t>(i)], 1}, data, spare));
+            const Rounds::Move move{transfers_[static_cast<size_t>(i)].get(), data, spare};
+            SPANFFT_TRY(rounds_.round({&move, 1}));
             butterflies(load, i, data, spare);
         }
         if (stages_.high == 0) return {};

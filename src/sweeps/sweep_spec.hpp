@@ -127,7 +127,9 @@ struct SweepSpec {
     // While ranks hand on or take a tile, each computes another, for which there is memory if tiles are small.
     bool in_small_tiles() const { return target.is_blocks() && tile_steps() >= 4; }
     bool hands_on_ahead() const { return exchanges() && in_small_tiles(); }
-    bool takes_ahead() const { return sharing.reads_together && in_small_tiles(); }
+    bool takes_ahead() const {  // of halved sections no tile is columns that lie together
+        return sharing.reads_together && in_small_tiles() && source.columns().halved() == 0;
+    }
     bool has_rounds() const { return exchanges() || sharing.reads_together; }
     bool gives_back() const { return sharing.reads_together && target.is_in_place(); }
     index_t panels_a_run() const { return gives_back() ? ranks() : 1; }  // side by side, of what is written

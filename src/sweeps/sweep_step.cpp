@@ -48,13 +48,11 @@ std::optional<Partition> by_all(Partition partition) {
     return partition;
 }
 
-// Together each rank reads rows, which are a matrix of their own then, with panels as wide as those of all.
 Partition rows_by_all(const SweepSpec& sweep) {
     const ExchangeGeometry geometry(sweep);
-    ColumnPanels rows = geometry.together(0);
-    rows.outer = sweep.ranks();
-    Partition together{Partition::Kind::columns, rows, {}};
-    together.first_of_all = sweep.rank() * rows.panels_per_matrix();
+    Partition together{Partition::Kind::columns, geometry.all_together(), {}};
+    together.first_of_all = sweep.rank() * together.panels.panels();
+    together.shared_rows = {sweep.ranks(), geometry.rows_of(0)};
     return together;
 }
 

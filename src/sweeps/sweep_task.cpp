@@ -54,8 +54,11 @@ class SweepTask : public Task {
     void describe_kept(PipelineSpec& pipeline);
     SweepWhere locate(index_t step, index_t read, index_t write) const;
     Status compute(index_t step, index_t read, index_t write);
-    char* first_row(index_t panel, index_t slot) const {  // of what was read together
-        return together_.map(panel, 0, together_begin_, read_slot(slot)).row(0);
+    BlockExchange::Rows rows_together(index_t panel, index_t slot) const {  // that were read
+        BlockExchange::Rows rows{};
+        for (int which = 0; which < exchange_->geometry().taken_groups(); ++which)
+            rows[static_cast<size_t>(which)] = together_.map(panel, which, tiles_.in_offset, read_slot(slot)).row(0);
+        return rows;
     }
     void put_side_by_side(index_t step, index_t call, char* slot);
     void transform(const TileWork& work, const SweepWhere& where);
@@ -70,10 +73,8 @@ class SweepTask : public Task {
     std::vector<Lane> lanes_;
     Buffer tile_memory_;
     SweepTiles<T> tiles_{spec_};
-    char* base_ = nullptr;  // work0, during a run
-    // Read together: the rows that this rank reads of all panels, and where they begin in the file, in a run.
-    ColumnPanels together_;
-    index_t together_begin_ = 0;
+    char* base_ = nullptr;   // work0, during a run
+    ColumnPanels together_;  // the rows that this rank reads of all panels
     Counts counts_;
 };
 
@@ -162,11 +163,11 @@ template <class T>
 Status SweepTask<T>::compute(index_t step, index_t read, index_t write) {
     SweepWhere where = locate(step, read, write);
     if (spec_.exchanges()) where.write = exchange_->tile(step);
-    char* const rows = spec_.gives_back() ? first_row(where.panel, read) : nullptr;
-    if (rows) SPANFFT_TRY(exchange_->take(where.panel, 0, rows));
+    const BlockExchange::Rows rows = spec_.gives_back() ? rows_together(where.panel, read) : BlockExchange::Rows();
+    if (spec_.gives_back()) SPANFFT_TRY(exchange_->take(where.panel, 0, rows));
     if (where.count > 0)  // the last panel of a matrix may have fewer tiles
         std::visit([&](const auto& work) { transform(work, where); }, spec_.work);
-    if (rows) return exchange_->give_back(where.panel, rows);
+    if (spec_.gives_back()) return exchange_->give_back(where.panel, rows);
     if (!spec_.exchanges() || spec_.hands_on_ahead()) return {};
     char* const slot = write_slot(write);
     if (!exchange_->geometry().of_columns()) return exchange_->round(step, slot);
@@ -362,30 +363,33 @@ void SweepTask<T>::describe_reads(PipelineSpec& pipeline) {
 template <class T>
 void SweepTask<T>::describe_reads_together(PipelineSpec& pipeline) {
     const ExchangeGeometry& geometry = exchange_->geometry();
-    const ColumnPanels& panels = together_ = geometry.together(spec_.rank());
-    together_begin_ = tiles_.in_offset;
-    if (spec_.sharing.own_rows == 0)
-        together_begin_ += geometry.rows_before(spec_.rank()) * panels.row_elems * panels.elem_bytes;
+    together_ = geometry.together(spec_.rank());
     const index_t parts = pipeline.parts = geometry.parts();
-    const auto before = [this, &geometry](index_t panel, index_t part) {
-        return together_.requests_of_rows(panel, geometry.rows_before_part(spec_.rank(), part));
+    const auto before = [this, &geometry](index_t panel, index_t part, int which) {
+        return together_.requests_of_rows(panel, which, geometry.rows_before_part(spec_.rank(), part));
+    };
+    const auto count = [before](index_t panel, index_t part, int which) {
+        return before(panel, part + 1, which) - before(panel, part, which);
     };
     if (spec_.takes_ahead()) {
         pipeline.fetch = [this](index_t step, index_t slot) {
-            return exchange_->start_take(step, first_row(step / spec_.tile_steps(), slot));
+            return exchange_->start_take(step, rows_together(step / spec_.tile_steps(), slot));
         };
         pipeline.fetched = [this](index_t, index_t) { return exchange_->finish_take(); };
     } else if (!spec_.gives_back()) {  // else taken in the compute step, so that what is done to it can be handed back
         pipeline.take = [this, parts](index_t group, index_t part) {
-            return exchange_->take(group / parts, part, first_row(group / parts, 0));
+            return exchange_->take(group / parts, part, rows_together(group / parts, 0));
         };
     }
-    pipeline.read_count = [before, parts](index_t group) {
-        return before(group / parts, group % parts + 1) - before(group / parts, group % parts);
+    pipeline.read_count = [count, parts](index_t group) {
+        return count(group / parts, group % parts, 0) + count(group / parts, group % parts, 1);
     };
-    pipeline.read_run = [this, before, parts](index_t group, index_t slot, index_t i) {
+    pipeline.read_run = [this, before, count, parts](index_t group, index_t slot, index_t i) {
+        const index_t panel = group / parts, part = group % parts, own = count(panel, part, 0);
+        const index_t request =
+            i < own ? before(panel, part, 0) + i : together_.walked_requests(panel) + before(panel, part, 1) + i - own;
         char* const rows = read_slot(parts > 1 ? 0 : slot);  // parts lie in one slot
-        return together_.run(group / parts, before(group / parts, group % parts) + i, together_begin_, rows);
+        return together_.run(panel, request, tiles_.in_offset, rows);
     };
 }
 
@@ -405,10 +409,9 @@ void SweepTask<T>::describe_writes(PipelineSpec& pipeline) {
     }
     if (spec_.gives_back()) {
         pipeline.needs_before_compute = true;  // of all ranks, who agree before they hand rows on
-        const index_t begin = together_begin_ - tiles_.in_offset + tiles_.out_offset;
         pipeline.write_count = pipeline.read_count;
-        pipeline.write_run = [this, begin](index_t panel, index_t slot, index_t i) {
-            Run run = together_.run(panel, i, begin, together_, together_begin_, write_slot(slot));
+        pipeline.write_run = [this](index_t panel, index_t slot, index_t i) {
+            Run run = together_.run(panel, i, tiles_.out_offset, together_, tiles_.in_offset, write_slot(slot));
             run.slack = false;
             return run;
         };

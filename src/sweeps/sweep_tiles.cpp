@@ -24,12 +24,8 @@ index_t put_rows(const E* tile, index_t pitch, index_t count, const RowMap& rows
 template <class T>
 class SweepTiles<T>::TwoGroups {
   public:
-    TwoGroups(const ColumnPanels& panels, index_t panel, index_t offset_bytes, void* slot) : numbers_(panels.numbers) {
-        for (const int which : {0, 1}) {
-            rows_[which] = panels.map(panel, which, offset_bytes, slot);
-            groups_[which] = panels.group(panel, which);
-        }
-    }
+    TwoGroups(const ColumnPanels& panels, index_t panel, const RowMap& own, const RowMap& besides)
+        : rows_{own, besides}, groups_{panels.group(panel, 0), panels.group(panel, 1)}, numbers_(panels.numbers) {}
     template <class E>
     E& at(index_t row, index_t column, index_t number = 0) const {
         const index_t in_first = column - groups_[0].first;
@@ -47,9 +43,12 @@ template <class T>
 RowMap SweepTiles<T>::rows_read(const SweepWhere& where, int which) const {
     const ColumnPanels& in = spec_.source.columns();
     if (!spec_.takes_ahead()) return in.map(where.panel, which, in_offset, where.read);
+    // The tile alone, group after group.
+    const ColumnPanels::Group own{where.first, where.count}, tile = which == 0 ? own : in.images(own);
     RowMap rows;
-    rows.base = where.read - (where.first - in.first_column(where.panel)) * in.elem_bytes;
-    rows.pitch_bytes = where.count * in.elem_bytes;
+    rows.base = where.read + which * in.rows * spec_.tile_width() * in.elem_bytes -
+                (tile.first - in.group(where.panel, which).first) * in.elem_bytes;
+    rows.pitch_bytes = tile.width * in.elem_bytes;
     return rows;
 }
 
@@ -152,7 +151,7 @@ index_t SweepTiles<T>::gather_half_spectrum(const SweepWhere& where, index_t fir
     const ColumnPanels& in = spec_.source.columns();
     const index_t row_elems = in.row_elems, n2 = spec_.points, half = spec_.twiddles.roots_n / 2;
     const index_t pitch = spec_.source_pitch();
-    const TwoGroups panel(in, where.panel, in_offset, where.read);
+    const TwoGroups panel(in, where.panel, rows_read(where, 0), rows_read(where, 1));
     index_t read = 0;
     const auto number_of = [&](index_t k, const E& stored) {
         if constexpr (std::is_same_v<E, C>)
@@ -294,7 +293,8 @@ index_t SweepTiles<T>::scatter_reflected(const SweepWhere& where, index_t first,
     const index_t row_elems = out.row_elems, n2 = spec_.points, half = out.matrix_elems() - 1;
     const index_t section = std::get_if<Reflection>(&spec_.target.array)->columns, stored = section / 2 + 1;
     const index_t pitch = spec_.target_pitch();
-    const TwoGroups panel(out, where.panel, out_offset, where.write);
+    const auto rows = [&](int which) { return out.map(where.panel, which, out_offset, where.write); };
+    const TwoGroups panel(out, where.panel, rows(0), rows(1));
     index_t written = 0;
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);

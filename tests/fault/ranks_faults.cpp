@@ -50,6 +50,10 @@ const Route kRoutes[] = {
     {"c2c 6561 forward double memory=100KiB threads=1 ranks=2", solve_many_sweeps, true},
     {"c2c 10000 forward double memory=144KiB threads=1 ranks=2", solve_many_sweeps, true},
     {"r2c 4096 forward double memory=76KiB threads=1 ranks=3", solve_two_sweeps, true},
+    {"c2r 6000 backward float memory=80KiB threads=1 ranks=2", solve_two_sweeps, true},  // with mirror images
+    // Several matrices: rows taken in parts, with mirror images, and in place.
+    {"c2r 2x2048 backward double axes=1 memory=80KiB threads=1 ranks=2", solve_two_sweeps, true},
+    {"c2c 3x31x40 forward double axes=1,2 memory=25KiB threads=1 ranks=2", solve_axis_sweeps, false},
 };
 
 // What a rank does ahead in some sweep of a route, and of how many panels.
@@ -61,7 +65,8 @@ TEST(RanksRoutes, TakeOrHandOnSmallTilesAhead) {
     const std::pair<const Route*, Ahead> expected[] = {{&kRoutes[18], {true, false, 1}},
                                                        {&kRoutes[19], {false, true, 3}},
                                                        {&kRoutes[20], {true, true, 4}},
-                                                       {&kRoutes[21], {true, true, 1}}};
+                                                       {&kRoutes[21], {true, true, 1}},
+                                                       {&kRoutes[22], {true, true, 1}}};
     for (const auto& [route, ahead] : expected) {
         SCOPED_TRACE(route->problem);
         Machine machine;
@@ -212,11 +217,11 @@ TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
 INSTANTIATE_TEST_SUITE_P(Routes, RanksFaults, testing::ValuesIn(kRoutes));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksByWayOfTheOutput,
                          testing::Values(kRoutes[5], kRoutes[6], kRoutes[11], kRoutes[12], kRoutes[13], kRoutes[14],
-                                         kRoutes[17], kRoutes[18], kRoutes[19], kRoutes[20]));
+                                         kRoutes[17], kRoutes[18], kRoutes[19], kRoutes[20], kRoutes[24]));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers,
                          testing::Values(kRoutes[0], kRoutes[1], kRoutes[2], kRoutes[4], kRoutes[7], kRoutes[8],
                                          kRoutes[9], kRoutes[10], kRoutes[13], kRoutes[17], kRoutes[18], kRoutes[19],
-                                         kRoutes[20], kRoutes[21]));
+                                         kRoutes[20], kRoutes[21], kRoutes[22], kRoutes[23]));
 
 // Files, by the executor: what each rank has of its own is in a folder of its own.
 class RanksFiles : public testing::Test {

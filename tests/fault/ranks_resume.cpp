@@ -16,6 +16,7 @@ struct KilledRoute {
     const char* problem;
     SolverFunction solve;
     Last last;
+    bool slow_messages = false;
 };
 
 // In many panels, of which each rank's journal notes some at a time.
@@ -25,7 +26,9 @@ const KilledRoute kKilledRoutes[] = {
     {"r2c 32x480 forward double axes=0,1 memory=40KiB threads=1 ranks=3", solve_axis_sweeps, Last::together},
     {"c2c 32x16x24 backward double memory=43KiB threads=1 ranks=5", solve_axis_sweeps, Last::together},
     {"c2c 65536 backward double memory=727KiB threads=1 ranks=5", solve_two_sweeps, Last::together},
-    {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1 ranks=3", solve_axis_sweeps, Last::in_place},
+    {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1 ranks=3", solve_axis_sweeps, Last::together},
+    {"c2c 5x70x96 forward float axes=1,2 memory=40KiB threads=1 ranks=2", solve_axis_sweeps, Last::together},
+    {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1 ranks=3", solve_axis_sweeps, Last::in_place, true},
     {"c2c 1200 forward double memory=40KiB threads=1 ranks=3", solve_two_sweeps, Last::other},
     {"r2c 1728 forward double memory=80KiB threads=1 ranks=3", solve_many_sweeps, Last::other},
     {"c2c 134 forward double memory=48KiB threads=1 ranks=3", solve_chirp_sweeps, Last::other},
@@ -37,7 +40,9 @@ void PrintTo(const KilledRoute& route, std::ostream* out) { *out << route.proble
 
 TEST_P(RanksThatAllDie, GoOnToTheSameBits) {
     const KilledRoute& route = GetParam();
-    const RanksRun whole = run_on_ranks(route.problem, route.solve);
+    RanksSetting setting;
+    setting.slow_messages = route.slow_messages;
+    const RanksRun whole = run_on_ranks(route.problem, route.solve, setting);
     ASSERT_TRUE(whole.planned.ok()) << whole.planned.message();
     expect_shared_out(whole);
     const auto* const last = dynamic_cast<const SweepStep*>(whole.plan->steps.back().get());
@@ -49,7 +54,6 @@ TEST_P(RanksThatAllDie, GoOnToTheSameBits) {
     const int ranks = whole.plan->problem.ranks;
     const ElemType stored = whole.plan->problem.stored_elem();
 
-    RanksSetting setting;
     RanksDisks undisturbed(*whole.plan, ranks);
     setting.disks = &undisturbed;
     ASSERT_TRUE(run_on_ranks(route.problem, route.solve, setting).ranks[0].status.ok());

@@ -34,6 +34,7 @@ struct RanksSetting {
     int stop_rank = -1, stop_after = 0;  // the rank whose progress says stop at that call
     int flip_before_step = -1;           // a bit of this byte of the output flips then
     index_t flip_byte = 0;
+    bool slow_messages = false;    // as the planner knows them
     ThreadWorld* world = nullptr;  // on which it runs; nullptr: one of its own
     RanksDisks* disks = nullptr;   // which are gone on with and kept, with journals; nullptr: without
 };

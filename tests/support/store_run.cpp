@@ -217,10 +217,11 @@ int sweeps_over_output(const Plan& plan) {
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> plan_on_two_cores(const std::string& text, SolverFunction solve) {
+Result<std::unique_ptr<Plan>> plan_on_two_cores(const std::string& text, SolverFunction solve, bool slow_messages) {
     SPANFFT_ASSIGN(const Problem problem, Problem::parse(text));
     Machine machine;
     machine.cores = 2;
+    if (slow_messages) machine.exchanges["alltoallv"].near.latency_seconds = 1;
     return solve(problem, Planner(machine));
 }
 

@@ -16,7 +16,9 @@ using Values = std::vector<WideComplex>;  // real data: imaginary parts are 0
 using SolverFunction = Result<std::unique_ptr<Plan>> (*)(const Problem&, const Planner&);
 
 // For a machine of two cores.
-Result<std::unique_ptr<Plan>> plan_on_two_cores(const std::string& problem, SolverFunction solve);
+// With slow messages ranks rather read apart than together.
+Result<std::unique_ptr<Plan>> plan_on_two_cores(const std::string& problem, SolverFunction solve,
+                                                bool slow_messages = false);
 
 struct StoreRun {
     Status status;

@@ -268,7 +268,8 @@ void each_on_ranks(const std::pair<const char*, SolverFunction> (&cases)[N],
 }
 
 // Rows of panels that all ranks read together: few and many, more ranks than rows, panels that are lean and that are
-// not, the last of which some ranks have no column of.
+// not, the last of which some ranks have no column of; of one matrix and of several; with a last row that is cut off;
+// with columns that mirror them, tile by tile and in parts.
 TEST(SweepsOnRanks, ThatReadTogetherMatchTheDefinition) {
     const std::pair<const char*, SolverFunction> cases[] = {
         {"c2c 16384 forward double memory=96KiB", solve_two_sweeps},
@@ -280,18 +281,47 @@ TEST(SweepsOnRanks, ThatReadTogetherMatchTheDefinition) {
         {"c2c 128x24 forward double axes=0,1 memory=96KiB", solve_two_sweeps},
         {"c2c 16384 forward float output=exchanged memory=96KiB", solve_two_sweeps},
         {"c2c 32768 forward float memory=160KiB", solve_many_sweeps},
-        {"r2c 32768 forward double memory=240KiB", solve_many_sweeps}};
-    int together = 0, several = 0, wide = 0;
+        {"r2c 32768 forward double memory=240KiB", solve_many_sweeps},
+        {"c2c 3x8192 forward double axes=1 memory=64KiB", solve_two_sweeps},
+        {"r2c 2x5040 forward float axes=1 memory=64KiB", solve_two_sweeps},
+        {"r2c 3x1155x2 forward double axes=1 memory=64KiB", solve_two_sweeps},
+        {"dct3 5005 forward double memory=128KiB", solve_two_sweeps},
+        {"dct4 2x1001 forward double axes=1 memory=64KiB", solve_two_sweeps},
+        {"c2r 16384 backward double memory=96KiB", solve_two_sweeps},
+        {"c2r 65536 backward float memory=128KiB", solve_two_sweeps},
+        {"c2r 32768 backward float memory=300KiB", solve_two_sweeps},
+        {"c2r 16384 backward double memory=160KiB", solve_two_sweeps},
+        {"c2r 32768 backward double memory=600KiB", solve_two_sweeps},
+        {"c2r 3x4096 backward float axes=1 memory=100KiB", solve_two_sweeps},
+        {"c2r 5005 backward double memory=96KiB", solve_two_sweeps},
+        {"c2r 3x4096 backward double axes=1 memory=48KiB", solve_two_sweeps},
+        {"c2r 1024x3 backward double axes=0 memory=64KiB", solve_two_sweeps},
+        {"c2r 32768 backward float memory=128KiB", solve_many_sweeps},
+        {"c2r 65536 backward double memory=300KiB", solve_many_sweeps},
+        {"c2r 3x16384 backward double axes=1 memory=160KiB", solve_many_sweeps},
+        {"c2r 8192x3 backward float axes=0 memory=100KiB", solve_many_sweeps}};
+    int together = 0, several = 0, wide = 0, matrices = 0, cut = 0, mirrored = 0, mirrored_tiles = 0, halved = 0;
     each_on_ranks(cases, [&](const RanksRun& run) {
         const SweepSpec& first = spec_of(*run.plan, 0);
         if (!first.sharing.reads_together) return;
+        const ColumnPanels& in = first.source.columns();
         ++together;
-        several += first.walked().panels_per_matrix() > 1;
+        several += in.panels_per_matrix() > 2;
         wide += !ExchangeGeometry(first).together(0).lean();
+        matrices += in.outer > 1;
+        cut += in.last_row_elems < in.row_elems;
+        mirrored += in.mirrored() && in.halved() == 0 && !first.takes_ahead();
+        halved += in.halved() > 0;
+        mirrored_tiles += in.mirrored() && first.takes_ahead();
     });
-    EXPECT_GE(together, 20);
+    EXPECT_GE(together, 40);
     EXPECT_GE(several, 5);
     EXPECT_GE(wide, 2);
+    EXPECT_GE(matrices, 8);
+    EXPECT_GE(cut, 8);
+    EXPECT_GE(mirrored, 4);
+    EXPECT_GE(mirrored_tiles, 4);
+    EXPECT_GE(halved, 4);
 }
 
 // The last sweep reads columns of the output together, and writes them where it read them: panels that are lean and
@@ -309,8 +339,12 @@ TEST(SweepsOnRanks, ThatReadTogetherInPlaceMatchTheDefinition) {
         {"c2c 31x40 forward longdouble memory=25KiB", solve_axis_sweeps},
         {"c2c 64x512 forward float memory=221KiB", solve_axis_sweeps},
         {"r2c 32x480 forward double axes=0,1 memory=38KiB", solve_axis_sweeps},
-        {"dct2 48x320 forward double memory=33KiB", solve_axis_sweeps}};
-    int together = 0, several = 0, wide = 0, in_two_slots = 0, idle = 0;
+        {"dct2 48x320 forward double memory=33KiB", solve_axis_sweeps},
+        {"c2c 3x4096 backward float axes=1 memory=200KiB", solve_two_sweeps},
+        {"c2c 2x2048x3 forward double axes=1 memory=100KiB", solve_two_sweeps},
+        {"c2c 5x96x64 forward double axes=1,2 memory=48KiB", solve_axis_sweeps},
+        {"c2c 12x24x32 backward float axes=1,2 memory=24KiB", solve_axis_sweeps}};
+    int together = 0, several = 0, wide = 0, in_two_slots = 0, idle = 0, matrices = 0;
     each_on_ranks(cases, [&](const RanksRun& run) {
         const SweepSpec& last = spec_of(*run.plan, run.plan->steps.size() - 1);
         if (!last.gives_back()) return;
@@ -318,6 +352,7 @@ TEST(SweepsOnRanks, ThatReadTogetherInPlaceMatchTheDefinition) {
         ++together;
         several += panels > 1;
         wide += !ExchangeGeometry(last).together(0).lean();
+        matrices += last.walked().outer > 1;
         in_two_slots += std::get<InPlace>(last.target.array).slots == 2;
         idle += ExchangeGeometry(last).width_of(panels - 1, last.ranks() - 1) == 0;
     });
@@ -327,6 +362,7 @@ TEST(SweepsOnRanks, ThatReadTogetherInPlaceMatchTheDefinition) {
     EXPECT_GE(in_two_slots, 2);
     EXPECT_LT(in_two_slots, together - 1);
     EXPECT_GE(idle, 2);
+    EXPECT_GE(matrices, 6);
 }
 
 // The first sweep's tiles lie in sections of 2 to 41 columns, of which up to seven ranks keep some; tiles are a section
@@ -472,7 +508,7 @@ TEST(SweepsOnRanks, AnyGeometryMatchesTheDefinition) {
     const std::vector<const char*> kinds{"c2c {} forward", "c2c {} backward", "r2c {} forward", "c2r {} backward"};
     const std::vector<const char*> precisions{"float", "double", "longdouble"};
     int runs = 0, exchanged = 0, several = 0, idle = 0;
-    for (int i = 0; i < 60; ++i) {
+    for (int i = 0; i < 90; ++i) {
         const index_t n = random.between(2, 54) * random.between(2, 54);
         std::string shape = std::to_string(n), axes;
         if (random.chance(0.3)) shape = cat(random.between(2, 3), "x", shape), axes = " axes=1";
