@@ -76,6 +76,7 @@ class CountedComm final : public Comm {
     int size() const override { return inner_->size(); }
     std::string describe() const override { return inner_->describe(); }
     bool calls_from_threads() const override { return inner_->calls_from_threads(); }
+    bool collectives_progress() const override { return inner_->collectives_progress(); }
     void be_patient() override { inner_->be_patient(); }
     std::string library() const override { return inner_->library(); }
     Result<std::unique_ptr<Comm>> split(int color, int key) override { return wrap(inner_->split(color, key)); }

@@ -232,14 +232,15 @@ Result<std::vector<const RouteFamily*>> families_of(const Problem& problem) {
     if (problem.layout == Division::cyclic) {
         possible = {&cyclic_family()};
     } else if (line) {
-        possible = {&line_family(), &ffte_family(), &soi_family()};
+        possible = {&line_family(), &chirp_lines_family(), &ffte_family(), &soi_family()};
     } else {
         possible = {&pencil_family()};
         if (problem.ranks > 1 && problem.ndim() > 1) possible.push_back(&pencil_lines_family());
     }
     if (method.empty()) {
         if (possible.back() == &pencil_lines_family() && pencil_feeds_all(problem)) possible.pop_back();
-        if (line) possible.resize(1);  // the others are taken by name only
+        std::erase(possible, &ffte_family());  // taken by name only
+        std::erase(possible, &soi_family());
         return possible;
     }
     for (const RouteFamily* family : possible)
@@ -257,8 +258,6 @@ Status can_foresee(const Problem& problem, const Machine& machine) {
     if (problem.memory_bytes > 0 && !(machine.sheet.disks_per_node > 0))
         return error(Code::invalid_argument, "machine '", machine.name,
                      "' has no disks; give it disks_per_node and disk_mb_per_second, or leave out memory=");
-    if (!problem.real_boxes.empty() || !problem.spectrum_boxes.empty())
-        return error(Code::unsupported, "boxes are not foreseen; leave them out");
     return Status();
 }
 
@@ -285,6 +284,41 @@ Result<ForeseenPlan> on_disk(const Problem& problem, const Pricing& pricing) {
     found.wire_seconds = found.seconds - found.compute_seconds - found.memory_seconds - found.disk_seconds;
     found.node_memory_bytes = static_cast<double>(plan->peak_memory_bytes(0)) * pricing.ranks_per_node();
     return found;
+}
+
+// All ranks on one node, which read one another's arrays: the planner's own plans, each of their steps priced from its
+// counts. Nothing is sent. What the ranks of a node wait for one another is not on a data sheet.
+std::vector<ForeseenPlan> in_windows(const Problem& problem, const Pricing& pricing) {
+    std::vector<ForeseenPlan> all;
+    if (problem.ranks == 1 || pricing.nodes() > 1 || !(problem.exchange.empty() || problem.exchange == "shared"))
+        return all;
+    for (const char* solver : {"shared", "shared_pencil_lines", "shared_lines", "shared_chirp_lines"}) {
+        Problem by_it = problem;
+        if (problem.method.empty()) by_it.method = solver;
+        if (by_it.method != solver) continue;
+        const auto plan = Planner(pricing.machine()).plan(by_it);
+        if (!plan.ok()) continue;
+        ForeseenPlan found;
+        found.solver = plan.value()->solver;
+        found.grid = plan.value()->problem.grid;
+        found.exchange = "shared";
+        for (const auto& step : plan.value()->steps) {
+            const Counts counts = step->predict(0);
+            found.counts += counts;
+            const double memory_bytes = static_cast<double>(counts.memory_bytes);
+            const LimitSeconds seconds = pricing.computing(counts.flops, memory_bytes);
+            found.limits += seconds;
+            found.flops_bound += seconds[Limit::flops];
+            found.memory_bound += memory_bytes / pricing.rank_memory_rate();
+        }
+        found.counts.seconds = 0;
+        found.compute_seconds = found.limits[Limit::flops];
+        found.memory_seconds = found.limits[Limit::memory];
+        found.seconds = found.limits.total();
+        found.node_memory_bytes = static_cast<double>(plan.value()->peak_memory_bytes(0)) * pricing.ranks_per_node();
+        all.push_back(std::move(found));
+    }
+    return all;
 }
 
 // Slabs of a cube whose spectrum stays exchanged, all at once: the kernel whose times P3 fitted (Allplanes). The fits
@@ -354,6 +388,12 @@ Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine&
         SPANFFT_ASSIGN(ForeseenPlan plan, on_disk(problem, pricing));
         return std::vector<ForeseenPlan>{std::move(plan)};
     }
+    std::vector<ForeseenPlan> windows = in_windows(problem, pricing);
+    if (problem.exchange == "shared" && windows.empty())
+        return error(Code::unsupported,
+                     "exchange shared can't do this: it is for all ranks on one node, and these are on ",
+                     pricing.nodes(), "; leave it out");
+    if (problem.exchange == "shared" || (!windows.empty() && !problem.method.empty())) return windows;
     SPANFFT_ASSIGN(const auto families, families_of(problem));
     std::vector<PricedRoute> routes;
     std::vector<std::pair<double, size_t>> order;
@@ -366,12 +406,13 @@ Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine&
             SPANFFT_ASSIGN(Route route, family->route(problem, grid));
             routes.emplace_back(pricing, problem, family->solver, grid, directed(problem, std::move(route)));
             order.emplace_back(0, routes.size() - 1);
-            if (grids.value().size() == 1 && families.size() == 1) break;  // nothing to compare
-            SPANFFT_ASSIGN(const ForeseenPlan outline, routes.back().outlined());
-            order.back().first = outline.seconds;
         }
     }
     if (routes.empty()) return declined;
+    for (size_t i = 0; routes.size() > 1 && i < routes.size(); ++i) {
+        SPANFFT_ASSIGN(const ForeseenPlan outline, routes[i].outlined());
+        order[i].first = outline.seconds;
+    }
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<ForeseenPlan> plans;
     size_t best = 0;
@@ -388,10 +429,12 @@ Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine&
         auto plan = route.with(strategy.name);
         if (!plan.ok()) continue;
         const auto known = [&](const ForeseenPlan& other) {
-            return other.grid == plan.value().grid && other.exchange == plan.value().exchange;
+            return other.solver == plan.value().solver && other.grid == plan.value().grid &&
+                   other.exchange == plan.value().exchange;
         };
         if (std::none_of(plans.begin(), plans.end(), known)) plans.push_back(std::move(plan).value());
     }
+    std::move(windows.begin(), windows.end(), std::back_inserter(plans));
     for (ForeseenPlan& plan : plans) take_fits(problem, sheet, plan);
     std::stable_sort(plans.begin(), plans.end(), [](const ForeseenPlan& a, const ForeseenPlan& b) {
         return std::pair(!a.fitted, a.seconds) < std::pair(!b.fitted, b.seconds);

@@ -9,6 +9,8 @@
 #include "exchange/phased.hpp"
 #include "lower/lower.hpp"
 #include "steps/butterfly_step.hpp"
+#include "steps/chirp.hpp"
+#include "steps/chirp_step.hpp"
 #include "steps/columns_step.hpp"
 #include "steps/exchange_step.hpp"
 #include "steps/pipelined_step.hpp"
@@ -60,6 +62,10 @@ std::unique_ptr<Step> counting_step(const RouteOp& op, const Problem& problem, c
             return make_convolve_step({op.window, op.from, op.to, problem.direction, from, to, 1}, machine);
         case Type::demodulate:
             return make_demodulate_step({op.window, op.from, op.to, 1, from, to}, machine);
+        case Type::chirp:
+            return make_chirp_step({op.chirping, op.kernel, problem.shape[0], problem.batch, op.from, op.to, 1, from,
+                                    to, problem.engine, machine.engine_rates, 1},
+                                   machine);
         default:
             return nullptr;
     }
@@ -106,6 +112,22 @@ double barriers(const GroupTraffic& traffic, bool on_torus, const std::string& p
     const double grouped =
         slash == std::string::npos ? kBytesUnderWay / phase_bytes : std::stod(parameter.substr(slash + 1));
     return std::ceil(phases / std::max(1.0, std::floor(grouped))) - 1;
+}
+
+// How much longer transforms along these axes take than their flops say: lines of a length with a large prime factor
+// are convolutions of at least twice as many points, there and back (L. Bluestein, 1970).
+double convolved(const RouteOp& op) {
+    double all = 0, longer = 0;
+    for (const int axis : op.axes) {
+        const auto a = static_cast<size_t>(axis);
+        const index_t n = std::max(op.from.layout.shape()[a], op.to.layout.shape()[a]);  // of half a spectrum the other
+        const index_t prime = largest_prime_factor(n);
+        if (n < 2) continue;
+        const double log_n = std::log2(static_cast<double>(n)), log_prime = std::log2(static_cast<double>(prime));
+        all += log_n;
+        longer += prime > kLargestSmoothPrime ? log_n - log_prime + 4 * (log_prime + 1) : log_n;
+    }
+    return all > 0 ? longer / all : 1;
 }
 
 // Whether the messages are those of collectives of MPI, which has so many under way at once as it likes.
@@ -170,25 +192,34 @@ Work Pricing::work(const RouteOp& op) const {
     Work done;
     if (op.type == Type::view || op.type == Type::move) return done;
     // The rate of a data sheet is one of transforms: by convention their factors are no operations of their own.
-    double sweeps = 1, rated_flops = 0, twiddles = 0;
+    double sweeps = 1, rated_flops = 0, twiddles = 0, longer = 1;
     if (op.type == Type::transform || op.type == Type::columns) {
         TransformSpec spec = transform_spec(op);
         if (op.type == Type::columns) spec.from = spec.to = columns_of(op);
         rated_flops = transform_flops(local_spec(spec, 0));
         sweeps = static_cast<double>(op.axes.size());
+        longer = convolved(op);
         if (op.type == Type::columns) twiddles = 6 * static_cast<double>(op.from.layout.local_elems(0));
     } else if (const auto step = counting_step(op, problem_, machine_)) {
         done.sent = step->predict(0);
-        (op.type == Type::twiddle ? twiddles : rated_flops) = done.sent.flops;
+        const bool factors = op.type == Type::twiddle || op.type == Type::chirp;
+        (factors ? twiddles : rated_flops) = done.sent.flops;
         done.sent.flops = done.sent.seconds = 0;
         done.sent.memory_bytes = 0;
     }
     done.flops = rated_flops + twiddles;
     done.memory_bytes = sweeps * static_cast<double>(op.from.local_bytes(0) + op.to.local_bytes(0));
-    done.seconds[Limit::flops] = rated_flops / rank_flops_rate();
-    const double moving = done.memory_bytes / rank_memory_rate();
-    done.seconds[Limit::memory] = std::max(0.0, moving - done.seconds[Limit::flops]);
+    if (op.type == Type::chirp && op.chirping == Chirping::filter)  // its spectrum is read too
+        done.memory_bytes += static_cast<double>(op.from.local_bytes(0));
+    done.seconds = computing(rated_flops * longer, done.memory_bytes);
     return done;
+}
+
+LimitSeconds Pricing::computing(double flops, double memory_bytes) const {
+    LimitSeconds seconds;
+    seconds[Limit::flops] = flops / rank_flops_rate();
+    seconds[Limit::memory] = std::max(0.0, memory_bytes / rank_memory_rate() - seconds[Limit::flops]);
+    return seconds;
 }
 
 std::optional<ForeseenExchange> Pricing::exchange(const RouteOp& op, const RouteOp* before_op, const Work& before,

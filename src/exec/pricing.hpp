@@ -36,6 +36,10 @@ class Pricing {
     double rank_flops_rate() const;
     const Machine& machine() const { return machine_; }
     double ranks_per_node() const { return ranks_per_node_; }
+    double nodes() const { return network_.nodes(); }
+
+    // Of a rank: flops, and what its memory takes beyond these.
+    LimitSeconds computing(double flops, double memory_bytes) const;
 
     // Everything but moves. A transform reads and writes the array once an axis at least, other work once.
     Work work(const RouteOp& op) const;

@@ -13,18 +13,27 @@
 
 namespace spanfft {
 
+namespace {
+
+// Of points of rising x: between two of them in the logarithm of both, so that a message's time rises wherever it does
+// from one to the other; level beyond.
+template <class Point>
+double interpolated(const std::vector<Point>& points, double Point::* x, double Point::* y, double at) {
+    if (at <= points.front().*x) return points.front().*y;
+    if (at >= points.back().*x) return points.back().*y;
+    size_t above = 1;
+    while (points[above].*x < at) ++above;
+    const Point &a = points[above - 1], &b = points[above];
+    const double t = std::log(at / (a.*x)) / std::log(b.*x / (a.*x));
+    if (a.*y > 0 && b.*y > 0) return a.*y * std::pow(b.*y / (a.*y), t);
+    return a.*y + t * (b.*y - a.*y);
+}
+
+}  // namespace
+
 double WireFigures::seconds_per_byte_at(double message_bytes) const {
     if (curve.empty()) return seconds_per_byte;
-    if (message_bytes <= curve.front().message_bytes) return curve.front().seconds_per_byte;
-    if (message_bytes >= curve.back().message_bytes) return curve.back().seconds_per_byte;
-    size_t above = 1;
-    while (curve[above].message_bytes < message_bytes) ++above;
-    const RatePoint &a = curve[above - 1], &b = curve[above];
-    const double t = std::log(message_bytes / a.message_bytes) / std::log(b.message_bytes / a.message_bytes);
-    // In the logarithm of both, a message's time rises between two points wherever it does from one to the other.
-    if (a.seconds_per_byte > 0 && b.seconds_per_byte > 0)
-        return a.seconds_per_byte * std::pow(b.seconds_per_byte / a.seconds_per_byte, t);
-    return a.seconds_per_byte + t * (b.seconds_per_byte - a.seconds_per_byte);
+    return interpolated(curve, &RatePoint::message_bytes, &RatePoint::seconds_per_byte, message_bytes);
 }
 
 double WireFigures::seconds(double messages, double bytes) const {
@@ -66,15 +75,7 @@ double Machine::slowness(const std::string& sort, index_t bytes) const {
     auto row = step_slowness.find(sort);
     if (row == step_slowness.end()) row = step_slowness.find("any");
     if (row == step_slowness.end() || row->second.empty()) return 1;
-    const std::vector<SlownessPoint>& points = row->second;
-    const auto size = static_cast<double>(bytes);
-    const auto above =
-        std::find_if(points.begin(), points.end(), [&](const auto& point) { return point.bytes >= size; });
-    if (above == points.end()) return points.back().ratio;
-    if (above == points.begin()) return above->ratio;
-    const SlownessPoint& below = *std::prev(above);
-    const double part = std::log(size / below.bytes) / std::log(above->bytes / below.bytes);
-    return below.ratio * std::pow(above->ratio / below.ratio, part);
+    return interpolated(row->second, &SlownessPoint::bytes, &SlownessPoint::ratio, static_cast<double>(bytes));
 }
 
 double Machine::threads_bytes_per_second(int threads) const {

@@ -21,6 +21,7 @@
 
 #include "lower/lower.hpp"
 #include "lower/route_search.hpp"
+#include "solvers/families.hpp"
 #include "solvers/lines.hpp"
 #include "solvers/table.hpp"
 #include "steps/chirp.hpp"
@@ -161,8 +162,6 @@ Result<Route> line_route(const Problem& problem) {
     return route;
 }
 
-Result<std::vector<Extents>> one_grid(const Problem& problem) { return std::vector<Extents>{{problem.ranks}}; }
-
 Status wants_convolution(const Problem& problem, const char* solver) {
     const AxisKind kind = problem.kinds[0];
     if (is_r2r(kind) && problem.norm == Norm::ortho)
@@ -178,6 +177,11 @@ Status applies(const Problem& problem, const char* solver) {
     SPANFFT_TRY(is_line_on_ranks(problem, solver));
     if (leaves_cyclic(problem)) return error(Code::unsupported, solver, " leaves natural order only");
     return wants_convolution(problem, solver);
+}
+
+Result<std::vector<Extents>> one_grid(const Problem& problem) {
+    SPANFFT_TRY(applies(problem, "chirp_lines"));
+    return std::vector<Extents>{{problem.ranks}};
 }
 
 void note(Plan& plan) {
@@ -204,10 +208,14 @@ Result<std::unique_ptr<Plan>> solve_chirp_line(const Problem& problem, const Pla
     return plan;
 }
 
-Result<std::unique_ptr<Plan>> solve_chirp_lines(const Problem& problem, const Planner& planner) {
+const RouteFamily& chirp_lines_family() {
     static const RouteFamily family{"chirp_lines", one_grid, chirp_route};
-    SPANFFT_TRY(applies(problem, family.solver));
-    SPANFFT_ASSIGN(auto plan, solve_by_route(family, problem, planner));
+    return family;
+}
+
+Result<std::unique_ptr<Plan>> solve_chirp_lines(const Problem& problem, const Planner& planner) {
+    SPANFFT_TRY(applies(problem, chirp_lines_family().solver));
+    SPANFFT_ASSIGN(auto plan, solve_by_route(chirp_lines_family(), problem, planner));
     note(*plan);
     return plan;
 }

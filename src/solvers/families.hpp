@@ -6,6 +6,7 @@
 
 namespace spanfft {
 
+const RouteFamily& chirp_lines_family();
 const RouteFamily& cyclic_family();
 const RouteFamily& ffte_family();
 const RouteFamily& pencil_lines_family();

@@ -81,10 +81,9 @@ class BlockExchange {
     Rounds::Moves moves_of_take(Moves& moves, index_t panel, index_t i, const Rows& rows, char* target) const;
     Rounds::Moves moves_of(Moves& moves, index_t step, char* slot) const;
     Status shift(index_t step);  // to where what comes in this round shall land
-    // Open MPI 4.1.4 did not come to an end of such rounds where cores are few: there all of one is done as it begins.
+    // Else all of a round is done as it begins.
     Issue issue() const {
-        const bool begins = ahead_ && rounds_.comm().library().compare(0, 8, "Open MPI") != 0;
-        return begins ? Issue::nonblocking : Issue::blocking;
+        return ahead_ && rounds_.comm().collectives_progress() ? Issue::nonblocking : Issue::blocking;
     }
     Status take_part(char* slots);  // of a rank that has failed
     bool in_last_panel(index_t panel) const {

@@ -32,14 +32,28 @@ std::vector<ForeseenPlan> foreseen(const std::string& problem, const Machine& ma
 TEST(Foresight, CountsAreThoseOfThePlannersPlans) {
     const Machine machine = sheet_machine("fat_tree 4 2", 4096, 4);
     for (const char* problem :
-         {"c2c 64x48x80 ranks=16 grid=4x4 exchange=alltoallv", "c2c 64x48x80 ranks=16 grid=16 exchange=oneplane:2",
-          "r2c 33x20x28 ranks=12 grid=3x4 exchange=alltoallv", "c2c 64x64x64 ranks=8 grid=8 exchange=overlap:4",
-          "r2c 10000 ranks=8 exchange=alltoallv", "c2r 4096 ranks=5 exchange=oneplane:4",
+         {"c2c 64x48x80 ranks=16 grid=4x4 exchange=alltoallv",
+          "c2c 64x48x80 ranks=16 grid=16 exchange=oneplane:2",
+          "r2c 33x20x28 ranks=12 grid=3x4 exchange=alltoallv",
+          "c2c 64x64x64 ranks=8 grid=8 exchange=overlap:4",
+          "r2c 10000 ranks=8 exchange=alltoallv",
+          "c2r 4096 ranks=5 exchange=oneplane:4",
           "c2c 4096 backward ranks=16 exchange=alltoallv+oneplane:2+phased",
-          "c2c 64x64x64 backward ranks=8 grid=2x4 exchange=hierarchical", "c2c 4096 ranks=16 exchange=alltoallv",
-          "c2c 4096 ranks=16 exchange=blockvector:4", "c2c 10000 float ranks=6 exchange=phased",
-          "c2c 1048576 ranks=64 output=exchanged exchange=alltoallv", "dct2 30x40 ranks=7 grid=7 exchange=standard",
-          "c2c 8x8x8 ranks=32 grid=32 exchange=alltoallv", "c2c 64x64x64 ranks=1024 grid=32x32 exchange=replace:all"}) {
+          "c2c 64x64x64 backward ranks=8 grid=2x4 exchange=hierarchical",
+          "c2c 4096 ranks=16 exchange=alltoallv",
+          "c2c 4096 ranks=16 exchange=blockvector:4",
+          "c2c 10000 float ranks=6 exchange=phased",
+          "c2c 1048576 ranks=64 output=exchanged exchange=alltoallv",
+          "dct2 30x40 ranks=7 grid=7 exchange=standard",
+          "c2c 8x8x8 ranks=32 grid=32 exchange=alltoallv",
+          "c2c 64x64x64 ranks=1024 grid=32x32 exchange=replace:all",
+          "c2c 10007 ranks=6 method=chirp_lines exchange=alltoallv",
+          "r2c 20014 ranks=5 backward method=chirp_lines exchange=alltoallv",
+          "dct2 10007 ranks=4 method=chirp_lines exchange=oneplane:2",
+          "c2c 8x6 ranks=2 grid=2 real_boxes=0:5x0:6;5:8x0:6 exchange=alltoallv",
+          "r2c 8x6 ranks=3 grid=3 real_boxes=0:8x0:2;0:8x2:3;0:8x3:6 exchange=alltoallv",
+          "c2c 8x6x4 ranks=4 grid=2x2 spectrum_boxes=0:8x0:6x0:1;0:8x0:6x1:2;0:8x0:6x2:3;0:8x0:6x3:4 "
+          "exchange=alltoallv"}) {
         const Problem asked = Problem::parse(problem).value();
         const auto plans = foreseen(problem, machine);
         ASSERT_EQ(plans.size(), 1u) << problem;
@@ -254,6 +268,61 @@ TEST(Foresight, MessagesThatMpiBuffersAreCopiedAtBothEnds) {
     const double copies = 4 * traffic.bytes / machine.sheet.node_memory_bytes_per_second;
     EXPECT_NEAR(buffered.wire_seconds - plain.wire_seconds, copies, 1e-9 * copies);
     EXPECT_NEAR(buffered.seconds - plain.seconds, copies, 1e-9 * copies);
+}
+
+// A prime line that one rank transforms after all have sent it there, or a convolution over all of them.
+TEST(Foresight, LongPrimesAreConvolutionsOverRanks) {
+    const Machine machine = sheet_machine("fat_tree 32 1", 1024, 1);
+    const auto solver = [&](const char* problem) { return std::string(foreseen(problem, machine).front().solver); };
+    EXPECT_EQ(solver("c2c 4194301 ranks=64"), "chirp_lines");
+    EXPECT_EQ(solver("r2c 4194301 backward ranks=64"), "chirp_lines");
+    EXPECT_EQ(solver("c2c 4194304 ranks=64"), "lines");
+    const double prime = foreseen("c2c 4194301 ranks=64", machine).front().seconds;
+    const double power = foreseen("c2c 4194304 ranks=64", machine).front().seconds;
+    EXPECT_EQ(solver("c2c 4194301 ranks=1"), "pencil");
+    const double on_one = foreseen("c2c 4194301 ranks=1", machine).front().compute_seconds;
+    EXPECT_NEAR(on_one / foreseen("c2c 4194304 ranks=1", machine).front().compute_seconds, 4, 0.5);
+    const auto computing = [&](const char* problem) { return foreseen(problem, machine).front().compute_seconds; };
+    for (const char* way : {"r2c {}x32 axes=0", "r2c {}x32 axes=0 backward"}) {  // 2^10 and a prime; 513 = 27 * 19
+        const std::string text = way, before = text.substr(0, 4), after = text.substr(6);
+        EXPECT_NEAR(computing((before + "1021" + after).c_str()) / computing((before + "1024" + after).c_str()), 4.4,
+                    0.5);
+    }
+    EXPECT_GT(prime, 2 * power);
+    EXPECT_LT(prime, 10 * power);
+}
+
+// Ranks of one node read one another's arrays: no message, and fewer sweeps of memory than with packing.
+TEST(Foresight, RanksOfOneNodeShareTheirWindows) {
+    const Machine machine = sheet_machine("switch", 2, 8);
+    for (const auto& [problem, solver] : {std::pair("c2c 64x64x64 ranks=8", "shared"),
+                                          {"r2c 64x64x64 backward ranks=8", "shared"},
+                                          {"c2c 1048576 ranks=8", "shared_lines"},
+                                          {"c2c 1048573 ranks=8", "shared_chirp_lines"},
+                                          {"c2c 3x1048576 axes=1 ranks=8", "shared_pencil_lines"}}) {
+        const auto plans = foreseen(problem, machine);
+        const ForeseenPlan& best = plans.front();
+        EXPECT_EQ(best.solver, solver) << problem;
+        EXPECT_EQ(best.exchange, "shared") << problem;
+        Problem by_it = Problem::parse(problem).value();
+        by_it.method = solver;
+        Machine one = machine;
+        one.topology = Topology{8, nullptr};
+        const auto plan = Planner(one).plan(by_it);
+        ASSERT_TRUE(plan.ok()) << problem << ": " << plan.status().message();
+        const Counts counts = plan.value()->predict(0);
+        EXPECT_EQ(best.counts.messages, 0) << problem;
+        EXPECT_EQ(best.counts.memory_bytes, counts.memory_bytes) << problem;
+        EXPECT_NEAR(best.counts.flops, counts.flops, 1e-9 * counts.flops) << problem;
+        EXPECT_NEAR(best.compute_seconds + best.memory_seconds, best.seconds, 1e-9 * best.seconds) << problem;
+        EXPECT_GE(best.seconds, static_cast<double>(counts.memory_bytes) / (20e9 / 8) * (1 - 1e-9)) << problem;
+        EXPECT_EQ(foreseen(cat(problem, " exchange=shared"), machine).front().solver, best.solver) << problem;
+        EXPECT_NE(foreseen(cat(problem, " exchange=alltoallv"), machine).front().exchange, "shared") << problem;
+    }
+    EXPECT_NE(foreseen("c2c 64x64x64 ranks=16", machine).front().exchange, "shared");
+    const auto apart = foresee(Problem::parse("c2c 64x64x64 ranks=16 exchange=shared").value(), machine);
+    EXPECT_NE(apart.status().message().find("all ranks on one node, and these are on 2"), std::string::npos)
+        << apart.status().message();
 }
 
 TEST(Foresight, WhatCantBeForeseenSaysWhyAndWhatToDo) {

@@ -91,9 +91,9 @@ class MpiComm final : public Comm {
         }
         return name;
     }
-    // Not with Open MPI: with 4.1.4 four ranks on two cores waited for ever for nonblocking collectives that they
-    // looked after now and then.
-    void be_patient() override { patient_ = library().compare(0, 8, "Open MPI") != 0; }
+    // With Open MPI 4.1.4 four ranks on two cores waited for ever for them.
+    bool collectives_progress() const override { return library().compare(0, 8, "Open MPI") != 0; }
+    void be_patient() override { patient_ = collectives_progress(); }
     Result<std::unique_ptr<Comm>> split(int color, int key) override {
         MPI_Comm made = MPI_COMM_NULL;
         const WaitingInMpi waiting(shared_->peers.get());
@@ -151,7 +151,7 @@ class MpiComm final : public Comm {
         return make_bytes_transfer(watched(), rank_, send, receive, issue, ints);
     }
     Result<std::unique_ptr<Transfer>> make_allgather(index_t bytes) override {
-        return make_gather_transfer(watched(), bytes, library().compare(0, 8, "Open MPI") == 0);
+        return make_gather_transfer(watched(), bytes, !collectives_progress());
     }
     bool persistent_collectives() const override { return is_mpi_4(); }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
