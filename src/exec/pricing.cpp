@@ -62,10 +62,11 @@ std::unique_ptr<Step> counting_step(const RouteOp& op, const Problem& problem, c
             return make_convolve_step({op.window, op.from, op.to, problem.direction, from, to, 1}, machine);
         case Type::demodulate:
             return make_demodulate_step({op.window, op.from, op.to, 1, from, to}, machine);
-        case Type::chirp:
-            return make_chirp_step({op.chirping, op.kernel, problem.shape[0], problem.batch, op.from, op.to, 1, from,
-                                    to, problem.engine, machine.engine_rates, 1},
-                                   machine);
+        case Type::chirp:  // a filter is multiplied by in place
+            return make_chirp_step(
+                {op.chirping, op.kernel, problem.shape[0], problem.batch, op.from, op.to, 1, from,
+                 op.chirping == Chirping::filter ? from : to, problem.engine, machine.engine_rates, 1},
+                machine);
         default:
             return nullptr;
     }
