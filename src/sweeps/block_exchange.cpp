@@ -8,7 +8,9 @@ Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec
     if (made->geometry_.shifts()) made->shifts_.resize(static_cast<size_t>(spec.ranks()));
     SPANFFT_ASSIGN(made->rounds_, Rounds::make(spec.ranks(), binding, made->ahead_));
     const index_t tiles = spec.exchanges() ? spec.tile_steps() : 0, panels = spec.walked().panels_per_matrix();
-    for (const index_t panel : {index_t{0}, std::min<index_t>(1, panels - 1), panels - 1}) {
+    const index_t kinds = made->geometry_.taken_kinds();
+    for (index_t kind = 0; kind < kinds; ++kind) {
+        const index_t panel = kind == kinds - 1 ? panels - 1 : std::min(kind, panels - 1);
         for (index_t part = 0; spec.sharing.reads_together && part < made->geometry_.parts(); ++part) {
             for (index_t tile = 0; tile < made->geometry_.taken_tiles(); ++tile) {
                 for (int which = 0; which < made->geometry_.taken_groups(); ++which)
@@ -94,11 +96,12 @@ Rounds::Moves BlockExchange::moves_of(Moves& moves, index_t step, char* slot) co
 
 Rounds::Moves BlockExchange::moves_of_take(Moves& moves, index_t panel, index_t i, const Rows& rows,
                                            char* target) const {
-    const bool first = panel % spec_.walked().panels_per_matrix() == 0;
-    const index_t alike = in_last_panel(panel) ? 2 : first ? 0 : 1, each = geometry_.parts() * geometry_.taken_tiles();
+    const index_t in_matrix = panel % spec_.walked().panels_per_matrix(), last = geometry_.taken_kinds() - 1;
+    const index_t kind = in_last_panel(panel) ? last : std::min(in_matrix, last - 1);
+    const index_t each = geometry_.parts() * geometry_.taken_tiles();
     const auto groups = static_cast<size_t>(geometry_.taken_groups());
     for (size_t which = 0; which < groups; ++which)
-        moves[which] = {takes_[static_cast<size_t>(alike * each + i) * groups + which].get(), rows[which], target};
+        moves[which] = {takes_[static_cast<size_t>(kind * each + i) * groups + which].get(), rows[which], target};
     return {moves.data(), groups};
 }
 

@@ -101,7 +101,7 @@ class BlockExchange {
     std::vector<index_t> shifts_;  // of what comes from each rank in a round; empty: there are none
     // Of each tile step of a panel that is whole on all ranks, then of the last panel of a matrix.
     Transfers transfers_;
-    Transfers takes_;  // of each part or tile of a panel, likewise, but of the first one too: column 0 is its own image
+    Transfers takes_;  // of each part or tile of a panel of each kind (taken_kinds)
     Transfers gives_;  // of a panel, likewise
 };
 

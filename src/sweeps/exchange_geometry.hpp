@@ -57,6 +57,9 @@ class ExchangeGeometry {
     }
     index_t taken_tiles() const { return spec_.takes_ahead() ? spec_.tile_steps() : 1; }  // a panel
     int taken_groups() const { return in().mirrored() ? 2 : 1; }
+    // Panels that are taken alike: the last one of a matrix, and where columns are mirrored the first one, as column 0
+    // is its own image, are unlike the others.
+    index_t taken_kinds() const { return in().mirrored() ? 3 : 2; }
     ColumnPanels::Group taken(index_t panel, index_t tile, int which, int rank) const;  // of that rank's columns
     index_t rows_before_part(int rank, index_t part) const {                            // of this rank's rows
         return rows_of(rank) * part / parts();
