@@ -303,6 +303,8 @@ std::optional<LongLineForm> long_line_form(const Engine& engine, const LocalSpec
             if (trusted(engine, spec, first) && trusted(engine, spec, second)) best = form;
         }
     }
+    // What was measured of such lines says what the best form takes; the figures of its parts only that it is the best.
+    if (best) best->seconds = two_sweeps_seconds(rates, engine.name(), spec).value_or(best->seconds);
     const index_t allowed_bytes = CheckAllowance::bytes();
     const index_t arrays_bytes = (spec.in_place ? 1 : 2) * n * lines * elem_bytes_of(spec);
     if (best && allowed_bytes > 0 && arrays_bytes + long_line_bytes(spec, *best) > allowed_bytes) return std::nullopt;

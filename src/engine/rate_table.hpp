@@ -13,10 +13,11 @@
 namespace spanfft {
 
 enum class RateShape : int {
-    line,     // one axis, contiguous; n points a transform, batched while that fits the cache
-    strided,  // one axis, whose points are far apart, n points
-    several,  // several axes at once, n points together
-    plane,    // the same of two axes; where a table has no row of it, several serves
+    line,        // one axis, contiguous; n points a transform, batched while that fits the cache
+    strided,     // one axis, whose points are far apart, n points
+    several,     // several axes at once, n points together
+    plane,       // the same of two axes; where a table has no row of it, several serves
+    two_sweeps,  // one long line in two sweeps of memory (long_line.hpp), n points
 };
 
 enum class RateKernel : int { c2c, half, r2r };  // half: r2c and c2r

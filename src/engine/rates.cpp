@@ -421,6 +421,14 @@ double expected_seconds(const RateTable& rates, const std::string& engine, const
     return flops / (expected_gflops(rates, engine, spec) * 1e9);
 }
 
+std::optional<double> two_sweeps_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec) {
+    const auto n = static_cast<double>(spec.transform[0].n);
+    const auto rate = with_threads(rates, {engine, spec.precision, rate_kernel(spec.kernel), RateShape::two_sweeps,
+                                           spec.threads, n, n, power_of_two(n)});
+    if (!rate) return std::nullopt;
+    return spec_flops(spec) / (*rate * 1e9);
+}
+
 int useful_threads(const RateTable& rates, const std::string& engine, const LocalSpec& spec) {
     // What they should be expected to gain. Where they save little they wait for one another: 504 x 90 points take
     // ducc0 0.17 ms with one thread and 0.23 with two, between sizes of which 0.15 and 0.13 follow.

@@ -7,6 +7,7 @@
 // Invariant: a forecast is positive and finite for every engine, known or not.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine/engine.hpp"
@@ -19,6 +20,9 @@ const RateTable& prior_rates();
 // Expected rate and time for a spec on an engine, by a table; rows that it lacks are filled from the priors.
 double expected_gflops(const RateTable& rates, const std::string& engine, const LocalSpec& spec);
 double expected_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec);
+
+// Of a long line in two sweeps of memory; nothing where none was measured.
+std::optional<double> two_sweeps_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec);
 
 // The spec's threads, or one where a table that has measured batches says that more would hardly gain.
 int useful_threads(const RateTable& rates, const std::string& engine, const LocalSpec& spec);

@@ -11,6 +11,7 @@
 #include "core/limits.hpp"
 #include "core/median.hpp"
 #include "engine/engine.hpp"
+#include "engine/long_line.hpp"
 #include "engine/scratch.hpp"
 #include "engine/spec.hpp"
 
@@ -28,6 +29,9 @@ constexpr index_t kMostPoints = index_t{1} << 22;
 
 constexpr index_t kAlone[] = {8,  16, 64, 256, 1024, 4096, 16384, 65536, 1 << 18, 1 << 21,
                               10, 24, 60, 210, 420,  1260, 5040,  30240, 302400,  2016000};
+
+// Lines that are so long that two sweeps of memory may be faster than a library's own way, points of complex ones.
+constexpr index_t kLong[] = {1 << 18, 1 << 20, 1 << 22, 1 << 23, 302400, 2016000, 8064000};
 
 using Box = std::array<index_t, 3>;  // of two axes the last extent is 0
 
@@ -58,6 +62,8 @@ std::vector<Work> works_for(const Caches& caches) {
     for (const Precision precision : {Precision::dbl, Precision::single}) {
         for (const RateKernel kernel : {RateKernel::c2c, RateKernel::half}) {
             for (const index_t n : kAlone) works.push_back({RateShape::line, n, 0, kernel, precision});
+            for (const index_t n : kLong)
+                works.push_back({RateShape::two_sweeps, kernel == RateKernel::half ? 2 * n : n, 0, kernel, precision});
             for (const Box& box : kBoxes) {
                 const auto [a, b, c] = box;
                 const RateShape shape = c > 0 ? RateShape::several : RateShape::plane;
@@ -147,13 +153,21 @@ std::vector<Timing> timings_of(const std::vector<Work>& works, const std::string
     return timings;
 }
 
+Result<std::unique_ptr<LocalFft>> plan_of(const Engine& engine, const LocalSpec& spec, RateShape shape) {
+    if (shape != RateShape::two_sweeps) return engine.plan(spec);
+    const auto form = long_line_form(engine, spec, {});
+    if (!form) return Status(Code::unsupported, "no line for two sweeps");
+    return plan_long_line(engine, spec, *form);
+}
+
 // Of the slowest rank; infinite where one can't. `scratch` is nullptr where there was no memory for it.
-Result<double> measured(Comm& comm, const std::string& name, const LocalSpec& spec, const Scratch* scratch) {
+Result<double> measured(Comm& comm, const std::string& name, const LocalSpec& spec, RateShape shape,
+                        const Scratch* scratch) {
     double seconds = INFINITY;
     SPANFFT_TRY(comm.barrier());
     const Engine* engine = find_engine(name);
     if (scratch && engine && engine->supports(spec).ok()) {
-        auto fft = engine->plan(spec);
+        auto fft = plan_of(*engine, spec, shape);
         if (fft.ok()) seconds = typical_seconds(*fft.value(), *scratch);
     }
     std::vector<double> all(static_cast<size_t>(comm.size()));
@@ -163,7 +177,7 @@ Result<double> measured(Comm& comm, const std::string& name, const LocalSpec& sp
 
 // All rows once but for those that can wait, as long as time is left. Engines and threads of one work, which follow one
 // another, share arrays.
-Result<bool> time_round(Comm& comm, int number, std::vector<Timing>& timings,
+Result<bool> time_round(Comm& comm, const Caches& caches, int number, std::vector<Timing>& timings,
                         const std::function<Result<bool>()>& time_is_left) {
     const Work* work = nullptr;
     Result<Scratch> scratch = Scratch();
@@ -171,14 +185,15 @@ Result<bool> time_round(Comm& comm, int number, std::vector<Timing>& timings,
         if (number % 3 > 0 && !timing.seconds.empty() && timing.seconds.back() > kLongSeconds) continue;
         SPANFFT_ASSIGN(const bool left, time_is_left());
         if (!left) return false;
-        const LocalSpec spec = spec_of(*timing.work, timing.threads);
+        LocalSpec spec = spec_of(*timing.work, timing.threads);
+        spec.caches = caches;
         if (timing.work != work) {
             scratch = Scratch();  // before there is another
             scratch = make_scratch(spec);
             work = timing.work;
         }
-        SPANFFT_ASSIGN(const double seconds,
-                       measured(comm, timing.engine, spec, scratch.ok() ? &scratch.value() : nullptr));
+        SPANFFT_ASSIGN(const double seconds, measured(comm, timing.engine, spec, timing.work->shape,
+                                                      scratch.ok() ? &scratch.value() : nullptr));
         if (std::isfinite(seconds) && seconds > 0) timing.seconds.push_back(seconds);
     }
     return true;
@@ -194,7 +209,7 @@ Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threa
     std::vector<Timing> timings = timings_of(works, names, most_threads);
     bool goes_on = true;
     for (int i = 0; i < kMostRounds && goes_on; ++i) {
-        SPANFFT_ASSIGN(goes_on, time_round(comm, i, timings, time_is_left));
+        SPANFFT_ASSIGN(goes_on, time_round(comm, caches, i, timings, time_is_left));
     }
     RateTable table;
     for (Timing& timing : timings) {

@@ -300,6 +300,23 @@ RateTable slow_at_long_lines() {
             {"ducc0", Precision::dbl, RateShape::line, 1, 1 << 20, 5}};
 }
 
+TEST(EngineLongLine, TakesWhatWasMeasuredOfLinesInTwoSweeps) {
+    RateTable rates = slow_at_long_lines();
+    for (const auto& [n, gflops] : {std::pair{18, 16.0}, {22, 8.0}})
+        rates.push_back({"ducc0", Precision::dbl, RateShape::two_sweeps, 1, std::exp2(n), gflops});
+    for (const auto& [n, gflops] : {std::pair{18, 16.0}, {20, std::sqrt(16.0 * 8.0)}, {22, 8.0}, {23, 8.0}}) {
+        const LocalSpec spec = line(index_t{1} << n);
+        const auto forecast = forecast_local(spec, "ducc0", rates);
+        ASSERT_TRUE(forecast.ok());
+        ASSERT_NE(forecast.value().form, "");
+        EXPECT_NEAR(spec_flops(spec) / forecast.value().seconds / 1e9, gflops, 1e-9) << n;
+    }
+    rates.back().gflops = 1;  // slower than the engine's own way
+    const auto slow = forecast_local(line(index_t{1} << 22), "ducc0", rates);
+    ASSERT_TRUE(slow.ok());
+    EXPECT_EQ(slow.value().form, "");
+}
+
 TEST(EngineLongLine, WithoutMemoryTheEngineDoesTheWhole) {
     const LocalSpec spec = line(index_t{1} << 20);
     const auto planned = plan_local(spec, "ducc0", slow_at_long_lines());
