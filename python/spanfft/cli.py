@@ -122,10 +122,10 @@ def _parser() -> _Parser:
     b = commands.add_parser(
         "probe", help="measure this machine for the planner", allow_abbrev=False,
         description="Measures memory, local engines and, under mpiexec, every exchange strategy over message sizes and "
-        "whole plans, in about a minute.\nPlans on as many ranks use the figures from then on.",
+        "whole plans, in about two minutes.\nPlans on as many ranks use the figures from then on.",
         formatter_class=formatter,
     )  # fmt: skip
-    b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the longest time; default: 60")
+    b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the longest time; default: 120")
     b.add_argument("--quick", action="store_true", help="rough figures in a second or two")
     b.add_argument(
         "--disk",

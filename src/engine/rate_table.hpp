@@ -5,10 +5,16 @@
 // memory. Rows of a batch therefore name its size.
 #pragma once
 
+#include <initializer_list>
+#include <map>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/extents.hpp"
 
 namespace spanfft {
 
@@ -18,6 +24,7 @@ enum class RateShape : int {
     several,     // several axes at once, n points together
     plane,       // the same of two axes; where a table has no row of it, several serves
     two_sweeps,  // one long line in two sweeps of memory (long_line.hpp), n points
+    column,      // one axis, whose points are a few apart, n points, batched in the cache
 };
 
 enum class RateKernel : int { c2c, half, r2r };  // half: r2c and c2r
@@ -31,9 +38,42 @@ struct RateRow {
     double gflops = 1;
     RateKernel kernel = RateKernel::c2c;
     double batch_points = 0;  // of all transforms of a batch together; 0: of one transform, or whatever was measured
+    Extents box = {};         // of several axes: their lengths; none: about equal ones
     bool operator==(const RateRow&) const = default;
 };
 
-using RateTable = std::vector<RateRow>;
+// What rows are found by: an engine's, of one sort of work.
+struct RateKey {
+    std::string_view engine;
+    Precision precision = Precision::dbl;
+    RateShape shape = RateShape::line;
+    int threads = 1;
+    RateKernel kernel = RateKernel::c2c;
+};
+
+// Copies share their rows, of which a probe measures thousands.
+class RateTable {
+  public:
+    RateTable() = default;
+    RateTable(std::initializer_list<RateRow> rows);
+    void push_back(const RateRow& row);
+    void clear() { data_.reset(); }
+    bool empty() const { return rows().empty(); }
+    size_t size() const { return rows().size(); }
+    const RateRow& operator[](size_t i) const { return rows()[i]; }
+    auto begin() const { return rows().begin(); }
+    auto end() const { return rows().end(); }
+    const std::vector<RateRow>& alike(const RateKey& key) const;  // in their order
+    bool operator==(const RateTable& other) const { return rows() == other.rows(); }
+
+  private:
+    using OwnKey = std::tuple<std::string, Precision, RateShape, int, RateKernel>;
+    struct Data {
+        std::vector<RateRow> rows;
+        std::map<OwnKey, std::vector<RateRow>> alike;
+    };
+    const std::vector<RateRow>& rows() const;
+    std::shared_ptr<Data> data_;  // nullptr: no rows
+};
 
 }  // namespace spanfft

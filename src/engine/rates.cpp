@@ -14,8 +14,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -132,6 +134,8 @@ RateKernel rate_kernel(Kernel kernel) {
     return is_c2c(kernel) ? RateKernel::c2c : is_r2r(kernel) ? RateKernel::r2r : RateKernel::half;
 }
 
+using RowValue = std::function<double(const RateRow&)>;
+
 // What a rate is asked for.
 struct Wanted {
     std::string_view engine;
@@ -139,12 +143,17 @@ struct Wanted {
     RateKernel kernel = RateKernel::c2c;
     RateShape shape = RateShape::line;
     int threads = 1;
-    double n = 1, batch_points = 0;  // as in RateRow
-    bool power_of_two = true;        // of n: engines are faster there
-    bool composed = false;           // whether n's own factors count, or those of lengths like it on the average
+    double n = 1, batch_points = 0;   // as in RateRow
+    bool power_of_two = true;         // of n: engines are faster there
+    bool composed = false;            // whether n's own factors count, or those of lengths like it on the average
+    const RowValue* value = nullptr;  // of rows, instead of their rates
+    RateKey key() const { return {engine, precision, shape, threads, kernel}; }
 };
 
-bool power_of_two(double n) { return std::exp2(std::round(std::log2(n))) == n; }
+bool power_of_two(double n) {
+    int exponent = 0;
+    return std::frexp(n, &exponent) == 0.5;
+}
 
 // Between two places of a scale, in the logarithm of both.
 double between(double x, double below, double above, double at_below, double at_above) {
@@ -173,37 +182,42 @@ constexpr double kPrimes[] = {2, 3, 5, 7};
 
 // The prime that n is a power of, as its place in kPrimes.
 std::optional<size_t> prime_of_power(double n) {
+    auto left = static_cast<index_t>(n);
+    if (left <= 1) return std::nullopt;
     for (size_t i = 0; i < std::size(kPrimes); ++i) {
-        const double power = std::round(std::log(n) / std::log(kPrimes[i]));
-        if (power >= 1 && std::round(std::pow(kPrimes[i], power)) == n) return i;
+        const auto prime = static_cast<index_t>(kPrimes[i]);
+        if (left % prime != 0) continue;
+        while (left % prime == 0) left /= prime;
+        return left == 1 ? std::optional(i) : std::nullopt;
     }
     return std::nullopt;
 }
 bool odd_power(double n) { return prime_of_power(n).value_or(0) > 0; }
 
-// What powers of each prime were measured at: batches of complex lines on one thread.
+// What a length's own rate is beside that of others: as measured in batches of complex lines on one thread, or else by
+// what powers of each prime were measured at there.
 class FactorRates {
   public:
     FactorRates(const RateTable& table, const Wanted& wanted) {
-        for (const RateRow& row : table) {
-            if (row.batch_points > 0 && row.shape == RateShape::line && row.threads == 1 &&
-                row.kernel == RateKernel::c2c && row.precision == wanted.precision && row.engine == wanted.engine &&
-                odd_power(row.n))
-                batch_points_ = row.batch_points;
-        }
-        for (const RateRow& row : table) {
-            if (row.batch_points != batch_points_ || row.shape != RateShape::line || row.threads != 1 ||
-                row.kernel != RateKernel::c2c || row.precision != wanted.precision || row.engine != wanted.engine)
-                continue;
+        const auto& lines = table.alike({wanted.engine, wanted.precision, RateShape::line, 1, RateKernel::c2c});
+        for (const RateRow& row : lines)
+            if (row.batch_points > 0 && odd_power(row.n)) batch_points_ = row.batch_points;
+        for (const RateRow& row : lines) {
+            if (row.batch_points != batch_points_) continue;
+            measured_[row.n] = row.gflops;
             if (const auto prime = prime_of_power(row.n)) rows_[*prime].push_back(&row);
         }
     }
     bool known() const {
         return batch_points_ > 0 && std::none_of(std::begin(rows_), std::end(rows_), [](auto& r) { return r.empty(); });
     }
+    bool measured(double n) const { return measured_.count(n) > 0; }
+    double of(double n, bool measured) const { return measured ? measured_.at(n) : composed(n); }
+
+  private:
     // Of a line of n: each factor takes its share of the operations, at the rate of a power of it that is as long.
     // Factors above 7 are taken as sevens.
-    double of(double n) const {
+    double composed(double n) const {
         double seconds = 0, left = n;
         for (size_t i = 0; i < std::size(kPrimes); ++i) {
             double part = 1;
@@ -213,14 +227,13 @@ class FactorRates {
         }
         return std::log2(n) / seconds;
     }
-
-  private:
     double power(size_t prime, double n) const {
         Neighbours near;
         for (const RateRow* row : rows_[prime]) near.take(*row, n);
         return near.at(n, [](const RateRow& row) { return row.gflops; });
     }
     double batch_points_ = 0;
+    std::map<double, double> measured_;  // lengths and their rates
     std::vector<const RateRow*> rows_[std::size(kPrimes)];
 };
 
@@ -230,6 +243,8 @@ class FactorRates {
 std::optional<double> along_n(const std::vector<const RateRow*>& rows, const Wanted& wanted,
                               const FactorRates* factors) {
     const double n = wanted.n;
+    for (const RateRow* row : rows)
+        if (row->n == n && wanted.composed) return row->gflops;
     const auto is_like = [&](const RateRow* row) {
         return power_of_two(row->n) == wanted.power_of_two && !odd_power(row->n);
     };
@@ -239,9 +254,13 @@ std::optional<double> along_n(const std::vector<const RateRow*>& rows, const Wan
         if (!told || is_like(row)) near.take(*row, n);
     }
     if (!near.found()) return std::nullopt;
-    const double rate = near.at(n, [](const RateRow& row) { return row.gflops; });
+    const double rate =
+        near.at(n, [&](const RateRow& row) { return wanted.value ? (*wanted.value)(row) : row.gflops; });
     if (!factors) return rate;
-    return rate * factors->of(n) / near.at(n, [&](const RateRow& row) { return factors->of(row.n); });
+    const auto is_measured = [&](const RateRow* row) { return !row || factors->measured(row->n); };
+    const bool measured = factors->measured(n) && is_measured(near.below) && is_measured(near.above);
+    return rate * factors->of(n, measured) /
+           near.at(n, [&](const RateRow& row) { return factors->of(row.n, measured); });
 }
 
 // Of batches: along n at the two sizes of batches that lie around the one that is asked for. Lines longer than any in a
@@ -249,10 +268,7 @@ std::optional<double> along_n(const std::vector<const RateRow*>& rows, const Wan
 std::optional<double> interpolate(const RateTable& table, const Wanted& wanted) {
     std::vector<const RateRow*> alone, batched;
     double longest = 0;
-    for (const RateRow& row : table) {
-        if (row.shape != wanted.shape || row.threads != wanted.threads || row.kernel != wanted.kernel ||
-            row.precision != wanted.precision || row.engine != wanted.engine)
-            continue;
+    for (const RateRow& row : table.alike(wanted.key())) {
         (row.batch_points > 0 ? batched : alone).push_back(&row);
         if (row.batch_points > 0) longest = std::max(longest, row.n);
     }
@@ -314,6 +330,17 @@ double base_rate(const RateTable& rates, const Wanted& wanted) {
     return kUnknownGflops * of_precision * of_kernel;
 }
 
+// How fast columns of a small box are beside lines of their length; 1 where none were measured.
+double column_gain(const RateTable& rates, const Wanted& lines) {
+    Wanted small = lines;
+    small.threads = 1;
+    small.batch_points = small.n + 1;  // the smallest batch that was measured
+    const auto line = interpolate(rates, small);
+    small.shape = RateShape::column;
+    const auto column = interpolate(rates, small);
+    return line && column ? *column / *line : 1;
+}
+
 // Of transforms along several axes at once, by the rates of lines of the axes' lengths: what there is to say of shapes
 // that were not measured. Of real data only the last axis is real.
 double rate_by_axes(const RateTable& rates, const Wanted& whole, const std::vector<double>& lengths, bool box) {
@@ -326,21 +353,38 @@ double rate_by_axes(const RateTable& rates, const Wanted& whole, const std::vect
         if (!box) lines.power_of_two = power_of_two(lines.n);
         lines.composed = !box;
         operations += std::log2(lines.n);
-        seconds += std::log2(lines.n) / base_rate(rates, lines);
+        const double gain = i + 1 < lengths.size() ? column_gain(rates, lines) : 1;
+        seconds += std::log2(lines.n) / (gain * base_rate(rates, lines));
     }
     return operations / seconds;
 }
 
-// How much faster than the box of as many points that was measured, whose edges differ little, another shape is
-// expected to be.
-double gain_beside_box(const RateTable& rates, const Wanted& whole, const LocalSpec& spec) {
-    constexpr double kMost = 4;
+std::vector<double> lengths_of(const RateRow& row) {
+    if (!row.box.empty()) return {row.box.begin(), row.box.end()};
+    const size_t axes = row.shape == RateShape::plane ? 2 : 3;
+    return std::vector<double>(axes, std::pow(row.n, 1.0 / static_cast<double>(axes)));
+}
+
+// Of several axes at once: lines of their lengths say how fast a shape is beside another one, and boxes that were
+// measured what a box takes beside its lines.
+double box_rate(const RateTable& rates, Wanted wanted, const LocalSpec& spec) {
     std::vector<double> lengths;
     for (const LoopDim& axis : spec.transform) lengths.push_back(static_cast<double>(axis.n));
-    const size_t axes = whole.shape == RateShape::plane ? 2 : 3;
-    const std::vector<double> box(axes, std::pow(whole.n, 1.0 / static_cast<double>(axes)));
-    const double gain = rate_by_axes(rates, whole, lengths, false) / rate_by_axes(rates, whole, box, true);
-    return std::clamp(gain, 1 / kMost, kMost);
+    const RowValue beside_lines = [&](const RateRow& row) {
+        const Wanted box{row.engine,  row.precision, row.kernel, row.shape,
+                         row.threads, row.n,         row.n,      power_of_two(row.n)};
+        return row.gflops / rate_by_axes(rates, box, lengths_of(row), row.box.empty());
+    };
+    const double by_lines = rate_by_axes(rates, wanted, lengths, false);
+    wanted.value = &beside_lines;
+    for (const RateKernel kernel : {wanted.kernel, RateKernel::c2c}) {
+        for (const Precision precision : {wanted.precision, Precision::dbl}) {
+            wanted.kernel = kernel;
+            wanted.precision = precision;
+            if (const auto ratio = with_threads(rates, wanted)) return *ratio * by_lines;
+        }
+    }
+    return by_lines;
 }
 
 // The shape whose rows serve: what was measured of two axes, if anything was.
@@ -409,9 +453,8 @@ double expected_gflops(const RateTable& rates, const std::string& engine, const 
                         std::max(1.0, static_cast<double>(batch_count(spec))) * length,
                         power_of_two(length),
                         spec.transform.size() == 1 && !convolved};
-    double rate = base_rate(rates, wanted);
-    if (spec.transform.size() > 1 && knows_small_work(rates, engine, threads))
-        rate *= gain_beside_box(rates, wanted, spec);
+    const bool several = spec.transform.size() > 1 && knows_small_work(rates, engine, threads);
+    const double rate = several ? box_rate(rates, wanted, spec) : base_rate(rates, wanted);
     return convolved ? rate * std::log2(n) / (4 * std::log2(2 * n)) : rate;
 }
 
@@ -431,23 +474,33 @@ std::optional<double> two_sweeps_seconds(const RateTable& rates, const std::stri
 
 int useful_threads(const RateTable& rates, const std::string& engine, const LocalSpec& spec) {
     // What they should be expected to gain. Where they save little they wait for one another: 504 x 90 points take
-    // ducc0 0.17 ms with one thread and 0.23 with two, between sizes of which 0.15 and 0.13 follow.
-    constexpr double kWorthThreads = 1.2;
+    // ducc0 0.17 ms with one thread and 0.23 with two, between sizes of which 0.15 and 0.13 follow. Of less than that
+    // the gain is another one from shape to shape: 12 x 15 x 20 points take MKL 15 us with one thread and 10 with two,
+    // 28 x 10 x 14 take it 17 and 29.
+    constexpr double kWorthThreads = 1.2, kWorthThreadsOfLittle = 1.6, kLittleSeconds = 2e-4;
     if (spec.threads == 1 || !knows_small_work(rates, engine, spec.threads)) return spec.threads;
     LocalSpec alone = spec;
     alone.threads = 1;
-    const double gain = expected_seconds(rates, engine, alone) / expected_seconds(rates, engine, spec);
-    return gain < kWorthThreads ? 1 : spec.threads;
+    const double seconds = expected_seconds(rates, engine, alone);
+    const double worth = seconds < kLittleSeconds ? kWorthThreadsOfLittle : kWorthThreads;
+    return seconds < worth * expected_seconds(rates, engine, spec) ? 1 : spec.threads;
 }
 
 double peak_gflops(const RateTable& rates, Precision precision, int threads) {
-    double most = 0;
-    for (const RateRow& row : rates.empty() ? prior_rates() : rates) {
-        for (const int each : {1, threads})
-            most = std::max(most, base_rate(rates, {row.engine, precision, RateKernel::c2c, row.shape, each, row.n,
-                                                    row.batch_points, power_of_two(row.n)}));
+    const RateRow* best = nullptr;
+    for (const Precision measured : {precision, Precision::dbl}) {
+        for (const RateRow& row : rates.empty() ? prior_rates() : rates) {
+            if (row.precision != measured || row.kernel != RateKernel::c2c || row.threads > threads) continue;
+            if (!best || row.gflops > best->gflops) best = &row;
+        }
+        if (best) break;
     }
-    return most;
+    if (!best) return kUnknownGflops * precision_factor(precision);
+    const auto with = [&](int count) {
+        return base_rate(rates, {best->engine, precision, RateKernel::c2c, best->shape, count, best->n,
+                                 best->batch_points, power_of_two(best->n)});
+    };
+    return std::max(with(best->threads), with(threads));
 }
 
 Result<double> measure_seconds(const LocalFft& fft, const LocalSpec& spec, double limit_seconds) {

@@ -25,13 +25,18 @@ constexpr size_t kSamplesOfWork = 2;     // in a round
 constexpr double kWorkSeconds = 2e-3;    // about what one row may take in a round
 constexpr double kLongSeconds = 5e-3;    // a run that takes so long is a long sample, and timed in every third round
 constexpr index_t kApart = 1024;         // elements between the points of a strided transform
+constexpr index_t kColumns = 64;         // and of a column of a small box
 constexpr index_t kMostPoints = index_t{1} << 22;
 
 constexpr index_t kAlone[] = {8,  16, 64, 256, 1024, 4096, 16384, 65536, 1 << 18, 1 << 21,
                               10, 24, 60, 210, 420,  1260, 5040,  30240, 302400,  2016000};
 
 // Lines that are so long that two sweeps of memory may be faster than a library's own way, points of complex ones.
-constexpr index_t kLong[] = {1 << 18, 1 << 20, 1 << 22, 1 << 23, 302400, 2016000, 8064000};
+constexpr index_t kLong[] = {1 << 18, 1 << 20, 1 << 23, 302400, 2016000};
+
+// Short lines, which small boxes are made of: libraries have kernels for some lengths and put others together.
+constexpr index_t kShort[] = {2,  3,  4,  5,  6,  7,  10, 14, 15, 18, 20, 21, 24, 27, 28, 30, 32, 35,
+                              36, 40, 42, 45, 48, 50, 54, 56, 63, 64, 70, 72, 80, 84, 90, 96, 100};
 
 using Box = std::array<index_t, 3>;  // of two axes the last extent is 0
 
@@ -72,10 +77,17 @@ std::vector<Work> works_for(const Caches& caches) {
             for (const index_t points : sizes) {
                 for (const index_t n : {8, 16, 128, 1024, 8192, 12, 60, 420, 5040})
                     works.push_back({RateShape::line, n, points, kernel, precision});
-                if (kernel == RateKernel::half) continue;  // in plans real lines lie side by side
                 if (points == sizes[0])
+                    for (const index_t n : kShort) works.push_back({RateShape::line, n, points, kernel, precision, 1});
+                if (kernel == RateKernel::half) continue;  // in plans real lines lie side by side
+                if (points == sizes[0]) {
                     for (const index_t n : {9, 81, 729, 25, 625, 49, 343})
                         works.push_back({RateShape::line, n, points, kernel, precision, 1});
+                    for (const index_t n : kShort)
+                        works.push_back({RateShape::column, n, points, kernel, precision, 1});
+                    for (const index_t n : {8, 16, 128, 1024, 9, 12, 25, 49, 60, 420})
+                        works.push_back({RateShape::column, n, points, kernel, precision, 1});
+                }
                 for (const index_t n : {32, 256, 2048})
                     if (n * kApart <= points) works.push_back({RateShape::strided, n, points, kernel, precision});
             }
@@ -83,6 +95,13 @@ std::vector<Work> works_for(const Caches& caches) {
     }
     for (const index_t n : {64, 1024, 16384}) works.push_back({RateShape::line, n, sizes[0], RateKernel::r2r});
     return works;
+}
+
+Extents box_of(const Work& work) {
+    Extents box;
+    for (const index_t n : work.box)
+        if (n > 0) box.push_back(n);
+    return box;
 }
 
 // Out of place, forward.
@@ -101,10 +120,10 @@ LocalSpec spec_of(const Work& work, int threads) {
     } else if (work.shape == RateShape::plane) {
         const auto [a, b, none] = work.box;
         spec.transform = {{a, b, half ? b / 2 + 1 : b}, {b, 1, 1}};
-    } else if (work.shape == RateShape::strided) {
-        const index_t planes = std::max<index_t>(1, work.batch_points / (work.n * kApart)), plane = work.n * kApart;
-        spec.transform = {{work.n, kApart, kApart}};
-        spec.batch = {{planes, plane, plane}, {kApart, 1, 1}};
+    } else if (work.shape == RateShape::strided || work.shape == RateShape::column) {
+        const index_t apart = work.shape == RateShape::column ? kColumns : kApart, plane = work.n * apart;
+        spec.transform = {{work.n, apart, apart}};
+        spec.batch = {{std::max<index_t>(1, work.batch_points / plane), plane, plane}, {apart, 1, 1}};
     } else {
         const index_t lines = std::max<index_t>(1, work.batch_points / work.n);
         spec.transform = {{work.n, 1, 1}};
@@ -218,7 +237,7 @@ Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threa
         const double flops = spec_flops(spec_of(work, timing.threads));
         table.push_back({timing.engine, work.precision, work.shape, timing.threads, static_cast<double>(work.n),
                          flops / median(std::move(timing.seconds)) / 1e9, work.kernel,
-                         static_cast<double>(work.batch_points)});
+                         static_cast<double>(work.batch_points), box_of(work)});
     }
     return table;
 }

@@ -17,9 +17,9 @@
 namespace spanfft {
 
 struct ProbeOptions {
-    double cap_seconds = 60;  // about the most that it takes
-    bool quick = false;       // two sizes, few runs, no engines
-    std::string disk_folder;  // on the disk that transforms of files will use; empty: disks are not measured
+    double cap_seconds = 120;  // about the most that it takes
+    bool quick = false;        // two sizes, few runs, no engines
+    std::string disk_folder;   // on the disk that transforms of files will use; empty: disks are not measured
 };
 
 // Collective.

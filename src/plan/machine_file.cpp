@@ -19,7 +19,7 @@ namespace spanfft {
 namespace {
 
 constexpr const char* kHeader = "spanfft-machine 1";
-constexpr const char* kShapes[] = {"line", "strided", "several", "plane", "two_sweeps"};
+constexpr const char* kShapes[] = {"line", "strided", "several", "plane", "two_sweeps", "column"};
 constexpr const char* kRateKernels[] = {"c2c", "half", "r2r"};
 
 // The lines that hold one number.
@@ -155,7 +155,7 @@ bool parse_torus(TextReader& words, Machine& machine) {
 
 bool parse_engine(TextReader& words, Machine& machine) {
     RateRow row;
-    std::string precision, shape, kernel;
+    std::string precision, shape, kernel, box;
     if (!(words >> row.engine >> precision >> shape >> row.threads >> row.n >> row.gflops) || !(row.gflops > 0))
         return false;
     for (Precision p : {Precision::single, Precision::dbl, Precision::extended}) {
@@ -164,10 +164,17 @@ bool parse_engine(TextReader& words, Machine& machine) {
     for (size_t i = 0; i < std::size(kShapes); ++i) {
         if (shape == kShapes[i]) row.shape = static_cast<RateShape>(i);
     }
-    if (words >> kernel && kernel.front() != '#') {  // files of earlier versions end before
+    // Files of earlier versions end before the kernel, or before the box.
+    if (words >> kernel && kernel.front() != '#') {
         const auto* const known = std::find(std::begin(kRateKernels), std::end(kRateKernels), kernel);
         if (known == std::end(kRateKernels) || !(words >> row.batch_points) || !(row.batch_points >= 0)) return false;
         row.kernel = static_cast<RateKernel>(known - std::begin(kRateKernels));
+        if (words >> box && box.front() != '#') {
+            auto lengths = parse_extents(box, 'x', "box");
+            if (!lengths.ok() || !checked_product(lengths.value())) return false;
+            row.box = std::move(lengths).value();
+            if (row.box.size() > 3 || *std::min_element(row.box.begin(), row.box.end()) < 1) return false;
+        }
     }
     machine.engine_rates.push_back(row);
     return true;
@@ -298,7 +305,9 @@ std::string print_machine(const Machine& machine) {
     for (const RateRow& row : machine.engine_rates) {
         out << "engine " << row.engine << ' ' << precision_name(row.precision) << ' '
             << kShapes[static_cast<size_t>(row.shape)] << ' ' << row.threads << ' ' << whole(row.n) << ' ' << row.gflops
-            << ' ' << kRateKernels[static_cast<size_t>(row.kernel)] << ' ' << whole(row.batch_points) << '\n';
+            << ' ' << kRateKernels[static_cast<size_t>(row.kernel)] << ' ' << whole(row.batch_points);
+        if (!row.box.empty()) out << ' ' << shape_string(row.box);
+        out << '\n';
     }
     return out.str();
 }

@@ -311,7 +311,8 @@ TEST(EngineLongLine, TakesWhatWasMeasuredOfLinesInTwoSweeps) {
         ASSERT_NE(forecast.value().form, "");
         EXPECT_NEAR(spec_flops(spec) / forecast.value().seconds / 1e9, gflops, 1e-9) << n;
     }
-    rates.back().gflops = 1;  // slower than the engine's own way
+    rates = slow_at_long_lines();  // and two sweeps slower still
+    rates.push_back({"ducc0", Precision::dbl, RateShape::two_sweeps, 1, 1 << 22, 1});
     const auto slow = forecast_local(line(index_t{1} << 22), "ducc0", rates);
     ASSERT_TRUE(slow.ok());
     EXPECT_EQ(slow.value().form, "");

@@ -72,6 +72,12 @@ TEST(EngineRates, OfOtherShapesGoWithTheLinesOfTheirAxes) {
     EXPECT_NEAR(expected_gflops({row(1 << 12, 1, 2, RateShape::several)}, "mine", plane), 2, 1e-12);  // no lines
 }
 
+RateTable without_last(const RateTable& rates) {
+    RateTable fewer;
+    for (size_t i = 0; i + 1 < rates.size(); ++i) fewer.push_back(rates[i]);
+    return fewer;
+}
+
 TEST(EngineRates, OfTwoAxesAreThoseOfPlanesWhereThatEngineHasAny) {
     RateTable rates{batch_row(64, 1 << 12, 4), row(1 << 12, 1, 2, RateShape::several),
                     row(1 << 12, 1, 3, RateShape::plane)};
@@ -80,8 +86,30 @@ TEST(EngineRates, OfTwoAxesAreThoseOfPlanesWhereThatEngineHasAny) {
     plane.transform = {{64, 64, 64}, {64, 1, 1}};
     EXPECT_NEAR(expected_gflops(rates, "mine", cube), 2, 1e-9);
     EXPECT_NEAR(expected_gflops(rates, "mine", plane), 3, 1e-9);
-    rates.back().engine = "another";
+    rates = without_last(rates);
+    rates.push_back({"another", Precision::dbl, RateShape::plane, 1, 1 << 12, 3});
     EXPECT_NEAR(expected_gflops(rates, "mine", plane), 2, 1e-9);
+}
+
+// Boxes of 8 x 512 and of 64 x 64 were as fast as lines of their lengths say, so one of 512 x 8 is too; and where a
+// column of 512 is half as fast beside such a line as one of 64, so is the box in that part.
+TEST(EngineRates, OfABoxAreThoseOfItsLinesAsBoxesThatWereMeasuredAreBesideTheirs) {
+    RateTable rates{batch_row(8, 1 << 14, 4), batch_row(64, 1 << 14, 8), batch_row(512, 1 << 14, 8)};
+    const auto box = [](double a, double b, double gflops) {
+        RateRow plane = row(a * b, 1, gflops, RateShape::plane);
+        plane.box = {static_cast<index_t>(a), static_cast<index_t>(b)};
+        return plane;
+    };
+    const double long_one = 12 / (3 / 4.0 + 9 / 8.0);
+    rates.push_back(box(8, 512, long_one / 2));
+    rates.push_back(box(64, 256, 8 / 2.0));
+    LocalSpec plane;
+    plane.transform = {{512, 8, 8}, {8, 1, 1}};
+    EXPECT_NEAR(expected_gflops(rates, "mine", plane), long_one / 2, 1e-9);
+    for (const auto& [n, gflops] : {std::pair{8, 4.0}, {64, 8.0}, {512, 4.0}})
+        rates.push_back(
+            {"mine", Precision::dbl, RateShape::column, 1, static_cast<double>(n), gflops, RateKernel::c2c, 1 << 14});
+    EXPECT_NEAR(expected_gflops(rates, "mine", plane), 12 / (3 / 4.0 + 9 / 4.0) / 2, 1e-9);
 }
 
 TEST(EngineRates, OfPowersOfTwoAndOfOtherLengthsAreTwoSorts) {
@@ -121,8 +149,7 @@ TEST(EngineRates, OfALengthGoWithItsFactorsWherePowersOfOddPrimesWereMeasured) {
     EXPECT_NEAR(expected_gflops(rates, "mine", batch(35, 468)), 6 * by_powers(0, 0, 1, 1) / around, 1e-9);
     EXPECT_NEAR(expected_gflops(rates, "mine", batch(27, 607)),
                 6 * 4 / (like_12 * std::pow(like_60 / like_12, std::log(27.0 / 12) / std::log(60.0 / 12))), 1e-9);
-    RateTable without = rates;
-    without.pop_back();  // nothing is known of sevens: as lengths like it on the average
+    const RateTable without = without_last(rates);  // of sevens: as lengths like it
     EXPECT_NEAR(expected_gflops(without, "mine", batch(35, 468)), 6, 1e-9);
 }
 
@@ -134,6 +161,11 @@ TEST(EngineRates, ThreadsThatHardlyGainAreNotUseful) {
     EXPECT_EQ(useful_threads(rates, "mine", batch(64, 256, 2)), 1);
     EXPECT_EQ(useful_threads(rates, "mine", batch(1 << 10, 16, 2)), 2);
     EXPECT_EQ(useful_threads(rates, "mine", batch(64, 256, 1)), 1);
+    // Half as much again is a gain where a run takes a while, and may be none where it takes some microseconds.
+    rates.push_back(batch_row(1 << 12, 1 << 14, 4));
+    rates.push_back(batch_row(1 << 12, 1 << 14, 6, 2));
+    EXPECT_EQ(useful_threads(rates, "mine", batch(1 << 12, 2, 2)), 1);
+    EXPECT_EQ(useful_threads(rates, "mine", batch(1 << 12, 200, 2)), 2);
     // Priors have no batches, and say nothing of what threads gain in large ones.
     EXPECT_EQ(useful_threads({}, "fftw", batch(1 << 10, 2048, 2)), 2);
 }
@@ -151,12 +183,12 @@ TEST(EngineRates, OfRealDataAreItsOwnWhereMeasured) {
 }
 
 TEST(EngineRates, ThreadsGainInSmallWorkWhatWasMeasuredThere) {
-    RateTable rates{row(64, 1, 4), row(64, 2, 3), batch_row(64, 1 << 14, 5, 2)};
+    const RateTable rates{row(64, 1, 4), row(64, 2, 3), batch_row(64, 1 << 14, 5, 2)};
     LocalSpec small = line(64, 2);
     small.batch.clear();
     EXPECT_NEAR(expected_gflops(rates, "mine", small), 3, 1e-12);
-    rates.pop_back();
-    EXPECT_NEAR(expected_gflops(rates, "mine", small), 4, 1e-12);  // a table without batches: threads gain nothing
+    EXPECT_NEAR(expected_gflops(without_last(rates), "mine", small), 4,
+                1e-12);  // a table without batches: threads gain nothing
 }
 
 TEST(EngineRates, ThePeakIsTheFastestRow) {

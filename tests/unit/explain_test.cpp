@@ -90,7 +90,7 @@ TEST(Explain, BetweenNodesTheWireIsTheBestPointOfItsCurve) {
 
 TEST(Explain, PlansOfEveryKindNameTheLimitOfEachStep) {
     Machine slow_engine = even_machine(), slow_wire = even_machine(), slow_messages = even_machine();
-    slow_engine.engine_rates[0].gflops = 0.1;
+    slow_engine.engine_rates = {{"ducc0", Precision::dbl, RateShape::line, 1, 1024, 0.1}};
     slow_wire.exchanges["alltoallv"].near.seconds_per_byte = 1e-6;
     slow_messages.exchanges["alltoallv"].near.latency_seconds = 1;
     std::set<std::string> met;

@@ -240,6 +240,17 @@ TEST(MachineFile, ReadsRatesOfEarlierVersionsAndRefusesUnknownKernels) {
         EXPECT_FALSE(parse_machine(head + rest, Machine()).ok());
 }
 
+TEST(MachineFile, KeepsTheBoxOfARateAndRefusesOneThatIsNone) {
+    const std::string head = "spanfft-machine 1\nengine ducc0 double plane 1 1024 7 c2c 0";
+    const auto boxed = parse_machine(head + " 16x64\n", Machine());
+    ASSERT_TRUE(boxed.ok());
+    EXPECT_EQ(boxed.value().engine_rates[0].box, (Extents{16, 64}));
+    EXPECT_EQ(parse_machine(print_machine(boxed.value()), Machine()).value().engine_rates, boxed.value().engine_rates);
+    EXPECT_TRUE(parse_machine(head + " # of a cube\n", Machine()).ok());
+    for (const char* box : {" 16x", " 0x64", " -4x4", " 2x2x2x2", " cube"})
+        EXPECT_FALSE(parse_machine(head + box, Machine()).ok()) << box;
+}
+
 TEST(MachineFile, LeavesOutWhatIsBuiltInAndSkipsWhatIsNew) {
     const auto machine = parse_machine("spanfft-machine 1\nmemory_bytes_per_second 1e9\nwarp_drives 2\n", Machine());
     ASSERT_TRUE(machine.ok());
