@@ -2,8 +2,8 @@
 //
 // Method: a table of rates (GF/s by the convention of spec_flops) for a few shapes of work; lengths in between are
 // interpolated in log2 n. The table is a machine's (plan/machine.hpp) and passed down to whoever asks, so that plans
-// for different machines know nothing of one another. Before anything was measured there are priors, of three machines;
-// `spanfft probe` replaces them.
+// for different machines know nothing of one another. Before anything was measured there are priors, of four machines
+// (prior_rates.cpp); `spanfft probe` replaces them.
 // Invariant: a forecast is positive and finite for every engine, known or not.
 #pragma once
 
