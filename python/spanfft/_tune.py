@@ -27,7 +27,8 @@ class Tuned(TypedDict):
 
 class ProbeFigures(TypedDict):
     """A machine file as a dictionary. `exchanges` has, for each strategy and way ("near", "far"), the latency in
-    seconds and points of (bytes a message, seconds a byte)."""
+    seconds and points of (bytes a message, seconds a byte). `engines` has a row for each rate that was measured: of n
+    points a transform, in a batch of batch_points together (0: alone), of several axes with their lengths as `box`."""
 
     name: str
     library: str
@@ -137,7 +138,7 @@ def probe(
     comm
         mpi4py communicator; None: this process alone, which measures memory and engines only.
     seconds
-        About the longest time that it takes; 0: 60.
+        About the longest time that it takes; 0: 120.
     quick
         Two message sizes, few runs, no engines: rough figures in a second or two.
     store
@@ -180,15 +181,20 @@ def read_machine(text: str) -> ProbeFigures:
             found["measured"] = rest
         elif name == "exchange" and len(words) >= 4:
             _take_exchange(found["exchanges"], words)
-        elif name == "engine" and len(words) == 6:
-            engine, precision, shape, threads, n, rate = words
-            found["engines"].append(
-                {"engine": engine, "precision": precision, "shape": shape, "threads": int(threads), "n": float(n),
-                 "gflops": float(rate)}
-            )  # fmt: skip
+        elif name == "engine" and len(words) >= 6:
+            found["engines"].append(_engine(words))
         elif len(words) == 1:
             found["numbers"][name] = float(words[0])
     return found
+
+
+def _engine(words: Sequence[str]) -> dict[str, object]:
+    """Files of earlier versions end before the kernel, or before the box."""
+    engine, precision, shape, threads, n, rate = words[:6]
+    kernel, batch, box = [*words[6:9], *("c2c", "0", "")[len(words) - 6 :]]
+    return {"engine": engine, "precision": precision, "shape": shape, "threads": int(threads), "n": float(n),
+            "gflops": float(rate), "kernel": kernel, "batch_points": float(batch),
+            "box": tuple(map(int, box.split("x"))) if box else ()}  # fmt: skip
 
 
 def _take_exchange(exchanges: dict[str, dict[str, dict[str, object]]], words: Sequence[str]) -> None:

@@ -264,9 +264,11 @@ def _probe(options: argparse.Namespace, comm: Comm | None) -> None:
             f"{numbers['disk_write_bytes_per_second'] / 1e9:.2f} written; "
             f"a small request takes {request_seconds * 1e6:.1f} us more than its bytes"
         )
-    for row in figures["engines"]:
-        print(f"engine    {row['engine']} {row['shape']} of {row['n']:g} points, {row['threads']} thread(s): "
-              f"{row['gflops']:.1f} GF/s")  # fmt: skip
+    for engine in sorted({str(row["engine"]) for row in figures["engines"]}):
+        rows = [row for row in figures["engines"] if row["engine"] == engine]
+        best = max(rows, key=lambda row: float(str(row["gflops"])))
+        print(f"engine    {engine}: {len(rows)} rates, up to {best['gflops']:.1f} GF/s ({best['precision']}, "
+              f"{best['shape']} of {best['n']:g} points, {best['threads']} thread(s))")  # fmt: skip
     for strategy, ways in sorted(figures["exchanges"].items()):
         for way in ("near", "far"):
             points = ways.get(way, {}).get("points")

@@ -26,7 +26,7 @@ const std::vector<RateRow>& RateTable::rows() const { return data_ ? data_->rows
 
 const std::vector<RateRow>& RateTable::alike(const RateKey& key) const {
     if (!data_) return no_rows();
-    const auto found = data_->alike.find({std::string(key.engine), key.precision, key.shape, key.threads, key.kernel});
+    const auto found = data_->alike.find(key);
     return found == data_->alike.end() ? no_rows() : found->second;
 }
 

@@ -5,12 +5,11 @@
 // memory. Rows of a batch therefore name its size.
 #pragma once
 
+#include <compare>
 #include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "core/dtype.hpp"
@@ -44,11 +43,12 @@ struct RateRow {
 
 // What rows are found by: an engine's, of one sort of work.
 struct RateKey {
-    std::string_view engine;
+    std::string engine;
     Precision precision = Precision::dbl;
     RateShape shape = RateShape::line;
     int threads = 1;
     RateKernel kernel = RateKernel::c2c;
+    auto operator<=>(const RateKey&) const = default;
 };
 
 // Copies share their rows, of which a probe measures thousands.
@@ -67,10 +67,9 @@ class RateTable {
     bool operator==(const RateTable& other) const { return rows() == other.rows(); }
 
   private:
-    using OwnKey = std::tuple<std::string, Precision, RateShape, int, RateKernel>;
     struct Data {
         std::vector<RateRow> rows;
-        std::map<OwnKey, std::vector<RateRow>> alike;
+        std::map<RateKey, std::vector<RateRow>> alike;
     };
     const std::vector<RateRow>& rows() const;
     std::shared_ptr<Data> data_;  // nullptr: no rows

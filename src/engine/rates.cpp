@@ -60,7 +60,7 @@ struct Wanted {
     bool power_of_two = true;         // of n: engines are faster there
     bool composed = false;            // whether n's own factors count, or those of lengths like it on the average
     const RowValue* value = nullptr;  // of rows, instead of their rates
-    RateKey key() const { return {engine, precision, shape, threads, kernel}; }
+    RateKey key() const { return {std::string(engine), precision, shape, threads, kernel}; }
 };
 
 bool power_of_two(double n) {
@@ -112,7 +112,8 @@ bool odd_power(double n) { return prime_of_power(n).value_or(0) > 0; }
 class FactorRates {
   public:
     FactorRates(const RateTable& table, const Wanted& wanted) {
-        const auto& lines = table.alike({wanted.engine, wanted.precision, RateShape::line, 1, RateKernel::c2c});
+        const auto& lines =
+            table.alike({std::string(wanted.engine), wanted.precision, RateShape::line, 1, RateKernel::c2c});
         for (const RateRow& row : lines)
             if (row.batch_points > 0 && odd_power(row.n)) batch_points_ = row.batch_points;
         for (const RateRow& row : lines) {

@@ -161,9 +161,9 @@ bool parse_engine(TextReader& words, Machine& machine) {
     for (Precision p : {Precision::single, Precision::dbl, Precision::extended}) {
         if (precision == precision_name(p)) row.precision = p;
     }
-    for (size_t i = 0; i < std::size(kShapes); ++i) {
-        if (shape == kShapes[i]) row.shape = static_cast<RateShape>(i);
-    }
+    const auto* const known_shape = std::find(std::begin(kShapes), std::end(kShapes), shape);
+    if (known_shape == std::end(kShapes) || precision != precision_name(row.precision)) return false;
+    row.shape = static_cast<RateShape>(known_shape - std::begin(kShapes));
     // Files of earlier versions end before the kernel, or before the box.
     if (words >> kernel && kernel.front() != '#') {
         const auto* const known = std::find(std::begin(kRateKernels), std::end(kRateKernels), kernel);

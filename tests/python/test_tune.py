@@ -288,10 +288,24 @@ def test_probe_of_a_disk_names_what_is_wrong(home, tmp_path):
         spanfft.probe(quick=True, disk=tmp_path / "nowhere")
 
 
+def test_rates_of_a_machine_file_are_read_whole_and_those_of_earlier_versions_too():
+    rows = (
+        "mkl double plane 2 4096 21.5 half 0 64x64",
+        "fftw float line 1 60 24.6 c2c 16384",
+        "ducc0 double line 1 8 3",
+    )
+    read = spanfft.read_machine("\n".join(["spanfft-machine 1", *(f"engine {row}" for row in rows)]))["engines"]
+    assert [(row["kernel"], row["batch_points"], row["box"]) for row in read] == [
+        ("half", 0, (64, 64)), ("c2c", 16384, ()), ("c2c", 0, ())]  # fmt: skip
+    assert [(row["n"], row["gflops"]) for row in read] == [(4096, 21.5), (60, 24.6), (8, 3)]
+
+
 def test_probe_with_engines(home):
     figures = spanfft.read_machine(spanfft.probe(seconds=3))
-    assert {row["engine"] for row in figures["engines"]} <= {"fftw", "mkl", "ducc0"}
+    assert {"ducc0"} <= {row["engine"] for row in figures["engines"]} <= {"fftw", "mkl", "ducc0"}
     assert all(float(str(row["gflops"])) > 0 for row in figures["engines"])
+    done = cli("probe", "--seconds", 1, SPANFFT_HOME=str(home))
+    assert len(re.findall(r"^engine    ducc0: \d+ rates, up to [\d.]+ GF/s", done.stdout, re.MULTILINE)) == 1
     rows = [tuple(row[name] for name in row if name != "gflops") for row in figures["engines"]]
     assert len(set(rows)) == len(rows)  # one row a sort of work, however many rounds it had
 

@@ -7,10 +7,13 @@
 #include <mutex>
 #include <set>
 
+#include "engine/engine.hpp"
 #include "exchange/exchange.hpp"
+#include "exec/engine_probe.hpp"
 #include "exec/probe.hpp"
 #include "exec/step_probe.hpp"
 #include "plan/machine_file.hpp"
+#include "support/sanitized.hpp"
 #include "support/thread_comm.hpp"
 
 namespace spanfft::test {
@@ -154,6 +157,23 @@ TEST(Probe, HasFiguresOfEveryExchangeHoweverLittleTimeItHas) {
             }
         }
     });
+}
+
+TEST(Probe, MeasuresLongLinesInTwoSweepsAndKeepsTheLengthsOfBoxes) {
+    // Works come in order: 20 lengths, 5 long lines, then boxes. A sanitized build stops after two of the long lines.
+    const bool boxes = !test::kSanitized;
+    const std::string names = engine_names();
+    const auto engines_here = static_cast<int>(std::count(names.begin(), names.end(), ',')) + 1;
+    int left = engines_here * (boxes ? 26 : 22);
+    const auto comm = make_self_comm();
+    const auto table = probe_engines(*comm, cache_sizes(), 1, [&]() -> Result<bool> { return left-- > 0; });
+    ASSERT_TRUE(table.ok()) << table.status().message();
+    EXPECT_FALSE(table.value().alike({"ducc0", Precision::dbl, RateShape::two_sweeps, 1}).empty());
+    const auto& several = table.value().alike({"ducc0", Precision::dbl, RateShape::several, 1});
+    if (!boxes) return;
+    ASSERT_EQ(several.size(), 1U);
+    EXPECT_EQ(several[0].box, (Extents{4, 8, 16}));
+    EXPECT_EQ(several[0].n, 512);
 }
 
 TEST(Probe, SeveralRanksSayWhatStepsTakeBesideTheirEngines) {

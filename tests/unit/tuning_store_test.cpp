@@ -230,7 +230,7 @@ TEST(MachineFile, PrintingAndParsingAreInverse) {
     EXPECT_EQ(again.value().call_seconds, 1e-6);
 }
 
-TEST(MachineFile, ReadsRatesOfEarlierVersionsAndRefusesUnknownKernels) {
+TEST(MachineFile, ReadsRatesOfEarlierVersionsAndRefusesUnknownWords) {
     const std::string head = "spanfft-machine 1\nengine ducc0 double line 1 1024 7";
     const auto earlier = parse_machine(head + "\n", Machine());
     ASSERT_TRUE(earlier.ok());
@@ -238,6 +238,8 @@ TEST(MachineFile, ReadsRatesOfEarlierVersionsAndRefusesUnknownKernels) {
     EXPECT_TRUE(parse_machine(head + "  # measured\n", Machine()).ok());
     for (const char* rest : {" quarter 0", " half", " half -1"})
         EXPECT_FALSE(parse_machine(head + rest, Machine()).ok());
+    for (const char* row : {"double spiral", "quad line", "line double"})  // else read as lines of doubles
+        EXPECT_FALSE(parse_machine(cat("spanfft-machine 1\nengine ducc0 ", row, " 1 1024 7\n"), Machine()).ok()) << row;
 }
 
 TEST(MachineFile, KeepsTheBoxOfARateAndRefusesOneThatIsNone) {
