@@ -213,8 +213,8 @@ Status measure_requests(Store& source, Store& target, index_t bytes, Machine& ma
 }
 
 // Ways to sweep that are timed by turns, as a disk that others use too is slower for seconds at a time. The first one
-// writes what was never written before.
-enum Timed { anew, again, short_reads, short_runs, cached_reads, computed, kTimed };
+// writes what was never written before; the page cache has what `fetched` read when `cached` reads it.
+enum Timed { anew, again, short_reads, short_runs, computed, fetched, cached, kTimed };
 
 Status measure_sweeps(const std::string& folder, FileStore& source, index_t bytes, Machine& machine) {
     std::vector<double> starting, touching;
@@ -231,7 +231,7 @@ Status measure_sweeps(const std::string& folder, FileStore& source, index_t byte
     machine.memory_touch_seconds_per_byte = median(std::move(touching));
     Sweeps::Runs ways[kTimed];
     ways[short_reads].read_bytes = ways[short_runs].read_bytes = ways[short_runs].write_bytes = kSweptRunBytes;
-    ways[cached_reads].read_bytes = kCachedRunBytes;
+    ways[fetched].read_bytes = ways[cached].read_bytes = kCachedRunBytes;
     ways[computed].copies = kCopies;
     std::vector<double> found[kTimed], copying;
     const auto begun = std::chrono::steady_clock::now();
@@ -239,7 +239,7 @@ Status measure_sweeps(const std::string& folder, FileStore& source, index_t byte
         SPANFFT_ASSIGN(const auto target, make_scratch_file(folder, "probe", bytes));
         for (int i = 0; i < kTimed; ++i) {
             // What was written directly is not in the page cache when it is read.
-            (void)posix_fadvise(source.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
+            if (i != cached) (void)posix_fadvise(source.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
             SPANFFT_ASSIGN(const double seconds, sweeps->seconds(*target, ways[i]));
             found[i].push_back(seconds);
         }
@@ -261,7 +261,10 @@ Status measure_sweeps(const std::string& folder, FileStore& source, index_t byte
     };
     machine.disk_request_seconds = each(short_reads, again, kSweptRunBytes) * machine.disk_queue_depth;
     machine.disk_write_request_seconds = each(short_runs, short_reads, kSweptRunBytes) * machine.disk_queue_depth;
-    machine.disk_cached_seconds = each(cached_reads, again, kCachedRunBytes);
+    machine.disk_cached_seconds =
+        std::max(kLeastRequestSeconds, (seconds[cached] - rewriting) / (size / double{kCachedRunBytes}));
+    machine.disk_cached_seconds_per_byte =
+        std::max(1 / machine.disk_read_bytes_per_second, (seconds[fetched] - seconds[cached]) / size);
     const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES)),
                  page = static_cast<double>(sysconf(_SC_PAGESIZE));
     machine.page_cache_bytes = pages * page / 2;  // programs need some

@@ -33,6 +33,7 @@ namespace {
 constexpr index_t kMostLocalBytes = index_t{128} << 20;  // of an array in an exchange's measurement
 constexpr int kMostRuns = 40;
 constexpr int kMostCallsASample = 500;
+constexpr int kCallTurns = 21;
 constexpr double kCallSampleSeconds = 2e-3;
 constexpr double kEnginesShare = 0.4;  // of the time, where exchanges are measured too
 constexpr double kEnginesShareAlone = 0.8;
@@ -47,6 +48,7 @@ constexpr double Machine::* kDiskFigures[] = {&Machine::disk_read_bytes_per_seco
                                               &Machine::disk_write_request_seconds,
                                               &Machine::disk_alone_seconds,
                                               &Machine::disk_cached_seconds,
+                                              &Machine::disk_cached_seconds_per_byte,
                                               &Machine::page_cache_bytes,
                                               &Machine::disk_short_read_seconds,
                                               &Machine::disk_short_write_seconds,
@@ -157,54 +159,68 @@ class Probe {
     }
 
     // Two points a rank are next to nothing to do and to exchange. What is left is the call, and the agreement of all
-    // ranks that each execution begins with.
+    // ranks that each execution begins with. By turns with the same and a step that reads what the other ranks have,
+    // where their memory can be read: one after the other, a slow moment of the machine had made the call take longer
+    // than both, and such a step nothing.
     Status measure_call() {
-        SPANFFT_ASSIGN(const Executed call, execute_small("x2 axes=1"));
-        machine_.call_seconds = call.seconds;
-        if (comm_.size() == 1) return Status();
-        // The same with a step that reads what the other ranks have; not where their memory can't be read.
-        const auto shared = execute_small(cat("x", comm_.size(), " exchange=shared"));
-        if (shared.ok() && shared.value().shared_steps > 0)
-            machine_.shared_step_seconds =
-                std::max(0.0, shared.value().seconds - call.seconds) / shared.value().shared_steps;
+        SPANFFT_ASSIGN(const auto call, small_plan("x2 axes=1"));
+        const auto found = comm_.size() > 1 ? small_plan(cat("x", comm_.size(), " exchange=shared"))
+                                            : Result<std::unique_ptr<SmallPlan>>(nullptr);
+        SmallPlan* shared = found.ok() && found.value() && found.value()->shared_steps > 0 ? &*found.value() : nullptr;
+        std::vector<double> alone, more;
+        for (int turn = 0; turn < kCallTurns; ++turn) {
+            SPANFFT_ASSIGN(const double seconds, sample(*call));
+            alone.push_back(seconds);
+            if (!shared) continue;
+            SPANFFT_ASSIGN(const double both, sample(*shared));
+            more.push_back((both - seconds) / shared->shared_steps);
+        }
+        machine_.call_seconds = median(std::move(alone));
+        if (shared) machine_.shared_step_seconds = std::max(0.0, median(std::move(more)));
         return Status();
     }
 
-    struct Executed {
-        double seconds = 0;  // of the slowest rank
-        int shared_steps = 0;
+    struct SmallPlan {
+        std::unique_ptr<Executor> executor;
+        std::vector<std::complex<double>> in, out;
+        int shared_steps = 0, runs = 1;  // runs: a sample
     };
 
     // A c2c plan of all ranks with next to nothing to do: an array of as many rows. The same everywhere, errors too.
-    Result<Executed> execute_small(const std::string& rest) {
-        Executed found;
-        const auto measured = [&]() -> Result<double> {
+    Result<std::unique_ptr<SmallPlan>> small_plan(const std::string& rest) {
+        auto small = std::make_unique<SmallPlan>();
+        const auto make = [&]() -> Status {
             const std::string text = cat("c2c ", comm_.size(), rest, " threads=1 ranks=", comm_.size());
             SPANFFT_ASSIGN(const Problem problem, Problem::parse(text));
             SPANFFT_ASSIGN(auto planned, Planner(machine_).plan(problem));
-            for (const auto& step : planned->steps) found.shared_steps += step->shared_slots().empty() ? 0 : 1;
+            for (const auto& step : planned->steps) small->shared_steps += step->shared_slots().empty() ? 0 : 1;
             SPANFFT_ASSIGN(auto copy, comm_.duplicate());
-            SPANFFT_ASSIGN(const auto executor, Executor::make(std::move(planned), std::move(copy)));
-            std::vector<std::complex<double>> in(2 * static_cast<size_t>(comm_.size())), out(in.size());
-            const auto sample = [&](int runs) -> Result<double> {
-                const auto start = Clock::now();
-                for (int run = 0; run < runs; ++run) SPANFFT_TRY(executor->execute(in.data(), out.data()));
-                return since(start) / runs;
-            };
-            SPANFFT_TRY(sample(kMostCallsASample / 50).status());  // warms up
-            SPANFFT_ASSIGN(const double once, sample(kMostCallsASample / 50));
-            auto runs = static_cast<int>(std::clamp(kCallSampleSeconds / once, 1.0, double{kMostCallsASample}));
-            SPANFFT_TRY(comm_.broadcast(&runs, sizeof runs, 0));
-            std::vector<double> seconds(9);
-            for (double& each : seconds) {
-                SPANFFT_ASSIGN(each, sample(runs));
-            }
-            return median(seconds);
+            SPANFFT_ASSIGN(small->executor, Executor::make(std::move(planned), std::move(copy)));
+            small->in.resize(2 * static_cast<size_t>(comm_.size()));
+            small->out.resize(small->in.size());
+            return {};
         };
-        const auto mine = measured();
-        SPANFFT_TRY(agree(comm_, mine.status()));
-        SPANFFT_ASSIGN(found.seconds, slowest(mine.value()));
-        return found;
+        SPANFFT_TRY(agree(comm_, make()));
+        small->runs = kMostCallsASample / 50;
+        SPANFFT_TRY(sample(*small).status());  // warms up
+        SPANFFT_ASSIGN(const double once, sample(*small));
+        small->runs = static_cast<int>(std::clamp(kCallSampleSeconds / once, 1.0, double{kMostCallsASample}));
+        return small;
+    }
+
+    // Seconds of a run, of the slowest rank.
+    Result<double> sample(SmallPlan& small) {
+        const auto runs = [&]() -> Status {
+            for (int run = 0; run < small.runs; ++run)
+                SPANFFT_TRY(small.executor->execute(small.in.data(), small.out.data()));
+            return {};
+        };
+        SPANFFT_TRY(comm_.barrier());
+        const auto start = Clock::now();
+        const Status status = runs();
+        const double seconds = since(start) / small.runs;
+        SPANFFT_TRY(agree(comm_, status));
+        return slowest(seconds);
     }
 
     // By rank 0, for all. What an earlier probe measured is kept where this one is not asked to.

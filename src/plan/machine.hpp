@@ -114,9 +114,10 @@ struct Machine {
     // Where a sweep writes what it read, the file system has the blocks already; 0: not measured, as new ones.
     double disk_rewrite_bytes_per_second = 0;
     double disk_write_request_seconds = 0;  // as disk_request_seconds, of writes; 0: not measured, the same
-    // A request that is too short for direct I/O, beyond its bytes, where a sweep writes what it read, in a file that
-    // the system can keep in memory, which has so many bytes. 0: not measured; all are priced as direct ones.
-    double disk_cached_seconds = 0, page_cache_bytes = 0;
+    // A request that is too short for direct I/O, where a sweep writes what it read, in a file that the system can keep
+    // in memory, which has so many bytes: what it takes of pages that are there, and besides what a byte takes until it
+    // is there, once. 0: not measured; requests are priced as direct ones, bytes as the disk's.
+    double disk_cached_seconds = 0, disk_cached_seconds_per_byte = 0, page_cache_bytes = 0;
     double disk_start_seconds = 0;  // until the threads of a plan that read and write have started; 0: not measured
     double memory_touch_seconds_per_byte = 0;  // of memory that is used for the first time; 0: not measured
     // What short runs are compared by, of panels that are read and written while many requests are under way: on a

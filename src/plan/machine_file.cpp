@@ -75,6 +75,7 @@ const std::vector<Field>& fields() {
         field("disk_rewrite_bytes_per_second", &Machine::disk_rewrite_bytes_per_second),
         field("disk_write_request_seconds", &Machine::disk_write_request_seconds),
         field("disk_cached_seconds", &Machine::disk_cached_seconds),
+        field("disk_cached_seconds_per_byte", &Machine::disk_cached_seconds_per_byte),
         field("page_cache_bytes", &Machine::page_cache_bytes),
         field("disk_start_seconds", &Machine::disk_start_seconds),
         field("memory_touch_seconds_per_byte", &Machine::memory_touch_seconds_per_byte),

@@ -177,6 +177,21 @@ TEST(MachineDisk, ShortRequestsAreCheapOnlyWhereThePageCacheHoldsTheFile) {
     EXPECT_EQ(read.value().page_cache_bytes, 1e6);
 }
 
+// In rows of a quarter of a page each page is fetched once, and asked for four times; it is there when it is written.
+TEST(MachineDisk, BytesOfShortRequestsAreFetchedIntoThePageCacheOnce) {
+    Machine machine;
+    machine.disk_read_bytes_per_second = machine.disk_write_bytes_per_second = 1e6;
+    machine.disk_cached_seconds = 1e-4, machine.page_cache_bytes = 1e6;
+    machine.disk_cached_seconds_per_byte = 3e-6;
+    const DiskUse reads{1000, 1000000, 1, true, false}, writes{1000, 1000000, 1, true, true};
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, {}, 1), 3 + 0.1);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds({}, writes, 1), 1 + 0.1);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 1), 4 + 0.2);
+    const auto read = parse_machine(print_machine(machine), Machine());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read.value().disk_cached_seconds_per_byte, 3e-6);
+}
+
 TEST(MachineDisk, APlansFirstSweepAlsoStartsItsThreadsAndTouchesItsMemory) {
     Machine machine;
     EXPECT_EQ(machine.sweep_start_seconds(1000), 0);  // not measured
@@ -381,7 +396,8 @@ TEST(MachineRates, PlansMultiplyTheStepsThatAreSlow) {
         }
     };
     check("c2c 64x64x64 ranks=2 exchange=shared grid=2x1", {"any", "Transform:box", "SharedTransform", "Copy"});
-    check("c2c 4096 ranks=2 method=shared_lines", {"any", "SharedTransform:lines"});
+    check("c2c 4096 ranks=2 method=shared_lines", {"any", "SharedTransform:twiddled", "SharedTransform:lines"});
+    check("r2c 8192 ranks=2 method=shared_lines", {"any", "SharedTransform:twiddled", "SharedTransform:folded"});
     check("c2c 64x64 ranks=2 exchange=alltoallv grid=2", {"any", "Transform", "Exchange"});
 }
 
