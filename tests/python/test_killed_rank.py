@@ -217,7 +217,8 @@ def test_where_the_launcher_lets_them_live_ranks_of_every_strategy_end_with_the_
         gone = wait_until(lambda: not any(map(is_alive, pids.values())), END_SECONDS)
         assert gone, [names[group] for (group, _), pid in pids.items() if is_alive(pid)]
         for group, pid in culprits.items():
-            assert running.comes_to_say(f"rank {group % 2} (process {pid}) of this node is gone"), names[group]
+            said = running.comes_to_say(f"rank {group % 2} (process {pid}) of this node is gone")
+            assert said, (names[group], running.words())
 
 
 def test_where_the_launcher_lets_them_live_ranks_of_a_file_end_with_the_sentence_and_the_next_run_clears_up(tmp_path):

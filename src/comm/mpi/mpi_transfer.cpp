@@ -26,7 +26,11 @@ Status mpi_status(int code, const char* call) {
     char text[MPI_MAX_ERROR_STRING];
     int length = 0;
     MPI_Error_string(code, text, &length);
-    return error(Code::mpi_error, call, " failed: ", std::string(text, static_cast<size_t>(length)));
+    const std::string said = cat(call, " failed: ", std::string(text, static_cast<size_t>(length)));
+    if (const auto gone = gone_while_waiting())
+        return error(Code::mpi_error, "rank ", gone->rank, " (process ", gone->pid,
+                     ") of this node is gone; the transform can't be finished (", said, ")");
+    return error(Code::mpi_error, said);
 }
 
 // MPI's own waiting looks again and again, at best with sched_yield between. Where cores are few that takes them from

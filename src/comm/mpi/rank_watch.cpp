@@ -23,6 +23,7 @@ namespace spanfft {
 namespace {
 
 constexpr std::int64_t kPatienceSeconds = 3;  // of waiting, before anybody is looked for
+constexpr int kLooksAfterAnError = 20;        // a hundredth of a second apart
 
 std::int64_t now_seconds() {
     timespec now{};
@@ -174,5 +175,16 @@ WaitingInMpi::WaitingInMpi(const NodePeers* peers) {
 }
 
 WaitingInMpi::~WaitingInMpi() { own_waiter().peers.store(nullptr, std::memory_order_release); }
+
+std::optional<NodePeer> gone_while_waiting() {
+    const NodePeers* peers = own_waiter().peers.load();
+    for (int look = 0; peers && look < kLooksAfterAnError; ++look) {
+        for (const NodePeer& peer : peers->all()) {
+            if (is_gone(peer.pid)) return peer;
+        }
+        usleep(10000);
+    }
+    return std::nullopt;
+}
 
 }  // namespace spanfft

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/status.hpp"
@@ -52,5 +53,9 @@ class WaitingInMpi {
     WaitingInMpi(const WaitingInMpi&) = delete;
     WaitingInMpi& operator=(const WaitingInMpi&) = delete;
 };
+
+// Of the ranks that this thread waits for, one that is gone: what an MPI call may have failed by, if it sees the death
+// itself (one that copies from the other process's memory does). Waits a moment, as a process that ends is still there.
+std::optional<NodePeer> gone_while_waiting();
 
 }  // namespace spanfft
