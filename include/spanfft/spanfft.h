@@ -300,7 +300,7 @@ SPANFFT_API int spanfft_tuning_forget(const char* problem, int* removed);
 /* How long a probe may take, and what it leaves out. Fill it with zeros, then set size. */
 typedef struct spanfft_probe_options {
     size_t size;             /* sizeof(spanfft_probe_options), set by the caller */
-    double seconds;          /* about the most that it takes; 0: 120 */
+    double seconds;          /* about the most that engines, exchanges and steps take; 0: 120 */
     int32_t quick;           /* two message sizes, few runs, no engines: rough figures in a second or two */
     int32_t dont_store;      /* leave what this user has stored as it is */
     const char* disk_folder; /* on the disk that file transforms will use: measured too, on rank 0, with 256 MiB there

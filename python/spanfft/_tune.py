@@ -138,7 +138,8 @@ def probe(
     comm
         mpi4py communicator; None: this process alone, which measures memory and engines only.
     seconds
-        About the longest time that it takes; 0: 120.
+        About the longest time that engines, exchanges and steps take; 0: 120. Memory takes a second on top, a disk its
+        own time.
     quick
         Two message sizes, few runs, no engines: rough figures in a second or two.
     store

@@ -125,7 +125,13 @@ def _parser() -> _Parser:
         "whole plans, in about two minutes.\nPlans on as many ranks use the figures from then on.",
         formatter_class=formatter,
     )  # fmt: skip
-    b.add_argument("--seconds", type=float, default=0, metavar="S", help="about the longest time; default: 120")
+    b.add_argument(
+        "--seconds",
+        type=float,
+        default=0,
+        metavar="S",
+        help="about the longest time of engines, exchanges and steps; default: 120",
+    )
     b.add_argument("--quick", action="store_true", help="rough figures in a second or two")
     b.add_argument(
         "--disk",

@@ -17,7 +17,7 @@
 namespace spanfft {
 
 struct ProbeOptions {
-    double cap_seconds = 120;  // about the most that it takes
+    double cap_seconds = 120;  // about the most that engines, exchanges and steps take; memory takes a second
     bool quick = false;        // two sizes, few runs, no engines
     std::string disk_folder;   // on the disk that transforms of files will use; empty: disks are not measured
 };
