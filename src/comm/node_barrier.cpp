@@ -63,8 +63,10 @@ Status NodeBarrier::wait() {
     const std::uint32_t generation = state_->generation.load(std::memory_order_acquire);
     if (state_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
         state_->arrived.store(0, std::memory_order_relaxed);
-        state_->generation.fetch_add(1, std::memory_order_release);
-        futex(&state_->generation, FUTEX_WAKE, INT_MAX, nullptr);
+        state_->generation.fetch_add(1);
+        // A call of the kernel takes as long as two ranks' whole meeting. Either this sees a sleeper, or the sleeper,
+        // who counts itself first, sees the new generation.
+        if (state_->sleepers.load() > 0) futex(&state_->generation, FUTEX_WAKE, INT_MAX, nullptr);
         return Status();
     }
     for (int look = 0; spin_ && look < kLooks; ++look) {
@@ -79,7 +81,10 @@ Status NodeBarrier::sleep_until_next(std::uint32_t generation) {
     long slept_ns = 0;  // since the last look around
     while (state_->generation.load(std::memory_order_acquire) == generation) {
         if (progress_) progress_();
-        if (futex(&state_->generation, FUTEX_WAIT, generation, &timeout) == 0 || errno != ETIMEDOUT) continue;
+        state_->sleepers.fetch_add(1);
+        const bool timed_out = futex(&state_->generation, FUTEX_WAIT, generation, &timeout) != 0 && errno == ETIMEDOUT;
+        state_->sleepers.fetch_sub(1);
+        if (!timed_out) continue;
         slept_ns += timeout.tv_nsec;
         timeout.tv_nsec = std::min(2 * timeout.tv_nsec, kLongestSleepNs);
         if (slept_ns < kLookAroundNs) continue;

@@ -27,6 +27,7 @@ constexpr int kNodeBarrierRanks = 1000;  // of one node, at most
 struct NodeBarrierState {
     std::atomic<std::uint32_t> arrived;
     std::atomic<std::uint32_t> generation;
+    std::atomic<std::uint32_t> sleepers;  // ranks that only the kernel can wake; one that was killed asleep counts on
     std::atomic<std::int32_t> pids[kNodeBarrierRanks];
 };
 

@@ -72,6 +72,8 @@ constexpr Prior kEpycAvx2[] = {
 // An EPYC of 2022 (family 25, model 17: Zen 4), two threads of one core, ducc0 for AVX-512: medians of five runs of
 // `spanfft probe`. Of lines of 2^24 points, medians of five: FFTW's by its own interface (FFTW_ESTIMATE), the others'
 // by Plan((1 << 24,), engine=..., method="local").forward; MKL's for two threads is that for one, as at 2^20.
+// Tiles have one thread each: the second column repeats the first. There FFTW has vector kernels for some lengths up to
+// 128, MKL and ducc0 for all.
 constexpr Prior kEpycZen4[] = {
     {"fftw", RateShape::line, 1 << 10, 28.9, 30.9},    {"fftw", RateShape::line, 1 << 16, 11.3, 16.1},
     {"fftw", RateShape::line, 1 << 20, 8.0, 10.3},     {"fftw", RateShape::line, 1 << 24, 3.9, 5.5},
@@ -82,6 +84,17 @@ constexpr Prior kEpycZen4[] = {
     {"ducc0", RateShape::line, 1 << 10, 15.9, 18.9},   {"ducc0", RateShape::line, 1 << 16, 13.1, 16.5},
     {"ducc0", RateShape::line, 1 << 20, 7.9, 12.4},    {"ducc0", RateShape::line, 1 << 24, 5.4, 7.2},
     {"ducc0", RateShape::several, 1 << 21, 9.6, 15.1}, {"ducc0", RateShape::strided, 256, 14.6, 15.9},
+    {"fftw", RateShape::tile, 16, 38.1, 38.1},         {"fftw", RateShape::tile, 12, 35.1, 35.1},
+    {"fftw", RateShape::tile, 64, 39.2, 39.2},         {"fftw", RateShape::tile, 36, 7.9, 7.9},
+    {"fftw", RateShape::tile, 128, 36.7, 36.7},        {"fftw", RateShape::tile, 100, 16.4, 16.4},
+    {"fftw", RateShape::tile, 256, 19.2, 19.2},        {"fftw", RateShape::tile, 420, 10.8, 10.8},
+    {"fftw", RateShape::tile, 1024, 15.8, 15.8},       {"fftw", RateShape::tile, 1260, 12.7, 12.7},
+    {"mkl", RateShape::tile, 16, 12.8, 12.8},          {"mkl", RateShape::tile, 12, 11.3, 11.3},
+    {"mkl", RateShape::tile, 64, 14.0, 14.0},          {"mkl", RateShape::tile, 100, 11.5, 11.5},
+    {"mkl", RateShape::tile, 1024, 16.1, 16.1},        {"mkl", RateShape::tile, 1260, 12.4, 12.4},
+    {"ducc0", RateShape::tile, 16, 7.8, 7.8},          {"ducc0", RateShape::tile, 12, 6.2, 6.2},
+    {"ducc0", RateShape::tile, 64, 17.3, 17.3},        {"ducc0", RateShape::tile, 100, 17.8, 17.8},
+    {"ducc0", RateShape::tile, 1024, 21.2, 21.2},      {"ducc0", RateShape::tile, 1260, 20.4, 20.4},
 };
 
 template <size_t N>

@@ -24,6 +24,7 @@ enum class RateShape : int {
     plane,       // the same of two axes; where a table has no row of it, several serves
     two_sweeps,  // one long line in two sweeps of memory (long_line.hpp), n points
     column,      // one axis, whose points are a few apart, n points, batched in the cache
+    tile,        // one axis of lines that lie side by side, in place, n points, in tiles (tile.hpp)
 };
 
 enum class RateKernel : int { c2c, half, r2r };  // half: r2c and c2r

@@ -244,15 +244,32 @@ double base_rate(const RateTable& rates, const Wanted& wanted) {
     return kUnknownGflops * of_precision * of_kernel;
 }
 
-// How fast columns of a small box are beside lines of their length; 1 where none were measured.
-double column_gain(const RateTable& rates, const Wanted& lines) {
+// How fast columns of a small box, or of a tile, are beside lines of their length; 1 where none were measured. Both are
+// of one table: what is built in says nothing of an engine of another machine. Of float like of double where only that
+// was measured.
+double gain_of(RateShape columns, const RateTable& rates, const Wanted& lines) {
     Wanted small = lines;
     small.threads = 1;
     small.batch_points = small.n + 1;  // the smallest batch that was measured
-    const auto line = interpolate(rates, small);
-    small.shape = RateShape::column;
-    const auto column = interpolate(rates, small);
-    return line && column ? *column / *line : 1;
+    for (const RateTable* table : {&rates, &prior_rates()}) {
+        for (const Precision precision : {lines.precision, Precision::dbl}) {
+            small.precision = precision;
+            small.shape = RateShape::line;
+            const auto line = interpolate(*table, small);
+            if (!line) continue;
+            small.shape = columns;
+            const auto column = interpolate(*table, small);
+            return column ? *column / *line : 1;
+        }
+    }
+    return 1;
+}
+
+// As lines lie in tiles.
+bool side_by_side(const LocalSpec& spec) {
+    return spec.in_place && spec.transform.size() == 1 && spec.transform[0].in_stride != 1 &&
+           std::any_of(spec.batch.begin(), spec.batch.end(),
+                       [](const LoopDim& loop) { return loop.n > 1 && loop.in_stride == 1 && loop.out_stride == 1; });
 }
 
 // Of transforms along several axes at once, by the rates of lines of the axes' lengths: what there is to say of shapes
@@ -267,7 +284,7 @@ double rate_by_axes(const RateTable& rates, const Wanted& whole, const std::vect
         if (!box) lines.power_of_two = power_of_two(lines.n);
         lines.composed = !box;
         operations += std::log2(lines.n);
-        const double gain = i + 1 < lengths.size() ? column_gain(rates, lines) : 1;
+        const double gain = i + 1 < lengths.size() ? gain_of(RateShape::column, rates, lines) : 1;
         seconds += std::log2(lines.n) / (gain * base_rate(rates, lines));
     }
     return operations / seconds;
@@ -342,7 +359,8 @@ double expected_gflops(const RateTable& rates, const std::string& engine, const 
                         power_of_two(length),
                         spec.transform.size() == 1 && !convolved};
     const bool several = spec.transform.size() > 1 && knows_small_work(rates, engine, threads);
-    const double rate = several ? box_rate(rates, wanted, spec) : base_rate(rates, wanted);
+    double rate = several ? box_rate(rates, wanted, spec) : base_rate(rates, wanted);
+    if (wanted.shape == RateShape::line && side_by_side(spec)) rate *= gain_of(RateShape::tile, rates, wanted);
     return convolved ? rate * std::log2(n) / (4 * std::log2(2 * n)) : rate;
 }
 

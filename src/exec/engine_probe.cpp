@@ -14,6 +14,7 @@
 #include "engine/long_line.hpp"
 #include "engine/scratch.hpp"
 #include "engine/spec.hpp"
+#include "engine/tile.hpp"
 
 namespace spanfft {
 
@@ -37,6 +38,9 @@ constexpr index_t kLong[] = {1 << 18, 1 << 20, 1 << 23, 302400, 2016000};
 // Short lines, which small boxes are made of: libraries have kernels for some lengths and put others together.
 constexpr index_t kShort[] = {2,  3,  4,  5,  6,  7,  10, 14, 15, 18, 20, 21, 24, 27, 28, 30, 32, 35,
                               36, 40, 42, 45, 48, 50, 54, 56, 63, 64, 70, 72, 80, 84, 90, 96, 100};
+
+// Lines of tiles beside the short ones.
+constexpr index_t kTiles[] = {8, 9, 12, 16, 25, 49, 60, 120, 128, 256, 420, 512, 600, 1024, 1260, 2048};
 
 using Box = std::array<index_t, 3>;  // of two axes the last extent is 0
 
@@ -87,6 +91,8 @@ std::vector<Work> works_for(const Caches& caches) {
                         works.push_back({RateShape::column, n, points, kernel, precision, 1});
                     for (const index_t n : {8, 16, 128, 1024, 9, 12, 25, 49, 60, 420})
                         works.push_back({RateShape::column, n, points, kernel, precision, 1});
+                    for (const index_t n : kShort) works.push_back({RateShape::tile, n, 0, kernel, precision, 1});
+                    for (const index_t n : kTiles) works.push_back({RateShape::tile, n, 0, kernel, precision, 1});
                 }
                 for (const index_t n : {32, 256, 2048})
                     if (n * kApart <= points) works.push_back({RateShape::strided, n, points, kernel, precision});
@@ -104,8 +110,13 @@ Extents box_of(const Work& work) {
     return box;
 }
 
-// Out of place, forward.
-LocalSpec spec_of(const Work& work, int threads) {
+// Forward, and out of place but for tiles.
+LocalSpec spec_of(const Work& work, const Caches& caches, int threads) {
+    if (work.shape == RateShape::tile) {
+        TileSpec tile{Kernel::c2c_forward, {work.precision, true}, work.n};
+        tile.lanes = tile_lanes(caches, tile.points, static_cast<index_t>(tile.elem.bytes()), INT32_MAX);
+        return tile_lines(tile);
+    }
     LocalSpec spec;
     spec.precision = work.precision;
     spec.threads = threads;
@@ -204,7 +215,7 @@ Result<bool> time_round(Comm& comm, const Caches& caches, int number, std::vecto
         if (number % 3 > 0 && !timing.seconds.empty() && timing.seconds.back() > kLongSeconds) continue;
         SPANFFT_ASSIGN(const bool left, time_is_left());
         if (!left) return false;
-        LocalSpec spec = spec_of(*timing.work, timing.threads);
+        LocalSpec spec = spec_of(*timing.work, caches, timing.threads);
         spec.caches = caches;
         if (timing.work != work) {
             scratch = Scratch();  // before there is another
@@ -234,7 +245,7 @@ Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threa
     for (Timing& timing : timings) {
         if (timing.seconds.empty()) continue;
         const Work& work = *timing.work;
-        const double flops = spec_flops(spec_of(work, timing.threads));
+        const double flops = spec_flops(spec_of(work, caches, timing.threads));
         table.push_back({timing.engine, work.precision, work.shape, timing.threads, static_cast<double>(work.n),
                          flops / median(std::move(timing.seconds)) / 1e9, work.kernel,
                          static_cast<double>(work.batch_points), box_of(work)});

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr index_t kSizes[] = {2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20};
 constexpr double kSampleSeconds = 2e-3;
 constexpr size_t kFewestSamples = 3;  // one alone may come of a slow second
-constexpr int kMostRounds = 9;        // through all plans, as a machine that others use is slow for seconds at a time
+constexpr int kMostRounds = 15;       // through all plans, as a machine that others use is slow for seconds at a time
 constexpr int kMostRuns = 200;        // a sample
 
 struct Kind {
@@ -73,9 +73,7 @@ class StepTimes {
         const double once = std::accumulate(seconds.begin(), seconds.end(), 0.0);
         auto runs = static_cast<int>(std::clamp(kSampleSeconds / std::max(once, 1e-9), 1.0, double{kMostRuns}));
         SPANFFT_TRY(comm_.broadcast(&runs, sizeof runs, 0));
-        if (runs > 1) {
-            SPANFFT_ASSIGN(seconds, run(runs));
-        }
+        SPANFFT_ASSIGN(seconds, run(runs));
         for (size_t i = 0; i < seconds.size(); ++i) {
             const Step& step = *executor_->plan().steps[i];
             SPANFFT_ASSIGN(const double measured, mean(seconds[i]));
@@ -132,25 +130,49 @@ class StepTimes {
     std::unique_ptr<Executor> executor_;
 };
 
-// The plans of one size, of so many bytes a rank.
-std::vector<std::string> problems_of(index_t bytes, int ranks) {
-    std::vector<std::string> problems;
+struct PlanOfRound {
+    std::string problem;
+    index_t bytes = 0;  // of a rank's part
+};
+
+// The plans of a round. Each size comes again and again until the round ends: two processors of a virtual machine are
+// near to one another or far apart for seconds at a time, and the same plan of two ranks takes 16 us or 32.
+std::vector<PlanOfRound> plans_of_a_round(int ranks) {
+    std::vector<PlanOfRound> plans;
     int box_axes = 2;
     for (const Kind& kind : kKinds) {
         box_axes = 5 - box_axes;
         const std::string_view name = kind.name;
-        const auto points = static_cast<double>(bytes * ranks / kind.elem_bytes);
-        for (const int axes : {1, box_axes})
-            problems.push_back(cat(name.substr(0, 3), " ", shape_of(points, axes, kind.axes_of), " forward",
-                                   name.substr(3), " ranks=", ranks));
+        for (const int axes : {1, box_axes}) {
+            for (const index_t bytes : kSizes) {
+                const auto points = static_cast<double>(bytes * ranks / kind.elem_bytes);
+                plans.push_back({cat(name.substr(0, 3), " ", shape_of(points, axes, kind.axes_of), " forward",
+                                     name.substr(3), " ranks=", ranks),
+                                 bytes});
+            }
+        }
     }
-    return problems;
+    return plans;
 }
 
-Slowness slowness_of(const std::map<std::pair<std::string, index_t>, std::vector<double>>& ratios) {
+// Measured beside predicted, by sort of step and bytes of a rank's part; of one step of one plan, in all rounds.
+using StepOfPlan = std::pair<size_t, size_t>;
+using Ratios = std::map<std::pair<std::string, index_t>, std::map<StepOfPlan, std::vector<double>>>;
+
+// Of a step the lower quartile of its rounds, as whoever else uses the machine only makes it slower; of a sort the
+// median of its steps.
+Slowness slowness_of(const Ratios& ratios) {
     Slowness found;
-    for (const auto& [of, all] : ratios) {
-        if (all.size() >= kFewestSamples) found[of.first].push_back({static_cast<double>(of.second), median(all)});
+    for (const auto& [of, steps] : ratios) {
+        size_t samples = 0;
+        std::vector<double> typical;
+        for (auto [step, rounds] : steps) {
+            samples += rounds.size();
+            std::sort(rounds.begin(), rounds.end());
+            typical.push_back(rounds[rounds.size() / 4]);
+        }
+        if (samples < kFewestSamples) continue;
+        found[of.first].push_back({static_cast<double>(of.second), median(std::move(typical))});
     }
     return found;
 }
@@ -159,19 +181,19 @@ Slowness slowness_of(const std::map<std::pair<std::string, index_t>, std::vector
 
 Result<Slowness> probe_steps(Comm& comm, Machine machine, const std::function<Result<bool>()>& time_is_left) {
     machine.step_slowness.clear();
-    std::map<std::pair<std::string, index_t>, std::vector<double>> ratios;
+    Ratios ratios;
+    const std::vector<PlanOfRound> plans = plans_of_a_round(comm.size());
     // From the second round on with the plans that are chosen when the first ones' steps are known.
     for (int round = 0; round < kMostRounds; ++round) {
-        for (const index_t bytes : kSizes) {
-            for (const std::string& problem : problems_of(bytes, comm.size())) {
-                SPANFFT_ASSIGN(const bool left, time_is_left());
-                if (!left) return slowness_of(ratios);
-                SPANFFT_ASSIGN(const std::vector<Timed> times, StepTimes(comm, machine).of(problem));
-                for (const Timed& step : times) {
-                    if (!(step.predicted > 0) || !(step.measured > 0)) continue;
-                    for (const std::string& sort : {step.sort, std::string("any")})
-                        ratios[{sort, bytes}].push_back(step.measured / step.predicted);
-                }
+        for (size_t w = 0; w < plans.size(); ++w) {
+            SPANFFT_ASSIGN(const bool left, time_is_left());
+            if (!left) return slowness_of(ratios);
+            SPANFFT_ASSIGN(const std::vector<Timed> times, StepTimes(comm, machine).of(plans[w].problem));
+            for (size_t i = 0; i < times.size(); ++i) {
+                const Timed& step = times[i];
+                if (!(step.predicted > 0) || !(step.measured > 0)) continue;
+                for (const std::string& sort : {step.sort, std::string("any")})
+                    ratios[{sort, plans[w].bytes}][{w, i}].push_back(step.measured / step.predicted);
             }
         }
         machine.step_slowness = slowness_of(ratios);

@@ -58,19 +58,19 @@ double Machine::disk_seconds(const Counts& counts, double batches, int read_disk
 double Machine::disk_seconds(const DiskUse& reads, const DiskUse& writes, double batches) const {
     const auto requests = static_cast<double>(reads.requests + writes.requests);
     const double in_this_one = disk_alone_seconds / std::max(1.0, requests / std::max(1.0, batches));
-    const auto side = [&](const DiskUse& use, double bytes_per_second, double seconds) {
+    const auto side = [&](const DiskUse& use, double bytes_per_second, double seconds, double cached_seconds_per_byte) {
         const auto bytes = static_cast<double>(use.bytes), count = static_cast<double>(use.requests);
         const bool cached = use.cached && bytes <= page_cache_bytes;
         const double each =
             cached ? disk_cached_seconds : std::max(seconds / disk_queue_depth / use.disks, in_this_one);
-        const bool fetched = cached && &use == &reads && disk_cached_seconds_per_byte > 0;
-        const double a_byte = fetched ? disk_cached_seconds_per_byte : 1 / bytes_per_second / use.disks;
+        const bool known = cached && cached_seconds_per_byte > 0;
+        const double a_byte = known ? cached_seconds_per_byte : 1 / bytes_per_second / use.disks;
         return bytes * a_byte + count * each;
     };
     const bool rewritten = writes.rewritten && disk_rewrite_bytes_per_second > 0;
-    return side(reads, disk_read_bytes_per_second, disk_request_seconds) +
+    return side(reads, disk_read_bytes_per_second, disk_request_seconds, disk_cached_seconds_per_byte) +
            side(writes, rewritten ? disk_rewrite_bytes_per_second : disk_write_bytes_per_second,
-                disk_write_request_seconds > 0 ? disk_write_request_seconds : disk_request_seconds);
+                disk_write_request_seconds > 0 ? disk_write_request_seconds : disk_request_seconds, 0);
 }
 
 double Machine::slowness(const std::string& sort, index_t bytes) const {

@@ -19,7 +19,7 @@ namespace spanfft {
 namespace {
 
 constexpr const char* kHeader = "spanfft-machine 1";
-constexpr const char* kShapes[] = {"line", "strided", "several", "plane", "two_sweeps", "column"};
+constexpr const char* kShapes[] = {"line", "strided", "several", "plane", "two_sweeps", "column", "tile"};
 constexpr const char* kRateKernels[] = {"c2c", "half", "r2r"};
 
 // The lines that hold one number.

@@ -68,6 +68,7 @@ LocalSpec strided(const ColumnsSpec& spec, const Form& form) {
     LocalSpec local = lines_of(spec, form, form.columns);
     local.transform = {{form.points, form.columns, form.columns}};
     local.batch = {{form.batch, form.points * form.columns, form.points * form.columns}, {form.columns, 1, 1}};
+    local.in_place = false;  // the tile's lines are rows
     local.threads = spec.threads;
     return local;
 }

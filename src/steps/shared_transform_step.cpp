@@ -527,7 +527,8 @@ Result<std::unique_ptr<Step>> make_shared_transform_step(SharedTransformSpec spe
             apart *= spec.share.shape()[after];
         LocalSpec priced = tiling.call;
         priced.transform = {{points, apart, apart}};
-        priced.batch = {{lines, 1, 1}};
+        const index_t next = spec.rows ? points * apart : 1;  // rows of a tile do not lie side by side there
+        priced.batch = {{lines, next, next}};
         seconds = expected_seconds(spec.rates, engine, priced) / static_cast<double>(lines);
         for (const auto& note : forecast.passed_over) {
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);

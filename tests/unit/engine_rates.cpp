@@ -112,6 +112,33 @@ TEST(EngineRates, OfABoxAreThoseOfItsLinesAsBoxesThatWereMeasuredAreBesideTheirs
     EXPECT_NEAR(expected_gflops(rates, "mine", plane), 12 / (3 / 4.0 + 9 / 4.0) / 2, 1e-9);
 }
 
+// FFTW transforms lines of 96 points at 20 GF/s one by one, and side by side in a tile at 10.
+TEST(EngineRates, OfLinesSideBySideInATileAreThoseOfTilesBesideThoseOfLines) {
+    LocalSpec tile;
+    tile.transform = {{96, 40, 40}};
+    tile.batch = {{32, 1, 1}};
+    tile.in_place = true;
+    RateTable rates{batch_row(96, 1 << 14, 20), batch_row(96, 1 << 20, 8)};
+    EXPECT_NEAR(expected_gflops(rates, "mine", tile), 20, 1e-9);  // of tiles nothing is known
+    rates.push_back(row(96, 1, 10, RateShape::tile));
+    EXPECT_NEAR(expected_gflops(rates, "mine", tile), 10, 1e-9);
+    LocalSpec of_floats = tile;  // was not measured
+    of_floats.precision = Precision::single;
+    EXPECT_NEAR(expected_gflops(rates, "mine", of_floats), 2 * 10, 1e-9);
+    LocalSpec large = tile;  // comes from memory, as large batches of lines do
+    large.transform = {{96, 1 << 14, 1 << 14}};
+    large.batch = {{1 << 14, 1, 1}};
+    rates.push_back(row(96, 1, 3, RateShape::strided));
+    EXPECT_NEAR(expected_gflops(rates, "mine", large), 3, 1e-9);  // far apart: rows of that shape say it
+    LocalSpec rows = tile;
+    rows.transform = {{96, 1, 1}};
+    rows.batch = {{32, 96, 96}};
+    EXPECT_NEAR(expected_gflops(rates, "mine", rows), 20, 1e-9);
+    LocalSpec elsewhere = tile;  // what was measured is in place
+    elsewhere.in_place = false;
+    EXPECT_NEAR(expected_gflops(rates, "mine", elsewhere), 20, 1e-9);
+}
+
 TEST(EngineRates, OfPowersOfTwoAndOfOtherLengthsAreTwoSorts) {
     const RateTable rates{row(1 << 10, 1, 8), row(1 << 14, 1, 8), row(1000, 1, 4), row(9000, 1, 4)};
     EXPECT_NEAR(expected_gflops(rates, "mine", line(1 << 12)), 8, 1e-12);

@@ -401,6 +401,26 @@ TEST(MachineRates, PlansMultiplyTheStepsThatAreSlow) {
     check("c2c 64x64 ranks=2 exchange=alltoallv grid=2", {"any", "Transform", "Exchange"});
 }
 
+// Lines of 96 points side by side, which ranks transform where they lie, are priced by the rates of tiles.
+TEST(MachineRates, OfTilesPriceTheColumnsOfSharedArrays) {
+    const auto seconds_of_columns = [](double gflops_in_tiles) {
+        Machine machine;
+        machine.shared_step_seconds = 0;
+        machine.engine_rates = {{"ducc0", Precision::dbl, RateShape::line, 1, 96, 20},
+                                {"ducc0", Precision::dbl, RateShape::tile, 1, 96, gflops_in_tiles}};
+        const auto plan =
+            Planner(machine).plan(Problem::parse("c2c 96x128 ranks=2 exchange=shared grid=2 engine=ducc0").value());
+        EXPECT_TRUE(plan.ok()) << plan.status().message();
+        double seconds = 0;
+        for (const auto& step : plan.value()->steps)
+            if (step->type() == std::string("SharedTransform")) seconds += step->predict(0).seconds;
+        return seconds;
+    };
+    const double as_fast = seconds_of_columns(20);
+    ASSERT_GT(as_fast, 0);
+    EXPECT_NEAR(seconds_of_columns(5), 4 * as_fast, 1e-9 * as_fast);
+}
+
 // Rounded to six digits, 2^21 points were no power of two any more, and a cube of 2^21 got the rate of one of 2^18.
 TEST(MachineRates, OfAFileKeepAllDigitsOfTheirLengths) {
     Machine machine;

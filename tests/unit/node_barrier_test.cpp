@@ -42,6 +42,23 @@ TEST(NodeBarrier, LetsNobodyGoBeforeAllHaveComeAndShowsWhatTheyWrote) {
     }
 }
 
+// Who comes last calls the kernel only for ranks that count themselves as asleep.
+TEST(NodeBarrier, CountsARankThatSleepsAsLongAsItSleeps) {
+    auto state = std::make_unique<NodeBarrierState>();
+    std::thread sleeper([&] {
+        NodeBarrier barrier(state.get(), 1, 2, false);
+        EXPECT_TRUE(barrier.wait().ok());
+        EXPECT_TRUE(barrier.wait().ok());
+    });
+    NodeBarrier barrier(state.get(), 0, 2, true);
+    for (int meeting = 0; meeting < 2; ++meeting) {
+        while (state->sleepers.load() == 0) std::this_thread::yield();
+        EXPECT_TRUE(barrier.wait().ok());
+    }
+    sleeper.join();
+    EXPECT_EQ(state->sleepers.load(), 0U);
+}
+
 TEST(NodeBarrier, NamesARankWhoseProcessIsGone) {
     void* memory = mmap(nullptr, sizeof(NodeBarrierState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);

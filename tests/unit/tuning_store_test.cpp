@@ -217,6 +217,7 @@ TEST(MachineFile, PrintingAndParsingAreInverse) {
     machine.exchanges["overlap"] = {{1e-6, 2e-10, {{1024, 3e-10}, {65536, 2e-10}}}, {2e-5, 1e-9, {}}, true};
     machine.engine_rates = {{"ducc0", Precision::dbl, RateShape::strided, 2, 256, 7.5},
                             {"ducc0", Precision::single, RateShape::line, 1, 64, 2.5, RateKernel::half, 4096},
+                            {"ducc0", Precision::dbl, RateShape::tile, 1, 96, 8.5},
                             {"ducc0", Precision::dbl, RateShape::two_sweeps, 1, 1 << 20, 9.5}};
     machine.call_seconds = 1e-6;
     const auto again = parse_machine(print_machine(machine), Machine());
