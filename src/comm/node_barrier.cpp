@@ -53,6 +53,10 @@ bool is_gone(std::int32_t pid) {
     return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
 }
 
+std::string gone_text(int rank, std::int32_t pid) {
+    return cat("rank ", rank, " (process ", pid, ") of this node is gone");
+}
+
 NodeBarrier::NodeBarrier(NodeBarrierState* state, int rank, int size, bool spin, std::function<void()> progress)
     : state_(state), rank_(rank), size_(size), spin_(spin), progress_(std::move(progress)) {
     state_->pids[rank_].store(static_cast<std::int32_t>(getpid()));
@@ -92,8 +96,7 @@ Status NodeBarrier::sleep_until_next(std::uint32_t generation) {
         for (int rank = 0; rank < size_; ++rank) {
             const std::int32_t pid = state_->pids[rank].load();
             if (pid > 0 && is_gone(pid)) {
-                return error(Code::mpi_error, "rank ", rank, " (process ", pid,
-                             ") of this node is gone; the transform can't be finished");
+                return error(Code::mpi_error, gone_text(rank, pid), "; the transform can't be finished");
             }
         }
     }

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "core/status.hpp"
 
@@ -20,6 +21,9 @@ namespace spanfft {
 
 // No such process, or one that only waits for its parent to notice.
 bool is_gone(std::int32_t pid);
+
+// What to say of such a rank.
+std::string gone_text(int rank, std::int32_t pid);
 
 constexpr int kNodeBarrierRanks = 1000;  // of one node, at most
 

@@ -72,8 +72,7 @@ constexpr Prior kEpycAvx2[] = {
 // An EPYC of 2022 (family 25, model 17: Zen 4), two threads of one core, ducc0 for AVX-512: medians of five runs of
 // `spanfft probe`. Of lines of 2^24 points, medians of five: FFTW's by its own interface (FFTW_ESTIMATE), the others'
 // by Plan((1 << 24,), engine=..., method="local").forward; MKL's for two threads is that for one, as at 2^20.
-// Tiles have one thread each: the second column repeats the first. There FFTW has vector kernels for some lengths up to
-// 128, MKL and ducc0 for all.
+// Tiles have one thread each: the second column repeats the first. There FFTW is fast at some lengths up to 128 only.
 constexpr Prior kEpycZen4[] = {
     {"fftw", RateShape::line, 1 << 10, 28.9, 30.9},    {"fftw", RateShape::line, 1 << 16, 11.3, 16.1},
     {"fftw", RateShape::line, 1 << 20, 8.0, 10.3},     {"fftw", RateShape::line, 1 << 24, 3.9, 5.5},

@@ -166,10 +166,9 @@ Slowness slowness_of(const Ratios& ratios) {
     for (const auto& [of, steps] : ratios) {
         size_t samples = 0;
         std::vector<double> typical;
-        for (auto [step, rounds] : steps) {
+        for (const auto& [step, rounds] : steps) {
             samples += rounds.size();
-            std::sort(rounds.begin(), rounds.end());
-            typical.push_back(rounds[rounds.size() / 4]);
+            typical.push_back(lower_quartile(rounds));
         }
         if (samples < kFewestSamples) continue;
         found[of.first].push_back({static_cast<double>(of.second), median(std::move(typical))});

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "comm/mpi/datatype.hpp"
+#include "comm/node_barrier.hpp"
 #include "comm/strided_copy.hpp"
 
 namespace spanfft {
@@ -28,8 +29,8 @@ Status mpi_status(int code, const char* call) {
     MPI_Error_string(code, text, &length);
     const std::string said = cat(call, " failed: ", std::string(text, static_cast<size_t>(length)));
     if (const auto gone = gone_while_waiting())
-        return error(Code::mpi_error, "rank ", gone->rank, " (process ", gone->pid,
-                     ") of this node is gone; the transform can't be finished (", said, ")");
+        return error(Code::mpi_error, gone_text(gone->rank, gone->pid), "; the transform can't be finished (", said,
+                     ")");
     return error(Code::mpi_error, said);
 }
 

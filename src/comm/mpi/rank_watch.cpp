@@ -66,8 +66,8 @@ Waiter& own_waiter() {
 }
 
 [[noreturn]] void end_process(const NodePeer& gone) {
-    const std::string text = cat("spanfft: rank ", gone.rank, " (process ", gone.pid,
-                                 ") of this node is gone, and this rank waits for it in MPI, which will not return: "
+    const std::string text = cat("spanfft: ", gone_text(gone.rank, gone.pid),
+                                 ", and this rank waits for it in MPI, which will not return: "
                                  "this process ends (with SPANFFT_WATCH=0 it would wait for ever)\n");
     (void)!write(STDERR_FILENO, text.data(), text.size());
     _exit(static_cast<int>(Code::mpi_error) + 1);  // as docs/exit-codes.md has it
