@@ -22,6 +22,7 @@
 #include "engine/mkl.hpp"
 #include "engine/rows.hpp"
 #include "engine/scratch.hpp"
+#include "engine/shared_batch.hpp"
 #include "engine/spec.hpp"
 #include "engine/tiled.hpp"
 #include "engine/trust.hpp"
@@ -39,7 +40,8 @@ FftwLibrarySpec mkl_library() {
 namespace {
 
 constexpr double kMeasureSeconds = 2.0;    // the most that one measured plan may take
-constexpr double kThreadWorthFlops = 2e6;  // FFTW starts its threads at each call: about 30 us, 0.3 Mflop
+constexpr double kThreadFlops = 0.3e6;     // FFTW starts its threads at each call: about 30 us
+constexpr double kThreadWorthFlops = 2e6;  // so this is worth two of them
 constexpr index_t kKeptLoopPoints = 8;     // a batch loop shorter than this is not worth keeping for its stride
 
 std::mutex& planner_mutex() {
@@ -128,10 +130,8 @@ class Step {
 
     // False when the library declines. Call under the planner's mutex.
     bool make() {
-        if (symbols_.with_nthreads) {
-            const bool worth = library_.spec.is_mkl || spec_flops(spec_) >= kThreadWorthFlops;
-            symbols_.with_nthreads(worth ? spec_.threads : 1);
-        }
+        const bool worth = library_.spec.is_mkl || spec_flops(spec_) >= kThreadWorthFlops;
+        if (symbols_.with_nthreads) symbols_.with_nthreads(worth ? spec_.threads : 1);
         MklThreads threads(library_.mkl, spec_.threads);
         // c2r in several axes can't preserve its input, and the contract lets every c2r destroy it.
         const unsigned keep = spec_.kernel == Kernel::c2r || spec_.in_place ? kDestroyInput : kPreserveInput;
@@ -139,11 +139,21 @@ class Step {
         void* out = spec_.in_place ? in : reinterpret_cast<void*>(uintptr_t{1} << 44);
         any_ = call_planner(symbols_, spec_, in, out, kEstimate | kUnaligned | keep);
         if (!any_) return false;
+        if (worth && spec_.threads > 1 && wastes_threads()) {
+            left_alone_ = true;
+            symbols_.with_nthreads(1);
+            symbols_.destroy(any_);
+            any_ = call_planner(symbols_, spec_, in, out, kEstimate | kUnaligned | keep);
+            if (!any_) return false;
+        }
         if (!symbols_.alignment_of || library_.spec.is_mkl) return true;
         if (spec_.measure) measure(keep);
         if (!aligned_) aligned_ = call_planner(symbols_, spec_, in, out, kEstimate | keep);
         return true;
     }
+
+    // Planned for one thread although it was to have several: the library would have started them line by line.
+    bool is_left_alone() const { return left_alone_; }
 
     void execute(const char* in, char* out) const {
         MklThreads threads(library_.mkl, spec_.threads);
@@ -151,6 +161,12 @@ class Step {
     }
 
   private:
+    bool wastes_threads() const {
+        if (library_.spec.is_mkl || !symbols_.with_nthreads || !symbols_.sprint_plan) return false;
+        const std::unique_ptr<char, void (*)(void*)> text(symbols_.sprint_plan(any_), std::free);
+        return text && thread_starts(text.get()) * kThreadFlops > spec_flops(spec_) / 2;
+    }
+
     void measure(unsigned keep) {
         auto scratch = make_scratch(spec_);
         if (!scratch.ok()) return;  // no room to measure in: the estimated plan serves
@@ -194,6 +210,7 @@ class Step {
     index_t out_bytes_ = 0;
     void (*execute_)(Plan, void*, void*) = nullptr;
     Plan aligned_ = nullptr;
+    bool left_alone_ = false;
     Plan any_ = nullptr;
 };
 
@@ -360,6 +377,7 @@ class FftwInterfaceEngine : public Engine {
                                          [](const LoopDim& axis) { return largest_prime_factor(axis.n) > 5; });
         const bool in_parts = several && library_->spec.is_mkl && (spec.kernel == Kernel::c2r || awkward);
         if (auto step = in_parts ? nullptr : make_step(*library_, s, spec)) {
+            if (step->is_left_alone() && worth_sharing(spec)) return plan_shared_batch(*this, spec);
             auto fft = std::make_unique<SteppedFft>();
             fft->add(std::move(step), SteppedFft::Where::in_to_out);
             return std::unique_ptr<LocalFft>(std::move(fft));
