@@ -12,6 +12,9 @@
 
 namespace spanfft {
 
+// Lines of a batch that it transforms at once, one in each lane of a register; those left over follow one by one.
+index_t ducc_lines_at_once(Precision precision, int register_bytes);
+
 std::unique_ptr<Engine> make_ducc_engine();
 // With registers of 16, 32 or 64 bytes, of which the processor has at least so many.
 std::unique_ptr<Engine> make_ducc_engine(int register_bytes);

@@ -53,6 +53,9 @@ struct LocalSpec {
     // A long line may be planned as two sweeps of short ones, with memory of the plan's own (engine/long_line.hpp): by
     // callers that count it (EngineForecast::own_bytes).
     bool sweeps = false;
+    // Lines that lie side by side may be followed by memory that takes so many more, whose values nobody needs: an
+    // engine may transform them too, where that fills its registers.
+    index_t spare_lines = 0;
 };
 
 class LocalFft {

@@ -9,6 +9,7 @@
 #endif
 
 #include <string_view>
+#include <utility>
 
 #include "core/vector_width.hpp"
 #include "engine/rates.hpp"
@@ -17,6 +18,7 @@ namespace spanfft {
 
 namespace {
 
+constexpr double kFewLines = 4;    // half of the doubles of a register of 64 bytes
 constexpr double kDuccGain = 1.3;  // of ducc0 for AVX2 beside SSE2: the least that was seen
 
 struct Prior {
@@ -73,6 +75,7 @@ constexpr Prior kEpycAvx2[] = {
 // `spanfft probe`. Of lines of 2^24 points, medians of five: FFTW's by its own interface (FFTW_ESTIMATE), the others'
 // by Plan((1 << 24,), engine=..., method="local").forward; MKL's for two threads is that for one, as at 2^20.
 // Tiles have one thread each: the second column repeats the first. There FFTW is fast at some lengths up to 128 only.
+// Few lines are medians of four probes.
 constexpr Prior kEpycZen4[] = {
     {"fftw", RateShape::line, 1 << 10, 28.9, 30.9},    {"fftw", RateShape::line, 1 << 16, 11.3, 16.1},
     {"fftw", RateShape::line, 1 << 20, 8.0, 10.3},     {"fftw", RateShape::line, 1 << 24, 3.9, 5.5},
@@ -94,6 +97,14 @@ constexpr Prior kEpycZen4[] = {
     {"ducc0", RateShape::tile, 16, 7.8, 7.8},          {"ducc0", RateShape::tile, 12, 6.2, 6.2},
     {"ducc0", RateShape::tile, 64, 17.3, 17.3},        {"ducc0", RateShape::tile, 100, 17.8, 17.8},
     {"ducc0", RateShape::tile, 1024, 21.2, 21.2},      {"ducc0", RateShape::tile, 1260, 20.4, 20.4},
+    {"ducc0", RateShape::few_lines, 16, 2.2, 2.2},     {"ducc0", RateShape::few_lines, 64, 7.2, 7.2},
+    {"ducc0", RateShape::few_lines, 256, 10.3, 10.3},  {"ducc0", RateShape::few_lines, 1024, 18.5, 18.5},
+    {"ducc0", RateShape::few_lines, 12, 1.3, 1.3},     {"ducc0", RateShape::few_lines, 60, 6.7, 6.7},
+    {"ducc0", RateShape::few_lines, 336, 15.1, 15.1},  {"ducc0", RateShape::few_lines, 1260, 15.9, 15.9},
+    {"ducc0", RateShape::few_lanes, 16, 2.0, 2.0},     {"ducc0", RateShape::few_lanes, 64, 6.5, 6.5},
+    {"ducc0", RateShape::few_lanes, 256, 8.8, 8.8},    {"ducc0", RateShape::few_lanes, 1024, 13.3, 13.3},
+    {"ducc0", RateShape::few_lanes, 12, 1.4, 1.4},     {"ducc0", RateShape::few_lanes, 60, 5.9, 5.9},
+    {"ducc0", RateShape::few_lanes, 336, 11.7, 11.7},  {"ducc0", RateShape::few_lanes, 1260, 12.9, 12.9},
 };
 
 template <size_t N>
@@ -101,8 +112,9 @@ RateTable table_of(const Prior (&priors)[N], double ducc_gain = 1) {
     RateTable table;
     for (const Prior& p : priors) {
         const double gain = std::string_view(p.engine) == "ducc0" ? ducc_gain : 1;
-        table.push_back({p.engine, Precision::dbl, p.shape, 1, p.n, gain * p.one_thread});
-        table.push_back({p.engine, Precision::dbl, p.shape, 2, p.n, gain * p.two_threads});
+        const double points = is_few(p.shape) ? kFewLines * p.n : 0;
+        for (const auto& [threads, gflops] : {std::pair{1, p.one_thread}, {2, p.two_threads}})
+            table.push_back({p.engine, Precision::dbl, p.shape, threads, p.n, gain * gflops, RateKernel::c2c, points});
     }
     return table;
 }

@@ -25,7 +25,11 @@ enum class RateShape : int {
     two_sweeps,  // one long line in two sweeps of memory (long_line.hpp), n points
     column,      // one axis, whose points are a few apart, n points, batched in the cache
     tile,        // one axis of lines that lie side by side, in place, n points, in tiles (tile.hpp)
+    few_lines,   // as line, of half as many lines as the engine transforms at once, one in each lane of a register
+    few_lanes,   // as tile, of as many
 };
+
+constexpr bool is_few(RateShape shape) { return shape == RateShape::few_lines || shape == RateShape::few_lanes; }
 
 enum class RateKernel : int { c2c, half, r2r };  // half: r2c and c2r
 
@@ -37,7 +41,7 @@ struct RateRow {
     double n = 1024;  // points of a transform
     double gflops = 1;
     RateKernel kernel = RateKernel::c2c;
-    double batch_points = 0;  // of all transforms of a batch together; 0: of one transform, or whatever was measured
+    double batch_points = 0;  // of all transforms of a batch together; 0: of one transform, or as many as suit a tile
     Extents box = {};         // of several axes: their lengths; none: about equal ones
     bool operator==(const RateRow&) const = default;
 };

@@ -24,6 +24,7 @@ constexpr double kUnknownGflops = 2.0;           // an engine without any row
 constexpr double kSingleFactor = 2.0;            // float beside double: half the bytes, twice the lanes
 constexpr double kExtendedFactor = 0.1;          // long double: no SIMD
 constexpr double kRealFactor = 0.8;              // r2c, c2r: their flops are counted as half
+constexpr double kOddRealFactor = 0.4;           // of odd lengths, which only ducc0 does as fast as others
 constexpr double kR2rFactor = 0.5;               // dct, dst: extra sweeps around a half-length transform
 constexpr double kThreadGain = 1.8;              // by doubling threads, where only one thread was measured
 constexpr double kThreadsWorthFlops = 2e6;       // below this, threads gain nothing
@@ -59,6 +60,7 @@ struct Wanted {
     double n = 1, batch_points = 0;   // as in RateRow
     bool power_of_two = true;         // of n: engines are faster there
     bool composed = false;            // whether n's own factors count, or those of lengths like it on the average
+    double odd_share = 0;             // of the axes that are reals of odd length: one of them all, or none
     const RowValue* value = nullptr;  // of rows, instead of their rates
     RateKey key() const { return {std::string(engine), precision, shape, threads, kernel}; }
 };
@@ -106,6 +108,7 @@ std::optional<size_t> prime_of_power(double n) {
     return std::nullopt;
 }
 bool odd_power(double n) { return prime_of_power(n).value_or(0) > 0; }
+bool is_odd(double n) { return std::fmod(n, 2) == 1; }
 
 // What a length's own rate is beside that of others: as measured in batches of complex lines on one thread, or else by
 // what powers of each prime were measured at there.
@@ -153,14 +156,16 @@ class FactorRates {
 
 // Rate at log2 n between rows; nothing without one. Where powers of two and other lengths were measured, each is asked
 // of its own sort; and of another length it is corrected by what its factors say beside those of the rows around it.
-// Powers of odd primes serve that alone.
-std::optional<double> along_n(const std::vector<const RateRow*>& rows, const Wanted& wanted,
-                              const FactorRates* factors) {
+// Powers of odd primes serve that alone. Where lines do not fill registers, or are real, odd lengths are a sort too:
+// 63 and 105 real doubles run at 7 and 5 GF/s by FFTW, 64 and 100 at 10 and 15.
+std::optional<double> along_n(const std::vector<const RateRow*>& rows, const Wanted& wanted, const FactorRates* factors,
+                              bool by_parity) {
     const double n = wanted.n;
     for (const RateRow* row : rows)
         if (row->n == n && wanted.composed) return row->gflops;
     const auto is_like = [&](const RateRow* row) {
-        return power_of_two(row->n) == wanted.power_of_two && !odd_power(row->n);
+        return power_of_two(row->n) == wanted.power_of_two && !odd_power(row->n) &&
+               (!by_parity || is_odd(row->n) == is_odd(n));
     };
     const bool told = std::any_of(rows.begin(), rows.end(), is_like);
     Neighbours near;
@@ -183,14 +188,16 @@ std::optional<double> interpolate(const RateTable& table, const Wanted& wanted) 
     std::vector<const RateRow*> alone, batched;
     double longest = 0;
     for (const RateRow& row : table.alike(wanted.key())) {
-        (row.batch_points > 0 ? batched : alone).push_back(&row);
-        if (row.batch_points > 0) longest = std::max(longest, row.n);
+        const bool in_batch = row.batch_points > 0 && !is_few(row.shape);
+        (in_batch ? batched : alone).push_back(&row);
+        if (in_batch) longest = std::max(longest, row.n);
     }
     std::optional<FactorRates> own;
     if (wanted.composed && !wanted.power_of_two && !table.empty()) own.emplace(table, wanted);
     const FactorRates* const factors = own && own->known() ? &*own : nullptr;
     const bool in_batch = wanted.batch_points > wanted.n && wanted.n <= longest;
-    if ((!in_batch && !alone.empty()) || batched.empty()) return along_n(alone, wanted, factors);
+    const bool lines = wanted.shape == RateShape::line, real = lines && wanted.kernel == RateKernel::half;
+    if ((!in_batch && !alone.empty()) || batched.empty()) return along_n(alone, wanted, factors, lines);
     double below = 0, above = std::numeric_limits<double>::infinity();
     for (const RateRow* row : batched) {
         if (row->batch_points <= wanted.batch_points) below = std::max(below, row->batch_points);
@@ -200,7 +207,7 @@ std::optional<double> interpolate(const RateTable& table, const Wanted& wanted) 
         std::vector<const RateRow*> rows;
         for (const RateRow* row : batched)
             if (row->batch_points == points) rows.push_back(row);
-        return along_n(rows, wanted, factors);
+        return along_n(rows, wanted, factors, real);
     };
     if (below == 0) return at(above);
     if (std::isinf(above)) return at(below);
@@ -224,12 +231,15 @@ double precision_factor(Precision precision) {
     return precision == Precision::single ? kSingleFactor : precision == Precision::dbl ? 1.0 : kExtendedFactor;
 }
 
-double kernel_factor(RateKernel kernel) {
-    return kernel == RateKernel::c2c ? 1.0 : kernel == RateKernel::r2r ? kR2rFactor : kRealFactor;
+double kernel_factor(const Wanted& wanted) {
+    if (wanted.kernel == RateKernel::c2c) return 1;
+    if (wanted.kernel == RateKernel::r2r) return kR2rFactor;
+    const double odd = wanted.engine == "ducc0" ? 0 : wanted.odd_share;
+    return 1 / (odd / kOddRealFactor + (1 - odd) / kRealFactor);
 }
 
 double base_rate(const RateTable& rates, const Wanted& wanted) {
-    const double of_precision = precision_factor(wanted.precision), of_kernel = kernel_factor(wanted.kernel);
+    const double of_precision = precision_factor(wanted.precision), of_kernel = kernel_factor(wanted);
     for (const RateTable* table : {&rates, &prior_rates()}) {
         Wanted nearest = wanted;
         if (auto rate = with_threads(*table, nearest)) return *rate;
@@ -244,23 +254,37 @@ double base_rate(const RateTable& rates, const Wanted& wanted) {
     return kUnknownGflops * of_precision * of_kernel;
 }
 
-// How fast columns of a small box, or of a tile, are beside lines of their length; 1 where none were measured. Both are
-// of one table: what is built in says nothing of an engine of another machine. Of float like of double where only that
-// was measured.
-double gain_of(RateShape columns, const RateTable& rates, const Wanted& lines) {
-    Wanted small = lines;
+// How fast an engine is at one shape beside another one of the same length; 1 where that was not measured. Both are of
+// one table: what is built in says nothing of an engine of another machine. Of float like of double where only that was
+// measured.
+double gain_of(RateShape shape, RateShape beside, const RateTable& rates, const Wanted& wanted) {
+    Wanted small = wanted;
     small.threads = 1;
     small.batch_points = small.n + 1;  // the smallest batch that was measured
     for (const RateTable* table : {&rates, &prior_rates()}) {
-        for (const Precision precision : {lines.precision, Precision::dbl}) {
+        for (const Precision precision : {wanted.precision, Precision::dbl}) {
             small.precision = precision;
-            small.shape = RateShape::line;
-            const auto line = interpolate(*table, small);
-            if (!line) continue;
-            small.shape = columns;
-            const auto column = interpolate(*table, small);
-            return column ? *column / *line : 1;
+            small.shape = beside;
+            const auto known = interpolate(*table, small);
+            if (!known) continue;
+            small.shape = shape;
+            const auto rate = interpolate(*table, small);
+            return rate ? *rate / *known : 1;
         }
+    }
+    return 1;
+}
+
+// How many lines an engine transforms at once: twice as many as were measured as few. 1 where none were.
+index_t lines_at_once(const RateTable& rates, const Wanted& wanted) {
+    for (const RateTable* table : {&rates, &prior_rates()}) {
+        for (const Precision precision : {wanted.precision, Precision::dbl}) {
+            const auto& rows = table->alike({std::string(wanted.engine), precision, RateShape::few_lines, 1});
+            if (rows.empty()) continue;
+            const bool of_floats = wanted.precision == Precision::single && precision == Precision::dbl;
+            return std::max<index_t>(1, static_cast<index_t>((of_floats ? 4 : 2) * rows[0].batch_points / rows[0].n));
+        }
+        if (!table->empty()) break;
     }
     return 1;
 }
@@ -272,6 +296,19 @@ bool side_by_side(const LocalSpec& spec) {
                        [](const LoopDim& loop) { return loop.n > 1 && loop.in_stride == 1 && loop.out_stride == 1; });
 }
 
+// What a batch takes beside one that fills all registers: what is left over goes line by line, or, side by side in a
+// tile with room for it, as if it filled one more.
+double register_gain(const RateTable& rates, Wanted wanted, const LocalSpec& spec, index_t lines, bool in_tile) {
+    const index_t at_once = lines_at_once(rates, wanted), left = lines % at_once, whole = lines - left;
+    if (left == 0) return 1;
+    if (2 * left > at_once && at_once - left <= spec.spare_lines)
+        return static_cast<double>(lines) / static_cast<double>(whole + at_once);
+    wanted.kernel = RateKernel::c2c;
+    const double few = in_tile ? gain_of(RateShape::few_lanes, RateShape::tile, rates, wanted)
+                               : gain_of(RateShape::few_lines, RateShape::line, rates, wanted);
+    return static_cast<double>(lines) / (static_cast<double>(whole) + static_cast<double>(left) / std::min(1.0, few));
+}
+
 // Of transforms along several axes at once, by the rates of lines of the axes' lengths: what there is to say of shapes
 // that were not measured. Of real data only the last axis is real.
 double rate_by_axes(const RateTable& rates, const Wanted& whole, const std::vector<double>& lengths, bool box) {
@@ -281,10 +318,11 @@ double rate_by_axes(const RateTable& rates, const Wanted& whole, const std::vect
         lines.shape = RateShape::line;
         lines.n = std::max(2.0, lengths[i]);
         if (i + 1 < lengths.size()) lines.kernel = RateKernel::c2c;
+        lines.odd_share = is_odd(lines.n) ? 1 : 0;
         if (!box) lines.power_of_two = power_of_two(lines.n);
         lines.composed = !box;
         operations += std::log2(lines.n);
-        const double gain = i + 1 < lengths.size() ? gain_of(RateShape::column, rates, lines) : 1;
+        const double gain = i + 1 < lengths.size() ? gain_of(RateShape::column, RateShape::line, rates, lines) : 1;
         seconds += std::log2(lines.n) / (gain * base_rate(rates, lines));
     }
     return operations / seconds;
@@ -334,7 +372,8 @@ bool knows_small_work(const RateTable& rates, const std::string& engine, int thr
 
 }  // namespace
 
-double expected_gflops(const RateTable& rates, const std::string& engine, const LocalSpec& asked) {
+double expected_gflops(const RateTable& rates, const std::string& engine, const LocalSpec& asked,
+                       index_t lines_a_call) {
     const LocalSpec spec = canonical(asked);
     double n = 1;
     bool convolved = false;  // an axis, as its length has a large prime factor
@@ -342,6 +381,7 @@ double expected_gflops(const RateTable& rates, const std::string& engine, const 
         n *= static_cast<double>(axis.n);
         convolved |= largest_prime_factor(logical_length(spec.kernel, axis.n)) > 13;
     }
+    const bool odd = rate_kernel(spec.kernel) == RateKernel::half && spec.transform.back().n % 2 == 1;
     n = std::max(n, 2.0);
     // A convolution is two transforms of twice as many points at least, and of a single line engines do it with one
     // thread: ducc0 takes 0.62 s for 4194301 points with two, and this says 0.65.
@@ -357,17 +397,24 @@ double expected_gflops(const RateTable& rates, const std::string& engine, const 
                         length,
                         std::max(1.0, static_cast<double>(batch_count(spec))) * length,
                         power_of_two(length),
-                        spec.transform.size() == 1 && !convolved};
+                        spec.transform.size() == 1 && !convolved,
+                        odd && !convolved ? 1 / static_cast<double>(spec.transform.size()) : 0};
     const bool several = spec.transform.size() > 1 && knows_small_work(rates, engine, threads);
     double rate = several ? box_rate(rates, wanted, spec) : base_rate(rates, wanted);
-    if (wanted.shape == RateShape::line && side_by_side(spec)) rate *= gain_of(RateShape::tile, rates, wanted);
+    if (wanted.shape == RateShape::line && spec.transform.size() == 1) {
+        const bool in_tile = side_by_side(spec);
+        if (in_tile) rate *= gain_of(RateShape::tile, RateShape::line, rates, wanted);
+        const index_t lines = lines_a_call > 0 ? lines_a_call : ceil_div(batch_count(spec), spec.threads);
+        if (batch_count(spec) > 1) rate *= register_gain(rates, wanted, spec, lines, in_tile);
+    }
     return convolved ? rate * std::log2(n) / (4 * std::log2(2 * n)) : rate;
 }
 
-double expected_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec) {
+double expected_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec,
+                        index_t lines_a_call) {
     // A transform of no flops (length 1, or a copy) still moves its data: one flop an element stands for that.
     const double flops = std::max(spec_flops(spec), static_cast<double>(spec_elems(spec)));
-    return flops / (expected_gflops(rates, engine, spec) * 1e9);
+    return flops / (expected_gflops(rates, engine, spec, lines_a_call) * 1e9);
 }
 
 std::optional<double> two_sweeps_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec) {

@@ -17,9 +17,12 @@ namespace spanfft {
 // Of the machine most like this one.
 const RateTable& prior_rates();
 
-// Expected rate and time for a spec on an engine, by a table; rows that it lacks are filled from the priors.
-double expected_gflops(const RateTable& rates, const std::string& engine, const LocalSpec& spec);
-double expected_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec);
+// Expected rate and time for a spec on an engine, by a table; rows that it lacks are filled from the priors. Of lines
+// that the engine is given so many at a time; 0: all at once.
+double expected_gflops(const RateTable& rates, const std::string& engine, const LocalSpec& spec,
+                       index_t lines_a_call = 0);
+double expected_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec,
+                        index_t lines_a_call = 0);
 
 // Of a long line in two sweeps of memory; nothing where none was measured.
 std::optional<double> two_sweeps_seconds(const RateTable& rates, const std::string& engine, const LocalSpec& spec);

@@ -37,6 +37,7 @@ LocalSpec tile_lines(const TileSpec& spec) {
     lines.precision = spec.elem.precision;
     lines.transform = {{spec.points, pitch, pitch}};
     lines.batch = {{spec.lanes * (reals_of_complex ? 2 : 1), 1, 1}};
+    lines.spare_lines = pitch - lines.batch[0].n;
     lines.in_place = true;
     lines.measure = spec.measure;
     return lines;

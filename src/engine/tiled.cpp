@@ -195,7 +195,7 @@ class PlaneByPlane {
     }
 
     Status plan_member(const Engine& engine, const LocalSpec& spec, Member& member) const {
-        SPANFFT_ASSIGN(member.plane, Buffer::allocate(static_cast<size_t>(rows_ * pitch_bytes_)));
+        SPANFFT_ASSIGN(member.plane, tile_memory(rows_ * pitch_bytes_));
         const auto plan = [&](LocalSpec part, LoopDim axis, LoopDim batch, std::unique_ptr<LocalFft>& fft) -> Status {
             if (batch.n == 0) return {};
             part.transform = {axis};
@@ -215,6 +215,7 @@ class PlaneByPlane {
         columns.in_place = true;
         if (!is_c2c(spec.kernel)) columns.kernel = c2r_ ? Kernel::c2c_backward : Kernel::c2c_forward;
         SPANFFT_TRY(plan(columns, {rows_, pitch, pitch}, {lanes_, 1, 1}, member.lanes));
+        columns.spare_lines = pitch - row_points_;
         return plan(columns, {rows_, pitch, pitch}, {row_points_ % lanes_, 1, 1}, member.last_lanes);
     }
 

@@ -10,6 +10,8 @@
 
 #include "core/limits.hpp"
 #include "core/median.hpp"
+#include "core/vector_width.hpp"
+#include "engine/ducc_engine.hpp"
 #include "engine/engine.hpp"
 #include "engine/long_line.hpp"
 #include "engine/scratch.hpp"
@@ -32,6 +34,9 @@ constexpr index_t kMostPoints = index_t{1} << 22;
 constexpr index_t kAlone[] = {8,  16, 64, 256, 1024, 4096, 16384, 65536, 1 << 18, 1 << 21,
                               10, 24, 60, 210, 420,  1260, 5040,  30240, 302400,  2016000};
 
+// Odd lengths, which have kernels of their own or none.
+constexpr index_t kOdd[] = {15, 105, 945, 3675, 11025, 99225, 893025};
+
 // Lines that are so long that two sweeps of memory may be faster than a library's own way, points of complex ones.
 constexpr index_t kLong[] = {1 << 18, 1 << 20, 1 << 23, 302400, 2016000};
 
@@ -40,6 +45,8 @@ constexpr index_t kShort[] = {2,  3,  4,  5,  6,  7,  10, 14, 15, 18, 20, 21, 24
                               36, 40, 42, 45, 48, 50, 54, 56, 63, 64, 70, 72, 80, 84, 90, 96, 100};
 
 // Lines of tiles beside the short ones.
+// Few lines, which ducc0 transforms one by one.
+constexpr index_t kFew[] = {8, 16, 32, 64, 128, 256, 1024, 4096, 12, 24, 60, 120, 336, 1260};
 constexpr index_t kTiles[] = {8, 9, 12, 16, 25, 49, 60, 120, 128, 256, 420, 512, 600, 1024, 1260, 2048};
 
 using Box = std::array<index_t, 3>;  // of two axes the last extent is 0
@@ -63,7 +70,7 @@ constexpr Box kBoxes[] = {
 
 // Boxes and lines alone, and batches at three sizes: of the second-level cache, the third, and beyond it. Powers of two
 // are common; the others are products of 2, 3, 5 and 7. Powers of the odd ones say what lengths are made of.
-std::vector<Work> works_for(const Caches& caches) {
+std::vector<Work> works_for(const Caches& caches, int register_bytes) {
     const auto points_in = [](index_t bytes) { return std::min(kMostPoints, std::max<index_t>(bytes / 32, 1 << 13)); };
     const index_t sizes[] = {points_in(caches.l2_bytes / 2), points_in(caches.l3_bytes / 4),
                              points_in(4 * caches.l3_bytes)};
@@ -78,11 +85,15 @@ std::vector<Work> works_for(const Caches& caches) {
                 const RateShape shape = c > 0 ? RateShape::several : RateShape::plane;
                 works.push_back({shape, a * b * std::max<index_t>(c, 1), 0, kernel, precision, kMostThreads, box});
             }
+            for (const index_t n : kOdd) works.push_back({RateShape::line, n, 0, kernel, precision});
             for (const index_t points : sizes) {
                 for (const index_t n : {8, 16, 128, 1024, 8192, 12, 60, 420, 5040})
                     works.push_back({RateShape::line, n, points, kernel, precision});
                 if (points == sizes[0])
                     for (const index_t n : kShort) works.push_back({RateShape::line, n, points, kernel, precision, 1});
+                for (const index_t n : kOdd)
+                    if (kernel == RateKernel::half && n < 1000)
+                        works.push_back({RateShape::line, n, points, kernel, precision});
                 if (kernel == RateKernel::half) continue;  // in plans real lines lie side by side
                 if (points == sizes[0]) {
                     for (const index_t n : {9, 81, 729, 25, 625, 49, 343})
@@ -93,6 +104,12 @@ std::vector<Work> works_for(const Caches& caches) {
                         works.push_back({RateShape::column, n, points, kernel, precision, 1});
                     for (const index_t n : kShort) works.push_back({RateShape::tile, n, 0, kernel, precision, 1});
                     for (const index_t n : kTiles) works.push_back({RateShape::tile, n, 0, kernel, precision, 1});
+                    const index_t few = ducc_lines_at_once(precision, register_bytes) / 2;
+                    for (const index_t n : kFew) {
+                        if (few == 1) continue;
+                        works.push_back({RateShape::few_lines, n, few * n, kernel, precision, 1});
+                        works.push_back({RateShape::few_lanes, n, few * n, kernel, precision, 1});
+                    }
                 }
                 for (const index_t n : {32, 256, 2048})
                     if (n * kApart <= points) works.push_back({RateShape::strided, n, points, kernel, precision});
@@ -112,9 +129,10 @@ Extents box_of(const Work& work) {
 
 // Forward, and out of place but for tiles.
 LocalSpec spec_of(const Work& work, const Caches& caches, int threads) {
-    if (work.shape == RateShape::tile) {
-        TileSpec tile{Kernel::c2c_forward, {work.precision, true}, work.n};
-        tile.lanes = tile_lanes(caches, tile.points, static_cast<index_t>(tile.elem.bytes()), INT32_MAX);
+    if (work.shape == RateShape::tile || work.shape == RateShape::few_lanes) {
+        TileSpec tile{Kernel::c2c_forward, {work.precision, true}, work.n, work.batch_points / work.n};
+        if (work.shape == RateShape::tile)
+            tile.lanes = tile_lanes(caches, tile.points, static_cast<index_t>(tile.elem.bytes()), INT32_MAX);
         return tile_lines(tile);
     }
     LocalSpec spec;
@@ -177,7 +195,8 @@ std::vector<Timing> timings_of(const std::vector<Work>& works, const std::string
     for (const Work& work : works) {
         for (int threads = 1; threads <= std::min(most_threads, work.most_threads); ++threads) {
             TextReader list(names);
-            for (std::string name; std::getline(list >> std::ws, name, ',');) timings.push_back({&work, threads, name});
+            for (std::string name; std::getline(list >> std::ws, name, ',');)
+                if (!is_few(work.shape) || name == "ducc0") timings.push_back({&work, threads, name});
         }
     }
     return timings;
@@ -235,7 +254,9 @@ Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threa
                                 const std::function<Result<bool>()>& time_is_left) {
     std::string names = engine_names();  // rank 0's: what the others lack is left out
     SPANFFT_TRY(broadcast_text(comm, names));
-    const std::vector<Work> works = works_for(caches);
+    int register_bytes = vector_bytes();
+    SPANFFT_TRY(comm.broadcast(&register_bytes, sizeof register_bytes, 0));
+    const std::vector<Work> works = works_for(caches, register_bytes);
     std::vector<Timing> timings = timings_of(works, names, most_threads);
     bool goes_on = true;
     for (int i = 0; i < kMostRounds && goes_on; ++i) {

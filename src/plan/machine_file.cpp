@@ -19,7 +19,8 @@ namespace spanfft {
 namespace {
 
 constexpr const char* kHeader = "spanfft-machine 1";
-constexpr const char* kShapes[] = {"line", "strided", "several", "plane", "two_sweeps", "column", "tile"};
+constexpr const char* kShapes[] = {"line",   "strided", "several",   "plane",    "two_sweeps",
+                                   "column", "tile",    "few_lines", "few_lanes"};
 constexpr const char* kRateKernels[] = {"c2c", "half", "r2r"};
 
 // The lines that hold one number.

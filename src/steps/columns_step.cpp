@@ -17,6 +17,10 @@ namespace spanfft {
 
 namespace {
 
+// A column beside its points: 2573 columns of 30 complex floats take a rank 530 us, of which the engine and the copies
+// take half, on an EPYC of 2023.
+constexpr double kColumnSeconds = 100e-9;
+
 // A rank's columns, and the tile for some of them.
 struct Form {
     index_t batch = 1, points = 1, columns = 0, first_column = 0;
@@ -362,7 +366,7 @@ Result<std::unique_ptr<Step>> make_columns_step(ColumnsSpec spec, std::vector<st
                        forecast_local(lines_of(spec, form, form.tile.lines), spec.engine, spec.rates));
         SPANFFT_ASSIGN(const EngineForecast whole, forecast_local(strided(spec, form), spec.engine, spec.rates));
         engine = tile.engine;
-        seconds = whole.seconds;
+        seconds = whole.seconds + static_cast<double>(form.columns * form.batch) * kColumnSeconds / spec.threads;
         for (const auto& note : tile.passed_over) {
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
         }

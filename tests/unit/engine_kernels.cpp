@@ -6,7 +6,9 @@
 // over batches of at least 128 points; the tolerance is the rule itself.
 #include <gtest/gtest.h>
 
+#include <complex>
 #include <tuple>
+#include <vector>
 
 #include "core/vector_width.hpp"
 #include "engine/ducc_engine.hpp"
@@ -132,6 +134,73 @@ TEST(EngineWidths, DuccWithNarrowerRegistersMatchesTheDefinitionToo) {
         }
     }
     if (!widths) GTEST_SKIP() << "this processor has registers of 16 bytes alone";
+}
+
+// Lines side by side in rows of `pitch`, transformed where they lie; the largest error of a line, and which of the
+// numbers behind the lines have changed.
+template <class T>
+struct SpareRun {
+    double error = 0;
+    index_t changed = 0;  // places of a row, from its first line on
+    SpareRun(const Engine& engine, Precision precision, index_t points, index_t lines, index_t pitch, index_t spare) {
+        LocalSpec spec;
+        spec.precision = precision;
+        spec.transform = {{points, pitch, pitch}};
+        spec.batch = {{lines, 1, 1}};
+        spec.in_place = true;
+        spec.spare_lines = spare;
+        std::vector<std::complex<T>> tile(static_cast<size_t>(points * pitch));
+        for (size_t i = 0; i < tile.size(); ++i)
+            tile[i] = {static_cast<T>(i * 7919 % 1024) / 1024, static_cast<T>(i * 104729 % 1024) / 1024};
+        const auto before = tile;
+        auto fft = engine.plan(spec);
+        EXPECT_TRUE(fft.ok()) << fft.status().message();
+        fft.value()->execute(tile.data(), tile.data());
+        const auto line = [&](const auto& from, index_t i) {
+            std::vector<test::WideComplex> numbers;
+            for (index_t p = 0; p < points; ++p) {
+                const std::complex<T> number = from[static_cast<size_t>(p * pitch + i)];
+                numbers.push_back({number.real(), number.imag()});
+            }
+            return numbers;
+        };
+        for (index_t i = 0; i < lines; ++i) {
+            const auto expected = test::direct_sum(spec.kernel, points, line(before, i));
+            error = std::max(error, test::relative_error(line(tile, i), expected));
+        }
+        for (size_t i = 0; i < tile.size(); ++i) {
+            const index_t place = static_cast<index_t>(i) % pitch;
+            if (place >= lines && tile[i] != before[i]) changed = std::max(changed, place + 1);
+        }
+    }
+};
+
+template <class T>
+void check_spare_lines(const Engine& engine, Precision precision, int register_bytes) {
+    const index_t at_once = ducc_lines_at_once(precision, register_bytes), pitch = 4 * at_once, points = 60;
+    LocalSpec line;
+    line.precision = precision;
+    line.transform = {{points, 1, 1}};
+    for (index_t lines = 1; lines <= 2 * at_once + 1; ++lines) {
+        const index_t left = lines % at_once, missing = at_once - left;
+        const bool fills = 2 * left > at_once;
+        for (const index_t spare : {missing, missing - 1, 2 * at_once - 1}) {
+            const SpareRun<T> run(engine, precision, points, lines, pitch, spare);
+            EXPECT_LE(run.error, test::rule(line)) << lines << " lines, " << spare << " spare, " << register_bytes;
+            EXPECT_EQ(run.changed, fills && spare >= missing ? lines + missing : 0) << lines << " lines, " << spare;
+        }
+    }
+}
+
+// A register with more than half of its lanes taken is filled with spare lines; what no line is spared is left alone.
+TEST(EngineWidths, DuccFillsRegistersWithSpareLinesAndLeavesOthersAlone) {
+    for (const int bytes : {16, 32, 64}) {
+        if (bytes > vector_bytes()) continue;
+        const auto engine = make_ducc_engine(bytes);
+        check_spare_lines<float>(*engine, Precision::single, bytes);
+        check_spare_lines<double>(*engine, Precision::dbl, bytes);
+    }
+    EXPECT_EQ(ducc_lines_at_once(Precision::extended, 64), 1);
 }
 
 // Lengths too long for every output by definition: 40 outputs spread over the range stand for all.

@@ -139,6 +139,94 @@ TEST(EngineRates, OfLinesSideBySideInATileAreThoseOfTilesBesideThoseOfLines) {
     EXPECT_NEAR(expected_gflops(rates, "mine", elsewhere), 20, 1e-9);
 }
 
+// An engine that transforms 8 lines at once, at 16 GF/s, and those left over one by one at 4, in a tile at 2.
+TEST(EngineRates, OfLinesThatFillNoRegisterAreThoseOfFewLines) {
+    const auto few = [](RateShape shape, double gflops) {
+        return RateRow{"mine", Precision::dbl, shape, 1, 96, gflops, RateKernel::c2c, 4 * 96};
+    };
+    const RateTable rates{batch_row(96, 1 << 14, 16), few(RateShape::few_lines, 4), row(96, 1, 8, RateShape::tile),
+                          few(RateShape::few_lanes, 2)};
+    LocalSpec lines;
+    lines.transform = {{96, 1, 1}};
+    const auto gflops = [&](index_t count) {
+        lines.batch = {{count, 96, 96}};
+        return expected_gflops(rates, "mine", lines);
+    };
+    EXPECT_NEAR(gflops(8), 16, 1e-9);
+    EXPECT_NEAR(gflops(4), 4, 1e-9);
+    EXPECT_NEAR(gflops(12), 12 / (8 / 16.0 + 4 / 4.0), 1e-9);
+    EXPECT_NEAR(expected_gflops(rates, "mine", lines, 8), 16, 1e-9);  // eight at a time
+    LocalSpec tile;
+    tile.transform = {{96, 40, 40}};
+    tile.in_place = true;
+    const auto in_tile = [&](index_t count, index_t spare) {
+        tile.batch = {{count, 1, 1}};
+        tile.spare_lines = spare;
+        return expected_gflops(rates, "mine", tile);
+    };
+    EXPECT_NEAR(in_tile(16, 0), 8, 1e-9);
+    EXPECT_NEAR(in_tile(13, 0), 13 / (8 / 8.0 + 5 / 2.0), 1e-9);
+    EXPECT_NEAR(in_tile(13, 2), 13 / (8 / 8.0 + 5 / 2.0), 1e-9);  // no room for three
+    EXPECT_NEAR(in_tile(13, 3), 8 * 13 / 16.0, 1e-9);
+    EXPECT_NEAR(in_tile(12, 4), 12 / (8 / 8.0 + 4 / 2.0), 1e-9);  // half of a register
+    tile.precision = Precision::single;                           // 16 floats, of which nothing was measured
+    EXPECT_NEAR(in_tile(16, 0), 2 * 8, 1e-9);
+    EXPECT_NEAR(in_tile(8, 0), 2 * 2, 1e-9);
+    const RateTable unnumbered{batch_row(96, 1 << 14, 16), {"mine", Precision::dbl, RateShape::few_lines, 1, 96, 4}};
+    EXPECT_NEAR(expected_gflops(unnumbered, "mine", lines), 16, 1e-9);  // as a file may have it
+    LocalSpec threads = line(96, 2);                                    // each thread has its part
+    const RateTable two{batch_row(96, 1 << 14, 16),
+                        few(RateShape::few_lines, 4),
+                        {"mine", Precision::dbl, RateShape::line, 2, 96, 32, RateKernel::c2c, 1 << 14}};
+    threads.batch = {{1 << 20, 96, 96}};
+    EXPECT_NEAR(expected_gflops(two, "mine", threads), 32, 1e-9);
+    threads.batch = {{8, 96, 96}};
+    EXPECT_NEAR(expected_gflops(two, "mine", threads), 8, 1e-9);
+}
+
+// FFTW transforms 15 and 945 reals at 6 GF/s, 12 and 420 at 15; of complex numbers in batches there is one sort.
+TEST(EngineRates, OfRealAndOfSingleLinesOfOddLengthsAreASortOfTheirOwn) {
+    const auto reals = [](double n, double gflops) {
+        return RateRow{"mine", Precision::dbl, RateShape::line, 1, n, gflops, RateKernel::half, 1 << 14};
+    };
+    LocalSpec lines = line(105);
+    lines.kernel = Kernel::r2c;
+    RateTable rates{reals(12, 15), reals(420, 15), batch_row(12, 1 << 14, 20), batch_row(420, 1 << 14, 20)};
+    EXPECT_NEAR(expected_gflops(rates, "mine", lines), 15, 1e-9);  // of odd ones nothing is known
+    for (const double n : {15, 945}) rates.push_back(reals(n, 6));
+    rates.push_back(batch_row(945, 1 << 14, 10));
+    EXPECT_NEAR(expected_gflops(rates, "mine", lines), 6, 1e-9);
+    lines.transform[0].n = 100;
+    EXPECT_NEAR(expected_gflops(rates, "mine", lines), 15, 1e-9);
+    lines.kernel = Kernel::c2c_forward;
+    lines.transform[0].n = 735;
+    EXPECT_LT(expected_gflops(rates, "mine", lines), 20);  // between 420 and 945
+    EXPECT_GT(expected_gflops(rates, "mine", lines), 10);
+    const RateTable alone{row(420, 1, 20), row(1260, 1, 20), row(945, 1, 10), row(11025, 1, 10)};
+    lines.batch.clear();
+    for (const auto& [n, gflops] : {std::pair{1050, 20.0}, {1575, 10.0}}) {
+        lines.transform[0].n = n;
+        EXPECT_NEAR(expected_gflops(alone, "mine", lines), gflops, 1e-9);
+    }
+}
+
+// Before anything was measured: all libraries but ducc0 are expected to do odd lengths of reals at half of the rate of
+// even ones.
+TEST(EngineRates, OfRealsOfOddLengthsAreScaledFromComplexOnesWhereNothingWasMeasured) {
+    LocalSpec lines = line(105);
+    lines.kernel = Kernel::r2c;
+    const RateTable mine{row(105, 1, 10)}, ducc{{"ducc0", Precision::dbl, RateShape::line, 1, 105, 10}};
+    EXPECT_NEAR(expected_gflops(mine, "mine", lines), 4, 1e-9);
+    EXPECT_NEAR(expected_gflops(ducc, "ducc0", lines), 8, 1e-9);
+    lines.transform[0].n = 104;
+    EXPECT_NEAR(expected_gflops(mine, "mine", lines), 8, 1e-9);
+    LocalSpec plane;  // of which half the work is that of its rows
+    plane.kernel = Kernel::r2c;
+    plane.transform = {{64, 105, 53}, {105, 1, 1}};
+    EXPECT_NEAR(expected_gflops({row(64 * 105, 1, 10, RateShape::plane)}, "mine", plane), 10 * 2 / (1 / 0.4 + 1 / 0.8),
+                1e-9);
+}
+
 TEST(EngineRates, OfPowersOfTwoAndOfOtherLengthsAreTwoSorts) {
     const RateTable rates{row(1 << 10, 1, 8), row(1 << 14, 1, 8), row(1000, 1, 4), row(9000, 1, 4)};
     EXPECT_NEAR(expected_gflops(rates, "mine", line(1 << 12)), 8, 1e-12);

@@ -218,6 +218,8 @@ TEST(MachineFile, PrintingAndParsingAreInverse) {
     machine.engine_rates = {{"ducc0", Precision::dbl, RateShape::strided, 2, 256, 7.5},
                             {"ducc0", Precision::single, RateShape::line, 1, 64, 2.5, RateKernel::half, 4096},
                             {"ducc0", Precision::dbl, RateShape::tile, 1, 96, 8.5},
+                            {"ducc0", Precision::dbl, RateShape::few_lines, 1, 96, 5.5, RateKernel::c2c, 384},
+                            {"ducc0", Precision::dbl, RateShape::few_lanes, 1, 96, 4.5, RateKernel::c2c, 384},
                             {"ducc0", Precision::dbl, RateShape::two_sweeps, 1, 1 << 20, 9.5}};
     machine.call_seconds = 1e-6;
     const auto again = parse_machine(print_machine(machine), Machine());
