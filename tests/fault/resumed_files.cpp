@@ -129,46 +129,52 @@ TEST_F(JournalledFiles, KilledInEverySweepGoOnToTheSameBits) {
                             return true;
                         }).ok());
         }
+        // Whether a run that is killed there goes on.
+        const auto goes_on = [&](int n, bool striped) {
+            TemporaryFolder folder;
+            make_input(route, folder.path());
+            std::vector<std::string> scratch;
+            for (const char* name : {"a", "b", "c"}) {
+                if (!striped) break;
+                scratch.push_back(folder.file(name));
+                EXPECT_EQ(mkdir(scratch.back().c_str(), 0777), 0);
+            }
+            const pid_t child = fork();
+            if (child == 0) {
+                int count = 0;
+                (void)transform(
+                    route, folder.path(), JournalMode::automatic, nullptr,
+                    [&](index_t, index_t) {
+                        if (++count == n) raise(SIGKILL);
+                        return true;
+                    },
+                    scratch)
+                    .ok();
+                _exit(0);
+            }
+            int outcome = 0;
+            EXPECT_EQ(waitpid(child, &outcome, 0), child);
+            index_t resumed = 0;
+            const Status status = transform(route, folder.path(), JournalMode::automatic, &resumed, {}, scratch);
+            EXPECT_TRUE(status.ok()) << route.problem << ": " << status.message();
+            EXPECT_TRUE(read_file(folder.file("out")) == whole) << route.problem << ", killed at " << n;
+            for (const std::string& each : scratch) EXPECT_EQ(rmdir(each.c_str()), 0) << "not empty: " << each;
+            EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+            return resumed > 0;
+        };
         // The last call is among them however few are sampled: by then sweeps have ended, their lines are on the disk.
         std::vector<int> points{std::max(1, calls - 1)};
         for (int n = 1; n < calls - 1; n += kFaultStep * std::max(1, calls / 4)) points.push_back(n);
         const bool stripes = !kSanitized || (&route - journal_routes().data()) % 3 == 0;
         for (const bool striped : {false, true}) {
             if (striped && !stripes) continue;
-            for (const int n : points) {
-                TemporaryFolder folder;
-                make_input(route, folder.path());
-                std::vector<std::string> scratch;
-                for (const char* name : {"a", "b", "c"}) {
-                    if (!striped) break;
-                    scratch.push_back(folder.file(name));
-                    ASSERT_EQ(mkdir(scratch.back().c_str(), 0777), 0);
-                }
-                const pid_t child = fork();
-                if (child == 0) {
-                    int count = 0;
-                    (void)transform(
-                        route, folder.path(), JournalMode::automatic, nullptr,
-                        [&](index_t, index_t) {
-                            if (++count == n) raise(SIGKILL);
-                            return true;
-                        },
-                        scratch)
-                        .ok();
-                    _exit(0);
-                }
-                int outcome = 0;
-                ASSERT_EQ(waitpid(child, &outcome, 0), child);
-                index_t resumed = 0;
-                const Status status = transform(route, folder.path(), JournalMode::automatic, &resumed, {}, scratch);
-                ASSERT_TRUE(status.ok()) << route.problem << ": " << status.message();
-                gone_on += resumed > 0;
-                ASSERT_TRUE(read_file(folder.file("out")) == whole) << route.problem << ", killed at " << n;
-                for (const std::string& each : scratch) EXPECT_EQ(rmdir(each.c_str()), 0) << "not empty: " << each;
-                EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
-            }
+            for (const int n : points) gone_on += goes_on(n, striped) ? 1 : 0;
         }
+        // A run may have fewer calls than the counted one, 17 or 18, as several panels end at once: then the last call
+        // kills nobody, and one before it does.
+        for (int n = calls - 2; gone_on == 0 && n > 1; --n) gone_on += goes_on(n, false) ? 1 : 0;
         EXPECT_GT(gone_on, 0) << route.problem;
+        if (HasFailure()) return;
     }
 }
 
