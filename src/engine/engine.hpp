@@ -54,7 +54,7 @@ struct LocalSpec {
     // callers that count it (EngineForecast::own_bytes).
     bool sweeps = false;
     // Lines that lie side by side may be followed by memory that takes so many more, whose values nobody needs: an
-    // engine may transform them too, where that fills its registers.
+    // engine may transform them too, where that fills its registers; they are no work that is counted.
     index_t spare_lines = 0;
 };
 
