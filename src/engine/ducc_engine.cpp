@@ -58,8 +58,8 @@ ducc::Call make_call(const LocalSpec& spec) {
 // 0.89, in units of what one line takes at 1 GF/s).
 LocalSpec with_whole_registers(LocalSpec spec, int register_bytes) {
     if (spec.batch.size() != 1 || spec.batch[0].in_stride != 1 || spec.batch[0].out_stride != 1) return spec;
-    const index_t at_once = ducc_lines_at_once(spec.precision, register_bytes), left = spec.batch[0].n % at_once;
-    if (2 * left > at_once && at_once - left <= spec.spare_lines) spec.batch[0].n += at_once - left;
+    const index_t at_once = ducc_lines_at_once(spec.precision, register_bytes);
+    spec.batch[0].n = filled_lines(spec.batch[0].n, at_once, spec.spare_lines);
     return spec;
 }
 

@@ -146,14 +146,15 @@ class Step {
             any_ = call_planner(symbols_, spec_, in, out, kEstimate | kUnaligned | keep);
             if (!any_) return false;
         }
+        if (wants_sharing()) return true;  // nothing is to be measured: parts of it will be planned instead
         if (!symbols_.alignment_of || library_.spec.is_mkl) return true;
         if (spec_.measure) measure(keep);
         if (!aligned_) aligned_ = call_planner(symbols_, spec_, in, out, kEstimate | keep);
         return true;
     }
 
-    // Planned for one thread although it was to have several: the library would have started them line by line.
-    bool is_left_alone() const { return left_alone_; }
+    // The library would have started threads line by line, and there are lines for each of ours.
+    bool wants_sharing() const { return left_alone_ && worth_sharing(spec_); }
 
     void execute(const char* in, char* out) const {
         MklThreads threads(library_.mkl, spec_.threads);
@@ -210,8 +211,8 @@ class Step {
     index_t out_bytes_ = 0;
     void (*execute_)(Plan, void*, void*) = nullptr;
     Plan aligned_ = nullptr;
-    bool left_alone_ = false;
     Plan any_ = nullptr;
+    bool left_alone_ = false;  // planned for one thread although it was to have several
 };
 
 // Steps one after another; each reads the caller's input or works in place on one of the two arrays.
@@ -377,7 +378,7 @@ class FftwInterfaceEngine : public Engine {
                                          [](const LoopDim& axis) { return largest_prime_factor(axis.n) > 5; });
         const bool in_parts = several && library_->spec.is_mkl && (spec.kernel == Kernel::c2r || awkward);
         if (auto step = in_parts ? nullptr : make_step(*library_, s, spec)) {
-            if (step->is_left_alone() && worth_sharing(spec)) return plan_shared_batch(*this, spec);
+            if (step->wants_sharing()) return plan_shared_batch(*this, spec);
             auto fft = std::make_unique<SteppedFft>();
             fft->add(std::move(step), SteppedFft::Where::in_to_out);
             return std::unique_ptr<LocalFft>(std::move(fft));

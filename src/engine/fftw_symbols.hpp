@@ -68,7 +68,7 @@ struct Symbols {
 };
 
 // How often a plan, as sprint_plan has it, starts threads. Most do so a few times for each axis; FFTW's estimated plans
-// for real lines of some odd lengths, and for DCT-I and DST-I, do so for each line: c2r of 12,121 lines of 33 doubles
+// for real lines of some odd lengths, and for DCT-I of some, do so for each line: c2r of 12,121 lines of 33 doubles
 // takes two threads 1100 ms then, and one thread 4.
 double thread_starts(std::string_view plan);
 

@@ -299,10 +299,9 @@ bool side_by_side(const LocalSpec& spec) {
 // What a batch takes beside one that fills all registers: what is left over goes line by line, or, side by side in a
 // tile with room for it, as if it filled one more.
 double register_gain(const RateTable& rates, Wanted wanted, const LocalSpec& spec, index_t lines, bool in_tile) {
-    const index_t at_once = lines_at_once(rates, wanted), left = lines % at_once, whole = lines - left;
-    if (left == 0) return 1;
-    if (2 * left > at_once && at_once - left <= spec.spare_lines)
-        return static_cast<double>(lines) / static_cast<double>(whole + at_once);
+    const index_t at_once = lines_at_once(rates, wanted), filled = filled_lines(lines, at_once, spec.spare_lines);
+    const index_t left = filled % at_once, whole = filled - left;
+    if (left == 0) return filled == 0 ? 1 : static_cast<double>(lines) / static_cast<double>(filled);
     wanted.kernel = RateKernel::c2c;
     const double few = in_tile ? gain_of(RateShape::few_lanes, RateShape::tile, rates, wanted)
                                : gain_of(RateShape::few_lines, RateShape::line, rates, wanted);

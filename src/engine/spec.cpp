@@ -197,6 +197,11 @@ double spec_flops(const LocalSpec& spec) {
     return (is_c2c(spec.kernel) ? 5.0 : 2.5) * static_cast<double>(spec_elems(spec)) * levels;
 }
 
+index_t filled_lines(index_t lines, index_t at_once, index_t spare) {
+    const index_t left = lines % at_once, missing = at_once - left;
+    return 2 * left > at_once && missing <= spare ? lines + missing : lines;
+}
+
 LocalWork operator-(const LocalWork& after, const LocalWork& before) {
     return {after.flops - before.flops, after.memory_bytes - before.memory_bytes, after.executions - before.executions};
 }

@@ -36,6 +36,10 @@ index_t batch_count(const LocalSpec& spec);
 double spec_flops(const LocalSpec& spec);   // 5 n log2 n an axis of complex data, half that for real
 index_t spec_elems(const LocalSpec& spec);  // logical points times batch: what a sweep over the data touches
 
+// Of an engine that transforms so many lines at once: lines with those spare ones (LocalSpec::spare_lines) that it
+// takes too, to fill a register of which more than half is taken.
+index_t filled_lines(index_t lines, index_t at_once, index_t spare);
+
 // Lowest and highest offset that execute() touches, in elements of that side.
 struct Span {
     index_t low = 0;

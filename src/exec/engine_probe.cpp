@@ -106,7 +106,7 @@ std::vector<Work> works_for(const Caches& caches, int register_bytes) {
                     for (const index_t n : kTiles) works.push_back({RateShape::tile, n, 0, kernel, precision, 1});
                     const index_t few = ducc_lines_at_once(precision, register_bytes) / 2;
                     for (const index_t n : kFew) {
-                        if (few == 1) continue;
+                        if (few == 1) break;
                         works.push_back({RateShape::few_lines, n, few * n, kernel, precision, 1});
                         works.push_back({RateShape::few_lanes, n, few * n, kernel, precision, 1});
                     }
