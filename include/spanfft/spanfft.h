@@ -311,6 +311,9 @@ typedef struct spanfft_probe_options {
  * plans on rank 0 and gives them as text on every rank (machine may be NULL; free it with spanfft_free). options may be
  * NULL. */
 SPANFFT_API int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* options, char** machine);
+/* The figures of a probe that this user's plans on the ranks of comm (NULL: this process alone) take, as text; "" where
+ * none are kept. Free it with spanfft_free. Not collective: plans on ranks take those of rank 0. */
+SPANFFT_API int spanfft_probe_kept(spanfft_comm* comm, char** machine);
 
 /* Runs the plan. Collective. in and out hold this rank's boxes in C order, batch arrays one after the other; lengths by
  * spanfft_plan_input_part and _output_part. in is left as it was unless the plan is in place. Empty boxes may have NULL

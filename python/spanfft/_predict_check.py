@@ -8,6 +8,9 @@ median of some samples of several milliseconds counts, without what Python takes
 taken in rounds through all problems, as a machine that others use too is slower for seconds at a time. On disk a file
 is transformed once to make its blocks known, and the median of the next runs counts. The step whose predicted and
 counted seconds differ most is named.
+
+Figures of a probe are those of the state in which the machine was then. So some of what the probe timed is timed again
+before each round and at the end: some dozens of its transforms, and how long one processor waits for another one.
 """
 
 from __future__ import annotations
@@ -23,12 +26,14 @@ from typing import TYPE_CHECKING, TypedDict
 
 from ._bench import Candidate, candidate_of
 from ._errors import InvalidArgument
+from ._native import core
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
     from ._core import Step
     from ._mpi import Ranks
+    from ._tune import ProbeFigures
 
 __all__ = ["Check", "CheckRow", "benchmark_problems", "check", "random_file_problems", "random_problems"]
 
@@ -38,6 +43,8 @@ _ROUNDS = 3  # of files: runs
 _SAMPLE_SECONDS = 5e-3
 _CALLS = 1000
 _BYTES = {"float": 4, "double": 8}
+_PROBE_SECONDS = 1.0  # for some dozens of the probe's transforms
+_HEADER = "spanfft-machine 1"
 
 
 class CheckRow(TypedDict):
@@ -52,11 +59,22 @@ class CheckRow(TypedDict):
     step_measured_seconds: float
 
 
+class MachineBeside(TypedDict):
+    """What the machine took beside what it took when it was probed: 1.2 is a fifth longer."""
+
+    transforms: float
+    """The median of some of the probe's transforms."""
+    handover: float | None
+    """One processor to see what another one wrote; None: one of the two was not measured."""
+
+
 class Check(TypedDict):
     """Deviations without their sign, and the rows, the worst first."""
 
     median_deviation: float
     p95_deviation: float
+    machine: list[MachineBeside]
+    """Before each round and at the end; empty without a probe."""
     rows: list[CheckRow]
 
 
@@ -141,6 +159,29 @@ def _row(problem: str, predicted: float, measured: float, steps: list[Step]) -> 
         "step_predicted_seconds": step_predicted,
         "step_measured_seconds": step_measured,
     }
+
+
+def _rates(machine: ProbeFigures) -> dict[tuple[object, ...], float]:
+    """By what was timed."""
+    return {
+        tuple(value for name, value in row.items() if name != "gflops"): float(str(row["gflops"]))
+        for row in machine["engines"]
+    }
+
+
+def _machine_beside(kept: str, comm: Comm | None) -> list[MachineBeside]:
+    """Now, beside the figures of a probe; none without such figures. Rank 0's count."""
+    from ._tune import probe, read_machine
+
+    if not (kept if comm is None else comm.bcast(kept)):
+        return []
+    now, then = read_machine(probe(comm=comm, seconds=_PROBE_SECONDS, store=False)), read_machine(kept or _HEADER)
+    rates, rates_then = _rates(now), _rates(then)
+    ratios = [rates_then[row] / rate for row, rate in rates.items() if row in rates_then]
+    waits, waits_then = (figures["numbers"].get("handover_seconds", 0) for figures in (now, then))
+    if not ratios:
+        return []
+    return [{"transforms": statistics.median(ratios), "handover": waits / waits_then if waits and waits_then else None}]
 
 
 def _call_seconds() -> float:
@@ -250,11 +291,15 @@ def check(
     arrays: list[tuple[str, list[float]]] = [(problem, []) for problem in problems if "memory=" not in problem]
     each = math.ceil(repeats / _ROUNDS)
     call_seconds = _call_seconds()
+    kept = core.probe_kept(0 if ranks is None else ranks.handle)
+    machine: list[MachineBeside] = []
     with tempfile.TemporaryDirectory(prefix="spanfft-check-", dir=folder) as scratch:
         place = Path(scratch if comm is None else comm.bcast(scratch))
         for _ in range(_ROUNDS):  # the last one's rows have the samples of all
+            machine += _machine_beside(kept, comm)
             rows = [_in_memory(problem, each, ranks, call_seconds, samples) for problem, samples in arrays]
         rows += [_on_disk(problem, place, comm) for problem in files]
+        machine += _machine_beside(kept, comm)
         if comm is not None:
             comm.barrier()
     if comm is not None and comm.Get_rank() != 0:
@@ -265,5 +310,6 @@ def check(
         "median_deviation": statistics.median(sizes),
         # Of 20 the second largest: 19 are at most as large.
         "p95_deviation": sizes[len(sizes) - math.ceil(0.95 * len(sizes))],
+        "machine": machine,
         "rows": rows,
     }

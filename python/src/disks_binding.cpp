@@ -21,11 +21,18 @@ std::string probe(uintptr_t comm, double seconds, bool quick, bool store, const 
     return take(machine);
 }
 
+std::string probe_kept(uintptr_t comm) {
+    char* machine = nullptr;
+    check(spanfft_probe_kept(reinterpret_cast<spanfft_comm*>(comm), &machine));
+    return take(machine);
+}
+
 }  // namespace
 
 void bind_disks(nb::module_& m) {
     m.def("probe", &probe, nb::kw_only(), "comm"_a = 0, "seconds"_a = 0.0, "quick"_a = false, "store"_a = true,
           "disk"_a = "");
+    m.def("probe_kept", &probe_kept, "comm"_a = 0);
     m.def(
         "unfinished_run",
         [](const std::string& input, int64_t offset_bytes, const std::string& output,

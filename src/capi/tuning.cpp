@@ -51,6 +51,16 @@ int spanfft_tuning_forget(const char* problem, int* removed) {
     });
 }
 
+int spanfft_probe_kept(spanfft_comm* comm, char** machine) {
+    return report([&]() -> Status {
+        if (!machine) return error(Code::invalid_argument, "machine is NULL; pass where the text shall go");
+        const std::unique_ptr<Comm> alone = make_self_comm();
+        const Comm& ranks = comm ? *comm->comm : *alone;
+        *machine = copy_text(stored_machine_text(ranks.library(), ranks.size()));
+        return Status();
+    });
+}
+
 int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* options, char** machine) {
     return report([&]() -> Status {
         spanfft_probe_options given{};

@@ -23,7 +23,6 @@ enum class RateShape : int {
     several,     // several axes at once, n points together
     plane,       // the same of two axes; where a table has no row of it, several serves
     two_sweeps,  // one long line in two sweeps of memory (long_line.hpp), n points
-    column,      // one axis, whose points are a few apart, n points, batched in the cache
     tile,        // one axis of lines that lie side by side, in place, n points, in tiles (tile.hpp)
     few_lines,   // as line, of half as many lines as the engine transforms at once, one in each lane of a register
     few_lanes,   // as tile, of as many

@@ -110,20 +110,22 @@ std::optional<size_t> prime_of_power(double n) {
 bool odd_power(double n) { return prime_of_power(n).value_or(0) > 0; }
 bool is_odd(double n) { return std::fmod(n, 2) == 1; }
 
-// What a length's own rate is beside that of others: as measured in batches of complex lines on one thread, or else by
-// what powers of each prime were measured at there.
+// What a length's own rate is beside that of others: as measured in batches of such lines on one thread, or else by
+// what powers of each prime were measured at there, of complex ones.
 class FactorRates {
   public:
     FactorRates(const RateTable& table, const Wanted& wanted) {
-        const auto& lines =
-            table.alike({std::string(wanted.engine), wanted.precision, RateShape::line, 1, RateKernel::c2c});
-        for (const RateRow& row : lines)
+        const auto lines = [&](RateKernel kernel) -> const std::vector<RateRow>& {
+            return table.alike({std::string(wanted.engine), wanted.precision, RateShape::line, 1, kernel});
+        };
+        for (const RateRow& row : lines(RateKernel::c2c))
             if (row.batch_points > 0 && odd_power(row.n)) batch_points_ = row.batch_points;
-        for (const RateRow& row : lines) {
+        for (const RateRow& row : lines(RateKernel::c2c)) {
             if (row.batch_points != batch_points_) continue;
-            measured_[row.n] = row.gflops;
             if (const auto prime = prime_of_power(row.n)) rows_[*prime].push_back(&row);
         }
+        for (const RateRow& row : lines(wanted.kernel))
+            if (row.batch_points == batch_points_) measured_[row.n] = row.gflops;
     }
     bool known() const {
         return batch_points_ > 0 && std::none_of(std::begin(rows_), std::end(rows_), [](auto& r) { return r.empty(); });
@@ -154,12 +156,28 @@ class FactorRates {
     std::vector<const RateRow*> rows_[std::size(kPrimes)];
 };
 
+// Looked up when a rate is asked for whose own length was not measured; most were.
+class FactorsWhenAsked {
+  public:
+    FactorsWhenAsked(const RateTable& table, const Wanted& wanted) : table_(table), wanted_(wanted) {}
+    const FactorRates* get() {  // nullptr: they say nothing
+        if (!wanted_.composed || wanted_.power_of_two || table_.empty()) return nullptr;
+        if (!rates_) rates_.emplace(table_, wanted_);
+        return rates_->known() ? &*rates_ : nullptr;
+    }
+
+  private:
+    const RateTable& table_;
+    const Wanted& wanted_;
+    std::optional<FactorRates> rates_;
+};
+
 // Rate at log2 n between rows; nothing without one. Where powers of two and other lengths were measured, each is asked
 // of its own sort; and of another length it is corrected by what its factors say beside those of the rows around it.
 // Powers of odd primes serve that alone. Where lines do not fill registers, or are real, odd lengths are a sort too:
 // 63 and 105 real doubles run at 7 and 5 GF/s by FFTW, 64 and 100 at 10 and 15.
-std::optional<double> along_n(const std::vector<const RateRow*>& rows, const Wanted& wanted, const FactorRates* factors,
-                              bool by_parity) {
+std::optional<double> along_n(const std::vector<const RateRow*>& rows, const Wanted& wanted,
+                              FactorsWhenAsked& factors_when_asked, bool by_parity) {
     const double n = wanted.n;
     for (const RateRow* row : rows)
         if (row->n == n && wanted.composed) return row->gflops;
@@ -175,6 +193,7 @@ std::optional<double> along_n(const std::vector<const RateRow*>& rows, const Wan
     if (!near.found()) return std::nullopt;
     const double rate =
         near.at(n, [&](const RateRow& row) { return wanted.value ? (*wanted.value)(row) : row.gflops; });
+    const FactorRates* const factors = factors_when_asked.get();
     if (!factors) return rate;
     const auto is_measured = [&](const RateRow* row) { return !row || factors->measured(row->n); };
     const bool measured = factors->measured(n) && is_measured(near.below) && is_measured(near.above);
@@ -192,9 +211,7 @@ std::optional<double> interpolate(const RateTable& table, const Wanted& wanted) 
         (in_batch ? batched : alone).push_back(&row);
         if (in_batch) longest = std::max(longest, row.n);
     }
-    std::optional<FactorRates> own;
-    if (wanted.composed && !wanted.power_of_two && !table.empty()) own.emplace(table, wanted);
-    const FactorRates* const factors = own && own->known() ? &*own : nullptr;
+    FactorsWhenAsked factors(table, wanted);
     const bool in_batch = wanted.batch_points > wanted.n && wanted.n <= longest;
     const bool lines = wanted.shape == RateShape::line, real = lines && wanted.kernel == RateKernel::half;
     if ((!in_batch && !alone.empty()) || batched.empty()) return along_n(alone, wanted, factors, lines);
@@ -321,7 +338,7 @@ double rate_by_axes(const RateTable& rates, const Wanted& whole, const std::vect
         if (!box) lines.power_of_two = power_of_two(lines.n);
         lines.composed = !box;
         operations += std::log2(lines.n);
-        const double gain = i + 1 < lengths.size() ? gain_of(RateShape::column, RateShape::line, rates, lines) : 1;
+        const double gain = i + 1 < lengths.size() ? gain_of(RateShape::tile, RateShape::line, rates, lines) : 1;
         seconds += std::log2(lines.n) / (gain * base_rate(rates, lines));
     }
     return operations / seconds;
@@ -428,12 +445,15 @@ int useful_threads(const RateTable& rates, const std::string& engine, const Loca
     // What they should be expected to gain. Where they save little they wait for one another: 504 x 90 points take
     // ducc0 0.17 ms with one thread and 0.23 with two, between sizes of which 0.15 and 0.13 follow. Of less than that
     // the gain is another one from shape to shape: 12 x 15 x 20 points take MKL 15 us with one thread and 10 with two,
-    // 28 x 10 x 14 take it 17 and 29.
-    constexpr double kWorthThreads = 1.2, kWorthThreadsOfLittle = 1.6, kLittleSeconds = 2e-4;
+    // 28 x 10 x 14 take it 17 and 29. Of next to nothing they gain microseconds at best, and lose more where two
+    // processors of a virtual machine hear of one another late: of 14 x 28 x 16 real doubles 7 us were
+    // predicted with two threads of MKL, and they took 15 to 18, and 48 a quarter of an hour later; one takes 12.
+    constexpr double kWorthThreads = 1.2, kWorthThreadsOfLittle = 1.6, kLittleSeconds = 2e-4, kNothingSeconds = 2e-5;
     if (spec.threads == 1 || !knows_small_work(rates, engine, spec.threads)) return spec.threads;
     LocalSpec alone = spec;
     alone.threads = 1;
     const double seconds = expected_seconds(rates, engine, alone);
+    if (seconds < kNothingSeconds) return 1;
     const double worth = seconds < kLittleSeconds ? kWorthThreadsOfLittle : kWorthThreads;
     return seconds < worth * expected_seconds(rates, engine, spec) ? 1 : spec.threads;
 }

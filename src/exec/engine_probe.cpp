@@ -22,13 +22,11 @@ namespace spanfft {
 
 namespace {
 
-constexpr int kMostRounds = 9;           // through all rows: a machine that others use is slow for seconds at a time
 constexpr double kSampleSeconds = 1e-3;  // a sample has as many runs as take this long
 constexpr size_t kSamplesOfWork = 2;     // in a round
 constexpr double kWorkSeconds = 2e-3;    // about what one row may take in a round
 constexpr double kLongSeconds = 5e-3;    // a run that takes so long is a long sample, and timed in every third round
 constexpr index_t kApart = 1024;         // elements between the points of a strided transform
-constexpr index_t kColumns = 64;         // and of a column of a small box
 constexpr index_t kMostPoints = index_t{1} << 22;
 
 constexpr index_t kAlone[] = {8,  16, 64, 256, 1024, 4096, 16384, 65536, 1 << 18, 1 << 21,
@@ -40,14 +38,18 @@ constexpr index_t kOdd[] = {15, 105, 945, 3675, 11025, 99225, 893025};
 // Lines that are so long that two sweeps of memory may be faster than a library's own way, points of complex ones.
 constexpr index_t kLong[] = {1 << 18, 1 << 20, 1 << 23, 302400, 2016000};
 
-// Short lines, which small boxes are made of: libraries have kernels for some lengths and put others together.
-constexpr index_t kShort[] = {2,  3,  4,  5,  6,  7,  10, 14, 15, 18, 20, 21, 24, 27, 28, 30, 32, 35,
-                              36, 40, 42, 45, 48, 50, 54, 56, 63, 64, 70, 72, 80, 84, 90, 96, 100};
+// Short lines, which boxes are made of: libraries have kernels for some lengths and put others together, FFTW some well
+// and some badly. 144 and 400 points run at 19 and 42 GF/s, which no rule of their factors tells.
+constexpr index_t kLongestShort = 1024;
+std::vector<index_t> short_lengths() {
+    std::vector<index_t> lengths;
+    for (index_t n = 2; n <= kLongestShort; ++n)
+        if (largest_prime_factor(n) <= 7) lengths.push_back(n);
+    return lengths;
+}
 
-// Lines of tiles beside the short ones.
 // Few lines, which ducc0 transforms one by one.
 constexpr index_t kFew[] = {8, 16, 32, 64, 128, 256, 1024, 4096, 12, 24, 60, 120, 336, 1260};
-constexpr index_t kTiles[] = {8, 9, 12, 16, 25, 49, 60, 120, 128, 256, 420, 512, 600, 1024, 1260, 2048};
 
 using Box = std::array<index_t, 3>;  // of two axes the last extent is 0
 
@@ -57,7 +59,8 @@ struct Work {
     RateKernel kernel = RateKernel::c2c;
     Precision precision = Precision::dbl;
     int most_threads = kMostThreads;
-    Box box = {};  // of several axes
+    Box box = {};         // of several axes
+    bool seldom = false;  // one of so many that it is timed in every third round
 };
 
 // Boxes of two or three axes whose edges differ. Of equal edges MKL transforms up to 16^3 points two to four times as
@@ -67,6 +70,26 @@ constexpr Box kBoxes[] = {
     {24, 28, 35}, {48, 60, 75}, {96, 120, 150}, {16, 32},      {32, 128},      {128, 256},   {256, 1024},
     {1024, 2048}, {14, 15},     {50, 72},       {140, 168},    {420, 500},     {1260, 1400},
 };
+
+// Those that are not there already: in batches of so many points, and as tiles.
+void add_short_lines(index_t points, std::vector<Work>& works) {
+    const auto is_there = [&](const Work& work) {
+        return std::any_of(works.begin(), works.end(), [&](const Work& other) {
+            return other.shape == work.shape && other.n == work.n && other.kernel == work.kernel &&
+                   other.precision == work.precision && other.batch_points == work.batch_points;
+        });
+    };
+    const auto add = [&](const Work& work) {
+        if (!is_there(work)) works.push_back(work);
+    };
+    for (const Precision precision : {Precision::dbl, Precision::single}) {
+        for (const index_t n : short_lengths()) {
+            for (const RateKernel kernel : {RateKernel::c2c, RateKernel::half})
+                add({RateShape::line, n, points, kernel, precision, 1, {}, true});
+            add({RateShape::tile, n, 0, RateKernel::c2c, precision, 1, {}, true});
+        }
+    }
+}
 
 // Boxes and lines alone, and batches at three sizes: of the second-level cache, the third, and beyond it. Powers of two
 // are common; the others are products of 2, 3, 5 and 7. Powers of the odd ones say what lengths are made of.
@@ -89,21 +112,12 @@ std::vector<Work> works_for(const Caches& caches, int register_bytes) {
             for (const index_t points : sizes) {
                 for (const index_t n : {8, 16, 128, 1024, 8192, 12, 60, 420, 5040})
                     works.push_back({RateShape::line, n, points, kernel, precision});
-                if (points == sizes[0])
-                    for (const index_t n : kShort) works.push_back({RateShape::line, n, points, kernel, precision, 1});
                 for (const index_t n : kOdd)
                     if (kernel == RateKernel::half && n < 1000)
                         works.push_back({RateShape::line, n, points, kernel, precision});
                 if (kernel == RateKernel::half) continue;  // in plans real lines lie side by side
                 if (points == sizes[0]) {
-                    for (const index_t n : {9, 81, 729, 25, 625, 49, 343})
-                        works.push_back({RateShape::line, n, points, kernel, precision, 1});
-                    for (const index_t n : kShort)
-                        works.push_back({RateShape::column, n, points, kernel, precision, 1});
-                    for (const index_t n : {8, 16, 128, 1024, 9, 12, 25, 49, 60, 420})
-                        works.push_back({RateShape::column, n, points, kernel, precision, 1});
-                    for (const index_t n : kShort) works.push_back({RateShape::tile, n, 0, kernel, precision, 1});
-                    for (const index_t n : kTiles) works.push_back({RateShape::tile, n, 0, kernel, precision, 1});
+                    for (const index_t n : {1260, 2048}) works.push_back({RateShape::tile, n, 0, kernel, precision, 1});
                     const index_t few = ducc_lines_at_once(precision, register_bytes) / 2;
                     for (const index_t n : kFew) {
                         if (few == 1) break;
@@ -117,6 +131,7 @@ std::vector<Work> works_for(const Caches& caches, int register_bytes) {
         }
     }
     for (const index_t n : {64, 1024, 16384}) works.push_back({RateShape::line, n, sizes[0], RateKernel::r2r});
+    add_short_lines(sizes[0], works);
     return works;
 }
 
@@ -149,10 +164,10 @@ LocalSpec spec_of(const Work& work, const Caches& caches, int threads) {
     } else if (work.shape == RateShape::plane) {
         const auto [a, b, none] = work.box;
         spec.transform = {{a, b, half ? b / 2 + 1 : b}, {b, 1, 1}};
-    } else if (work.shape == RateShape::strided || work.shape == RateShape::column) {
-        const index_t apart = work.shape == RateShape::column ? kColumns : kApart, plane = work.n * apart;
-        spec.transform = {{work.n, apart, apart}};
-        spec.batch = {{std::max<index_t>(1, work.batch_points / plane), plane, plane}, {apart, 1, 1}};
+    } else if (work.shape == RateShape::strided) {
+        const index_t plane = work.n * kApart;
+        spec.transform = {{work.n, kApart, kApart}};
+        spec.batch = {{std::max<index_t>(1, work.batch_points / plane), plane, plane}, {kApart, 1, 1}};
     } else {
         const index_t lines = std::max<index_t>(1, work.batch_points / work.n);
         spec.transform = {{work.n, 1, 1}};
@@ -231,7 +246,8 @@ Result<bool> time_round(Comm& comm, const Caches& caches, int number, std::vecto
     const Work* work = nullptr;
     Result<Scratch> scratch = Scratch();
     for (Timing& timing : timings) {
-        if (number % 3 > 0 && !timing.seconds.empty() && timing.seconds.back() > kLongSeconds) continue;
+        const bool seldom = timing.work->seldom || (!timing.seconds.empty() && timing.seconds.back() > kLongSeconds);
+        if (number % 3 > 0 && seldom && !timing.seconds.empty()) continue;
         SPANFFT_ASSIGN(const bool left, time_is_left());
         if (!left) return false;
         LocalSpec spec = spec_of(*timing.work, caches, timing.threads);
@@ -251,7 +267,7 @@ Result<bool> time_round(Comm& comm, const Caches& caches, int number, std::vecto
 }  // namespace
 
 Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threads,
-                                const std::function<Result<bool>()>& time_is_left) {
+                                const std::function<Result<bool>()>& time_is_left, int most_rounds) {
     std::string names = engine_names();  // rank 0's: what the others lack is left out
     SPANFFT_TRY(broadcast_text(comm, names));
     int register_bytes = vector_bytes();
@@ -259,7 +275,7 @@ Result<RateTable> probe_engines(Comm& comm, const Caches& caches, int most_threa
     const std::vector<Work> works = works_for(caches, register_bytes);
     std::vector<Timing> timings = timings_of(works, names, most_threads);
     bool goes_on = true;
-    for (int i = 0; i < kMostRounds && goes_on; ++i) {
+    for (int i = 0; i < most_rounds && goes_on; ++i) {
         SPANFFT_ASSIGN(goes_on, time_round(comm, caches, i, timings, time_is_left));
     }
     RateTable table;

@@ -16,6 +16,7 @@
 #include "exec/disk_probe.hpp"
 #include "exec/engine_probe.hpp"
 #include "exec/executor.hpp"
+#include "exec/handover_probe.hpp"
 #include "exec/step_probe.hpp"
 #include "exec/tile_probe.hpp"
 #include "lower/lower.hpp"
@@ -83,6 +84,7 @@ class Probe {
         SPANFFT_TRY(measure_memory());
         SPANFFT_TRY(measure_tiles());
         SPANFFT_TRY(measure_call());
+        SPANFFT_ASSIGN(machine_.handover_seconds, probe_handover(comm_));
         // What comes next shares the cap. On a busy machine memory took all of a cap of a second, and engines had none.
         start_ = Clock::now();
         if (!options_.quick) SPANFFT_TRY(measure_engines());

@@ -83,6 +83,9 @@ struct Machine {
     // That the ranks of a node take to meet before a step that reads what another one has just written, and to get
     // hold of that; 0: not measured.
     double shared_step_seconds = 0;
+    // That one processor takes to see what another one wrote, and that to see the answer; 0: not measured. No step is
+    // priced by it (exec/handover_probe.hpp).
+    double handover_seconds = 0;
 
     // Of each sort of step in memory of several ranks (Step::sort), rising in bytes; measured with whole plans
     // (exec/step_probe.hpp). A sort that was not seen is as slow as "any"; without rows steps take what the other

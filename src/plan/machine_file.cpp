@@ -19,8 +19,9 @@ namespace spanfft {
 namespace {
 
 constexpr const char* kHeader = "spanfft-machine 1";
-constexpr const char* kShapes[] = {"line",   "strided", "several",   "plane",    "two_sweeps",
-                                   "column", "tile",    "few_lines", "few_lanes"};
+constexpr const char* kShapes[] = {"line",       "strided", "several",   "plane",
+                                   "two_sweeps", "tile",    "few_lines", "few_lanes"};
+constexpr const char* kFormerShape = "column";  // in files of earlier versions; tiles say the same better
 constexpr const char* kRateKernels[] = {"c2c", "half", "r2r"};
 
 // The lines that hold one number.
@@ -68,6 +69,7 @@ const std::vector<Field>& fields() {
         field("twiddle_seconds", &Machine::twiddle_seconds),
         field("call_seconds", &Machine::call_seconds),
         field("shared_step_seconds", &Machine::shared_step_seconds),
+        field("handover_seconds", &Machine::handover_seconds),
         divisor("disk_read_bytes_per_second", &Machine::disk_read_bytes_per_second),
         divisor("disk_write_bytes_per_second", &Machine::disk_write_bytes_per_second),
         field("disk_request_seconds", &Machine::disk_request_seconds),
@@ -160,6 +162,7 @@ bool parse_engine(TextReader& words, Machine& machine) {
     std::string precision, shape, kernel, box;
     if (!(words >> row.engine >> precision >> shape >> row.threads >> row.n >> row.gflops) || !(row.gflops > 0))
         return false;
+    if (shape == kFormerShape) return true;
     for (Precision p : {Precision::single, Precision::dbl, Precision::extended}) {
         if (precision == precision_name(p)) row.precision = p;
     }

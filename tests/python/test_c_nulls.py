@@ -48,6 +48,7 @@ ALLOWED = {
     ("spanfft_tuning_forget", "problem"),
     ("spanfft_tuning_forget", "removed"),
     ("spanfft_probe", "machine"),
+    ("spanfft_probe_kept", "comm"),
     ("spanfft_plan_imagine_nodes", "machine"),
     ("spanfft_execute_unless", "sentence"),
     ("spanfft_plan_input_shape", "shape"),

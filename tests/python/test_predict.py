@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -220,9 +221,32 @@ def test_predictions_are_checked_here_on_random_problems(monkeypatch):
     assert found["p95_deviation"] == deviations[0]
     for row in found["rows"]:
         assert math.isclose(row["predicted_seconds"], (1 + row["deviation"]) * row["measured_seconds"])
+    assert found["machine"] == []  # it was not probed
     done = cli("predict", "--check", "2", "--machine", "sp2")
     assert done.returncode == 2
     assert "--check is of this machine" in done.stderr
+
+
+def test_a_check_says_how_much_slower_the_machine_is_than_when_it_was_probed(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPANFFT_HOME", str(tmp_path / "home"))
+    assert core.probe_kept() == ""
+    figures = spanfft.probe(seconds=1)
+    assert core.probe_kept() == figures
+    lines = [line.split() for line in figures.splitlines()]
+    for words in lines:
+        if words[0] == "engine":  # as if it had been ten times as fast then
+            words[6] = f"{10 * float(words[6]):g}"
+    (kept,) = (tmp_path / "home" / "machines").iterdir()
+    kept.unlink()
+    kept.write_text("\n".join(" ".join(words) for words in lines) + "\n")
+    found = check(1, repeats=1)
+    assert found is not None
+    assert len(found["machine"]) == 4  # three rounds and the end
+    assert all(5 < beside["transforms"] < 50 for beside in found["machine"])
+    assert all(beside["handover"] is None or beside["handover"] > 0 for beside in found["machine"])
+    done = cli("predict", "--check", "1", SPANFFT_HOME=str(tmp_path / "home"))
+    assert re.search(r"^  transforms took      ( +\d+\.\d\d){4}$", done.stdout, re.MULTILINE)
+    assert re.search(r"^  one processor waited( +(\d+\.\d\d|\?)){4} for another$", done.stdout, re.MULTILINE)
 
 
 def test_files_are_checked_too_and_the_step_that_is_furthest_off_is_named(tmp_path, monkeypatch):

@@ -98,6 +98,7 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
     analyse = printed("analyse", "2^25", "--memory", "16MiB")
     predict = printed("predict", "c2c 64x64x64", "--machine", "sp2", "--ranks", "8")
     prediction = predict["predictions"][0]
+    probe = printed("probe", "--seconds", "1")
     checked = printed("predict", "--check", "2")
     sheet = "spanfft-machine 1\nnodes 4\ncores_per_node 1\nnode_memory_gb_per_second 9\nnetwork switch\n"
     Path("sheet.txt").write_text(f"{sheet}link_gb_per_second 1\nlatency_us 9\n")
@@ -113,11 +114,12 @@ def test_the_page_of_json_output_lists_what_the_commands_print(printed):
         "prediction-exchange": prediction["exchanges"][0], "prediction-runner-up": prediction["runners_up"][0],
         "largest-useful": predict["largest_useful"],
         "predict-check": checked, "predict-check-row": checked["rows"][0],
+        "predict-check-machine": checked["machine"][0],
         "analyse": analyse, "analyse-method": analyse["methods"][0],
         "permute": printed("permute", "in.npy", "out.npy", "--kind", "bit-reversal"),
         "bench": trace[0][0], "trace": trace[1], "trace-rank": trace[1]["ranks"][0], "fit": printed("fit", "rows.csv"),
         "fit-sheet": printed("fit", "timings.csv", "--sheet", "sheet.txt"),
-        "probe": printed("probe", "--quick", "--no-store"), "tune": tune, "tuned": tune["tuned"][0],
+        "probe": probe, "tune": tune, "tuned": tune["tuned"][0],
         "stored": tune["stored"][0], "info": info, "mpi": info["mpi"], "engine": info["engines"][0],
     }  # fmt: skip
     listed = keys_listed()

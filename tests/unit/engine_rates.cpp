@@ -91,8 +91,8 @@ TEST(EngineRates, OfTwoAxesAreThoseOfPlanesWhereThatEngineHasAny) {
     EXPECT_NEAR(expected_gflops(rates, "mine", plane), 2, 1e-9);
 }
 
-// Boxes of 8 x 512 and of 64 x 64 were as fast as lines of their lengths say, so one of 512 x 8 is too; and where a
-// column of 512 is half as fast beside such a line as one of 64, so is the box in that part.
+// Boxes of 8 x 512 and of 64 x 64 were as fast as lines of their lengths say, so one of 512 x 8 is too; and where lines
+// of 512 side by side are half as fast beside such a line as those of 64, so is the box in that part.
 TEST(EngineRates, OfABoxAreThoseOfItsLinesAsBoxesThatWereMeasuredAreBesideTheirs) {
     RateTable rates{batch_row(8, 1 << 14, 4), batch_row(64, 1 << 14, 8), batch_row(512, 1 << 14, 8)};
     const auto box = [](double a, double b, double gflops) {
@@ -107,8 +107,7 @@ TEST(EngineRates, OfABoxAreThoseOfItsLinesAsBoxesThatWereMeasuredAreBesideTheirs
     plane.transform = {{512, 8, 8}, {8, 1, 1}};
     EXPECT_NEAR(expected_gflops(rates, "mine", plane), long_one / 2, 1e-9);
     for (const auto& [n, gflops] : {std::pair{8, 4.0}, {64, 8.0}, {512, 4.0}})
-        rates.push_back(
-            {"mine", Precision::dbl, RateShape::column, 1, static_cast<double>(n), gflops, RateKernel::c2c, 1 << 14});
+        rates.push_back(row(n, 1, gflops, RateShape::tile));
     EXPECT_NEAR(expected_gflops(rates, "mine", plane), 12 / (3 / 4.0 + 9 / 4.0) / 2, 1e-9);
 }
 
@@ -268,6 +267,28 @@ TEST(EngineRates, OfALengthGoWithItsFactorsWherePowersOfOddPrimesWereMeasured) {
     EXPECT_NEAR(expected_gflops(without, "mine", batch(35, 468)), 6, 1e-9);
 }
 
+// Of real lines 60, 420 and 5040 points were measured with two threads, and 960 with one alone, at half the rate of
+// those: so it is with two.
+TEST(EngineRates, OfALengthThatOneThreadWasMeasuredWithGoWithItForTwo) {
+    RateTable rates = powers_table();
+    const auto real = [](double n, double gflops, int threads) {
+        RateRow row = batch_row(n, 1 << 14, gflops, threads);
+        row.kernel = RateKernel::half;
+        return row;
+    };
+    for (const double n : {60, 420, 5040}) {
+        rates.push_back(real(n, 10, 1));
+        rates.push_back(real(n, 16, 2));
+    }
+    LocalSpec lines = batch(960, 17, 2);
+    lines.kernel = Kernel::r2c;
+    lines.batch = {{17, 960, 481}};
+    const double before = expected_gflops(rates, "mine", lines);
+    rates.push_back(real(960, 5, 1));
+    EXPECT_NEAR(expected_gflops(rates, "mine", lines), 8, 1e-9);
+    EXPECT_GT(before, 10);
+}
+
 TEST(EngineRates, ThreadsThatHardlyGainAreNotUseful) {
     RateTable rates;
     for (const double n : {64, 1 << 10}) rates.push_back(batch_row(n, 1 << 14, 4));
@@ -281,6 +302,9 @@ TEST(EngineRates, ThreadsThatHardlyGainAreNotUseful) {
     rates.push_back(batch_row(1 << 12, 1 << 14, 6, 2));
     EXPECT_EQ(useful_threads(rates, "mine", batch(1 << 12, 2, 2)), 1);
     EXPECT_EQ(useful_threads(rates, "mine", batch(1 << 12, 200, 2)), 2);
+    // Below 20 us they never are: 1024 points at 4 GF/s take 13, and twice as many 26.
+    EXPECT_EQ(useful_threads(rates, "mine", batch(1 << 10, 1, 2)), 1);
+    EXPECT_EQ(useful_threads(rates, "mine", batch(1 << 10, 2, 2)), 2);
     // Priors have no batches, and say nothing of what threads gain in large ones.
     EXPECT_EQ(useful_threads({}, "fftw", batch(1 << 10, 2048, 2)), 2);
 }

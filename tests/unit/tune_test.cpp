@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
+#include <tuple>
 
+#include "core/cpus.hpp"
+#include "core/vector_width.hpp"
+#include "engine/ducc_engine.hpp"
 #include "engine/engine.hpp"
 #include "exchange/exchange.hpp"
 #include "exec/engine_probe.hpp"
+#include "exec/handover_probe.hpp"
 #include "exec/probe.hpp"
 #include "exec/step_probe.hpp"
 #include "plan/machine_file.hpp"
@@ -174,6 +179,66 @@ TEST(Probe, MeasuresLongLinesInTwoSweepsAndKeepsTheLengthsOfBoxes) {
     ASSERT_EQ(several.size(), 1U);
     EXPECT_EQ(several[0].box, (Extents{4, 8, 16}));
     EXPECT_EQ(several[0].n, 512);
+}
+
+// Each length up to 1024 that has no prime factor above 7, as rows and in tiles; what fills registers partly; and
+// nothing twice.
+TEST(Probe, HasEachShortLengthByItself) {
+    if (test::kSanitized) GTEST_SKIP() << "a round through all rows takes minutes";
+    const auto comm = make_self_comm();
+    const auto always = []() -> Result<bool> { return true; };
+    const auto table = probe_engines(*comm, cache_sizes(), 1, always, 1);
+    ASSERT_TRUE(table.ok()) << table.status().message();
+    for (const Precision precision : {Precision::single, Precision::dbl}) {
+        const auto lengths_of = [&](RateShape shape, RateKernel kernel, bool in_batches) {
+            std::set<double> lengths;
+            for (const RateRow& row : table.value().alike({"ducc0", precision, shape, 1, kernel}))
+                if (!in_batches || row.batch_points > 0) lengths.insert(row.n);
+            return lengths;
+        };
+        const auto lines = lengths_of(RateShape::line, RateKernel::c2c, true),
+                   real = lengths_of(RateShape::line, RateKernel::half, true),
+                   tiles = lengths_of(RateShape::tile, RateKernel::c2c, false);
+        for (index_t n = 2; n <= 1024; ++n) {
+            if (largest_prime_factor(n) > 7) continue;
+            const auto length = static_cast<double>(n);
+            EXPECT_TRUE(lines.count(length) && real.count(length) && tiles.count(length)) << n;
+        }
+        const bool registers = ducc_lines_at_once(precision, vector_bytes()) > 1;
+        for (const RateShape few : {RateShape::few_lines, RateShape::few_lanes})
+            EXPECT_EQ(lengths_of(few, RateKernel::c2c, false).empty(), !registers);
+    }
+    std::set<std::tuple<std::string, Precision, RateShape, double, RateKernel, double, Extents>> sorts;
+    for (const RateRow& row : table.value())
+        EXPECT_TRUE(
+            sorts.insert({row.engine, row.precision, row.shape, row.n, row.kernel, row.batch_points, row.box}).second)
+            << row.engine << ' ' << row.n;
+}
+
+TEST(Probe, HandsACounterOverBetweenTwoAndEndsWithMoreOrLess) {
+    for (const int ranks : {1, 2, 3}) {
+        std::vector<double> seconds(static_cast<size_t>(ranks), -1);
+        ThreadWorld world(ranks);
+        world.run([&](int rank, Comm& comm) {
+            const auto handover = probe_handover(comm);
+            if (handover.ok()) seconds[static_cast<size_t>(rank)] = handover.value();
+        });
+        for (const double each : seconds) EXPECT_EQ(each, seconds[0]) << ranks << " ranks";
+        EXPECT_GE(seconds[0], 0) << ranks << " ranks";
+        EXPECT_LT(seconds[0], 0.1) << ranks << " ranks";
+        const bool at_once = list_cpus(allowed_cpus()).size() >= static_cast<size_t>(std::max(ranks, 2));
+        EXPECT_EQ(seconds[0] > 0, at_once) << ranks << " ranks";
+    }
+}
+
+// A machine file keeps it; and a processor's rows of a shape that earlier versions measured are left out.
+TEST(Probe, KeepsHandoversAndReadsFilesOfEarlierVersions) {
+    Machine machine;
+    machine.handover_seconds = 1.25e-7;
+    const auto again = parse_machine(print_machine(machine) + "engine ducc0 double column 1 16 12.5 c2c 16384\n", {});
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ(again.value().handover_seconds, 1.25e-7);
+    EXPECT_TRUE(again.value().engine_rates.empty());
 }
 
 TEST(Probe, SeveralRanksSayWhatStepsTakeBesideTheirEngines) {
