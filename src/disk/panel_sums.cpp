@@ -20,8 +20,10 @@ size_t count(index_t value) { return static_cast<size_t>(value); }
 }  // namespace
 
 PanelSums::PanelSums(const Partition& writer, const Partition& reader, index_t max_cells, int members)
-    : writer_(writer),
-      reader_(reader),
+    : writer_of_(writer),
+      reader_of_(reader),
+      writer_(writer_of_.partition()),
+      reader_(reader_of_.partition()),
       ids_(reader.ids()),
       groups_(groups_for(writer, reader, max_cells)),
       members_(members),
@@ -34,12 +36,13 @@ index_t PanelSums::bytes(const Partition& writer, const Partition& reader, index
     const index_t ids = reader.ids(), groups = groups_for(writer, reader, max_cells);
     const index_t shared = reader.of_all() ? 2 * ids * groups : 0;  // what is sent, at most, and what comes
     return (ids * (groups + kMaxSlots + members) + members * 2 * groups + shared) *
-           static_cast<index_t>(sizeof(uint64_t));
+               static_cast<index_t>(sizeof(uint64_t)) +
+           PanelFinder::bytes(writer) + PanelFinder::bytes(reader);
 }
 
 template <class Each>
 void PanelSums::each(const Run& run, Each each) const {
-    each_piece(run, std::array{&writer_, &reader_}, [&](const SummedPiece& piece, const auto& parts) {
+    each_piece(run, std::array{&writer_of_, &reader_of_}, [&](const SummedPiece& piece, const auto& parts) {
         each(piece, writer_.panel_of(parts[0].id), parts[1]);
     });
 }

@@ -24,6 +24,7 @@ namespace spanfft {
 class PanelSums {
   public:
     PanelSums(const Partition& writer, const Partition& reader, index_t max_cells, int members);
+    PanelSums(const PanelSums&) = delete;
     // What one would allocate.
     static index_t bytes(const Partition& writer, const Partition& reader, index_t max_cells, int members);
 
@@ -59,7 +60,8 @@ class PanelSums {
     index_t group_of_panel(index_t panel) const { return group_of(writer_.first_id() + panel); }
     uint64_t& cell(index_t id, index_t group) { return cells_[static_cast<size_t>(group * ids_ + id)]; }
 
-    const Partition writer_, reader_;
+    const PanelFinder writer_of_, reader_of_;
+    const Partition &writer_, &reader_;  // theirs
     const index_t ids_, groups_;
     const int members_;
     std::vector<uint64_t> cells_;    // [group][id]

@@ -1,13 +1,17 @@
-// Partition: how one side of a sweep cuts a store's bytes among its panels. The inverse of panels.hpp: from a byte to
-// the panel that writes or reads it, and to the end of the run there.
+// Partition: how one side of a sweep cuts a store's bytes among its panels, and PanelFinder, the inverse of panels.hpp:
+// from a byte to the panel that writes or reads it, and to the end of the run there.
 //
-// What a sweep writes by columns the next one reads by rows; both cut what they move at both partitions' ends, so they
-// sum up the same pieces (panel_sums.hpp).
+// Method: a finder asks each panel once which columns it has, sorts them, and looks them up: no panel's geometry is
+// written down twice. What a sweep writes by columns the next one reads by rows; both
+// cut what they move at both partitions' ends, so they sum up the same pieces (panel_sums.hpp).
+// Worked: rows of 6 columns in panels of 4 are cut at 4 and 6, [0, 4) by panel 0 and [4, 6) by panel 1; byte 100 of an
+// array of 16 bytes an element is in element 6, the first of row 1, and so panel 0's up to the end of element 9.
 #pragma once
 
 #include <array>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "disk/array_store.hpp"
 #include "disk/checksum.hpp"
@@ -44,7 +48,6 @@ struct Partition {
         index_t end_bytes = 0;
         bool image = false;  // of a column that is walked over, and not one itself
     };
-    Part at(index_t byte) const;
     index_t ids() const {
         if (of_all()) return (shared_rows ? shared_rows->ranks : panels.ranks) * panels.panels();
         return panels.panels() + (twins() ? panels.panels_per_matrix() : 0);
@@ -61,6 +64,36 @@ struct Partition {
     }
 };
 
+class PanelFinder {
+  public:
+    explicit PanelFinder(const Partition& partition);
+    Partition::Part at(index_t byte) const;
+    const Partition& partition() const { return partition_; }
+    static index_t bytes(const Partition& partition);  // of its table, at most
+
+  private:
+    // From the end of the one before up to `end`: what the panel of this number has of each matrix; -1: nobody has it.
+    struct Cut {
+        index_t end = 0;
+        int32_t panel = -1;
+        bool image = false;
+    };
+    struct Found {
+        index_t panel = 0, begin = 0, end = 0;
+        bool image = false;
+    };
+    Found find(index_t at) const;
+    Partition::Part in_columns(index_t elem) const;
+    Partition::Part in_column_tiles(index_t byte) const;
+    Partition::Part in_row_tiles(index_t byte) const;
+
+    const Partition partition_;
+    // Of a row of columns as they are stored; of the columns that are walked over, or of those that are computed, by
+    // their numbers; of row tiles, of rows.
+    std::vector<Cut> cuts_;
+    double cuts_per_column_ = 0;
+};
+
 // What is summed up at once: up to 4 KiB of a run that no partition of a sum cuts.
 struct SummedPiece {
     const char* data = nullptr;
@@ -71,7 +104,7 @@ struct SummedPiece {
 // Cuts a run where any of the partitions does, and at multiples of kDirectBytes of the store, which is where long runs
 // are split into several requests (piece_of); calls with each piece and the parts that it is of.
 template <size_t N, class Each>
-void each_piece(const Run& run, const std::array<const Partition*, N>& partitions, Each each) {
+void each_piece(const Run& run, const std::array<const PanelFinder*, N>& partitions, Each each) {
     const index_t end = run.offset_bytes + run.bytes;
     std::array<Partition::Part, N> parts;
     for (index_t at = run.offset_bytes; at < end;) {

@@ -7,11 +7,12 @@
 
 namespace spanfft {
 
-ReadSum::ReadSum(const Partition& reader, int members) : reader_(reader), read_(static_cast<size_t>(members)) {}
+ReadSum::ReadSum(const Partition& reader, int members)
+    : reader_of_(reader), reader_(reader_of_.partition()), read_(static_cast<size_t>(members)) {}
 
 void ReadSum::add(int member, index_t panel, index_t i, const Run& run) {
     uint64_t& sum = read_[static_cast<size_t>(member)];
-    each_piece(run, std::array{&reader_}, [&](const SummedPiece& piece, const auto& parts) {
+    each_piece(run, std::array{&reader_of_}, [&](const SummedPiece& piece, const auto& parts) {
         if (reader_.has(panel, i, parts[0])) sum += piece.sum();
     });
 }
@@ -40,9 +41,10 @@ Result<uint64_t> ReadSum::sum_again(Store& store, index_t begin, index_t bytes, 
         if (!go_on()) return error(Code::interrupted, "stopped while what the unfinished run had read was read again");
         const index_t stop = std::min(end, at - at % kDirectBytes + most);
         SPANFFT_TRY(store.read({at + shift, memory, stop - at}));
-        each_piece(Run{at, memory, stop - at}, std::array{&reader_}, [&](const SummedPiece& piece, const auto& parts) {
-            if (reader_.panel_of(parts[0].id) < panels) sum += piece.sum();
-        });
+        each_piece(Run{at, memory, stop - at}, std::array{&reader_of_},
+                   [&](const SummedPiece& piece, const auto& parts) {
+                       if (reader_.panel_of(parts[0].id) < panels) sum += piece.sum();
+                   });
         at = stop;
     }
     return sum;

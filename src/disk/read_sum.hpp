@@ -21,6 +21,7 @@ class ReadSum {
   public:
     // `reader` says which panel reads what of the store.
     ReadSum(const Partition& reader, int members);
+    ReadSum(const ReadSum&) = delete;
     // Whether requests end where pieces do: an array that begins inside an element's alignment has its requests cut
     // elsewhere (piece_of).
     static bool can_sum(index_t offset_bytes, index_t elem_bytes) { return offset_bytes % elem_bytes == 0; }
@@ -40,7 +41,8 @@ class ReadSum {
                                index_t memory_bytes, const std::function<bool()>& go_on) const;
 
   private:
-    const Partition reader_;
+    const PanelFinder reader_of_;
+    const Partition& reader_;  // its
     uint64_t sum_ = 0;
     uint64_t pending_[kMaxSlots] = {};  // of panels whose writes may not have ended
     std::vector<uint64_t> read_;        // [member], of the panel that is read

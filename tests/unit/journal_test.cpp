@@ -178,14 +178,15 @@ TEST(Partition, OfMirroredPanelsIsWhatTheyMove) {
         panels.columns = sections * (pitch / 2 + 1);
         panels.panel = upto(panels.section_columns());
         const Partition partition{Partition::Kind::columns, panels, {}, 16};
+        const PanelFinder finder(partition);
         std::vector<index_t> moved(static_cast<size_t>(panels.outer * panels.matrix_elems()), -1);
         for (index_t panel = 0; panel < panels.panels(); ++panel) {
             for (index_t i = 0; i < panels.requests(panel); ++i) {
                 const spanfft::Run run = panels.run(panel, i, 16, nullptr);
                 for (index_t at = run.offset_bytes; at < run.offset_bytes + run.bytes; at += 8) {
-                    const Partition::Part part = partition.at(at);
+                    const Partition::Part part = finder.at(at);
                     ASSERT_GT(part.end_bytes, at);
-                    const Partition::Part last = partition.at(part.end_bytes - 8);
+                    const Partition::Part last = finder.at(part.end_bytes - 8);
                     ASSERT_EQ(last.id, part.id) << "byte " << at << ", round " << round;
                     ASSERT_EQ(last.image, part.image) << "byte " << at << ", round " << round;
                     if (!partition.has(panel, i, part)) continue;
@@ -224,7 +225,7 @@ TEST(Partition, OfHalvedSectionsIsWhatTheirPanelsCompute) {
         grid.tile_columns = upto(section / 2 + 1);
         grid.elem_bytes = 8;
         grid.natural = true;
-        const Partition partition{Partition::Kind::column_tiles, panels, grid, 16};
+        const PanelFinder finder({Partition::Kind::column_tiles, panels, grid, 16});
         index_t bytes = 0;
         for (index_t panel = 0; panel < panels.panels(); ++panel) {
             for (const int which : {0, 1}) {
@@ -233,14 +234,113 @@ TEST(Partition, OfHalvedSectionsIsWhatTheirPanelsCompute) {
                     const BlockGrid::Columns tile{all.first + i, std::min(grid.tile_columns, all.width - i)};
                     const spanfft::Run run = grid.write_run(panel / panels.panels_per_matrix(), tile, 0, 16, nullptr);
                     for (index_t at = run.offset_bytes; at < run.offset_bytes + run.bytes; at += 8) {
-                        ASSERT_EQ(partition.at(at).id, panel) << "byte " << at << ", round " << round;
-                        ASSERT_EQ(partition.at(at).end_bytes, run.offset_bytes + run.bytes) << "round " << round;
+                        ASSERT_EQ(finder.at(at).id, panel) << "byte " << at << ", round " << round;
+                        ASSERT_EQ(finder.at(at).end_bytes, run.offset_bytes + run.bytes) << "round " << round;
                     }
                     bytes += run.bytes;
                 }
             }
         }
         ASSERT_EQ(bytes, grid.payload_bytes()) << "round " << round;
+    }
+}
+
+// The same of ranks that share panels out: what each of them has bears its own number, among those of all.
+TEST(Partition, OfPanelsOfAllRanksIsWhatTheyMove) {
+    std::mt19937 random(11);
+    int moved_by_others = 0;
+    for (int round = 0; round < 400; ++round) {
+        const auto upto = [&](index_t most) {
+            return 1 + static_cast<index_t>(random() % static_cast<uint64_t>(most));
+        };
+        ColumnPanels panels;
+        const index_t section = upto(12), sections = round % 4 == 1 ? upto(4) : 1;
+        panels.columns = panels.row_elems = panels.last_row_elems = section * sections;
+        if (round % 4 == 1) panels.besides = ColumnPanels::Plain{section};
+        if (round % 4 == 2) {
+            panels.besides = ColumnPanels::Reflected{};
+            panels.columns = ceil_div(panels.row_elems, 2);
+        }
+        panels.rows = upto(4);
+        panels.outer = upto(3);
+        panels.elem_bytes = 8;
+        panels.panel = upto(panels.section_columns());
+        panels.ranks = static_cast<int>(upto(4));
+        panels.share = round % 3 == 0 ? ColumnPanels::Share::in_blocks : ColumnPanels::Share::by_turns;
+        Partition partition{Partition::Kind::columns, panels, {}, 16};
+        partition.first_of_all = 0;
+        const PanelFinder finder(partition);
+        std::vector<index_t> moved(static_cast<size_t>(panels.outer * panels.matrix_elems()), -1);
+        for (panels.rank = 0; panels.rank < panels.ranks; ++panels.rank) {
+            for (index_t panel = 0; panel < panels.panels(); ++panel) {
+                const index_t id = panels.rank * panels.panels() + panel;
+                for (index_t i = 0; i < panels.requests(panel); ++i) {
+                    const spanfft::Run run = panels.run(panel, i, 16, nullptr);
+                    for (index_t at = run.offset_bytes; at < run.offset_bytes + run.bytes; at += 8) {
+                        const Partition::Part part = finder.at(at);
+                        ASSERT_EQ(part.id, id) << "byte " << at << ", round " << round;
+                        ASSERT_GT(part.end_bytes, at);
+                        ASSERT_LE(part.end_bytes, run.offset_bytes + run.bytes) << "round " << round;
+                        index_t& mine = moved[static_cast<size_t>(at - 16) / 8];
+                        ASSERT_EQ(mine, -1) << "byte " << at << ", round " << round;
+                        mine = id;
+                        moved_by_others += panels.rank > 0 ? 1 : 0;
+                    }
+                }
+            }
+        }
+        for (const index_t panel : moved) ASSERT_GE(panel, 0) << "round " << round;
+    }
+    EXPECT_GT(moved_by_others, 1000);
+}
+
+// A matrix in blocks, natural or not: a column tile is its panel's that writes it, a row of blocks its panel's that
+// reads it.
+TEST(Partition, OfBlocksIsWhatTheirPanelsMove) {
+    std::mt19937 random(12);
+    for (int round = 0; round < 300; ++round) {
+        const auto upto = [&](index_t most) {
+            return 1 + static_cast<index_t>(random() % static_cast<uint64_t>(most));
+        };
+        BlockGrid grid;
+        grid.outer = upto(3);
+        grid.columns = upto(20);
+        grid.rows = upto(9);
+        grid.tile_columns = upto(grid.columns);
+        grid.natural = round % 3 == 0;
+        grid.tile_rows = grid.natural ? grid.rows : upto(grid.rows);
+        grid.elem_bytes = 8;
+        const auto walked = [&](index_t columns, index_t panel) {
+            ColumnPanels panels;
+            panels.outer = grid.outer;
+            panels.row_elems = panels.last_row_elems = panels.columns = columns;
+            panels.panel = panel;
+            return panels;
+        };
+        const ColumnPanels writers = walked(grid.columns, grid.tile_columns * upto(3)),
+                           readers = walked(grid.rows, grid.tile_rows);
+        const PanelFinder written({Partition::Kind::column_tiles, writers, grid, 16}),
+            read({Partition::Kind::row_tiles, readers, grid, 16});
+        for (index_t matrix = 0; matrix < grid.outer; ++matrix) {
+            for (index_t tile = 0; tile < grid.column_tiles(); ++tile) {
+                const spanfft::Run run = grid.write_run(matrix, tile, 0, 16, nullptr);
+                const index_t first = grid.first_column(tile);
+                const index_t panel = matrix * writers.panels_per_matrix() + first / writers.panel;
+                for (index_t at = run.offset_bytes; at < run.offset_bytes + run.bytes; at += 8) {
+                    ASSERT_EQ(written.at(at).id, panel) << "byte " << at << ", round " << round;
+                    ASSERT_EQ(written.at(at).end_bytes, run.offset_bytes + run.bytes) << "round " << round;
+                }
+                if (grid.natural) continue;  // no row of blocks is read there
+                for (index_t row = 0; row < grid.row_tiles(); ++row) {
+                    const spanfft::Run block = grid.read_run(matrix, row, tile, nullptr);
+                    const index_t begin = 16 + block.offset_bytes;
+                    for (index_t at = begin; at < begin + block.bytes; at += 8) {
+                        ASSERT_EQ(read.at(at).id, matrix * grid.row_tiles() + row) << "byte " << at;
+                        ASSERT_EQ(read.at(at).end_bytes, begin + block.bytes) << "round " << round;
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -254,6 +354,7 @@ TEST(Partition, OfBoxesIsWhatTheyHold) {
         const ArrayBoxes boxes{shape, box, 4};
         Partition partition = Partition::of_boxes(boxes);
         partition.offset_bytes = 12;
+        const PanelFinder finder(partition);
         EXPECT_EQ(partition.ids(), boxes.count());
         for (index_t i = 0; i < boxes.count(); ++i) {
             const ArrayBoxes::Box one = boxes.at(i);
@@ -261,9 +362,9 @@ TEST(Partition, OfBoxesIsWhatTheyHold) {
             for (index_t run = 0; run < boxes.flat_runs(one); ++run) {
                 const index_t begin = 12 + boxes.flat_offset_bytes(one, run);
                 for (index_t at = begin; at < begin + bytes; ++at) {
-                    ASSERT_EQ(partition.at(at).id, i) << shape_string(shape) << ", byte " << at;
-                    ASSERT_GT(partition.at(at).end_bytes, at);
-                    ASSERT_LE(partition.at(at).end_bytes, begin + bytes) << shape_string(shape) << ", byte " << at;
+                    ASSERT_EQ(finder.at(at).id, i) << shape_string(shape) << ", byte " << at;
+                    ASSERT_GT(finder.at(at).end_bytes, at);
+                    ASSERT_LE(finder.at(at).end_bytes, begin + bytes) << shape_string(shape) << ", byte " << at;
                 }
             }
         }
