@@ -495,6 +495,12 @@ interface
         type(c_ptr), intent(inout), optional :: machine
         integer(c_int) :: returned
     end function spanfft_probe
+    function spanfft_probe_kept(comm, machine) bind(C, name="spanfft_probe_kept") result(returned)
+        import
+        type(c_ptr), value :: comm
+        type(c_ptr), intent(inout), optional :: machine
+        integer(c_int) :: returned
+    end function spanfft_probe_kept
     function spanfft_execute(plan, in, out) bind(C, name="spanfft_execute") result(returned)
         import
         type(c_ptr), value :: plan

@@ -170,11 +170,6 @@ struct ColumnPanels {
         const bool in_one_part = part.own == 0 || stored_row_elems() < part.own || rows == 1;
         return in_one_part ? stored_row_elems() : stored_row_elems() / part.own * part.all;
     }
-    index_t column_at(index_t stored) const {  // the reverse
-        if (!own_file()) return stored;
-        const Group own = own_group(0);
-        return stored < own.width ? own.first + stored : own_group(1).first + stored - own.width;
-    }
     index_t groups() const { return std::holds_alternative<Plain>(besides) ? 1 : 2; }
 
     // Columns of which a transform is computed, by numbers of their own: those that are walked over, or of `section`
