@@ -84,7 +84,7 @@ def _check(options: argparse.Namespace, comm: Comm | None) -> None:
         waits = (f"{beside['handover']:6.2f}" if beside["handover"] else "     ?" for beside in found["machine"])
         print("  one processor waited", *waits, "for another")
     else:
-        print("the machine was not probed: figures are built in (spanfft probe measures them)")
+        print("no probe of transforms is kept, so rates are built in (spanfft probe measures them)")
     print(f"{len(found['rows'])} problems: predicted and measured seconds differ by "
           f"{100 * found['median_deviation']:.0f} % in the median, {100 * found['p95_deviation']:.0f} % in the 95th "
           f"percentile; worst:")  # fmt: skip

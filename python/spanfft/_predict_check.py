@@ -74,7 +74,7 @@ class Check(TypedDict):
     median_deviation: float
     p95_deviation: float
     machine: list[MachineBeside]
-    """Before each round and at the end; empty without a probe."""
+    """Before each round and at the end; empty where no probe of transforms is kept."""
     rows: list[CheckRow]
 
 
@@ -170,7 +170,7 @@ def _rates(machine: ProbeFigures) -> dict[tuple[object, ...], float]:
 
 
 def _machine_beside(kept: str, comm: Comm | None) -> list[MachineBeside]:
-    """Now, beside the figures of a probe; none without such figures. Rank 0's count."""
+    """Now, beside the figures of a probe; none where that timed no transforms. Rank 0's count."""
     from ._tune import probe, read_machine
 
     if not (kept if comm is None else comm.bcast(kept)):

@@ -23,6 +23,7 @@ constexpr std::uint32_t kTurns = 2000;          // of a sample, as long as the t
 constexpr std::uint32_t kTurnsAtOnce = 100;     // between two looks at the clock
 constexpr double kLongestSampleSeconds = 5e-3;  // where something else runs on one of the two processors
 constexpr std::uint32_t kEnd = UINT32_MAX;
+constexpr std::uint64_t kMostLooks = std::uint64_t{1} << 31;  // some seconds: the other rank is gone
 
 static_assert(Counter::is_always_lock_free, "ranks have no lock in common");
 
@@ -34,8 +35,8 @@ double sample(Counter& counter) {
     while (turn < kTurns && seconds < kLongestSampleSeconds) {
         for (const std::uint32_t stop = turn + kTurnsAtOnce; turn < stop; ++turn) {
             counter.store(2 * turn + 1);
-            while (counter.load() != 2 * turn + 2) {
-            }
+            for (std::uint64_t look = 0; counter.load() != 2 * turn + 2; ++look)
+                if (look == kMostLooks) return 0;
         }
         seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     }
@@ -44,10 +45,12 @@ double sample(Counter& counter) {
 }
 
 void answer(Counter& counter) {
-    for (;;) {
+    for (std::uint64_t look = 0; look < kMostLooks; ++look) {
         const std::uint32_t seen = counter.load();
         if (seen == kEnd) return;
-        if (seen % 2 == 1) counter.store(seen + 1);
+        if (seen % 2 == 0) continue;
+        counter.store(seen + 1);
+        look = 0;
     }
 }
 

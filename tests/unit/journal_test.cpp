@@ -159,14 +159,21 @@ TEST(DisplacedStore, KeepsEveryByte) {
     }
 }
 
+// 1 to `most`, the same numbers in every run.
+class UpTo {
+  public:
+    explicit UpTo(uint32_t seed) : random_(seed) {}
+    index_t operator()(index_t most) { return 1 + static_cast<index_t>(random_() % static_cast<uint64_t>(most)); }
+
+  private:
+    std::mt19937 random_;
+};
+
 // Of every element the panel that moves it, and how far the run goes on, held against the panels' own runs.
 TEST(Partition, OfMirroredPanelsIsWhatTheyMove) {
-    std::mt19937 random(9);
+    UpTo upto(9);
     int images = 0;
     for (int round = 0; round < 300; ++round) {
-        const auto upto = [&](index_t most) {
-            return 1 + static_cast<index_t>(random() % static_cast<uint64_t>(most));
-        };
         ColumnPanels panels;
         const index_t pitch = 1 + upto(9), sections = upto(4);
         panels.row_elems = pitch * sections;
@@ -206,11 +213,8 @@ TEST(Partition, OfMirroredPanelsIsWhatTheyMove) {
 
 // What panels of whole sections and their mirror images write: tile by tile of the halves that they compute.
 TEST(Partition, OfHalvedSectionsIsWhatTheirPanelsCompute) {
-    std::mt19937 random(10);
+    UpTo upto(10);
     for (int round = 0; round < 200; ++round) {
-        const auto upto = [&](index_t most) {
-            return 1 + static_cast<index_t>(random() % static_cast<uint64_t>(most));
-        };
         const index_t section = 1 + upto(9), sections = upto(9);
         ColumnPanels panels;
         panels.outer = upto(3);
@@ -247,12 +251,9 @@ TEST(Partition, OfHalvedSectionsIsWhatTheirPanelsCompute) {
 
 // The same of ranks that share panels out: what each of them has bears its own number, among those of all.
 TEST(Partition, OfPanelsOfAllRanksIsWhatTheyMove) {
-    std::mt19937 random(11);
+    UpTo upto(11);
     int moved_by_others = 0;
     for (int round = 0; round < 400; ++round) {
-        const auto upto = [&](index_t most) {
-            return 1 + static_cast<index_t>(random() % static_cast<uint64_t>(most));
-        };
         ColumnPanels panels;
         const index_t section = upto(12), sections = round % 4 == 1 ? upto(4) : 1;
         panels.columns = panels.row_elems = panels.last_row_elems = section * sections;
@@ -297,11 +298,8 @@ TEST(Partition, OfPanelsOfAllRanksIsWhatTheyMove) {
 // A matrix in blocks, natural or not: a column tile is its panel's that writes it, a row of blocks its panel's that
 // reads it.
 TEST(Partition, OfBlocksIsWhatTheirPanelsMove) {
-    std::mt19937 random(12);
+    UpTo upto(12);
     for (int round = 0; round < 300; ++round) {
-        const auto upto = [&](index_t most) {
-            return 1 + static_cast<index_t>(random() % static_cast<uint64_t>(most));
-        };
         BlockGrid grid;
         grid.outer = upto(3);
         grid.columns = upto(20);
