@@ -33,7 +33,6 @@ _MPICH_ABI = ("MPICH", "Intel MPI", "MVAPICH", "MVAPICH2", "Cray MPICH", "Micros
 _CACHED_PLANS = 16
 
 _extension: Any = None
-_keyval: int | None = None
 
 
 def launched_ranks() -> int:
@@ -278,17 +277,9 @@ class Ranks:
         raise TypeError("belongs to one communicator")
 
 
-def _forget(comm: Comm, keyval: int, ranks: Ranks) -> None:
-    from mpi4py import MPI
-
-    if not MPI.Is_finalized():
-        ranks.close()
-
-
 def ranks_of(comm: Comm) -> Ranks:
     """The `Ranks` of a communicator. Collective at its first use."""
-    global _keyval
-    library()
+    extension = library()
     check_running()
     from mpi4py import MPI
 
@@ -296,11 +287,9 @@ def ranks_of(comm: Comm) -> Ranks:
         raise MPIError(f"comm must be an mpi4py communicator of which this process is a member, not {comm!r}")
     if comm.Is_inter():
         raise MPIError("comm is an intercommunicator; merge it into an intracommunicator first (comm.Merge())")
-    if _keyval is None:
-        _keyval = MPI.Comm.Create_keyval(delete_fn=_forget)
-    kept = comm.Get_attr(_keyval)
+    kept = extension.kept(comm.handle)
     if isinstance(kept, Ranks):
         return kept
     ranks = Ranks(comm)
-    comm.Set_attr(_keyval, ranks)
+    extension.keep(comm.handle, ranks)
     return ranks
