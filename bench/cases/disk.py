@@ -76,6 +76,9 @@ CASES = [
             targets=(_faster(5.0, "out-of-core-fft"),)),
     *(Case(f"disk-r2c-{lg}-float", "r2c", (2**lg,), 1, ("spanfft", "presto"), (2**22,), repeats=5, precision="float",
            memory_bytes=2**lg, targets=(*_least(1.15), _faster(4.0, "presto"))) for lg in (27, 29)),
+    # PRESTO has 1 GiB in each of these, which holds these reals twice.
+    Case("disk-r2c-27-float-1gib", "r2c", (2**27,), 1, ("spanfft", "presto"), (2**22,), repeats=5, precision="float",
+         memory_bytes=GIB, targets=(_faster(2.5, "presto"),)),
     *(_ranks(kind, lg, part) for kind, lg in (("c2c", 27), ("r2c", 29)) for part in (4, 16)),
     _METHODS,
     _SQUARE,

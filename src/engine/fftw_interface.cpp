@@ -409,7 +409,8 @@ class FftwInterfaceEngine : public Engine {
 
   private:
     bool by_tiles(const LocalSpec& spec) const {
-        return worth_tiling(spec) && !(library_->spec.is_mkl && spec.kernel == Kernel::r2c);
+        const bool mkl = library_->spec.is_mkl;  // which minds no crowds
+        return worth_tiling(spec, !mkl) && !(mkl && spec.kernel == Kernel::r2c);
     }
     // MKL fetches ahead itself in r2c and among short lines.
     bool by_rows(const LocalSpec& spec) const {

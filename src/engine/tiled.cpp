@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -21,8 +22,10 @@ namespace spanfft {
 
 namespace {
 
-constexpr index_t kFarBytes = 1024;        // a stride below this is no trouble for an engine
-constexpr index_t kWorthBytes = 1 << 19;   // nor is an array that stays in the cache
+constexpr index_t kFarBytes = 1024;       // a stride below this is no trouble for an engine
+constexpr index_t kWorthBytes = 1 << 19;  // nor is an array that stays in the cache...
+constexpr index_t kPageBytes = 4096;
+constexpr index_t kCrowdedBytes = 512;     // ...unless its points lie a multiple of this apart
 constexpr double kThreadWorthFlops = 1e6;  // waking a thread costs some microseconds
 constexpr index_t kFewestLanes = 4;
 constexpr index_t kLineBytes = 64;  // of the cache
@@ -303,6 +306,14 @@ class TiledFft final : public LocalFft {
 
 bool is_far(index_t stride, index_t elem_bytes) { return std::abs(stride) * elem_bytes > kFarBytes; }
 
+// Whether the points of a line push one another out of the first cache: the place of a point in its page says which set
+// it goes to, so points whole powers of two apart share few. Worked: 256 points 1 KiB apart lie at 4 places of a page,
+// for which 12 ways hold 48 of them.
+bool is_crowded(index_t n, index_t stride_bytes, const Caches& caches) {
+    const index_t common = std::gcd(stride_bytes, kPageBytes), held = caches.l1_bytes / common;
+    return common >= kCrowdedBytes ? n > held : common == kCrowdedBytes / 2 && n > 2 * held;
+}
+
 // The transform axis that the engine does itself: the last, if it is contiguous or halved (which tiles can't do).
 bool engine_does_last(const LocalSpec& spec) {
     const LoopDim& last = spec.transform.back();
@@ -399,23 +410,26 @@ Kernel kernel_of_stage(const LocalSpec& spec, const Order& step) {
 
 }  // namespace
 
-bool worth_tiling(const LocalSpec& asked) {
+bool worth_tiling(const LocalSpec& asked, bool minds_crowds) {
     const LocalSpec spec = canonical(asked);
     if (spec.transform.empty() || is_r2r(spec.kernel) || is_empty(spec)) return false;
     if (spec.in_place && !is_c2c(spec.kernel)) return false;
     if (spec.transform.size() == 1 && engine_does_last(spec)) return false;
     const auto elem = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
-    if (spec_elems(spec) * elem < kWorthBytes) return false;
-    bool far = false;
+    const bool large = spec_elems(spec) * elem >= kWorthBytes;
+    const auto is_trouble = [&](index_t n, index_t stride) {
+        return (large && is_far(stride, elem)) || (minds_crowds && is_crowded(n, stride * elem, spec.caches));
+    };
+    bool trouble = false;
     for (const PhaseOrder& phase : order_of(spec)) {
         for (const Order& step : phase.steps) {
             if (step.by_engine) continue;
             const LoopDim axis = on_side(spec.transform[step.axis], step.on);
             if (!axis_work(axis, step.loops)) return false;
-            far = far || is_far(axis.in_stride, elem) || is_far(axis.out_stride, elem);
+            trouble = trouble || is_trouble(axis.n, axis.in_stride) || is_trouble(axis.n, axis.out_stride);
         }
     }
-    return far;
+    return trouble;
 }
 
 namespace {

@@ -36,6 +36,19 @@ std::vector<Case> cases() {
     };
 }
 
+// Of a few KiB, whose points lie 1 KiB apart: a tenth of the sets of the first cache has them all.
+std::vector<Case> crowded_cases() {
+    using K = Kernel;
+    return {
+        {"crowded_axis", K::c2c_forward, {{100, 64, 64}}, {{64, 1, 1}}},
+        {"crowded_plane", K::c2c_backward, {{128, 64, 64}, {64, 1, 1}}, {}},
+        {"crowded_in_place", K::c2c_forward, {{67, 64, 64}, {64, 1, 1}}, {}, true},
+        {"crowded_box", K::c2c_forward, {{81, 64, 64}, {8, 8, 8}, {8, 1, 1}}, {}},
+        {"crowded_spectrum", K::r2c, {{96, 127, 64}, {127, 1, 1}}, {}},
+        {"crowded_reals", K::c2r, {{96, 64, 126}, {126, 1, 1}}, {}},
+    };
+}
+
 LocalSpec spec_of(const Case& c, Precision precision, int threads) {
     LocalSpec spec;
     spec.kernel = c.kernel;
@@ -49,12 +62,14 @@ LocalSpec spec_of(const Case& c, Precision precision, int threads) {
 
 TEST(EngineTiled, ResultsMeetTheAccuracyRule) {
     int turn = 0;
-    for (const Case& c : cases()) {
+    std::vector<Case> all = cases();
+    for (const Case& c : crowded_cases()) all.push_back(c);
+    for (const Case& c : all) {
         // Engines and threads in turn: the definition in 113 bits takes a second a case.
         const Engine& engine = *engines()[static_cast<size_t>(turn) % engines().size()];
         const LocalSpec spec = spec_of(c, Precision::dbl, turn % 2 ? 3 : 1);
         SCOPED_TRACE(engine.name() + " " + c.name);
-        ASSERT_TRUE(worth_tiling(spec));
+        ASSERT_TRUE(worth_tiling(spec, true));
         auto fft = plan_tiled(engine, spec);
         ASSERT_TRUE(fft.ok()) << fft.status().message();
         const test::Outcome outcome = test::run(spec, *fft.value());
@@ -113,13 +128,23 @@ TEST(EngineTiled, FloatAndLongDoubleAreTiledToo) {
     }
 }
 
+TEST(EngineTiled, SmallArraysAreTiledWhereTheEngineMindsCrowdedSetsOfTheCache) {
+    for (const Case& c : cases()) EXPECT_TRUE(worth_tiling(spec_of(c, Precision::dbl, 1), false)) << c.name;
+    for (Case c : crowded_cases()) {
+        EXPECT_TRUE(worth_tiling(spec_of(c, Precision::dbl, 1), true)) << c.name;
+        EXPECT_FALSE(worth_tiling(spec_of(c, Precision::dbl, 1), false)) << c.name;
+        c.transform[0].n = 20;
+        EXPECT_FALSE(worth_tiling(spec_of(c, Precision::dbl, 1), true)) << c.name << ", all of whose points are held";
+    }
+}
+
 TEST(EngineTiled, WhatGainsNothingIsLeftToTheEngine) {
     const Case contiguous{"lines", Kernel::c2c_forward, {{1024, 1, 1}}, {{100, 1024, 1024}}};
     const Case small{"small", Kernel::c2c_forward, {{16, 70, 70}}, {{70, 1, 1}}};
     const Case lonely{"no line beside another", Kernel::c2c_forward, {{16, 4200, 4200}}, {{2100, 2, 2}}};
     const Case real{"dct", Kernel::dct2, {{16, 2100, 2100}}, {{2100, 1, 1}}};
     for (const Case& c : {contiguous, small, lonely, real}) {
-        EXPECT_FALSE(worth_tiling(spec_of(c, Precision::dbl, 1))) << c.name;
+        EXPECT_FALSE(worth_tiling(spec_of(c, Precision::dbl, 1), true)) << c.name;
     }
 }
 
