@@ -6,7 +6,8 @@
 // another, so that a plane that fits the cache stays there between its axes. Why: FFTW's estimated plans take 4 to 20
 // times as long on an axis of far strides as on a contiguous one, and its measured ones still 1.3 to 1.7 times (256^3
 // double, one thread: 0.30 s, 0.029 s; by tiles 0.02 s). In an array that stays in the cache the same happens where
-// points lie so that few sets of the cache have them all (256 x 64 double on an EPYC of family 26: 227 us, by tiles 47).
+// points lie so that few sets of the cache have them all (256 x 64 double on an EPYC of family 26: 227 us, by tiles
+// 47).
 #pragma once
 
 #include <memory>
