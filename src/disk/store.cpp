@@ -74,10 +74,14 @@ StoreCounter::StoreCounter(const Store& source, const Store& target)
 Counts StoreCounter::counted() const {
     const StoreCounts source = source_.counts(), target = target_.counts();
     Counts counts;
-    counts.disk_reads = source.reads - source_before_.reads;
-    counts.disk_read_bytes = source.read_bytes - source_before_.read_bytes;
-    counts.disk_writes = target.writes - target_before_.writes;
-    counts.disk_written_bytes = target.written_bytes - target_before_.written_bytes;
+    if (source_.is_disk()) {
+        counts.disk_reads = source.reads - source_before_.reads;
+        counts.disk_read_bytes = source.read_bytes - source_before_.read_bytes;
+    }
+    if (target_.is_disk()) {
+        counts.disk_writes = target.writes - target_before_.writes;
+        counts.disk_written_bytes = target.written_bytes - target_before_.written_bytes;
+    }
     return counts;
 }
 

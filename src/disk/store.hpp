@@ -79,6 +79,7 @@ class Store {
     void count(IoKind kind, index_t requests, index_t bytes);
     virtual FileStore* file() { return nullptr; }               // what io_uring can be asked for; others are called
     virtual const char* why_called() const { return nullptr; }  // for a report, where that needs a reason
+    virtual bool is_disk() const { return true; }               // else what it moves is not counted as such
     // Of a store that is no file: whether many threads may call it at once, with the little stack that they have.
     virtual bool takes_many() const { return false; }
 

@@ -96,6 +96,7 @@ Status FileRun::run() {
     context_.progress = request_.progress;
     context_.total_bytes = plan_.progress_bytes(rank());
     SPANFFT_TRY(open_input());
+    if (plan_.held_scratch_bytes > 0) stores_.hold_scratch(context_.at(Slot::work1));
     sweeps_ = examine_sweeps(plan_, request_.in_place, rank());
     if (request_.journal == JournalMode::off) return run_without_journal();
     const std::string why_not = why_no_journal(sweeps_);

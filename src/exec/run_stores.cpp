@@ -130,6 +130,11 @@ Status RunStores::open_input() {
     return packed_input_->load();
 }
 
+void RunStores::hold_scratch(void* memory) {
+    held_scratch_ = std::make_unique<MemoryScratch>(memory, plan_.held_scratch_bytes);
+    arrays_.memory = {held_scratch_.get(), 0};
+}
+
 Status RunStores::check_input_unchanged() const {
     if (!input_file_ || input_file_->unchanged()) return {};
     return error(Code::corrupt_data, request_.input_path,

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "disk/loaded_store.hpp"
+#include "disk/memory_scratch.hpp"
 #include "disk/output_file.hpp"
 #include "disk/packed_store.hpp"
 #include "exchange/call_thread.hpp"
@@ -46,7 +47,8 @@ class BoxThread {
 class RunStores {
   public:
     RunStores(const FileRequest& request, const Plan& plan) : request_(request), plan_(plan) {}
-    Status open_input();  // and checks its length
+    Status open_input();              // and checks its length
+    void hold_scratch(void* memory);  // of Plan::held_scratch_bytes
     // After all was read: an error where the file's size or time of modification is not what it was when it was opened.
     Status check_input_unchanged() const;
     bool needs_file() const { return !request_.write_box || plan_.all_scratch_bytes() > 0; }
@@ -80,6 +82,7 @@ class RunStores {
     std::unique_ptr<FileStore> input_file_;
     std::unique_ptr<BoxThread> box_thread_;  // nullptr: whoever runs the plan moves boxes itself
     std::unique_ptr<ArrayStore> input_array_, output_array_;
+    std::unique_ptr<MemoryScratch> held_scratch_;
     std::unique_ptr<PackedStore> packed_input_;
     std::unique_ptr<LoadedStore> loaded_input_;
     std::unique_ptr<FusedStore> reads_, writes_;

@@ -41,6 +41,7 @@ struct Plan {
     index_t scratch_bytes = 0;  // of disk, all ranks together
     // > 0: so much of it each rank has for itself, where the others need not see it; else rank 0 has it.
     index_t scratch_of_each_rank_bytes = 0;
+    index_t held_scratch_bytes = 0;  // of scratch that is in memory instead, in Slot::work1
     // Blocks of scratch lie on disk after disk in this size, as P1 has it; 0: the plan does not mind, nor how many
     // disks.
     index_t scratch_block_bytes = 0;

@@ -21,7 +21,10 @@ const char* slot_name(Slot slot) {
 }
 
 const char* place_name(Place place) {
-    return place == Place::input ? "input" : place == Place::scratch ? "scratch" : "output";
+    return place == Place::input     ? "input"
+           : place == Place::scratch ? "scratch"
+           : place == Place::memory  ? "memory"
+                                     : "output";
 }
 
 std::vector<SweepOutline> Step::sweep_outlines(int /*rank*/) const { return {}; }

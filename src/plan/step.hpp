@@ -90,6 +90,7 @@ struct RunArrays {
     StoredArray result;
     // Chunked ones that pass through a file (sweeps/staging.hpp); input and output are the files then.
     StoredArray chunked_input, chunked_output;
+    StoredArray memory = {};  // scratch, as large as Plan::held_scratch_bytes asks
     const StoredArray& as_it_stays() const { return result.store ? result : output; }
 };
 

@@ -10,7 +10,8 @@
 
 namespace spanfft {
 
-enum class Place { input, scratch, output, array };  // array: a chunked one (sweeps/staging.hpp)
+// array: a chunked one (sweeps/staging.hpp); memory: scratch for which memory is left.
+enum class Place { input, scratch, output, array, memory };
 const char* place_name(Place place);
 
 struct PlacedArray {

@@ -57,6 +57,7 @@ Side target_side(const ManyAxes& job, Group group) {
 bool shrinks(const ManyAxes& job) { return job.halved_axis >= 0 && !job.problem.forward(); }  // c2r
 // Where what is computed lies between sweeps: c2r and smaller elements leave no room for it in the output.
 Place between_sweeps(const ManyAxes& job) {
+    if (job.holds_scratch) return Place::memory;
     return shrinks(job) || job.problem.stores_other() ? Place::scratch : Place::output;
 }
 
@@ -141,7 +142,9 @@ void set_sides(SweepSpec& sweep, bool in_place, const ColumnPanels& in, const Co
 }
 
 // The first sweep reads the input, whose place in its file may not suit direct writes.
-bool works_in_place(const ManyAxes& job, Group group, bool first) { return !first && !group.halves(job); }
+bool works_in_place(const ManyAxes& job, Group group, bool first) {
+    return !first && !group.halves(job) && !job.holds_scratch;
+}
 
 // Slabs of a group with the last axis, as they lie, of so many arrays; panels of one slab for now.
 SweepSpec slab_outline(const ManyAxes& job, Group group, bool first, index_t outer) {
@@ -289,6 +292,9 @@ std::optional<SweepRoute> fit(const ManyAxes& job, const std::vector<Group>& gro
     const bool hands = hands_on(job) && groups.size() > 1;
     const index_t arrays = hands ? product(job.spectrum_shape, 0, first.begin) : 1;
     const index_t kept_rows = ceil_div(product(job.spectrum_shape, first.begin, first.end), job.problem.ranks);
+    if (job.holds_scratch)
+        route.held_scratch_bytes =
+            product(target_side(job, first).shape) * job.number(target_side(job, first).is_complex);
     for (size_t i = 0; i < groups.size(); ++i) {
         SweepSpec sweep = groups[i].is_slabs(job) ? slab_outline(job, groups[i], i == 0, arrays)
                                                   : column_outline(job, groups[i], i == 0);
@@ -326,6 +332,10 @@ void offer_cuts(const ManyAxes& job, SweepSearch& search) {
     for (unsigned cuts = 0; cuts < 1U << (job.ndim() - 1); ++cuts) all.push_back(cut_groups(job, cuts));
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
     for (size_t i = 0; i < all.size() && !search.ended(); ++i) {
+        if (job.holds_scratch) {  // as there is one array, which the second sweep does not overwrite
+            if (all[i].size() == 2) search.offer(fit(job, all[i], search.machine()));
+            continue;
+        }
         if (i > 0 && all[i].size() > all[i - 1].size() && search.found()) return;
         search.offer(fit(job, all[i], search.machine()));
     }
@@ -344,6 +354,13 @@ Result<std::unique_ptr<Plan>> solve_axis_sweeps(const Problem& problem, const Pl
     if (problem.memory_bytes == 0) return error(Code::unsupported, "axis_sweeps is for files; give memory=");
     SPANFFT_TRY(expect_no_ortho(problem, "axis_sweeps"));
     const ManyAxes job = examine_axes(problem, planner);
+    return plan_sweeps<ManyAxes>(job, planner, {"axis_sweeps", offer_cuts, nullptr, too_little});
+}
+
+Result<std::unique_ptr<Plan>> hold_axis_sweeps(const Problem& problem, const Planner& planner) {
+    SPANFFT_TRY(expect_no_ortho(problem, "axis_sweeps"));
+    ManyAxes job = examine_axes(problem, planner);
+    job.holds_scratch = true;
     return plan_sweeps<ManyAxes>(job, planner, {"axis_sweeps", offer_cuts, nullptr, too_little});
 }
 

@@ -30,10 +30,11 @@ struct SweepJob {
     Problem problem;
     bool halves = false, forward = true;
     int threads = 1;
-    int ranks = 1;             // that sweep the array together, each with so much memory
-    index_t budget_bytes = 0;  // less the reserve and what engines take
-    index_t engine_bytes = 0;  // at large prime factors: tables for all threads, scratch for each
-    bool searches = false;     // Planner::searches
+    int ranks = 1;               // that sweep the array together, each with so much memory
+    index_t budget_bytes = 0;    // less the reserve and what engines take
+    index_t engine_bytes = 0;    // at large prime factors: tables for all threads, scratch for each
+    bool searches = false;       // Planner::searches
+    bool holds_scratch = false;  // in memory
 
     index_t number(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
     void set_memory(index_t bytes) { budget_bytes = bytes - disk_reserve_bytes(bytes) - engine_bytes; }

@@ -39,7 +39,8 @@ bool leaves_threads_idle(const SweepSpec& sweep) {
 // Besides what each sweep predicts, writes may go through the page cache, threads may wait, the memory for panels is
 // touched for the first time, and the first panel is read before anything is computed.
 double seconds_of_choice(const SweepRoute& route, const Machine& machine) {
-    double seconds = static_cast<double>(route.panel_bytes()) / machine.disk_read_bytes_per_second;
+    double seconds =
+        static_cast<double>(route.panel_bytes() + route.held_scratch_bytes) / machine.disk_read_bytes_per_second;
     for (const SweepSpec& sweep : route.sweeps) {
         const Counts counts = predict_sweep(sweep, machine);
         seconds += counts.seconds;
@@ -92,6 +93,8 @@ std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, Swe
     plan->input = {swept_layout(problem.input_shape(), job.ranks), problem.input_elem()};
     plan->output = {swept_layout(problem.output_shape(), job.ranks), problem.output_elem()};
     plan->slot_bytes.fix(Slot::work0, route.panel_bytes());
+    plan->slot_bytes.fix(Slot::work1, route.held_scratch_bytes);
+    plan->held_scratch_bytes = route.held_scratch_bytes;
     plan->scratch_bytes = route.scratch_bytes;
     plan->scratch_of_each_rank_bytes = route.scratch_of_each_rank_bytes;
     plan->output_extra_bytes = route.output_extra_bytes;
@@ -101,7 +104,8 @@ std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, Swe
     plan->reads_twice = !first.is_blocks() && first.columns().mirrors_all();
     const auto stored_bytes = static_cast<index_t>(problem.stored_elem().bytes());
     plan->output_file_bytes = product(problem.output_shape()) * stored_bytes;
-    plan->sweeps = static_cast<int>(route.sweeps.size());
+    const auto on_disk = [](const SweepSpec& sweep) { return sweep.source.place != Place::memory; };
+    plan->sweeps = static_cast<int>(std::count_if(route.sweeps.begin(), route.sweeps.end(), on_disk));
     if (problem.stores_other()) route.sweeps.back().target.file_number_bytes = stored_bytes;
     for (SweepSpec& sweep : route.sweeps) plan->steps.push_back(std::make_unique<SweepStep>(std::move(sweep), machine));
     return plan;

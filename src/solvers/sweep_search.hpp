@@ -22,6 +22,7 @@ namespace spanfft {
 struct SweepRoute {
     std::vector<SweepSpec> sweeps;
     index_t scratch_bytes = 0, scratch_of_each_rank_bytes = 0;
+    index_t held_scratch_bytes = 0;  // in memory instead, besides all that the sweeps need
     index_t output_extra_bytes = 0;  // behind the output, for what is there in between
     bool leaves_exchanged = false;
     std::string note;    // that the plan gets
@@ -29,7 +30,8 @@ struct SweepRoute {
 
     index_t own_bytes() const;    // of tiles and tables, which each sweep has for itself
     index_t panel_bytes() const;  // of slots, which they share
-    index_t room(const SweepJob& job) const { return job.budget_bytes - own_bytes(); }  // for panels
+    // For panels.
+    index_t room(const SweepJob& job) const { return job.budget_bytes - own_bytes() - held_scratch_bytes; }
     bool fits(const SweepJob& job) const { return panel_bytes() <= room(job); }
 };
 
@@ -75,12 +77,16 @@ index_t smallest_memory(index_t enough_bytes, const std::function<bool(index_t m
 Status refuse(const SweepJob& job, const char* solver, const SweepRefusal& refusal, index_t needed_bytes);
 std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, SweepRoute route, const Machine& machine);
 
+// The cheapest of two sweeps that hold in memory what one hands to the other (scratch_in_memory.cpp).
+Result<std::unique_ptr<Plan>> hold_axis_sweeps(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> hold_two_sweeps(const Problem& problem, const Planner& planner);
+
 template <class Job>
 Result<std::unique_ptr<Plan>> plan_sweeps(Job job, const Planner& planner, const SweepMethod<Job>& method) {
     SweepSearch search(job, planner.machine(), job.searches);
     method.offer(job, search);
     if (!search.found()) {
-        if (job.searches) return too_little_memory();
+        if (job.searches || job.holds_scratch) return too_little_memory();
         const SweepRefusal refusal = method.refusal(job);
         job.searches = true;
         const index_t needed = smallest_memory(job.problem.memory_bytes, [&](index_t bytes) {

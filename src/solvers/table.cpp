@@ -41,6 +41,7 @@ const std::vector<Solver>& solver_table() {
         {"shared_chirp_lines", "L. Bluestein 1970, on shared_lines", solve_shared_chirp_lines, Division::block,
          in_memory_on_ranks},
         {"file_in_memory", "spanfft", solve_file_in_memory, Division::block, from_file},
+        {"scratch_in_memory", "spanfft", solve_scratch_in_memory, Division::block, from_file},
         {"axis_sweeps", "spanfft", solve_axis_sweeps, Division::block, from_file},
         {"two_sweeps", "spanfft, after P1", solve_two_sweeps, Division::block, from_file},
         {"superlevels", "P1", solve_superlevels, Division::block, from_file, true},

@@ -18,6 +18,7 @@ Result<std::unique_ptr<Plan>> solve_chirp_line(const Problem& problem, const Pla
 Result<std::unique_ptr<Plan>> solve_chirp_lines(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_shared_chirp_lines(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner);
+Result<std::unique_ptr<Plan>> solve_scratch_in_memory(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_axis_sweeps(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> solve_superlevels(const Problem& problem, const Planner& planner);

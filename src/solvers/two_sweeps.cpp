@@ -101,12 +101,16 @@ SweepRoute outline(const SplitAxis& job, index_t n1, index_t lanes, index_t tile
 // The second sweep's panels say which rows of blocks each rank keeps, and so what the first one's slots hold.
 std::optional<SweepRoute> fit(const SplitAxis& job, SweepRoute route, const Machine& machine) {
     SweepSpec &first = route.sweeps[0], &second = route.sweeps[1];
+    if (job.holds_scratch) {
+        first.target.place = second.source.place = Place::memory;
+        route.held_scratch_bytes = first.target.blocks().scratch_bytes();
+    }
     const index_t room = route.room(job);
     if (!widen_columns(second, room, machine)) return std::nullopt;
     const ColumnPanels& out = second.target.columns();
     if (job.ranks > 1) first.sharing.kept = Sharing::Rows{out.panels_per_matrix() * out.panel};
     if (!widen_columns(first, room, machine)) return std::nullopt;
-    route.scratch_bytes = first.target.blocks().scratch_bytes();
+    if (!job.holds_scratch) route.scratch_bytes = first.target.blocks().scratch_bytes();
     if (job.ranks > 1)  // rank 0 keeps the most
         route.scratch_of_each_rank_bytes = ExchangeGeometry(first).kept_blocks(0).scratch_bytes();
     return route;
@@ -166,8 +170,8 @@ std::vector<index_t> first_factors(index_t n) {
 }
 
 bool may_leave_exchanged(const SplitAxis& job) {
-    return job.problem.output == SpectrumOrder::exchanged && job.forward && !job.halves && job.chirp.length == 0 &&
-           job.row == 1 && (job.ranks == 1 || !job.problem.stores_other());
+    return job.problem.output == SpectrumOrder::exchanged && !job.holds_scratch && job.forward && !job.halves &&
+           job.chirp.length == 0 && job.row == 1 && (job.ranks == 1 || !job.problem.stores_other());
 }
 
 // In exchanged order if that is asked for, else by way of the output file, else by way of scratch.
@@ -178,7 +182,7 @@ void offer_splits(const SplitAxis& job, SweepSearch& search) {
     for (size_t i = 0; may_leave_exchanged(job) && i < factors.size() && !search.ended(); ++i)
         search.offer(fit_exchanged(job, outline(job, factors[i], lanes_for(job, factors[i]), 1, 1), machine));
     if (search.found()) return;
-    const bool in_place = !job.halves && job.chirp.length == 0 && !job.problem.stores_other();
+    const bool in_place = !job.halves && job.chirp.length == 0 && !job.problem.stores_other() && !job.holds_scratch;
     for (size_t i = 0; in_place && i < factors.size() && !search.ended(); ++i) {
         for (index_t c : job.widths_from(2 * job.threads * lanes_of(factors[i]))) {
             const SweepRoute route = outline(job, factors[i], lanes_of(factors[i]), c, c);
@@ -305,6 +309,12 @@ Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Pla
         return error(Code::unsupported, "two_sweeps gains nothing: by axis_sweeps panels with whole lines of ", job.n,
                      " points have runs of ", bytes_string(static_cast<double>(kLongRunBytes)), " and more");
     }
+    return plan_sweeps<SplitAxis>(job, planner, {"two_sweeps", offer_splits, finish, refusal});
+}
+
+Result<std::unique_ptr<Plan>> hold_two_sweeps(const Problem& problem, const Planner& planner) {
+    SPANFFT_ASSIGN(SplitAxis job, examine(problem, planner));
+    job.holds_scratch = true;
     return plan_sweeps<SplitAxis>(job, planner, {"two_sweeps", offer_splits, finish, refusal});
 }
 

@@ -118,6 +118,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
     }
     planned.first_sweep.push_back(planned.sweeps.size());
     planned.displaced.resize(planned.sweeps.size());
+    if (plan.held_scratch_bytes > 0) planned.why_not = cat(plan.solver, " keeps in memory what its sweeps hand on");
     if (!planned.why_not.empty()) return planned;
     if (in_place && planned.sweeps.size() > 1) {
         planned.overwrites_input = true;
@@ -163,6 +164,8 @@ StoredArray read_at(const RunArrays& arrays, const PlacedArray& array) {
             return arrays.output;
         case Place::array:
             return arrays.chunked_input;
+        case Place::memory:
+            return arrays.memory;
     }
     return {};
 }

@@ -9,6 +9,12 @@
 
 namespace spanfft {
 
+namespace {
+
+constexpr double kHeldRequestSeconds = 2e-6;  // of scratch in memory: about what a call of a thread costs
+
+}  // namespace
+
 std::string SweepStep::describe() const {
     const SweepSource& source = spec_.source;
     const SweepTarget& target = spec_.target;
@@ -215,7 +221,19 @@ Counts count_disk(const SweepSpec& spec) {
     if (target.file_number_bytes > 0)
         counts.disk_written_bytes =
             counts.disk_written_bytes / target.columns().number_bytes() * target.file_number_bytes;
+    if (source.place == Place::memory) counts.disk_reads = counts.disk_read_bytes = 0;
+    if (target.place == Place::memory) counts.disk_writes = counts.disk_written_bytes = 0;
     return counts;
+}
+
+// Of scratch in memory: what is copied by the threads that read and write.
+double held_seconds(const SweepSpec& spec, const Machine& machine) {
+    const Counts all = count_panels(spec);
+    index_t requests = 0, bytes = 0;
+    if (spec.source.place == Place::memory) requests += all.disk_reads, bytes += all.disk_read_bytes;
+    if (spec.target.place == Place::memory) requests += all.disk_writes, bytes += all.disk_written_bytes;
+    return 2 * static_cast<double>(bytes) / machine.threads_bytes_per_second(spec.threads) +
+           static_cast<double>(requests) * kHeldRequestSeconds;
 }
 
 // What all threads take for it besides transforms: tiles that are filled and emptied, and their twiddle factors; of
@@ -269,7 +287,7 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     const double disk = machine.disk_seconds(reads, writes, panels);
     const double compute = engine_seconds(spec, spec.stages, column_flops, machine.engine_rates) +
                            (tiles ? engine_seconds(spec, tiles->row_stages, row_flops, machine.engine_rates) : 0) +
-                           tile_seconds(spec, counts, machine) + wire;
+                           tile_seconds(spec, counts, machine) + held_seconds(spec, machine) + wire;
     // In two slots nothing is computed while one is written.
     const auto overlap = [&](double io) { return machine.overlapped_seconds(io, compute, panels); };
     const bool two_slots = in_place && std::get_if<InPlace>(&spec.target.array)->slots == 2;

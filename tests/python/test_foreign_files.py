@@ -163,6 +163,8 @@ def test_types_are_said_in_many_ways():
         ("axis_sweeps", (96, 70, 50), "dst3", "i8", "1MiB"),
         ("axis_sweeps", (500, 4, 300), "r2c", "u2", "1MiB"),
         ("file_in_memory", (96, 70), "dct3", ">f4", "1MiB"),
+        ("scratch_in_memory", (1 << 18,), "c2c", ">c8", "3MiB"),
+        ("scratch_in_memory", (300, 4, 300), "r2c", "u2", "4MiB"),
     ],
 )
 def test_every_solver_of_files(method, shape, kind, descr, memory, rng, tmp_path):

@@ -27,6 +27,9 @@ CASES = [
     ("axis_sweeps", (61, 62, 63), "c2c", "complex128", None, "1MiB"),
     ("axis_sweeps", (40, 50, 101), "r2c", "float32", (0, 2), "1MiB"),
     ("axis_sweeps", (101, 50, 80), "r2c", "float64", (2, 1, 0), "1MiB"),
+    ("scratch_in_memory", (3, 150_000), "r2c", "float64", (-1,), "5MiB"),
+    ("scratch_in_memory", (2, 99_001), "c2r", "complex128", (-1,), "5MiB"),
+    ("scratch_in_memory", (61, 62, 63), "c2c", "complex128", None, "5MiB"),
 ]
 IDS = [f"{method}-{kind}-{'x'.join(map(str, shape))}" for method, shape, kind, *_ in CASES]
 

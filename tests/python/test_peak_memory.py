@@ -56,6 +56,8 @@ def solver_of(explain: str) -> str:
 
 SOLVERS = [
     ("file_in_memory", (1 << 20,), "complex64", "32MiB", {}),
+    ("scratch_in_memory", (2048, 1024), "complex64", "20MiB", {"method": "scratch_in_memory"}),
+    ("scratch_in_memory", (1 << 21,), "complex64", "24MiB", {"method": "scratch_in_memory"}),
     ("axis_sweeps", (2048, 1024), "complex64", "8MiB", {"method": "axis_sweeps"}),
     ("two_sweeps", (4096, 512), "complex64", "8MiB", {"method": "two_sweeps"}),
     ("two_sweeps", (1 << 21,), "complex64", "8MiB", {"method": "two_sweeps"}),
