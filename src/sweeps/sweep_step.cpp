@@ -230,10 +230,15 @@ Counts count_disk(const SweepSpec& spec) {
 double held_seconds(const SweepSpec& spec, const Machine& machine) {
     const Counts all = count_panels(spec);
     index_t requests = 0, bytes = 0;
+    double touched = 0;  // for the first time
     if (spec.source.place == Place::memory) requests += all.disk_reads, bytes += all.disk_read_bytes;
-    if (spec.target.place == Place::memory) requests += all.disk_writes, bytes += all.disk_written_bytes;
+    if (spec.target.place == Place::memory) {
+        requests += all.disk_writes;
+        bytes += all.disk_written_bytes;
+        touched = static_cast<double>(all.disk_written_bytes) * machine.memory_touch_seconds_per_byte;
+    }
     return 2 * static_cast<double>(bytes) / machine.threads_bytes_per_second(spec.threads) +
-           static_cast<double>(requests) * kHeldRequestSeconds;
+           static_cast<double>(requests) * kHeldRequestSeconds + touched;
 }
 
 // What all threads take for it besides transforms: tiles that are filled and emptied, and their twiddle factors; of
