@@ -45,4 +45,4 @@ def test_a_communicator_is_freed_however_many_attributes_there_are(ranks):
         capture_output=True, text=True, timeout=100, env=cli_environment(OMP_NUM_THREADS="1"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["freed"] * ranks
+    assert done.stdout.count("freed") == ranks  # their lines may run into one another
