@@ -308,7 +308,7 @@ bool is_far(index_t stride, index_t elem_bytes) { return std::abs(stride) * elem
 
 // Whether the points of a line push one another out of the first cache: the place of a point in its page says which set
 // it goes to, so points whole powers of two apart share few. Worked: 256 points 1 KiB apart lie at 4 places of a page,
-// for which 12 ways hold 48 of them.
+// for which 12 ways hold 48 of them. Points that share more sets than that gain from twice as many on.
 bool is_crowded(index_t n, index_t stride_bytes, const Caches& caches) {
     const index_t common = std::gcd(stride_bytes, kPageBytes), held = caches.l1_bytes / common;
     return common >= kCrowdedBytes ? n > held : common == kCrowdedBytes / 2 && n > 2 * held;

@@ -226,26 +226,28 @@ Counts count_disk(const SweepSpec& spec) {
     return counts;
 }
 
-// Of scratch in memory: what is copied by the threads that read and write.
-double held_seconds(const SweepSpec& spec, const Machine& machine) {
-    const Counts all = count_panels(spec);
-    index_t requests = 0, bytes = 0;
-    double touched = 0;  // for the first time
-    if (spec.source.place == Place::memory) requests += all.disk_reads, bytes += all.disk_read_bytes;
-    if (spec.target.place == Place::memory) {
-        requests += all.disk_writes;
-        bytes += all.disk_written_bytes;
-        touched = static_cast<double>(all.disk_written_bytes) * machine.memory_touch_seconds_per_byte;
-    }
-    return 2 * static_cast<double>(bytes) / machine.threads_bytes_per_second(spec.threads) +
-           static_cast<double>(requests) * kHeldRequestSeconds + touched;
+// The same of scratch in memory.
+Counts count_held(const SweepSpec& spec) {
+    Counts counts = count_panels(spec);
+    if (spec.source.place != Place::memory) counts.disk_reads = counts.disk_read_bytes = 0;
+    if (spec.target.place != Place::memory) counts.disk_writes = counts.disk_written_bytes = 0;
+    return counts;
+}
+
+index_t moved_bytes(const Counts& counts) { return counts.disk_read_bytes + counts.disk_written_bytes; }
+
+// Of scratch in memory: what is copied by the threads that read and write, and what is used there for the first time.
+double held_seconds(const Counts& held, int threads, const Machine& machine) {
+    return 2 * static_cast<double>(moved_bytes(held)) / machine.threads_bytes_per_second(threads) +
+           static_cast<double>(held.disk_reads + held.disk_writes) * kHeldRequestSeconds +
+           static_cast<double>(held.disk_written_bytes) * machine.memory_touch_seconds_per_byte;
 }
 
 // What all threads take for it besides transforms: tiles that are filled and emptied, and their twiddle factors; of
 // slabs, and where nobody measured tiles, two copies.
-double tile_seconds(const SweepSpec& spec, const Counts& counts, const Machine& machine) {
-    const auto disk_bytes = static_cast<double>(counts.disk_read_bytes + counts.disk_written_bytes);
-    const double copied = 2 * disk_bytes / machine.threads_bytes_per_second(spec.threads);
+double tile_seconds(const SweepSpec& spec, const Counts& counts, const Counts& held, const Machine& machine) {
+    const auto panel_bytes = static_cast<double>(moved_bytes(counts) + moved_bytes(held));
+    const double copied = 2 * panel_bytes / machine.threads_bytes_per_second(spec.threads);
     if (!spec.tiled() || machine.tile_bytes_per_second <= 0) return copied;
     const double factors = spec.twiddles.roots_n > 0 ? static_cast<double>(total_columns(spec) * spec.out_points) : 0;
     return (static_cast<double>(counts.memory_bytes) / machine.tile_bytes_per_second +
@@ -263,6 +265,7 @@ bool goes_through_cache(const SweepSpec& spec) {
 Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     const SweepSpec spec = sweep.of_rank(rank);
     Counts counts = count_disk(spec);
+    const Counts held = count_held(spec);
     counts.memory_bytes = swept_bytes(spec);
     const auto* tiles = std::get_if<TileWork>(&spec.work);
     const double column_flops = spec.flops_each * static_cast<double>(transformed_columns(spec));
@@ -292,7 +295,7 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     const double disk = machine.disk_seconds(reads, writes, panels);
     const double compute = engine_seconds(spec, spec.stages, column_flops, machine.engine_rates) +
                            (tiles ? engine_seconds(spec, tiles->row_stages, row_flops, machine.engine_rates) : 0) +
-                           tile_seconds(spec, counts, machine) + held_seconds(spec, machine) + wire;
+                           tile_seconds(spec, counts, held, machine) + held_seconds(held, spec.threads, machine) + wire;
     // In two slots nothing is computed while one is written.
     const auto overlap = [&](double io) { return machine.overlapped_seconds(io, compute, panels); };
     const bool two_slots = in_place && std::get_if<InPlace>(&spec.target.array)->slots == 2;
@@ -304,9 +307,6 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     return counts;
 }
 
-index_t SweepStep::progress_bytes(int rank) const {
-    const Counts counts = count_panels(spec_.of_rank(rank));
-    return counts.disk_read_bytes + counts.disk_written_bytes;
-}
+index_t SweepStep::progress_bytes(int rank) const { return moved_bytes(count_panels(spec_.of_rank(rank))); }
 
 }  // namespace spanfft

@@ -113,12 +113,17 @@ def mpiexec() -> str | None:
     return os.environ.get("SPANFFT_MPIEXEC") or (str(beside) if beside.exists() else shutil.which("mpiexec"))
 
 
-def cli_on_ranks(ranks: int, *arguments: object, timeout: float = 100) -> subprocess.CompletedProcess:
-    """`mpiexec -n RANKS spanfft ARGUMENTS`; skips where there is no MPI."""
+def python_on_ranks(ranks: int, *arguments: object, timeout: float = 100) -> subprocess.CompletedProcess:
+    """`mpiexec -n RANKS python ARGUMENTS`; skips where there is no MPI."""
     pytest.importorskip("mpi4py")
     launcher = mpiexec()
     if launcher is None:
         pytest.skip("no mpiexec")
     more = ["--oversubscribe"] if "openmpi" in os.environ.get("SPANFFT_DEV_MPI", "") else []
-    command = [launcher, *more, "-n", str(ranks), sys.executable, "-m", "spanfft", *map(str, arguments)]
+    command = [launcher, *more, "-n", str(ranks), sys.executable, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=cli_environment())
+
+
+def cli_on_ranks(ranks: int, *arguments: object, timeout: float = 100) -> subprocess.CompletedProcess:
+    """`mpiexec -n RANKS spanfft ARGUMENTS`; skips where there is no MPI."""
+    return python_on_ranks(ranks, "-m", "spanfft", *arguments, timeout=timeout)

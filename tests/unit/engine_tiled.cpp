@@ -36,7 +36,7 @@ std::vector<Case> cases() {
     };
 }
 
-// Of a few KiB, whose points lie 1 KiB apart: a tenth of the sets of the first cache has them all.
+// Of a few KiB, whose points lie 1 KiB apart: a sixteenth of the sets of the first cache has them all.
 std::vector<Case> crowded_cases() {
     using K = Kernel;
     return {
