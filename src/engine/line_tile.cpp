@@ -39,6 +39,11 @@ LineTileForm line_tile_form(const Caches& caches, index_t points, index_t elem_b
 
 bool stays_in_cache(const Caches& caches, const LineTileForm& form) { return form.bytes() <= 2 * budget_bytes(caches); }
 
+double share_of_cache(const Caches& caches, const LineTileForm& form) {
+    return static_cast<double>(form.lines * form.points * form.elem_bytes) /
+           static_cast<double>(2 * budget_bytes(caches));
+}
+
 LocalSpec line_tile_call(const LineTileForm& form, Kernel kernel, Precision precision, bool measure) {
     const index_t pitch = form.pitch_bytes / form.elem_bytes;
     LocalSpec call;
@@ -69,13 +74,14 @@ void LineTile::fetch(const TilePart& part, const void* columns, index_t pitch_by
             kAhead);
 }
 
-// Whole cache lines of the array apart from the ends.
+// Streamed, whole cache lines of the array apart from the ends; where there are none, all together as they lie.
 void LineTile::put(const TilePart& part, void* columns, index_t pitch_bytes, bool stream) const {
     const index_t elem = form_.elem_bytes, unit = kLine / elem;
     auto* const to = static_cast<char*>(columns);
     const auto address = static_cast<index_t>(reinterpret_cast<std::uintptr_t>(to) % kLine);
-    const index_t whole = std::min(part.lines, elems_before_line(address, elem));
-    const index_t rest = whole + (part.lines - whole) / unit * unit;
+    index_t whole = std::min(part.lines, elems_before_line(address, elem));
+    index_t rest = whole + (part.lines - whole) / unit * unit;
+    if (!stream || rest == whole) whole = rest = 0;
     for (const auto& [first, last] : {std::pair{index_t{0}, whole}, {whole, rest}, {rest, part.lines}}) {
         if (first == last) continue;
         turn_out({line(part.line + first) + part.point * elem, form_.pitch_bytes, to + first * elem, pitch_bytes,
@@ -84,14 +90,16 @@ void LineTile::put(const TilePart& part, void* columns, index_t pitch_bytes, boo
     }
 }
 
-void LineTile::take_rows(index_t lines, const LineFactors& factors, const void* rows, index_t pitch_bytes) const {
+void LineTile::take_rows(index_t lines, const LineFactors& factors, const void* rows, index_t pitch_bytes,
+                         index_t first_line) const {
     const auto* from = static_cast<const char*>(rows);
     for (index_t i = 0; i < lines; ++i, from += pitch_bytes) {
+        char* const to = line(first_line + i);
         if (factors.twiddles)
-            factors.twiddles->multiply_row(*factors.memory, factors.row + i, form_.points, factors.factor, from,
-                                           line(i), false);
+            factors.twiddles->multiply_row(*factors.memory, factors.row + i, form_.points, factors.factor, from, to,
+                                           false);
         else
-            std::memcpy(line(i), from, static_cast<size_t>(form_.points * form_.elem_bytes));
+            std::memcpy(to, from, static_cast<size_t>(form_.points * form_.elem_bytes));
     }
 }
 

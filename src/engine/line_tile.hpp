@@ -28,6 +28,7 @@ struct LineTileForm {
 LineTileForm line_tile_form(const Caches& caches, index_t points, index_t elem_bytes, index_t available = INT64_MAX);
 // Whether it stays in the second cache; lines too long for that are better cut otherwise.
 bool stays_in_cache(const Caches& caches, const LineTileForm& form);
+double share_of_cache(const Caches& caches, const LineTileForm& form);  // that its lines fill: 1 is all of the second
 // What the engine is asked for in one call: a c2c, in place.
 LocalSpec line_tile_call(const LineTileForm& form, Kernel kernel, Precision precision, bool measure);
 // Of moving `lines` lines in and out, turns and twiddles included, in runs of `run_lines` neighbours, on a machine
@@ -86,7 +87,8 @@ class LineTile {
     void fetch(const TilePart& part, const void* columns, index_t pitch_bytes) const;
     void put(const TilePart& part, void* columns, index_t pitch_bytes, bool stream) const;
     // Rows of memory, pitch_bytes apart, and whole lines.
-    void take_rows(index_t lines, const LineFactors& factors, const void* rows, index_t pitch_bytes) const;
+    void take_rows(index_t lines, const LineFactors& factors, const void* rows, index_t pitch_bytes,
+                   index_t line = 0) const;
     void leave_rows(index_t lines, const LineFactors& factors, void* rows, index_t pitch_bytes, bool stream,
                     index_t line = 0) const;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "core/caches.hpp"
 #include "core/shared_team.hpp"
@@ -15,18 +16,34 @@
 #include "engine/spec.hpp"
 #include "engine/tile.hpp"
 #include "engine/trust.hpp"
+#include "engine/turn.hpp"
 
 namespace spanfft {
 
 namespace {
 
 constexpr index_t kWorthBytes = index_t{1} << 20;  // a shorter line stays in the second cache, whole
+constexpr double kCrowded = 1.45;                  // times as long takes a sweep whose tile fills the second cache
+constexpr double kTurnCopies = 1.5;                // a turn takes so many copies
 constexpr int kFormsTried = 3;                     // divisors next to the square root, each in both orders
 
 index_t elem_bytes_of(const LocalSpec& spec) { return static_cast<index_t>(ElemType{spec.precision, true}.bytes()); }
 
-LineTileForm tile_form(const LocalSpec& spec, index_t points) {
-    return line_tile_form(spec.caches, points, elem_bytes_of(spec));
+// Where columns go in pairs, half of the tile is a run of neighbours: a tile may fill the cache for the sake of runs
+// that are a cache line long.
+LineTileForm tile_form(const LocalSpec& spec, index_t points, bool paired) {
+    const LineTileForm form = line_tile_form(spec.caches, points, elem_bytes_of(spec));
+    LineTileForm wider = form;
+    wider.lines = 2 * form.lines;
+    return paired && form.lines * form.elem_bytes <= 64 && share_of_cache(spec.caches, wider) <= 1 ? wider : form;
+}
+
+// Of the two sweeps.
+LineTileForm columns_form(const LocalSpec& spec, const LongLineForm& form) {
+    return tile_form(spec, form.first, spec.kernel == Kernel::c2r);
+}
+LineTileForm rows_form(const LocalSpec& spec, const LongLineForm& form) {
+    return tile_form(spec, form.second, spec.kernel == Kernel::r2c);
 }
 
 LocalSpec call_of(const LocalSpec& spec, const LineTileForm& tile) {
@@ -37,6 +54,21 @@ LocalSpec call_of(const LocalSpec& spec, const LineTileForm& tile) {
 ColumnGroups groups_of(const void* array, index_t columns, const LineTileForm& tile) {
     const auto address = static_cast<index_t>(reinterpret_cast<std::uintptr_t>(array) % 64);
     return {columns, elems_before_line(address, tile.elem_bytes), tile.lines};
+}
+
+SquareTurn square_turn(const LongLineForm& form, void* array, index_t elem_bytes) {
+    const index_t side = std::min(form.first, form.second);
+    return {array, side, std::max(form.first, form.second) / side, elem_bytes};
+}
+
+index_t tile_bytes(const LongLineForm& form, const LineTileForm& columns, const LineTileForm& rows) {
+    const index_t tile = std::max(columns.bytes(), rows.bytes());
+    return form.turns ? std::max(tile, square_turn(form, nullptr, columns.elem_bytes).buffer_bytes()) : tile;
+}
+
+// Of the rows that are multiplied by twiddle factors; where c2r turns, these are the second sweep's.
+index_t twiddled_points(const LongLineForm& form) {
+    return form.turns ? std::min(form.first, form.second) : form.first;
 }
 
 class LongLineFft final : public LocalFft {
@@ -52,7 +84,7 @@ class LongLineFft final : public LocalFft {
             SPANFFT_ASSIGN(made->fold_, LineFold::make(halves ? form.first : form.second,
                                                        halves ? form.second : form.first, spec.precision, halves));
         }
-        if (spec.in_place) {
+        if (spec.in_place && !form.turns) {
             SPANFFT_ASSIGN(made->between_, Buffer::allocate(static_cast<size_t>(made->points_ * made->elem_bytes_)));
         }
         for (int i = 0; i < (made->team_ ? made->team_->size() : 1); ++i) {
@@ -84,14 +116,16 @@ class LongLineFft final : public LocalFft {
           in_bytes_(static_cast<index_t>(input_type(spec).bytes())),
           out_bytes_(static_cast<index_t>(output_type(spec).bytes())),
           points_(form.first * form.second),
-          columns_(tile_form(spec, form.first)),
-          rows_(tile_form(spec, form.second)) {}
+          columns_(columns_form(spec, form)),
+          rows_(rows_form(spec, form)),
+          side_(std::min(form.first, form.second)),
+          turned_each_(std::max(form.first, form.second) / side_) {}
 
     Status make_member(const Engine& engine, const LocalSpec& spec, Member& member) const {
-        SPANFFT_ASSIGN(member.memory, tile_memory(std::max(columns_.bytes(), rows_.bytes())));
+        SPANFFT_ASSIGN(member.memory, tile_memory(tile_bytes(form_, columns_, rows_)));
         member.columns = LineTile(member.memory, columns_);
         member.rows = LineTile(member.memory, rows_);
-        SPANFFT_ASSIGN(member.row, Twiddles::Row::make(form_.first, spec.precision));
+        SPANFFT_ASSIGN(member.row, Twiddles::Row::make(twiddled_points(form_), spec.precision));
         if (!is_c2c(kernel_)) {
             SPANFFT_ASSIGN(member.fold,
                            Twiddles::Row::make(kernel_ == Kernel::r2c ? form_.second : form_.first, spec.precision));
@@ -128,6 +162,9 @@ class LongLineFft final : public LocalFft {
             const ColumnPairs pairs{form_.second, columns_.lines / 2};
             share(1 + pairs.groups(),
                   [&](index_t group, const Member& member) { unfold_1(pairs, group, in, between, member); });
+        } else if (form_.turns) {
+            turn(out);
+            sweep_rows(out);
         } else {
             const ColumnGroups groups = groups_of(in, form_.second, columns_);
             share(groups.count(), [&](index_t group, const Member& member) {
@@ -138,6 +175,9 @@ class LongLineFft final : public LocalFft {
             const ColumnPairs pairs{form_.first, rows_.lines / 2};
             share(1 + pairs.groups(),
                   [&](index_t group, const Member& member) { fold_2(pairs, group, between, out, member); });
+        } else if (kernel_ == Kernel::c2r && form_.turns) {
+            sweep_rows(out);
+            turn(out);
         } else {
             const ColumnGroups groups = groups_of(out, form_.first, rows_);
             share(groups.count(), [&](index_t group, const Member& member) {
@@ -158,6 +198,49 @@ class LongLineFft final : public LocalFft {
         fetch_2(between, begin, end, member, 0);
         member.rows.transform(*member.rows_fft, end - begin);
         put(out, begin, end, member, 0);
+    }
+
+    // In place: what is a column of `side` rows becomes a row, and the reverse.
+    void turn(void* array) const {
+        const SquareTurn squares = square_turn(form_, array, elem_bytes_);
+        share(squares.jobs(), [&](index_t job, const Member& member) { squares.run(job, member.memory.data()); });
+    }
+
+    // Of a line that is turned, the sweep whose lines lie along memory, in groups of tiles: the second one of c2r, else
+    // the first one.
+    void sweep_rows(char* array) const {
+        const bool last = kernel_ == Kernel::c2r;
+        const LineTileForm& form = last ? rows_ : columns_;
+        const index_t rows = points_ / form.points, row_bytes = form.points * elem_bytes_;
+        share(ceil_div(rows, form.lines), [&](index_t group, const Member& member) {
+            const LineTile& tile = last ? member.rows : member.columns;
+            const index_t begin = group * form.lines, count = std::min(form.lines, rows - begin);
+            for (index_t i = 0; i < count; ++i) {
+                const LineFactors factors = last ? factors_of(number_of_row(begin + i), member) : LineFactors{};
+                tile.take_rows(1, factors, array + (begin + i) * row_bytes, row_bytes, i);
+            }
+            tile.transform(last ? *member.rows_fft : *member.columns_fft, count);
+            for (index_t i = 0; i < count; ++i) {
+                const LineFactors factors = last ? LineFactors{} : factors_of(number_of_row(begin + i), member);
+                tile.leave_rows(1, factors, array + (begin + i) * row_bytes, row_bytes, false, i);
+            }
+        });
+    }
+
+    LineFactors factors_of(index_t row, const Member& member) const { return {&twiddles_, &member.row, row, scale_}; }
+
+    // Of what row i of a turned line holds, in the line's own order: point q * side + k is in row k * m + q.
+    index_t number_of_row(index_t row) const { return row % turned_each_ * side_ + row / turned_each_; }
+
+    // Columns of a turned line, whose points lie in that order: move(points of a tile, where the first one is, from one
+    // to the next).
+    template <class Move>
+    void each_turned(TilePart part, index_t row_bytes, const Move& move) const {
+        part.points = side_;
+        for (index_t q = 0; q < turned_each_; ++q) {
+            part.point = q * side_;
+            move(part, q * row_bytes, turned_each_ * row_bytes);
+        }
     }
 
     // Sweep 1 of c2r: the spectrum of real numbers becomes that of pairs of them. Group 0: the columns that go alone.
@@ -218,14 +301,24 @@ class LongLineFft final : public LocalFft {
                              form_.second * elem_bytes_);
     }
     void fetch_2(const char* between, index_t begin, index_t end, const Member& member, index_t line) const {
-        member.rows.fetch(member.rows.all(end - begin, line), between + begin * elem_bytes_, form_.first * elem_bytes_);
+        const char* const first = between + begin * elem_bytes_;
+        const TilePart part = member.rows.all(end - begin, line);
+        if (!form_.turns) return member.rows.fetch(part, first, form_.first * elem_bytes_);
+        each_turned(part, form_.first * elem_bytes_, [&](const TilePart& piece, index_t at, index_t pitch_bytes) {
+            member.rows.fetch(piece, first + at, pitch_bytes);
+        });
     }
 
-    // Lines of the tile from `line` on leave as rows [begin, end) of what is between.
+    // Lines of the tile from `line` on leave as rows [begin, end) of what is between; turned, where they came from.
     void leave(char* between, index_t begin, index_t end, const Member& member, index_t line) const {
         const index_t row_bytes = form_.first * elem_bytes_;
-        member.columns.leave_rows(end - begin, {&twiddles_, &member.row, begin, scale_}, between + begin * row_bytes,
-                                  row_bytes, form_.stream, line);
+        if (!form_.turns)
+            return member.columns.leave_rows(end - begin, factors_of(begin, member), between + begin * row_bytes,
+                                             row_bytes, form_.stream, line);
+        const TilePart part = member.columns.all(end - begin, line);
+        each_turned(part, form_.second * elem_bytes_, [&](const TilePart& piece, index_t at, index_t pitch_bytes) {
+            member.columns.put(piece, between + begin * elem_bytes_ + at, pitch_bytes, form_.stream);
+        });
     }
 
     // Lines of the tile from `line` on become columns [begin, end) of the output.
@@ -242,6 +335,7 @@ class LongLineFft final : public LocalFft {
     const index_t in_bytes_, out_bytes_;  // of an element
     const index_t points_;                // complex ones: half as many as real ones
     const LineTileForm columns_, rows_;   // of the two sweeps
+    const index_t side_, turned_each_;    // of a line that is turned: side x turned_each x side points
     Twiddles twiddles_;
     LineFold fold_;   // of real data
     Buffer between_;  // in place only
@@ -268,16 +362,53 @@ bool may_be_long(const LocalSpec& spec) {
 // Seconds of all lines of one sweep, and of moving them; no seconds where a tile would not fit.
 std::optional<double> sweep_seconds(const Engine& engine, const LocalSpec& spec, const RateTable& rates, index_t points,
                                     index_t lines, bool paired) {
-    const LineTileForm tile = tile_form(spec, points);
-    if (!stays_in_cache(spec.caches, tile)) return std::nullopt;
+    const LineTileForm tile = tile_form(spec, points, paired);
+    const double share = share_of_cache(spec.caches, tile);
+    if (share > 1) return std::nullopt;
     // A call has a tile of them, which stays in the cache.
     const double calls = static_cast<double>(lines) / static_cast<double>(tile.lines);
-    return calls * expected_seconds(rates, engine.name(), call_of(spec, tile)) +
-           line_tile_seconds(tile, lines, tile.lines / (paired ? 2 : 1), spec.memory_bytes_per_second);
+    const double seconds = calls * expected_seconds(rates, engine.name(), call_of(spec, tile)) +
+                           line_tile_seconds(tile, lines, tile.lines / (paired ? 2 : 1), spec.memory_bytes_per_second);
+    return share > 0.5 ? kCrowded * seconds : seconds;
 }
 
 bool trusted(const Engine& engine, const LocalSpec& spec, index_t points) {
-    return distrust(engine, call_of(spec, tile_form(spec, points))).empty();
+    return distrust(engine, call_of(spec, tile_form(spec, points, false))).empty();
+}
+
+// Of a form that turns, both sweeps and the turn.
+std::optional<double> turned_seconds(const Engine& engine, const LocalSpec& spec, const RateTable& rates,
+                                     const LongLineForm& form) {
+    const bool last = spec.kernel == Kernel::c2r;
+    const index_t along = last ? form.second : form.first, across = last ? form.first : form.second;
+    const auto rows = sweep_seconds(engine, spec, rates, along, across * batch_count(spec), false),
+               columns = sweep_seconds(engine, spec, rates, across, along * batch_count(spec), !is_c2c(spec.kernel));
+    if (!rows || !columns) return std::nullopt;
+    const auto bytes = static_cast<double>(along * across * batch_count(spec) * elem_bytes_of(spec));
+    return *rows + *columns + kTurnCopies * bytes / spec.memory_bytes_per_second;
+}
+
+// The squarest form that turns: of few that are as good as it, no engine is so much better at one.
+std::optional<LongLineForm> turned_form(const Engine& engine, const LocalSpec& spec, const RateTable& rates) {
+    const index_t n = points_of(spec);
+    const auto root = static_cast<index_t>(std::sqrt(static_cast<double>(n)));
+    for (index_t side = root; side > root / 16; --side) {
+        if (n % (side * side) != 0) continue;
+        LongLineForm form{side, n / side, n * elem_bytes_of(spec) >= spec.caches.stream_worth_bytes()};
+        if (spec.kernel == Kernel::c2r) std::swap(form.first, form.second);
+        form.turns = true;
+        const auto seconds = turned_seconds(engine, spec, rates, form);
+        if (!seconds || !trusted(engine, spec, form.first) || !trusted(engine, spec, form.second)) continue;
+        form.seconds = *seconds / spec.threads;
+        return form;
+    }
+    return std::nullopt;
+}
+
+bool is_allowed(const LocalSpec& spec, const LongLineForm& form) {
+    const index_t allowed_bytes = CheckAllowance::bytes();
+    const index_t arrays_bytes = (spec.in_place ? 1 : 2) * points_of(spec) * batch_count(spec) * elem_bytes_of(spec);
+    return allowed_bytes == 0 || arrays_bytes + long_line_bytes(spec, form) <= allowed_bytes;
 }
 
 }  // namespace
@@ -305,25 +436,27 @@ std::optional<LongLineForm> long_line_form(const Engine& engine, const LocalSpec
     }
     // What was measured of such lines says what the best form takes; the figures of its parts only that it is the best.
     if (best) best->seconds = two_sweeps_seconds(rates, engine.name(), spec).value_or(best->seconds);
-    const index_t allowed_bytes = CheckAllowance::bytes();
-    const index_t arrays_bytes = (spec.in_place ? 1 : 2) * n * lines * elem_bytes_of(spec);
-    if (best && allowed_bytes > 0 && arrays_bytes + long_line_bytes(spec, *best) > allowed_bytes) return std::nullopt;
-    return best;
+    if (!best || is_allowed(spec, *best)) return best;
+    if (spec.in_place) best = turned_form(engine, spec, rates);
+    return best && is_allowed(spec, *best) ? best : std::nullopt;
 }
 
 index_t long_line_bytes(const LocalSpec& asked, const LongLineForm& form) {
     const LocalSpec spec = canonical(asked);
     const index_t elem = elem_bytes_of(spec), n = form.first * form.second;
-    const index_t tile = std::max(tile_form(spec, form.first).bytes(), tile_form(spec, form.second).bytes());
-    index_t row = Twiddles::Row::bytes(form.first, spec.precision), tables = Twiddles::bytes(n, spec.precision);
+    const index_t tile = tile_bytes(form, columns_form(spec, form), rows_form(spec, form));
+    index_t row = Twiddles::Row::bytes(twiddled_points(form), spec.precision);
+    index_t tables = Twiddles::bytes(n, spec.precision);
     if (!is_c2c(spec.kernel)) {
         row += Twiddles::Row::bytes(spec.kernel == Kernel::r2c ? form.second : form.first, spec.precision);
         tables += Twiddles::bytes(2 * n, spec.precision);
     }
-    return spec.threads * (tile + row) + tables + (spec.in_place ? n * elem : 0);
+    return spec.threads * (tile + row) + tables + (spec.in_place && !form.turns ? n * elem : 0);
 }
 
-std::string LongLineForm::describe() const { return cat("two sweeps of ", first, " x ", second); }
+std::string LongLineForm::describe() const {
+    return cat(turns ? "a turn in place and two sweeps of " : "two sweeps of ", first, " x ", second);
+}
 
 Result<std::unique_ptr<LocalFft>> plan_long_line(const Engine& engine, const LocalSpec& asked,
                                                  const LongLineForm& form) {

@@ -6,6 +6,9 @@
 // and turns them back where they came from: the result is in natural order. So what is between the sweeps lies in the
 // output itself, and only a transform in place needs another array for it. Stores pass the cache by where the line does
 // not fit it. Threads share the tiles.
+// In place, where memory has no room for that array, the line is turned first: seen as side x m x side elements, its
+// first and last axes change places, squares at a time. What were columns are then rows, which are transformed where
+// they lie, and sweep 2 finds its points in another order. c2r is the reverse, and is turned last.
 // Real lines of 2 n points are n pairs of numbers, taken as complex ones. The spectrum of the numbers comes from that
 // of the pairs at k and n - k, which lie in columns c and first - c of the output, backwards: so sweep 2 of r2c takes
 // both at a time and folds them in the tile. c2r is the reverse, in sweep 1.
@@ -26,6 +29,7 @@ struct LongLineForm {
     index_t first = 0, second = 0;
     bool stream = false;  // stores pass the cache by
     double seconds = 0;   // expected
+    bool turns = false;   // in place without an array between the sweeps; the longer factor is a multiple of the other
     std::string describe() const;
 };
 
@@ -33,11 +37,12 @@ struct LongLineForm {
 // cache, complex or real of even length, with factors at which the engine is trusted.
 std::optional<LongLineForm> long_line_form(const Engine& engine, const LocalSpec& spec, const RateTable& rates);
 
-// Memory that a plan takes beside the arrays: tiles, tables and, in place, the array between the sweeps.
+// Memory that a plan takes beside the arrays: tiles, tables and, in place, the array between the sweeps unless it
+// turns.
 index_t long_line_bytes(const LocalSpec& spec, const LongLineForm& form);
 
-// Any first * second = n, for real lines n / 2. Code::engine_error when the engine declines its lines,
-// Code::out_of_memory.
+// Any first * second = n, for real lines n / 2, that turns if the form says so. Code::engine_error when the engine
+// declines its lines, Code::out_of_memory.
 Result<std::unique_ptr<LocalFft>> plan_long_line(const Engine& engine, const LocalSpec& spec, const LongLineForm& form);
 
 }  // namespace spanfft

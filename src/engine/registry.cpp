@@ -56,6 +56,20 @@ struct Candidates {
     std::vector<std::string> declined;
 };
 
+// Whether an allowance has room for what engines hold meanwhile of what they transform in place: each thread a line.
+bool engine_alone_fits(const LocalSpec& spec) {
+    const index_t allowed_bytes = CheckAllowance::bytes();
+    if (allowed_bytes == 0 || !spec.in_place) return true;
+    const auto elem_bytes = static_cast<index_t>(ElemType{spec.precision, true}.bytes());
+    index_t points = batch_count(spec), longest = 1;
+    for (const LoopDim& axis : spec.transform) {
+        points *= axis.n;
+        longest = std::max(longest, axis.n);
+    }
+    const index_t lines = std::min<index_t>(spec.threads, points / longest);
+    return (points + lines * longest) * elem_bytes / (is_c2c(spec.kernel) ? 1 : 2) <= allowed_bytes;
+}
+
 void add_ways(const Engine& engine, const LocalSpec& spec, const RateTable& rates, std::vector<Way>& ways) {
     const auto add = [&](int threads) {
         LocalSpec asked = spec;
@@ -63,8 +77,10 @@ void add_ways(const Engine& engine, const LocalSpec& spec, const RateTable& rate
         ways.push_back({&engine, std::nullopt, expected_seconds(rates, engine.name(), asked), threads});
     };
     const int useful = useful_threads(rates, engine.name(), spec);
-    add(useful);
-    if (useful != spec.threads && spec.measure) add(spec.threads);
+    if (!spec.sweeps || engine_alone_fits(spec)) {
+        add(useful);
+        if (useful != spec.threads && spec.measure) add(spec.threads);
+    }
     if (!spec.sweeps) return;
     if (auto form = long_line_form(engine, spec, rates)) ways.push_back({&engine, form, form->seconds, spec.threads});
 }
@@ -73,6 +89,8 @@ void add_ways(const Engine& engine, const LocalSpec& spec, const RateTable& rate
 Candidates find_candidates(std::vector<Way> ways, const LocalSpec& spec, bool all, index_t longest_check) {
     std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.seconds < b.seconds; });
     Candidates found;
+    if (ways.empty())
+        found.declined.push_back("in place engines hold a line once more, for which the memory budget has no room");
     for (Way& way : ways) {
         const Status status = way.engine->supports(spec);
         if (!status.ok()) {
@@ -127,7 +145,8 @@ Result<Candidates> forced(const std::string& name, const LocalSpec& spec, const 
     add_ways(*engine, spec, rates, ways);
     Candidates found = find_candidates(std::move(ways), spec, all, longest_check);
     if (!found.ways.empty()) return found;
-    return error(Code::engine_error, "engine '", name, "' was asked for, but ", found.passed_over.at(0));
+    const std::string& why = found.passed_over.empty() ? found.declined.at(0) : found.passed_over[0];
+    return error(Code::engine_error, "engine '", name, "' was asked for, but ", why);
 }
 
 bool scales(const Way& way, const LocalSpec& spec) { return spec.scale == 1 || way.line || way.engine->scales(spec); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 namespace spanfft {
@@ -59,42 +60,47 @@ SPANFFT_INLINE void turn_one_by_one(const Turn& t, index_t first_row, index_t en
     }
 }
 
+// Rows [first, last) and so many columns in squares; what is left over of whole ones in smaller squares, unstreamed.
+template <int bytes, int elem, bool stream>
+SPANFFT_INLINE void turn_block(const Turn& t, index_t first, index_t last, index_t first_column, index_t last_column) {
+    constexpr index_t count = bytes / elem;
+    if constexpr (count <= 1) {
+        turn_one_by_one<elem>(t, first, last, first_column, last_column);
+    } else {
+        const auto* from = static_cast<const char*>(t.from);
+        auto* to = static_cast<char*>(t.to);
+        const index_t end = first + (last - first) / count * count;
+        const index_t end_column = first_column + (last_column - first_column) / count * count;
+        for (index_t r = first; r < end; r += count) {
+            for (index_t c = first_column; c < end_column; c += count) {
+                turn_square<bytes, elem, stream>(from + r * t.from_pitch_bytes + c * elem, t.from_pitch_bytes,
+                                                 to + c * t.to_pitch_bytes + r * elem, t.to_pitch_bytes);
+            }
+        }
+        if (end_column < last_column) turn_block<bytes / 2, elem, false>(t, first, end, end_column, last_column);
+        if (end < last) turn_block<bytes / 2, elem, false>(t, end, last, first_column, last_column);
+    }
+}
+
 template <int bytes, int elem>
 SPANFFT_INLINE void turn_in_by(const Turn& t, index_t ahead) {
     constexpr index_t count = bytes / elem;
-    const auto* from = static_cast<const char*>(t.from);
-    auto* to = static_cast<char*>(t.to);
-    const index_t rows = t.rows / count * count, columns = t.columns / count * count;
     const index_t run_bytes = t.columns * elem;
-    for (index_t r = 0; r < rows; r += count) {
-        const char* row = from + r * t.from_pitch_bytes;
+    for (index_t r = 0; r < t.rows; r += count) {
+        const char* row = static_cast<const char*>(t.from) + r * t.from_pitch_bytes;
         for (index_t i = 0; i < count && r + ahead + i < t.rows; ++i) {
             const char* next = row + (ahead + i) * t.from_pitch_bytes;
             for (index_t b = 0; b < run_bytes; b += kLine) __builtin_prefetch(next + b);
         }
-        for (index_t c = 0; c < columns; c += count) {
-            turn_square<bytes, elem, false>(row + c * elem, t.from_pitch_bytes, to + c * t.to_pitch_bytes + r * elem,
-                                            t.to_pitch_bytes);
-        }
+        turn_block<bytes, elem, false>(t, r, std::min(r + count, t.rows), 0, t.columns);
     }
-    turn_one_by_one<elem>(t, 0, rows, columns, t.columns);
-    turn_one_by_one<elem>(t, rows, t.rows, 0, t.columns);
 }
 
 template <int bytes, int elem, bool stream>
 SPANFFT_INLINE void turn_out_by(const Turn& t) {
     constexpr index_t count = bytes / elem;
-    const auto* from = static_cast<const char*>(t.from);
-    auto* to = static_cast<char*>(t.to);
-    const index_t rows = t.rows / count * count, columns = t.columns / count * count;
-    for (index_t c = 0; c < columns; c += count) {
-        for (index_t r = 0; r < rows; r += count) {
-            turn_square<bytes, elem, stream>(from + r * t.from_pitch_bytes + c * elem, t.from_pitch_bytes,
-                                             to + c * t.to_pitch_bytes + r * elem, t.to_pitch_bytes);
-        }
-        turn_one_by_one<elem>(t, rows, t.rows, c, c + count);
-    }
-    turn_one_by_one<elem>(t, 0, t.rows, columns, t.columns);
+    for (index_t c = 0; c < t.columns; c += count)
+        turn_block<bytes, elem, stream>(t, 0, t.rows, c, std::min(c + count, t.columns));
 }
 
 template <int bytes>
@@ -136,6 +142,34 @@ void turn_out(const Turn& turn, bool stream, int width_bytes) {
     return width_bytes == 64   ? turn_out_64(turn, stream)
            : width_bytes == 32 ? turn_out_32(turn, stream)
                                : turn_out_16(turn, stream);
+}
+
+namespace {
+
+constexpr index_t kSquaresAhead = 6;  // rows of a square that are fetched ahead
+
+// Rows lie on different sets of the cache.
+index_t square_pitch_bytes(const SquareTurn& turn) { return (turn.band_rows() * turn.elem_bytes) + kLine; }
+
+}  // namespace
+
+index_t SquareTurn::buffer_bytes() const { return band_rows() * square_pitch_bytes(*this); }
+
+// A band of rows of one matrix with the columns that it changes places with, from the diagonal on.
+void SquareTurn::run(index_t job, void* buffer) const {
+    const index_t band = band_rows(), first = job / between * band, pitch = between * side * elem_bytes;
+    const index_t buffer_pitch = square_pitch_bytes(*this), rows = std::min(band, side - first);
+    auto* const matrix = static_cast<char*>(array) + job % between * side * elem_bytes;
+    for (index_t second = first; second < side; second += band) {
+        const index_t columns = std::min(band, side - second);
+        char* const upper = matrix + first * pitch + second * elem_bytes;
+        char* const lower = matrix + second * pitch + first * elem_bytes;
+        turn_in({upper, pitch, buffer, buffer_pitch, rows, columns, elem_bytes}, kSquaresAhead);
+        if (upper != lower) turn_in({lower, pitch, upper, pitch, columns, rows, elem_bytes}, kSquaresAhead);
+        for (index_t i = 0; i < columns; ++i)
+            std::memcpy(lower + i * pitch, static_cast<char*>(buffer) + i * buffer_pitch,
+                        static_cast<size_t>(rows * elem_bytes));
+    }
 }
 
 }  // namespace spanfft

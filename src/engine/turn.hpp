@@ -30,4 +30,17 @@ void turn_in(const Turn& turn, index_t ahead, int width_bytes = vector_bytes());
 // of registers, is at most what this processor has.
 void turn_out(const Turn& turn, bool stream, int width_bytes = vector_bytes());
 
+// An array of `side` x `between` x `side` elements, contiguous, whose first and last axes change places where it lies:
+// pairs of small squares do, by way of a buffer. Worked: 2^25 complex floats are 4096 x 2 x 4096, 64 bands of 64 rows.
+struct SquareTurn {
+    void* array = nullptr;
+    index_t side = 0, between = 1;
+    index_t elem_bytes = 16;
+    index_t band_rows() const { return 512 / elem_bytes; }
+    index_t bands() const { return ceil_div(side, band_rows()); }
+    index_t jobs() const { return bands() * between; }  // threads may share them out; the first ones are the longest
+    index_t buffer_bytes() const;
+    void run(index_t job, void* buffer) const;
+};
+
 }  // namespace spanfft

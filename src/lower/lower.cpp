@@ -68,7 +68,7 @@ class Movers {
             if (route_[i].type == Type::view) continue;
             if (users && !own_input_ && route_[i].reads_all_parts()) route_.insert(at(i), copy_of(route_[i].from));
             const bool must_leave = users && (!in_place_ || seen_by_all(route_, i + 1));
-            if (!must_leave && route_[i].can_stay()) continue;
+            if (!must_leave && (route_[i].can_stay() || (in_place_ && users && route_[i].is_one_line()))) continue;
             found_.push_back(i);
             users = false;
         }

@@ -13,6 +13,11 @@ bool RouteOp::can_stay() const {
     return from.elem == to.elem && from.layout == to.layout;
 }
 
+bool RouteOp::is_one_line() const {
+    return type == Type::transform && !share && axes.size() == 1 && from.layout.nranks() == 1 &&
+           product(from.layout.shape()) == from.layout.shape()[static_cast<size_t>(axes[0])];
+}
+
 bool RouteOp::shared_out(const Layout& layout) const {
     if (modes == 0) return *share == layout;
     return share->with_extent(axes[0], layout.shape()[static_cast<size_t>(axes[0])]) == layout;

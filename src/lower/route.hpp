@@ -77,6 +77,9 @@ struct RouteOp {
 
     // Can leave its result where its source is.
     bool can_stay() const;
+    // A transform of a line alone, which may become half a spectrum, or the reverse, where it lies if there is room for
+    // both: of several lines, one would overwrite the next.
+    bool is_one_line() const;
     // A transform with a share reads its lines from, and puts them into, the parts of all ranks, unless the array is
     // divided as the share is or the lines are rows of the rank's own array.
     bool reads_all_parts() const { return share && turned != Turned::from && !shared_out(from.layout); }

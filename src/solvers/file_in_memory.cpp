@@ -1,6 +1,7 @@
 // Solver `file_in_memory`: a file whose array fits the memory budgets of the ranks together. Each rank reads its box,
-// the array is transformed in memory by a child plan, each rank writes its box: one sweep over the disk. Chunked arrays
-// are read and written so by one process; several ranks copy them through files (sweeps/staging.hpp).
+// the array is transformed in memory by a child plan, each rank writes its box: one sweep over the disk. The child has
+// two arrays, or, where they don't fit, works in place. Chunked arrays are read and written so by one process; several
+// ranks copy them through files (sweeps/staging.hpp).
 #include <algorithm>
 
 #include "engine/trust.hpp"
@@ -24,25 +25,27 @@ index_t prime_engine_bytes(const Problem& problem) {
     return most;
 }
 
-}  // namespace
+Status needs(const Problem& problem, const char* more_than, double bytes) {
+    return error(Code::unsupported, "file_in_memory needs ", more_than, bytes_string(bytes),
+                 " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),
+                 problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
+}
 
-Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner) {
-    if (problem.memory_bytes == 0) return error(Code::unsupported, "file_in_memory is for files; give memory=");
+// The transform of arrays in memory, of two or of one in place.
+Result<std::unique_ptr<Plan>> plan_child(const Problem& problem, const Planner& planner, bool in_place) {
     const auto bytes_of = [](const Extents& shape, const ElemType& elem) {
         return static_cast<double>(product(shape)) * static_cast<double>(elem.bytes());
     };
-    // Both arrays are held, and more comes on top.
+    // What holds the arrays, and more comes on top.
     const double in_bytes = bytes_of(problem.input_shape(), problem.input_elem()),
                  out_bytes = bytes_of(problem.output_shape(), problem.output_elem()),
-                 arrays_bytes = problem.in_place ? std::max(in_bytes, out_bytes) : in_bytes + out_bytes;
+                 arrays_bytes = in_place ? std::max(in_bytes, out_bytes) : in_bytes + out_bytes;
     const index_t engine_bytes = prime_engine_bytes(problem);
     const double least = arrays_bytes / problem.ranks + static_cast<double>(engine_bytes);
-    if (least > static_cast<double>(problem.memory_bytes)) {  // before any planning: the child could be large
-        return error(Code::unsupported, "file_in_memory needs more than ", bytes_string(least),
-                     " a process, the budget is ", bytes_string(static_cast<double>(problem.memory_bytes)),
-                     problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
-    }
+    if (least > static_cast<double>(problem.memory_bytes))  // before any planning: the child could be large
+        return needs(problem, "more than ", least);
     Problem child_problem = problem;
+    child_problem.in_place = in_place;
     child_problem.memory_bytes = 0;
     child_problem.method.clear();
     child_problem.io.clear();
@@ -59,15 +62,27 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
     const index_t room = problem.memory_bytes - engine_bytes;
     if (const index_t beyond = plan->memory_beyond(room)) {  // the fastest does not fit, but another may
         auto other = planner.within(room).plan(child_problem);
-        if (!other.ok()) {
-            return error(Code::unsupported, "file_in_memory needs ",
-                         bytes_string(static_cast<double>(beyond + engine_bytes)), " a process, the budget is ",
-                         bytes_string(static_cast<double>(problem.memory_bytes)),
-                         problem.ranks > 1 ? "; use more ranks, more memory, or one rank" : "");
-        }
+        if (!other.ok()) return needs(problem, "", static_cast<double>(beyond + engine_bytes));
         plan = std::move(other).value();
     }
+    return plan;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner) {
+    if (problem.memory_bytes == 0) return error(Code::unsupported, "file_in_memory is for files; give memory=");
+    auto child = plan_child(problem, planner, false);
+    const bool in_place = !child.ok() && !problem.pads();
+    if (in_place) {
+        auto other = plan_child(problem, planner, true);
+        if (other.ok() || child.status().code() == Code::unsupported) child = std::move(other);
+    }
+    SPANFFT_TRY(child.status());
+    auto plan = std::move(child).value();
+    const Slot read = in_place ? Slot::output : Slot::input;
     const double child_seconds = plan->predicted_seconds();
+    plan->problem.in_place = false;
     plan->problem.memory_bytes = problem.memory_bytes;
     plan->problem.method = problem.method;
     plan->problem.io = problem.io;
@@ -89,14 +104,14 @@ Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const
         return box.empty() ? kBoxRequestBytes : product(box) * static_cast<index_t>(elem.bytes());
     };
     plan->steps.insert(plan->steps.begin(),
-                       make_read_box_step(plan->input, Slot::input, planner.machine(),
+                       make_read_box_step(plan->input, read, planner.machine(),
                                           request_bytes(plan->input_box, plan->input.elem), problem.loaded_bytes()));
     // A file that a chunked array is copied from holds numbers as they are computed.
     const bool copied = !problem.output_chunk.empty() && plan->output_box.empty();
     const auto stored_bytes = static_cast<index_t>((copied ? problem.output_elem() : problem.stored_elem()).bytes());
     plan->steps.push_back(make_write_box_step(plan->output, Slot::output, planner.machine(),
                                               request_bytes(plan->output_box, plan->output.elem), stored_bytes));
-    plan->slot_bytes.hold(Slot::input, plan->input);
+    plan->slot_bytes.hold(read, plan->input);
     plan->slot_bytes.hold(Slot::output, plan->output);
     plan->output_file_bytes = product(problem.output_shape()) * stored_bytes;
     plan->sweeps = 1;

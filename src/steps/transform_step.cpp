@@ -373,6 +373,7 @@ class TransformStep final : public Step {
 
     index_t own_memory_bytes(int rank) const override {
         if (form_.empty()) return 0;
+        const CheckAllowance as_planned(allowed_bytes_);
         const auto forecast = forecast_local(local_spec(spec_, rank), spec_.engine, spec_.rates);
         return forecast.ok() ? forecast.value().own_bytes : 0;
     }
@@ -395,6 +396,7 @@ class TransformStep final : public Step {
     TransformSpec spec_;
     std::string engine_, form_;
     double seconds_of_rank0_;
+    index_t allowed_bytes_ = CheckAllowance::bytes();  // under which the form was chosen
 };
 
 }  // namespace

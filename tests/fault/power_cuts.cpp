@@ -64,7 +64,7 @@ std::vector<CutRun> runs() {
         whole = {"c2c 16x12 forward double memory=1MiB threads=1", solve_file_in_memory, ""},
         chunked = {
             "c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5 "
-            "io=threads",
+            "io=threads method=axis_sweeps",
             by_planner, ""};
     const JournalRoute from_halved = {"r2c 16x64 forward double axes=1,0 memory=26KiB threads=1 io=threads",
                                       solve_axis_sweeps, ""},

@@ -86,8 +86,8 @@ TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
         {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_sweeps, "a chirp"},
         {"c2c 256 forward double memory=10KiB threads=1 method=superlevels:sync,block=512", solve_superlevels,
          "memoryloads"},
-        {"c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5", by_planner,
-         "chunked arrays"},
+        {"c2c 32x24 forward double memory=26KiB threads=1 input_chunk=5x7 output_chunk=24x5 method=axis_sweeps",
+         by_planner, "chunked arrays"},
     };
     enum class Fault { transient, persistent, power_cut };
     for (const JournalRoute& route : routes) {

@@ -307,7 +307,9 @@ RUNS = {
     ),
     "spanfft tune --import": Run(stores, import_store, ("home/tuning.txt",), both_are_there),
     "hdf5 with a journal": array_run("in.h5", "out.h5", None, old=True, memory=24 << 10, method="axis_sweeps"),
-    "chunked hdf5 with a journal": array_run("in.h5", "out.h5", (8, 7), old=False, memory=26 << 10, chunks=(24, 5)),
+    "chunked hdf5 with a journal": array_run(
+        "in.h5", "out.h5", (8, 7), old=False, memory=26 << 10, chunks=(24, 5), method="axis_sweeps"
+    ),
     "zarr with a journal": array_run(
         "in.zarr", "out.zarr", (8, 24), old=False, memory=44 << 10, chunks=(8, 24), method="axis_sweeps"
     ),

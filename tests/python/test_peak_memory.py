@@ -56,6 +56,10 @@ def solver_of(explain: str) -> str:
 
 SOLVERS = [
     ("file_in_memory", (1 << 20,), "complex64", "32MiB", {}),
+    # In place: budget and allowance together don't hold two arrays.
+    ("file_in_memory", (1 << 24,), "complex64", "144MiB", {}),
+    ("file_in_memory", (1 << 25,), "float32", "144MiB", {}),
+    ("file_in_memory", (4000, 4100), "complex64", "144MiB", {}),
     ("scratch_in_memory", (2048, 1024), "complex64", "20MiB", {"method": "scratch_in_memory"}),
     ("scratch_in_memory", (1 << 21,), "complex64", "24MiB", {"method": "scratch_in_memory"}),
     ("axis_sweeps", (2048, 1024), "complex64", "8MiB", {"method": "axis_sweeps"}),

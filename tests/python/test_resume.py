@@ -271,7 +271,7 @@ def test_killed_at_random_moments_they_go_on_to_the_same_bits(kind, tmp_path):
 
 def stopped(kind: str, tmp_path: Path, share: float, **options: object) -> tuple[str, str, dict[str, object]]:
     """Leaves an unfinished run of a small array, and says how to go on."""
-    make_input(kind, tmp_path, 128)
+    make_input(kind, tmp_path, 192)
     source, target = ("in.zarr", "out.zarr") if kind == "zarr" else ("in.h5", "out.h5")
     memory = {"memory": 3 << 20, "chunks": (128, 100)} | options
     with pytest.raises(spanfft.Interrupted, match="goes on from there"):
@@ -341,7 +341,7 @@ def test_an_output_that_cant_be_published_is_when_it_can(tmp_path, monkeypatch):
     """The last thing that can fail: what the output is made of is still there."""
     from spanfft._formats import zarr as format
 
-    make_input("zarr", tmp_path, 128)
+    make_input("zarr", tmp_path, 192)
 
     def fail(new: str, path: str) -> None:
         raise OSError(28, "No space left on device")

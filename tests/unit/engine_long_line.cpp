@@ -36,6 +36,7 @@ struct Case {
     index_t first, second;
     std::vector<LoopDim> batch;
     bool in_place = false;
+    bool turns = false;  // for c2r the factors change places
 };
 
 std::vector<Case> cases() {
@@ -57,6 +58,16 @@ std::vector<Case> cases() {
         {"batch_of_batches", 10, 12, {{2, 1000, 700}, {3, 130, 120}}},
         {"in_place", 48, 50, {}, true},
         {"in_place_batch", 33, 16, {{3, 530, 530}}, true},
+        {"turned_square", 48, 48, {}, true, true},
+        {"turned_squares_of_bands", 70, 70, {}, true, true},
+        {"turned_two_bands_thrice", 66, 198, {}, true, true},
+        {"turned_wide", 16, 128, {}, true, true},
+        {"turned_odd", 15, 45, {}, true, true},
+        {"turned_prime", 13, 13, {}, true, true},
+        {"turned_row", 1, 96, {}, true, true},
+        {"turned_two_by_two", 2, 2, {}, true, true},
+        {"turned_point", 1, 1, {}, true, true},
+        {"turned_batch", 18, 36, {{3, 655, 655}}, true, true},
     };
 }
 
@@ -78,7 +89,9 @@ LocalSpec spec_of(const Case& c, Kernel kernel, Precision precision, int threads
 void expect_accurate(const Engine& engine, const Case& c, const LocalSpec& spec, bool stream) {
     SCOPED_TRACE(testing::Message() << engine.name() << " " << c.name << " " << kernel_name(spec.kernel) << " "
                                     << precision_name(spec.precision) << (stream ? " streamed" : ""));
-    auto fft = plan_long_line(engine, spec, {c.first, c.second, stream, 0});
+    LongLineForm form{c.first, c.second, stream, 0, c.turns};
+    if (c.turns && spec.kernel == Kernel::c2r) std::swap(form.first, form.second);
+    auto fft = plan_long_line(engine, spec, form);
     ASSERT_TRUE(fft.ok()) << fft.status().message();
     const test::Outcome outcome = test::run(spec, *fft.value());
     EXPECT_LE(outcome.error, test::rule(spec));
@@ -281,15 +294,18 @@ TEST(EngineLongLine, TakesTheMemoryThatItSays) {
             LocalSpec spec = line((index_t{1} << 20) * (kernel == Kernel::c2c_forward ? 1 : 2), kernel);
             spec.in_place = in_place;
             spec.threads = 2;
-            const LongLineForm form{1024, 1024, true, 0};
-            test::allocations = {};
-            test::allocations.on = true;
-            auto fft = plan_long_line(*find_engine("ducc0"), spec, form);
-            test::allocations.on = false;
-            ASSERT_TRUE(fft.ok()) << fft.status().message();
-            const auto taken = static_cast<index_t>(test::allocations.aligned_bytes);
-            EXPECT_GE(taken, long_line_bytes(spec, form));
-            EXPECT_LE(taken, long_line_bytes(spec, form) + 10 * 4096 + (in_place ? index_t{2} << 20 : 0));
+            for (const bool turns : {false, in_place}) {
+                const LongLineForm form{1024, 1024, true, 0, turns};
+                test::allocations = {};
+                test::allocations.on = true;
+                auto fft = plan_long_line(*find_engine("ducc0"), spec, form);
+                test::allocations.on = false;
+                ASSERT_TRUE(fft.ok()) << fft.status().message();
+                const auto taken = static_cast<index_t>(test::allocations.aligned_bytes);
+                const bool between = in_place && !turns;
+                EXPECT_GE(taken, long_line_bytes(spec, form));
+                EXPECT_LE(taken, long_line_bytes(spec, form) + 10 * 4096 + (between ? index_t{2} << 20 : 0));
+            }
         }
     }
 }
@@ -333,7 +349,7 @@ TEST(EngineLongLine, WithoutMemoryTheEngineDoesTheWhole) {
     EXPECT_EQ(choice.value().form, "");
 }
 
-TEST(EngineLongLine, AnAllowanceThatItDoesNotFitLeavesItToTheEngine) {
+TEST(EngineLongLine, AnAllowanceThatItDoesNotFitIsTurnedInPlaceOrLeftToTheEngine) {
     for (const bool in_place : {false, true}) {
         LocalSpec spec = line(index_t{1} << 21);
         spec.in_place = in_place;
@@ -351,7 +367,18 @@ TEST(EngineLongLine, AnAllowanceThatItDoesNotFitLeavesItToTheEngine) {
             return forecast.value().form;
         };
         EXPECT_EQ(form_within(arrays_bytes + free.value().own_bytes), free.value().form);
-        EXPECT_EQ(form_within(arrays_bytes + free.value().own_bytes - 1), "");
+        if (in_place) {
+            EXPECT_EQ(form_within(arrays_bytes + free.value().own_bytes - 1),
+                      "a turn in place and two sweeps of 1024 x 2048");
+            const index_t own_bytes = long_line_bytes(spec, {1024, 2048, true, 0, true});
+            EXPECT_LE(own_bytes, arrays_bytes / 16);
+            EXPECT_EQ(form_within(arrays_bytes + own_bytes), "a turn in place and two sweeps of 1024 x 2048");
+            const CheckAllowance too_little(arrays_bytes + own_bytes - 1);
+            const auto choice = plan_local(spec, "ducc0", slow_at_long_lines());
+            EXPECT_NE(choice.status().message().find("hold a line once more"), std::string::npos);
+        } else {
+            EXPECT_EQ(form_within(arrays_bytes + free.value().own_bytes - 1), "");
+        }
     }
 }
 
