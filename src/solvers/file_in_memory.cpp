@@ -73,10 +73,10 @@ Result<std::unique_ptr<Plan>> plan_child(const Problem& problem, const Planner& 
 Result<std::unique_ptr<Plan>> solve_file_in_memory(const Problem& problem, const Planner& planner) {
     if (problem.memory_bytes == 0) return error(Code::unsupported, "file_in_memory is for files; give memory=");
     auto child = plan_child(problem, planner, false);
-    const bool in_place = !child.ok() && !problem.pads();
+    const bool in_place = child.status().code() == Code::unsupported && !problem.pads();
     if (in_place) {
         auto other = plan_child(problem, planner, true);
-        if (other.ok() || child.status().code() == Code::unsupported) child = std::move(other);
+        if (other.ok() || other.status().code() == Code::unsupported) child = std::move(other);
     }
     SPANFFT_TRY(child.status());
     auto plan = std::move(child).value();

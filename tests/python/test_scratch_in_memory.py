@@ -118,6 +118,20 @@ def test_the_planner_takes_what_reads_once_where_memory_holds_the_array_once():
 
 
 @pytest.mark.parametrize(
+    ("problem", "needed"),
+    [
+        ("c2c 8192x8192 forward float memory=500MiB", "more than 512 MiB"),
+        ("c2c 67108864 forward float memory=513MiB", "1.00 GiB"),  # tiles and tables don't fit, nor does an engine
+        ("c2c 65000000 forward float memory=600MiB", "992 MiB"),  # 2^6 5^7 13 has no square factor near it
+        ("r2c 512x512x512 forward float memory=800MiB", "1.00 GiB"),
+    ],
+)
+def test_without_room_for_the_array_in_place_file_in_memory_says_what_it_needs(problem, needed):
+    with pytest.raises(spanfft.Unsupported, match=rf"file_in_memory needs .*{needed} a process, the budget is"):
+        core.imagine(f"{problem} method=file_in_memory")
+
+
+@pytest.mark.parametrize(
     ("problem", "words"),
     [
         ("c2c 8192x8192 forward float memory=500MiB", "512.* and more for what a sweep hands.*budget is 500"),
