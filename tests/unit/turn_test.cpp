@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -62,6 +63,32 @@ TEST(Turn, RowsBecomeColumnsAtEveryWidthOfRegisters) {
                         expect_turned(shape, elem, gap, shift, true, true, width);
                     }
                 }
+            }
+        }
+    }
+}
+
+TEST(Turn, FirstAndLastAxisChangePlacesWhereTheyLie) {
+    for (const index_t side : {1, 2, 31, 32, 33, 64, 100}) {
+        for (const index_t between : {1, 2, 3}) {
+            for (const index_t elem : {8, 16}) {
+                SCOPED_TRACE(testing::Message() << side << " x " << between << " x " << side << " of " << elem);
+                const auto bytes = static_cast<size_t>(side * between * side * elem);
+                std::vector<unsigned char> array(bytes + 64, kFilling), expected = array;
+                for (size_t i = 0; i < bytes; ++i) array[i] = static_cast<unsigned char>(i * 2654435761u >> 13);
+                for (index_t i = 0; i < side; ++i) {
+                    for (index_t q = 0; q < between; ++q) {
+                        for (index_t k = 0; k < side; ++k) {
+                            const index_t from = ((i * between + q) * side + k) * elem,
+                                          to = ((k * between + q) * side + i) * elem;
+                            std::copy_n(array.begin() + from, elem, expected.begin() + to);
+                        }
+                    }
+                }
+                const SquareTurn turn{array.data(), side, between, elem};
+                std::vector<unsigned char> buffer(static_cast<size_t>(turn.buffer_bytes()));
+                for (index_t job = 0; job < turn.jobs(); ++job) turn.run(job, buffer.data());
+                EXPECT_EQ(array, expected);
             }
         }
     }
