@@ -434,11 +434,17 @@ std::optional<LongLineForm> long_line_form(const Engine& engine, const LocalSpec
             if (trusted(engine, spec, first) && trusted(engine, spec, second)) best = form;
         }
     }
-    // What was measured of such lines says what the best form takes; the figures of its parts only that it is the best.
-    if (best) best->seconds = two_sweeps_seconds(rates, engine.name(), spec).value_or(best->seconds);
-    if (!best || is_allowed(spec, *best)) return best;
+    if (!best) return best;
+    // What was measured of such lines says what the best form takes; the figures of its parts only that it is the best,
+    // and how much more a turn is.
+    const auto measured = two_sweeps_seconds(rates, engine.name(), spec);
+    const double of_parts = measured ? *measured / best->seconds : 1;
+    best->seconds *= of_parts;
+    if (is_allowed(spec, *best)) return best;
     if (spec.in_place) best = turned_form(engine, spec, rates);
-    return best && is_allowed(spec, *best) ? best : std::nullopt;
+    if (!best || !is_allowed(spec, *best)) return std::nullopt;
+    best->seconds *= of_parts;
+    return best;
 }
 
 index_t long_line_bytes(const LocalSpec& asked, const LongLineForm& form) {
