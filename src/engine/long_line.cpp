@@ -376,16 +376,13 @@ bool trusted(const Engine& engine, const LocalSpec& spec, index_t points) {
     return distrust(engine, call_of(spec, tile_form(spec, points, false))).empty();
 }
 
-// Of a form that turns, both sweeps and the turn.
-std::optional<double> turned_seconds(const Engine& engine, const LocalSpec& spec, const RateTable& rates,
-                                     const LongLineForm& form) {
-    const bool last = spec.kernel == Kernel::c2r;
-    const index_t along = last ? form.second : form.first, across = last ? form.first : form.second;
-    const auto rows = sweep_seconds(engine, spec, rates, along, across * batch_count(spec), false),
-               columns = sweep_seconds(engine, spec, rates, across, along * batch_count(spec), !is_c2c(spec.kernel));
-    if (!rows || !columns) return std::nullopt;
-    const auto bytes = static_cast<double>(along * across * batch_count(spec) * elem_bytes_of(spec));
-    return *rows + *columns + kTurnCopies * bytes / spec.memory_bytes_per_second;
+// Of both sweeps, by one thread.
+std::optional<double> sweeps_seconds(const Engine& engine, const LocalSpec& spec, const RateTable& rates, index_t first,
+                                     index_t second) {
+    const index_t lines = batch_count(spec);
+    const auto columns = sweep_seconds(engine, spec, rates, first, second * lines, spec.kernel == Kernel::c2r),
+               rows = sweep_seconds(engine, spec, rates, second, first * lines, spec.kernel == Kernel::r2c);
+    return columns && rows ? std::optional<double>(*columns + *rows) : std::nullopt;
 }
 
 // The squarest form that turns: of few that are as good as it, no engine is so much better at one.
@@ -397,9 +394,10 @@ std::optional<LongLineForm> turned_form(const Engine& engine, const LocalSpec& s
         LongLineForm form{side, n / side, n * elem_bytes_of(spec) >= spec.caches.stream_worth_bytes()};
         if (spec.kernel == Kernel::c2r) std::swap(form.first, form.second);
         form.turns = true;
-        const auto seconds = turned_seconds(engine, spec, rates, form);
+        const auto seconds = sweeps_seconds(engine, spec, rates, form.first, form.second);
         if (!seconds || !trusted(engine, spec, form.first) || !trusted(engine, spec, form.second)) continue;
-        form.seconds = *seconds / spec.threads;
+        const auto bytes = static_cast<double>(n * batch_count(spec) * elem_bytes_of(spec));
+        form.seconds = (*seconds + kTurnCopies * bytes / spec.memory_bytes_per_second) / spec.threads;
         return form;
     }
     return std::nullopt;
@@ -416,7 +414,7 @@ bool is_allowed(const LocalSpec& spec, const LongLineForm& form) {
 std::optional<LongLineForm> long_line_form(const Engine& engine, const LocalSpec& asked, const RateTable& rates) {
     const LocalSpec spec = canonical(asked);
     if (!may_be_long(spec) || !engine.supports(spec).ok()) return std::nullopt;
-    const index_t n = points_of(spec), lines = batch_count(spec);
+    const index_t n = points_of(spec);
     std::optional<LongLineForm> best;
     int tried = 0;
     const auto root = static_cast<index_t>(std::sqrt(static_cast<double>(n)));
@@ -425,11 +423,10 @@ std::optional<LongLineForm> long_line_form(const Engine& engine, const LocalSpec
         ++tried;
         for (const index_t first : {divisor, n / divisor}) {
             const index_t second = n / first;
-            const auto columns = sweep_seconds(engine, spec, rates, first, second * lines, spec.kernel == Kernel::c2r),
-                       rows = sweep_seconds(engine, spec, rates, second, first * lines, spec.kernel == Kernel::r2c);
-            if (!columns || !rows) continue;
+            const auto seconds = sweeps_seconds(engine, spec, rates, first, second);
+            if (!seconds) continue;
             const LongLineForm form{first, second, n * elem_bytes_of(spec) >= spec.caches.stream_worth_bytes(),
-                                    (*columns + *rows) / spec.threads};
+                                    *seconds / spec.threads};
             if (best && form.seconds >= best->seconds) continue;
             if (trusted(engine, spec, first) && trusted(engine, spec, second)) best = form;
         }
