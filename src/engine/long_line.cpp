@@ -56,14 +56,14 @@ ColumnGroups groups_of(const void* array, index_t columns, const LineTileForm& t
     return {columns, elems_before_line(address, tile.elem_bytes), tile.lines};
 }
 
-SquareTurn square_turn(const LongLineForm& form, void* array, index_t elem_bytes) {
+SquareTurn square_turn(const LongLineForm& form, index_t elem_bytes) {  // of an array that is named when it is turned
     const index_t side = std::min(form.first, form.second);
-    return {array, side, std::max(form.first, form.second) / side, elem_bytes};
+    return {nullptr, side, std::max(form.first, form.second) / side, elem_bytes};
 }
 
 index_t tile_bytes(const LongLineForm& form, const LineTileForm& columns, const LineTileForm& rows) {
     const index_t tile = std::max(columns.bytes(), rows.bytes());
-    return form.turns ? std::max(tile, square_turn(form, nullptr, columns.elem_bytes).buffer_bytes()) : tile;
+    return form.turns ? std::max(tile, square_turn(form, columns.elem_bytes).buffer_bytes()) : tile;
 }
 
 // Of the rows that are multiplied by twiddle factors; where c2r turns, these are the second sweep's.
@@ -118,8 +118,7 @@ class LongLineFft final : public LocalFft {
           points_(form.first * form.second),
           columns_(columns_form(spec, form)),
           rows_(rows_form(spec, form)),
-          side_(std::min(form.first, form.second)),
-          turned_each_(std::max(form.first, form.second) / side_) {}
+          squares_(square_turn(form, elem_bytes_)) {}
 
     Status make_member(const Engine& engine, const LocalSpec& spec, Member& member) const {
         SPANFFT_ASSIGN(member.memory, tile_memory(tile_bytes(form_, columns_, rows_)));
@@ -202,7 +201,8 @@ class LongLineFft final : public LocalFft {
 
     // In place: what is a column of `side` rows becomes a row, and the reverse.
     void turn(void* array) const {
-        const SquareTurn squares = square_turn(form_, array, elem_bytes_);
+        SquareTurn squares = squares_;
+        squares.array = array;
         share(squares.jobs(), [&](index_t job, const Member& member) { squares.run(job, member.memory.data()); });
     }
 
@@ -230,16 +230,16 @@ class LongLineFft final : public LocalFft {
     LineFactors factors_of(index_t row, const Member& member) const { return {&twiddles_, &member.row, row, scale_}; }
 
     // Of what row i of a turned line holds, in the line's own order: point q * side + k is in row k * m + q.
-    index_t number_of_row(index_t row) const { return row % turned_each_ * side_ + row / turned_each_; }
+    index_t number_of_row(index_t row) const { return row % squares_.between * squares_.side + row / squares_.between; }
 
     // Columns of a turned line, whose points lie in that order: move(points of a tile, where the first one is, from one
     // to the next).
     template <class Move>
     void each_turned(TilePart part, index_t row_bytes, const Move& move) const {
-        part.points = side_;
-        for (index_t q = 0; q < turned_each_; ++q) {
-            part.point = q * side_;
-            move(part, q * row_bytes, turned_each_ * row_bytes);
+        part.points = squares_.side;
+        for (index_t q = 0; q < squares_.between; ++q) {
+            part.point = q * squares_.side;
+            move(part, q * row_bytes, squares_.between * row_bytes);
         }
     }
 
@@ -335,7 +335,7 @@ class LongLineFft final : public LocalFft {
     const index_t in_bytes_, out_bytes_;  // of an element
     const index_t points_;                // complex ones: half as many as real ones
     const LineTileForm columns_, rows_;   // of the two sweeps
-    const index_t side_, turned_each_;    // of a line that is turned: side x turned_each x side points
+    const SquareTurn squares_;            // of a line that is turned
     Twiddles twiddles_;
     LineFold fold_;   // of real data
     Buffer between_;  // in place only
