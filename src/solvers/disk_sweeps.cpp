@@ -131,12 +131,14 @@ ColumnPanels cut_off(ColumnPanels panels, index_t elems) {
 
 void set_panel_width(SweepSpec& sweep, index_t width) {
     if (!sweep.source.is_blocks()) sweep.source.columns().panel = width;
-    if (!sweep.target.is_blocks()) sweep.target.columns().panel = width;
+    const TurnedRows* const turned = sweep.target.turned();
+    if (!sweep.target.is_blocks())
+        sweep.target.columns().panel = turned ? width / turned->panels.rows * sweep.out_points : width;
 }
 
 void set_slabs(SweepSpec& sweep, index_t slabs) {
-    sweep.source.columns().panel = slabs * sweep.points;
-    sweep.target.columns().panel = slabs * sweep.out_points;
+    sweep.source.columns().panel = slabs * sweep.slab_elems(sweep.points);
+    sweep.target.columns().panel = slabs * sweep.slab_elems(sweep.out_points);
 }
 
 namespace {
@@ -160,6 +162,7 @@ index_t unit_of(const SweepSpec& sweep) {
     if (const index_t halved = sweep.source.columns().halved(); halved > 0) return halved;
     if (const ColumnPanels& in = sweep.source.columns(); in.ranks > 1 && in.in_sections() && sweep.target.is_blocks())
         return in.section_columns();
+    if (const TurnedRows* turned = sweep.target.turned()) return turned->panels.rows;
     if (!sweep.target.is_blocks()) return 1;
     return std::max(sweep.target.blocks().tile_columns, sweep.target.blocks().shared_section);
 }
@@ -170,6 +173,7 @@ index_t units_of_blocks(const SweepSpec& sweep, index_t unit) {
     if (sweep.target.is_blocks()) return 1;
     const ColumnPanels& out = sweep.target.columns();
     const index_t all = block_elems(out), block = all / std::gcd(all, sweep.panels_a_run());
+    if (sweep.target.turned()) return out.row_elems % block == 0 ? block / std::gcd(block, sweep.out_points) : 1;
     return unit == 1 || out.row_elems % block == 0 ? block / std::gcd(block, unit) : 1;
 }
 
@@ -253,8 +257,9 @@ bool widen_by_sections(SweepSpec& sweep, index_t room_bytes) {
 
 bool widen_slabs(SweepSpec& sweep, index_t room_bytes) {
     const ColumnPanels &in = sweep.source.columns(), &out = sweep.target.columns();
-    const index_t slab_bytes = std::max(sweep.points * in.elem_bytes, sweep.out_points * out.elem_bytes);
-    return widen_in_units(sweep, in.columns / sweep.points, kSlabPanelBytes / slab_bytes, room_bytes, set_slabs);
+    const index_t slab = sweep.slab_elems(sweep.points);
+    const index_t slab_bytes = std::max(slab * in.elem_bytes, sweep.slab_elems(sweep.out_points) * out.elem_bytes);
+    return widen_in_units(sweep, in.columns / slab, kSlabPanelBytes / slab_bytes, room_bytes, set_slabs);
 }
 
 bool widen_together(SweepSpec& sweep, index_t room_bytes) {

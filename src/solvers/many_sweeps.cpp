@@ -10,14 +10,16 @@
 // whole ones of rest, of which several are one run as written; else they lie within one. r2c halves the factor of the
 // first sweep (k0 <= f0/2 is kept, as in two_sweeps) and ends with the conjugates; c2r is the reverse and halves that
 // of the last. c2c alternates between scratch and the output file and ends in place; r2c and c2r use two halves of
-// scratch. Ranks in three sweeps: of each section of [r1][f1][f0] that the second one writes a rank keeps, in scratch
-// of its own, the columns of its panels of the third; panels of the second are whole sections. What the first sweep
-// writes is in the output, for all; of half spectra it reaches beyond its end. Or it is in scratch too, as for outputs
-// of another type: of [f1][r1][f0] each keeps the part of r1 that it transforms over f1; a tile of the first sweep lies
-// in one r1 x f0, so its parts for all ranks lie one after the other, and panels are whole ones of these. Or, in any
-// number of sweeps, a rank keeps part of the results over f0, of which it has all the rest to itself from then on:
-// panels need not be whole sections of r1, so less memory will do, and nothing is sent any more, but runs of the output
-// end where a rank's part of f0 does.
+// scratch. In three sweeps of one process c2c and r2c may have slabs in the middle instead (docs/adr/0119): the first
+// sweep writes [f0][f1][f2] as [f2][f1][f0], the second transforms slabs of f1 f0 where they lie, and the third columns
+// of [f2][f1 f0]; so c2c is in the output all the time, r2c in one area of scratch. Ranks in three sweeps: of each
+// section of [r1][f1][f0] that the second one writes a rank keeps, in scratch of its own, the columns of its panels of
+// the third; panels of the second are whole sections. What the first sweep writes is in the output, for all; of half
+// spectra it reaches beyond its end. Or it is in scratch too, as for outputs of another type: of [f1][r1][f0] each
+// keeps the part of r1 that it transforms over f1; a tile of the first sweep lies in one r1 x f0, so its parts for all
+// ranks lie one after the other, and panels are whole ones of these. Or, in any number of sweeps, a rank keeps part of
+// the results over f0, of which it has all the rest to itself from then on: panels need not be whole sections of r1, so
+// less memory will do, and nothing is sent any more, but runs of the output end where a rank's part of f0 does.
 #include <algorithm>
 #include <cmath>
 
@@ -113,12 +115,20 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
     return sweep;
 }
 
+// All that lies between the sweeps in one place.
+void place_turned(Place between, SweepRoute& route) {
+    SweepSpec &first = route.sweeps[0], &second = route.sweeps[1], &third = route.sweeps[2];
+    first.target.place = second.source.place = second.target.place = third.source.place = between;
+    if (between == Place::scratch) route.scratch_bytes = round_up(first.target.columns().payload_bytes(), kDirectBytes);
+}
+
 // Where each sweep reads and writes: see above.
 void place(const LongAxis& job, SweepRoute& route) {
     const size_t count = route.sweeps.size();
     const bool by_output = job.ranks > 1 && !route.sweeps[0].exchanges();  // in the first sweep
     // Of scratch; else the output is one of them.
     const bool two_areas = !by_output && (job.halves || job.problem.stores_other() || job.ranks > 1);
+    if (route.sweeps[0].target.turned()) return place_turned(two_areas ? Place::scratch : Place::output, route);
     const BlockGrid& blocks = route.sweeps[0].target.blocks();
     if (by_output) {  // half spectra have one result more of each column
         const index_t output_bytes = product(job.problem.output_shape()) * job.problem.output_elem().bytes();
@@ -317,6 +327,60 @@ std::optional<SweepRoute> fit_parts(const LongAxis& job, const Machine& machine,
     return route;
 }
 
+// Where a disk reads in front of it, a tile waits for tens of megabytes before it is written, so tiles are large where
+// panels leave memory.
+constexpr index_t kTurnedTileBytes = index_t{8} << 20;
+
+// The first sweep, with tiles of a 32nd of a panel and of whole lots of columns; and then of more.
+bool widen_turned(const LongAxis& job, SweepSpec& sweep, index_t room, const Machine& machine) {
+    TurnedRows& turned = *std::get_if<TurnedRows>(&sweep.target.array);
+    const index_t rows = turned.panels.rows, lot = job.fewest(sweep.lanes);
+    turned.tile_rows = std::min(rows, round_up(ceil_div(rows, 32), lot));
+    if (!widen_columns(sweep, room, machine)) return false;
+    for (index_t most = rows / 2; sweep.target.slot_bytes() < kTurnedTileBytes && 2 * turned.tile_rows <= most;) {
+        turned.tile_rows *= 2;
+        if (sweep.panel_bytes() <= room) continue;
+        turned.tile_rows /= 2;
+        break;
+    }
+    return true;
+}
+
+// Of the sweeps besides the second one, which has none.
+index_t shortest_run_bytes(const SweepRoute& route) {
+    const auto run = [](const ColumnPanels& panels) { return panels.panel * panels.elem_bytes; };
+    const SweepSpec &first = route.sweeps.front(), &last = route.sweeps.back();
+    return std::min({run(first.source.columns()), run(first.target.columns()), run(last.source.columns())});
+}
+
+// In one process, in three sweeps, of which the first writes all its results turned, so that the second works where its
+// slabs lie, and c2c the third too.
+std::optional<SweepRoute> fit_turned(const LongAxis& job, const Machine& machine, const Factors& factors, index_t lanes,
+                                     index_t /*tile*/) {
+    SweepRoute route;
+    const std::vector<Stage> stages = stages_of(job, factors);
+    for (const Stage& stage : stages) route.sweeps.push_back(outline(job, stage, factors, lanes, 1));
+    SweepSpec &first = route.sweeps[0], &second = route.sweeps[1];
+    const index_t rows = stages[2].f, slab = stages[1].f * stages[1].done;
+    first.target.array = TurnedRows{written(column_panels(job, job.outer, rows, slab, true))};
+    const ColumnPanels slabs = written(column_panels(job, 1, 1, job.outer * rows * slab, true));
+    second.source.array = slabs;
+    second.target.array = InPlace{slabs};
+    second.twiddles.sections = rows;
+    std::get_if<TileWork>(&second.work)->slab_columns = stages[1].done;
+    set_panel_width(first, rows);
+    set_slabs(second, 1);
+    set_panel_width(route.sweeps[2], 1);
+    const index_t room = route.room(job);
+    if (!route.fits(job)) return std::nullopt;
+    const bool fits = widen_turned(job, first, room, machine) && widen_slabs(second, room) &&
+                      widen(job, stages[2], route.sweeps[2], room, machine);
+    // Shorter ones than a page go through the page cache, from which they would be read back where both ways do.
+    if (!fits || shortest_run_bytes(route) < kLeanBytes) return std::nullopt;
+    place(job, route);
+    return route;
+}
+
 // Columns that the first sweep writes in one go: 512 of numbers, more where two of these are an eighth of the memory at
 // most.
 index_t widest_tile(const LongAxis& job, index_t points) {
@@ -337,6 +401,7 @@ std::vector<index_t> tile_widths(const LongAxis& job, const Factors& factors, in
     const index_t column_bytes = factors[0] * job.elem(true), enough = std::max(kLongRunBytes, job.budget_bytes / 32);
     while (fits == fit<true> && widest / 2 >= least && widest / 2 * column_bytes >= enough) widest /= 2;
     std::vector<index_t> widths;
+    if (fits == fit_turned) return {least};  // which has no such tiles
     // c2r has panels of one section each.
     if (job.ranks == 1 || fits == fit_parts || fits == fit<true> || (job.halves && !job.forward)) {
         for (index_t tile = widest; tile >= least; tile /= 2) widths.push_back(tile);
@@ -401,11 +466,50 @@ std::vector<Factors> ways_to_split(index_t n, int count) {
     return all;
 }
 
+// Runs that are no reason for a longer factor in the middle: short columns, and tiles that fill a cache, take longer to
+// compute than was predicted (2^27 complex floats in a quarter: 128 x 8192 x 128 took 4 % longer than three even
+// factors).
+constexpr index_t kEnoughRunBytes = index_t{96} << 10;
+
+// Three factors of which the second one is about as long as the others, or twice as long, and so on, up to what a cache
+// holds tiles of: its sweep has no runs, so the other two may be short, and theirs long.
+std::vector<Factors> ways_around_a_long_one(const LongAxis& job) {
+    const std::vector<index_t> sizes = divisors(job.n);
+    const auto largest = [&](index_t most, index_t of) {
+        index_t found = 1;
+        for (index_t size : sizes)
+            if (size <= most && of % size == 0) found = size;
+        return found;
+    };
+    std::vector<Factors> all;
+    const auto n = static_cast<double>(job.n);
+    const index_t cache = kDiskTileBytes / 128, least = std::max<index_t>(1, static_cast<index_t>(std::cbrt(n)));
+    for (index_t most = 2 * least, before = 0; most <= std::min(cache, job.n / 4); most *= 2) {
+        const index_t middle = largest(most, job.n), rest = job.n / middle;
+        if (middle == before || middle == 1) continue;
+        before = middle;
+        const index_t one = largest(static_cast<index_t>(std::sqrt(static_cast<double>(rest))), rest);
+        if (one == 1) continue;
+        all.push_back({rest / one, middle, one});
+        if (one * one != rest) all.push_back({one, middle, rest / one});
+    }
+    return all;
+}
+
 constexpr int kMostSweeps = 4;
 
 void offer_factors(const LongAxis& job, SweepSearch& search) {
     const int most = std::min(kMostSweeps, static_cast<int>(prime_factors(job.n).size()));
     const bool by_output = job.ranks > 1 && !job.problem.stores_other();
+    if (job.ranks == 1 && (!job.halves || job.forward)) {  // c2r reads its half spectrum in another order
+        for (const Factors& factors : ways_around_a_long_one(job)) {
+            auto route = fit_tiles(job, search.machine(), factors, fit_turned);
+            const bool enough = route && shortest_run_bytes(*route) >= kEnoughRunBytes;
+            search.offer(std::move(route));
+            if (search.ended()) return;
+            if (enough) break;
+        }
+    }
     for (int count = 3; count <= most && !search.found(); ++count) {  // one sweep more costs more than shorter runs do
         for (const Factors& factors : ways_to_split(job.n, count)) {
             if (job.ranks == 1 || count == 3) search.offer(fit_tiles(job, search.machine(), factors, fit<false>));

@@ -32,8 +32,8 @@ bool writes_whole_blocks(const SweepSpec& sweep) {
 bool leaves_threads_idle(const SweepSpec& sweep) {
     const ColumnPanels& panels = sweep.walked();
     if (!sweep.tiled()) return panels.panels_of_all() > 1 && panels.panel / sweep.points < 2 * sweep.threads;
-    const bool blocks = sweep.source.is_blocks() || sweep.target.is_blocks();
-    return blocks && sweep.tile_width() * sweep.numbers() < 2 * sweep.threads * sweep.lanes;
+    const bool in_steps = sweep.source.is_blocks() || sweep.target.in_tiles();
+    return in_steps && sweep.tile_width() * sweep.numbers() < 2 * sweep.threads * sweep.lanes;
 }
 
 // Besides what each sweep predicts, writes may go through the page cache, threads may wait, the memory for panels is

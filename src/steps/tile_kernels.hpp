@@ -17,13 +17,21 @@ namespace spanfft {
 
 constexpr index_t kTwiddleChunk = 64;
 
-// Factors W^(first + column*row) of one column: chunk factors for `rows` rows and the 64 of a chunk, in `factors` (see
+// Rows a chunk with which so many rows have about the fewest factors, of which each is a long double root. Below 16 the
+// loops over a chunk would be too short.
+inline index_t best_twiddle_chunk(index_t rows) {
+    index_t chunk = 16;
+    while (chunk * chunk < rows) chunk *= 2;
+    return chunk;
+}
+
+// Factors W^(first + column*row) of one column: those of the rows of a chunk and one for each chunk, in `factors` (see
 // twiddle_elems).
-inline index_t twiddle_elems(index_t rows) { return kTwiddleChunk + ceil_div(rows, kTwiddleChunk); }
+inline index_t twiddle_elems(index_t rows, index_t chunk = kTwiddleChunk) { return chunk + ceil_div(rows, chunk); }
 
 template <class T>
 void make_twiddles(const RootTable& roots, index_t column, index_t rows, bool backward, long double scale,
-                   Pair<T>* factors, index_t first = 0) {
+                   Pair<T>* factors, index_t first = 0, index_t chunk = kTwiddleChunk) {
     const index_t n = roots.n();
     const long double sign = backward ? 1 : -1;
     const auto fill = [&](Pair<T>* to, index_t count, index_t begin, index_t step, long double factor) {
@@ -34,9 +42,8 @@ void make_twiddles(const RootTable& roots, index_t column, index_t rows, bool ba
             if (e >= n) e -= n;
         }
     };
-    fill(factors, std::min(kTwiddleChunk, rows), 0, column % n, 1);
-    const index_t chunk_step = product_mod(column, kTwiddleChunk, n);
-    fill(factors + kTwiddleChunk, ceil_div(rows, kTwiddleChunk), first % n, chunk_step, scale);
+    fill(factors, std::min(chunk, rows), 0, column % n, 1);
+    fill(factors + chunk, ceil_div(rows, chunk), first % n, product_mod(column, chunk, n), scale);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
@@ -49,15 +56,15 @@ void make_twiddles(const RootTable& roots, index_t column, index_t rows, bool ba
 // to[i] = from[i] * factor of row begin+i, for rows begin..end of the column. Returns the bytes that it wrote.
 template <class T>
 inline index_t twiddle_rows(const Pair<T>* __restrict from, const Pair<T>* __restrict factors, index_t begin,
-                            index_t end, Pair<T>* __restrict to) {
+                            index_t end, Pair<T>* __restrict to, index_t chunk = kTwiddleChunk) {
     index_t rows = 0;
     for (index_t r = begin; r < end;) {
-        const index_t stop = std::min(end, (r / kTwiddleChunk + 1) * kTwiddleChunk);
-        const Pair<T> chunk = factors[kTwiddleChunk + r / kTwiddleChunk];
-        const Pair<T>* inner = factors + r % kTwiddleChunk;
+        const index_t stop = std::min(end, (r / chunk + 1) * chunk);
+        const Pair<T> outer = factors[chunk + r / chunk];
+        const Pair<T>* inner = factors + r % chunk;
         for (index_t i = 0; i < stop - r; ++i) {
-            const T re = chunk.re * inner[i].re - chunk.im * inner[i].im;
-            const T im = chunk.re * inner[i].im + chunk.im * inner[i].re;
+            const T re = outer.re * inner[i].re - outer.im * inner[i].im;
+            const T im = outer.re * inner[i].im + outer.im * inner[i].re;
             const Pair<T> x = from[r - begin + i];
             to[r - begin + i] = {x.re * re - x.im * im, x.re * im + x.im * re};
         }
@@ -70,12 +77,11 @@ inline index_t twiddle_rows(const Pair<T>* __restrict from, const Pair<T>* __res
 // The same where they lie: row begin is data[0]. Returns the bytes that it read and wrote.
 template <class T>
 inline index_t twiddle_rows_in_place(const Pair<T>* __restrict factors, index_t begin, index_t end,
-                                     Pair<T>* __restrict data) {
+                                     Pair<T>* __restrict data, index_t chunk = kTwiddleChunk) {
     index_t rows = 0;
     while (begin < end) {
-        const index_t chunk = begin / kTwiddleChunk, first = begin % kTwiddleChunk;
-        const index_t count = std::min(kTwiddleChunk - first, end - begin);
-        const Pair<T> factor = factors[kTwiddleChunk + chunk];
+        const index_t first = begin % chunk, count = std::min(chunk - first, end - begin);
+        const Pair<T> factor = factors[chunk + begin / chunk];
         for (index_t i = 0; i < count; ++i) data[i] = multiply(data[i], multiply(factor, factors[first + i]));
         data += count;
         begin += count;

@@ -25,11 +25,13 @@ Partition SweepSource::partition(const ColumnPanels& walked) const {
 const ColumnPanels& SweepTarget::columns() const {
     if (const auto* reflection = std::get_if<Reflection>(&array)) return reflection->panels;
     if (const auto* in_place = std::get_if<InPlace>(&array)) return in_place->panels;
+    if (turned()) return turned()->panels;
     assert(!is_blocks());
     return *std::get_if<ColumnPanels>(&array);
 }
 
 index_t SweepTarget::slot_bytes() const {
+    if (turned()) return round_up(turned()->rows_in(0) * columns().pitch_bytes(), 4096);
     return round_up(is_blocks() ? blocks().write_slot_bytes() : columns().slot_bytes(), 4096);
 }
 

@@ -7,6 +7,7 @@
 // Invariant: a side is the same on all ranks but for the number of the rank in its panels.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <string>
 #include <utility>
@@ -60,15 +61,30 @@ struct InPlace {
     index_t slots = 3;
 };
 
+// Rows that columns are turned into: of a source's columns (a, b), of each a as many b as here are rows, row b of a
+// panel has all points of column (a, b) one after the other, for each a of the panel. Panels of the source are so many
+// whole a. A compute step turns `tile_rows` of a panel's rows, and they are written in one go. Worked: 2 x 3 columns
+// (a, b) of 4 points are 3 rows of 2 x 4 elements: row 0 is columns (0, 0) and (1, 0).
+struct TurnedRows {
+    ColumnPanels panels;
+    index_t tile_rows = 1;
+    index_t rows_in(index_t tile) const { return std::min(tile_rows, panels.rows - tile * tile_rows); }
+    // Where the first row of a panel would be in memory if those of this tile begin at `slot`.
+    char* first_row(index_t tile, char* slot) const { return slot - tile * tile_rows * panels.pitch_bytes(); }
+};
+
 struct SweepTarget : SweepSide {
-    std::variant<ColumnPanels, BlockGrid, Reflection, InPlace> array;
+    std::variant<ColumnPanels, BlockGrid, Reflection, InPlace, TurnedRows> array;
     // > 0, of natural blocks: tiles are whole sections of so many columns, and each section is written as points x
     // columns, not column after column.
     index_t section_columns = 0;
     SweepTarget() { place = Place::output; }
 
     bool is_blocks() const { return std::holds_alternative<BlockGrid>(array); }
-    bool twiddles_on_the_way() const { return is_blocks() && section_columns == 0; }
+    const TurnedRows* turned() const { return std::get_if<TurnedRows>(&array); }
+    // A panel is written in several steps, each when it is computed.
+    bool in_tiles() const { return is_blocks() || turned() != nullptr; }
+    bool twiddles_on_the_way() const { return in_tiles() && section_columns == 0; }
     bool is_in_place() const { return std::holds_alternative<InPlace>(array); }
     const BlockGrid& blocks() const {
         assert(is_blocks());

@@ -101,6 +101,7 @@ Partition SweepSpec::read_partition() const {
 
 index_t SweepSpec::tile_width() const {
     if (target.is_blocks()) return target.blocks().tile_columns;
+    if (const TurnedRows* turned = target.turned()) return walked().panel / turned->panels.rows * turned->rows_in(0);
     return source.is_blocks() ? source.blocks().tile_rows : walked().panel;
 }
 
@@ -118,7 +119,7 @@ index_t SweepSpec::read_slots() const {
 
 index_t SweepSpec::write_slots() const {
     if (target.is_in_place()) return 0;
-    return std::min<index_t>(2, walked().panels() * (target.is_blocks() ? tile_steps() : 1));
+    return std::min<index_t>(2, walked().panels() * (target.in_tiles() ? tile_steps() : 1));
 }
 
 index_t SweepSpec::read_slot_bytes() const {
@@ -145,7 +146,7 @@ index_t SweepSpec::panel_bytes() const {
 
 index_t SweepSpec::twiddle_bytes() const {
     const auto complex_bytes = static_cast<index_t>(ElemType{precision, true}.bytes());
-    return twiddles.roots_n > 0 ? round_up(twiddle_elems(out_points) * complex_bytes, 4096) : 0;
+    return twiddles.roots_n > 0 ? round_up(twiddle_elems(out_points, twiddle_chunk()) * complex_bytes, 4096) : 0;
 }
 
 bool SweepSpec::shared_slab() const {

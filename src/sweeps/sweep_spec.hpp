@@ -9,7 +9,8 @@
 //   columns to columns    a group of axes with something faster behind it, of another number of rows where an axis is
 //                         halved; the last of many sweeps of a long 1-D transform; either end of a convolution
 //   columns to sections   one of many sweeps of a long 1-D transform: natural blocks, each section in another order
-//   slabs to slabs        a group of axes up to the last one; the product of a convolution
+//   columns to rows       the first of three sweeps, of which the others work where their panels lie (TurnedRows)
+//   slabs to slabs        a group of axes up to the last one; the product of a convolution; the second of three sweeps
 // Columns and slabs may be transformed in the slot into which they were read.
 // Invariant: predicted counts follow from the parts alone.
 #pragma once
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "steps/tile_kernels.hpp"
 #include "sweeps/sweep_sides.hpp"
 
 namespace spanfft {
@@ -38,13 +40,15 @@ struct SweepTwiddles {
     bool backward = false;
     // Sections of the columns that are twiddled alike, and of those indices `kept` of every `whole` that are stored.
     index_t section = 1, kept = 1, whole = 1;
+    index_t sections = 0;                  // > 0: after so many they begin anew
     index_t index(index_t column) const {  // r, of a column of elements
-        const index_t r = column / section;
+        const index_t r = sections > 0 ? column / section % sections : column / section;
         return r / kept * whole + r % kept;
     }
 };
 
-// Columns go through tiles: factors of the source, row_stages, stages, twiddles, factors of the target.
+// Columns go through tiles: factors of the source, row_stages, stages, twiddles, factors of the target. They are those
+// of panels, or of each slab.
 struct TileWork {
     // Each element, a row of numbers, is transformed itself first, where it was read.
     std::vector<SweepStage> row_stages;
@@ -52,6 +56,7 @@ struct TileWork {
     // With the first array go the columns of the filter of a convolution, which no file holds, times this, into the
     // target's twin.
     std::optional<long double> filter_scale;
+    index_t slab_columns = 0;  // > 0: panels are slabs of one row, of which each is so many columns
 };
 
 // Slabs are transformed where they lie, or from where they were read to where they are written.
@@ -115,6 +120,13 @@ struct SweepSpec {
     std::string title;  // what is transformed, for describe()
 
     bool tiled() const { return std::holds_alternative<TileWork>(work); }
+    index_t slab_columns() const { return tiled() ? std::get_if<TileWork>(&work)->slab_columns : 0; }
+    // Elements of a slab, as read or written.
+    index_t slab_elems(index_t points_of_a_column) const {
+        return points_of_a_column * std::max<index_t>(1, slab_columns());
+    }
+    // Columns that tiles take from so many of a panel's, which of slabs are elements.
+    index_t columns_of(index_t width) const { return slab_columns() > 0 ? width / points : width; }
     // Whose panels are the compute steps.
     const ColumnPanels& walked() const { return source.is_blocks() ? target.columns() : source.columns(); }
     int ranks() const { return sharing.own_part ? sharing.own_part->ranks : walked().ranks; }
@@ -148,8 +160,9 @@ struct SweepSpec {
     index_t panel_bytes() const;     // of work0: slots, and these
     index_t own_bytes() const;       // tiles and tables
     index_t twiddle_bytes() const;   // the factors of a column, for each thread
-    bool shared_slab() const;        // one slab at a time, by all threads
-    index_t source_pitch() const;    // tile column pitch in elements
+    index_t twiddle_chunk() const { return best_twiddle_chunk(out_points); }
+    bool shared_slab() const;      // one slab at a time, by all threads
+    index_t source_pitch() const;  // tile column pitch in elements
     index_t target_pitch() const;
     Partition read_partition() const;
     Partition written_partition() const;

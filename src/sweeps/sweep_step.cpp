@@ -99,7 +99,7 @@ index_t total_columns(const SweepSpec& spec) {
     if (spec.source.is_blocks()) return spec.source.blocks().outer * spec.source.blocks().rows * spec.numbers();
     const ColumnPanels& in = spec.source.columns();
     if (!spec.tiled()) return in.outer * (in.own_columns() / spec.points);
-    return in.outer * in.own_computed() * spec.numbers();
+    return in.outer * spec.columns_of(in.own_computed()) * spec.numbers();
 }
 
 // Columns (or slabs) that engines are given: tiles are whole, with unused lanes too.
@@ -107,8 +107,12 @@ index_t transformed_columns(const SweepSpec& spec) {
     if (!spec.tiled()) return total_columns(spec);
     const bool blocks = spec.source.is_blocks() || spec.target.is_blocks();
     const index_t outer = spec.walked().outer;
-    const index_t groups = spec.walked().over_tiles(blocks ? spec.tile_width() : 0, [&](index_t columns) {
-        return ceil_div(columns * spec.numbers(), spec.lanes);
+    const auto groups_of = [&](index_t columns) { return ceil_div(columns * spec.numbers(), spec.lanes); };
+    const index_t groups = spec.walked().over_tiles(blocks ? spec.tile_width() : 0, [&](index_t width) {
+        const TurnedRows* const turned = spec.target.turned();
+        if (!turned) return groups_of(spec.columns_of(width));
+        const index_t last = spec.tile_steps() - 1;
+        return width / turned->panels.rows * (last * groups_of(turned->tile_rows) + groups_of(turned->rows_in(last)));
     });
     return spec.lanes * (filter_of(spec) ? groups / outer * (outer + 1) : groups);
 }
@@ -124,7 +128,7 @@ index_t row_runs(const SweepSpec& spec) {
 index_t gathered_bytes(const SweepSpec& spec, index_t columns) {
     if (spec.source.is_blocks()) return columns * spec.points * spec.source_elem_bytes();
     const ColumnPanels& in = spec.source.columns();
-    if (!in.mirrored()) return columns * in.rows * in.number_bytes();
+    if (!in.mirrored()) return columns * (spec.slab_columns() > 0 ? spec.points : in.rows) * in.number_bytes();
     // DCT-III as c2r has one input less than the half spectrum has numbers.
     const Chirp& factors = spec.source.factors;
     index_t zeros = 0;
@@ -134,7 +138,7 @@ index_t gathered_bytes(const SweepSpec& spec, index_t columns) {
 }
 
 index_t scattered_bytes(const SweepSpec& spec, index_t columns) {
-    if (spec.target.is_blocks()) return columns * spec.out_points * spec.target_elem_bytes();
+    if (spec.target.in_tiles() || spec.slab_columns() > 0) return columns * spec.out_points * spec.target_elem_bytes();
     const ColumnPanels& out = spec.target.columns();
     // Each number of a half spectrum once.
     const bool once = out.mirrored() || std::holds_alternative<Reflection>(spec.target.array);

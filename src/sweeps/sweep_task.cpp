@@ -156,6 +156,11 @@ SweepWhere SweepTask<T>::locate(index_t step, index_t read, index_t write) const
     where.count = std::clamp<index_t>(computed.first + computed.width - where.first, 0, width);
     if (panels.reflected()) where.count += panels.group(where.panel, 1).width;
     if (spec_.target.is_blocks()) where.tile = spec_.target.blocks().tile_at(where.first);
+    if (const TurnedRows* turned = spec_.target.turned()) {
+        where.tile = tile_step;
+        where.first = computed.first;
+        where.count = computed.width / turned->panels.rows * turned->rows_in(tile_step);
+    }
     return where;
 }
 
@@ -202,12 +207,21 @@ void SweepTask<T>::put_side_by_side(index_t step, index_t call, char* slot) {
 template <class T>
 void SweepTask<T>::transform(const TileWork& work, const SweepWhere& where) {
     if (!work.row_stages.empty()) transform_rows(work, where);
-    const index_t numbers = spec_.numbers(), columns = where.count * numbers;
+    const index_t numbers = spec_.numbers(), columns = spec_.columns_of(where.count) * numbers;
+    // All columns of the step lie side by side, or those of some of every so many.
+    index_t first = spec_.columns_of(where.first) * numbers, together = columns, pitch = 0;
+    if (const TurnedRows* turned = spec_.target.turned()) {
+        first += where.tile * turned->tile_rows * numbers;
+        together = turned->rows_in(where.tile) * numbers;
+        pitch = turned->panels.rows * numbers;
+    }
+    const index_t lots = ceil_div(together, spec_.lanes), all = columns / together * lots;
     std::atomic<index_t> next{0};
     const auto job = [&](int member) {
-        for (index_t i = next.fetch_add(spec_.lanes); i < columns; i = next.fetch_add(spec_.lanes)) {
-            transform_columns(work, where, lanes_[static_cast<size_t>(member)], where.first * numbers + i,
-                              std::min(spec_.lanes, columns - i));
+        for (index_t i = next.fetch_add(1); i < all; i = next.fetch_add(1)) {
+            const index_t at = i % lots * spec_.lanes;
+            transform_columns(work, where, lanes_[static_cast<size_t>(member)], first + i / lots * pitch + at,
+                              std::min(spec_.lanes, together - at));
         }
     };
     team_->compute.run(job);
@@ -299,8 +313,9 @@ void SweepTask<T>::transform(const ProductWork& work, const SweepWhere& where) {
             execute(spec_.stages, lane.stages, b, b);
             lane.moved_bytes += multiply_rows(x, b, points, y);
             execute(work.back, lane.other_stages, y, y);
-            make_twiddles(tiles_.roots, row + i, points, spec_.twiddles.backward, 1, lane.twiddles);
-            lane.moved_bytes += twiddle_rows_in_place(lane.twiddles, 0, points, y);
+            make_twiddles(tiles_.roots, row + i, points, spec_.twiddles.backward, 1, lane.twiddles, 0,
+                          spec_.twiddle_chunk());
+            lane.moved_bytes += twiddle_rows_in_place(lane.twiddles, 0, points, y, spec_.twiddle_chunk());
         }
     };
     team_->compute.run(job);
@@ -311,7 +326,7 @@ void SweepTask<T>::describe_pipeline(PipelineSpec& pipeline, const RunningSweep&
     const index_t tiles = spec_.tile_steps();
     pipeline.steps = spec_.walked().panels() * tiles;
     pipeline.steps_per_read = spec_.source.is_blocks() ? 1 : tiles;
-    pipeline.steps_per_write = spec_.target.is_blocks() ? 1 : tiles;
+    pipeline.steps_per_write = spec_.target.in_tiles() ? 1 : tiles;
     pipeline.read_slots = spec_.read_slots();
     pipeline.write_slots = spec_.write_slots();
     pipeline.in_place = spec_.target.is_in_place();
@@ -404,6 +419,24 @@ void SweepTask<T>::describe_writes(PipelineSpec& pipeline) {
             const SweepWhere where = locate(step, 0, slot);
             return spec_.target.blocks().write_run(where.matrix, {where.first, where.count}, i, tiles_.out_offset,
                                                    where.write);
+        };
+        return;
+    }
+    if (const TurnedRows* turned = spec_.target.turned()) {
+        const auto before = [turned, tiles = spec_.tile_steps()](index_t step) {  // in the panel
+            return turned->panels.requests_of_rows(step / tiles, 0, step % tiles * turned->tile_rows);
+        };
+        pipeline.write_count = [this, turned, before](index_t step) {
+            const index_t next = step + 1;
+            const bool last = next % spec_.tile_steps() == 0;
+            return (last ? turned->panels.requests(step / spec_.tile_steps()) : before(next)) - before(step);
+        };
+        pipeline.write_run = [this, turned, before](index_t step, index_t slot, index_t i) {
+            const index_t panel = step / spec_.tile_steps(), tile = step % spec_.tile_steps();
+            Run run = turned->panels.run(panel, before(step) + i, tiles_.out_offset,
+                                         turned->first_row(tile, write_slot(slot)));
+            run.slack = false;
+            return run;
         };
         return;
     }

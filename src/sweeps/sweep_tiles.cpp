@@ -73,6 +73,7 @@ index_t SweepTiles<T>::scatter(const SweepWhere& where, index_t first, index_t c
     C* const numbers = static_cast<C*>(tile);
     if (target.section_columns > 0) return scatter_sections(where, first, count, numbers);
     if (target.is_blocks()) return scatter_blocks(where, first, count, numbers, twiddles);
+    if (target.turned()) return scatter_turned(where, first, count, numbers, twiddles);
     if (std::holds_alternative<Reflection>(target.array)) return scatter_reflected(where, first, count, numbers);
     if (!target.complex) return scatter_columns(where, first, count, static_cast<T*>(tile));
     if (spec_.target.columns().mirrored()) return scatter_half_spectrum(where, first, count, numbers);
@@ -84,9 +85,10 @@ template <class T>
 void SweepTiles<T>::twiddle(index_t first, index_t count, C* tile, C* twiddles) const {
     for (index_t j = 0, made = -1; j < count; ++j) {  // a section has one set of twiddles
         const index_t r = spec_.twiddles.index((first + j) / spec_.numbers());
-        if (r != made) make_twiddles(roots, r, spec_.out_points, spec_.twiddles.backward, 1, twiddles);
+        if (r != made)
+            make_twiddles(roots, r, spec_.out_points, spec_.twiddles.backward, 1, twiddles, 0, spec_.twiddle_chunk());
         made = r;
-        twiddle_rows_in_place(twiddles, 0, spec_.out_points, tile + j * spec_.target_pitch());
+        twiddle_rows_in_place(twiddles, 0, spec_.out_points, tile + j * spec_.target_pitch(), spec_.twiddle_chunk());
     }
 }
 
@@ -112,8 +114,9 @@ index_t SweepTiles<T>::gather_columns(const SweepWhere& where, index_t first, in
     index_t read_bytes = 0;
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);
-        const RowMap rows = rows_read(where, lot.which);
-        for (index_t r = 0; r < in.rows; ++r) {
+        const RowMap rows = rows_of(lot, in, rows_read(where, lot.which));
+        const index_t row_count = in.rows * (spec_.slab_columns() > 0 ? spec_.points : 1);
+        for (index_t r = 0; r < row_count; ++r) {
             read_bytes += into_tile(reinterpret_cast<const E*>(rows.row(r)) + lot.at, lot.count,
                                     tile + lot.from * pitch, pitch, r);
         }
@@ -125,11 +128,23 @@ template <class T>
 typename SweepTiles<T>::Lot SweepTiles<T>::lot_of(const SweepWhere& where, index_t first, index_t from,
                                                   index_t count) const {
     const index_t numbers = spec_.numbers(), left = count - from;
-    const index_t at = first + from - spec_.source.columns().first_column(where.panel) * numbers;
-    if (!spec_.source.columns().reflected()) return {0, at, from, left};
+    const index_t at = first + from - spec_.columns_of(spec_.walked().first_column(where.panel)) * numbers;
+    if (const index_t wide = spec_.slab_columns() * numbers; wide > 0)
+        return {0, at % wide, from, std::min(left, wide - at % wide), at / wide};
+    if (spec_.source.is_blocks() || !spec_.source.columns().reflected()) return {0, at, from, left};
     const index_t own = spec_.source.columns().group(where.panel, 0).width * numbers;
     if (at >= own) return {1, at - own, from, left};
     return {0, at, from, std::min(left, own - at)};
+}
+
+// The rows of a slab, if a panel is slabs, in which they follow one another.
+template <class T>
+RowMap SweepTiles<T>::rows_of(const Lot& lot, const ColumnPanels& panels, const RowMap& panel) const {
+    if (spec_.slab_columns() == 0) return panel;
+    RowMap rows;
+    rows.pitch_bytes = spec_.slab_columns() * panels.elem_bytes;
+    rows.base = panel.row(0) + lot.slab * spec_.points * rows.pitch_bytes;
+    return rows;
 }
 
 // What is stored of a real kind's input as the half spectrum whose c2r is that kind: x e(ak/D); the rest is 0, and not
@@ -242,9 +257,16 @@ template <class T>
 template <class E>
 index_t SweepTiles<T>::scatter_columns(const SweepWhere& where, index_t first, index_t count, E* tile) const {
     scale_tile(count, tile);
-    const RowMap rows = panels_in_memory().map(where.panel, 0, offset_in_memory(), where.write);
-    const index_t at = first - spec_.walked().first_column(where.panel) * spec_.numbers();
-    return put_rows(tile, spec_.target_pitch(), count, rows, spec_.target.columns().rows, at);
+    const ColumnPanels& out = spec_.target.columns();
+    const RowMap panel = panels_in_memory().map(where.panel, 0, offset_in_memory(), where.write);
+    const index_t row_count = out.rows * (spec_.slab_columns() > 0 ? spec_.out_points : 1);
+    index_t written_bytes = 0;
+    for (Lot lot; lot.from + lot.count < count;) {
+        lot = lot_of(where, first, lot.from + lot.count, count);
+        written_bytes += put_rows(tile + lot.from * spec_.target_pitch(), spec_.target_pitch(), lot.count,
+                                  rows_of(lot, out, panel), row_count, lot.at);
+    }
+    return written_bytes;
 }
 
 // The reverse of gather_half_spectrum: what row k1 of the second sweep gives of X[0..n/2], each element once. Columns
@@ -374,33 +396,56 @@ char* SweepTiles<T>::tile_data(const SweepWhere& where) const {
 
 // A column of elements is numbers side by side, all twiddled alike.
 template <class T>
-index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile,
-                                      C* twiddles) const {
-    const BlockGrid& blocks = spec_.target.blocks();
-    const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch();
-    C* const data = reinterpret_cast<C*>(tile_data(where));
+template <class To>
+index_t SweepTiles<T>::scatter_twiddled(index_t first, index_t count, index_t points_together, C* tile, C* twiddles,
+                                        To place_of) const {
+    const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch(), points = spec_.out_points;
+    const index_t chunk = spec_.twiddle_chunk();
     index_t written_bytes = 0;
     for (index_t j = 0; j < count;) {
         const Number n = number_at(first + j);
         const index_t side_by_side = std::min(count - j, numbers - n.number);
-        make_twiddles(roots, spec_.twiddles.index(n.element), blocks.rows, spec_.twiddles.backward, spec_.scale,
-                      twiddles);
+        make_twiddles(roots, spec_.twiddles.index(n.element), points, spec_.twiddles.backward, spec_.scale, twiddles, 0,
+                      chunk);
         for (index_t i = j; numbers > 1 && i < j + side_by_side; ++i)
-            twiddle_rows_in_place(twiddles, 0, blocks.rows, tile + i * pitch);
-        for (index_t t = 0; t < blocks.row_tiles(); ++t) {
-            const index_t begin = t * blocks.tile_rows, height = blocks.rows_in(t);
-            C* to = data + n.number +
-                    (blocks.block_elems_before(where.tile, t) + (n.element - where.first) * height) * numbers;
+            twiddle_rows_in_place(twiddles, 0, points, tile + i * pitch, chunk);
+        for (index_t begin = 0; begin < points; begin += points_together) {
+            const index_t end = std::min(begin + points_together, points);
+            C* to = place_of(n.element, begin) + n.number;
             if (numbers == 1) {
-                written_bytes += twiddle_rows(tile + j * pitch + begin, twiddles, begin, begin + height, to);
+                written_bytes += twiddle_rows(tile + j * pitch + begin, twiddles, begin, end, to, chunk);
                 continue;
             }
-            for (index_t r = begin; r < begin + height; ++r, to += numbers)
+            for (index_t r = begin; r < end; ++r, to += numbers)
                 written_bytes += from_tile(tile + j * pitch, pitch, r, side_by_side, to);
         }
         j += side_by_side;
     }
     return written_bytes;
+}
+
+template <class T>
+index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile,
+                                      C* twiddles) const {
+    const BlockGrid& blocks = spec_.target.blocks();
+    C* const data = reinterpret_cast<C*>(tile_data(where));
+    return scatter_twiddled(first, count, blocks.tile_rows, tile, twiddles, [&](index_t column, index_t point) {
+        const index_t t = point / blocks.tile_rows, before = blocks.block_elems_before(where.tile, t);
+        return data + (before + (column - where.first) * blocks.rows_in(t)) * spec_.numbers();
+    });
+}
+
+template <class T>
+index_t SweepTiles<T>::scatter_turned(const SweepWhere& where, index_t first, index_t count, C* tile,
+                                      C* twiddles) const {
+    const TurnedRows& turned = *spec_.target.turned();
+    char* const slot = turned.first_row(where.tile, where.write);
+    const RowMap rows = turned.panels.map(where.panel, 0, out_offset, slot);
+    const index_t wide = turned.panels.rows, panel_first = spec_.walked().first_column(where.panel);
+    return scatter_twiddled(first, count, spec_.out_points, tile, twiddles, [&](index_t column, index_t /*point*/) {
+        const index_t at = (column - panel_first) / wide * spec_.out_points;
+        return reinterpret_cast<C*>(rows.row(column % wide)) + at * spec_.numbers();
+    });
 }
 
 template <class T>

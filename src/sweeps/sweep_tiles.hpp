@@ -52,6 +52,7 @@ class SweepTiles {
     struct Lot {
         int which = 0;                        // group
         index_t at = 0, from = 0, count = 0;  // numbers into the group, and from the first that was asked for
+        index_t slab = 0;                     // of the panel, if it is slabs of columns: `at` counts from there
     };
     class TwoGroups;
     // Which element a column of numbers is in, and which number of it; ++ goes to the next.
@@ -66,6 +67,7 @@ class SweepTiles {
         return {first / numbers, first % numbers, numbers};
     }
     Lot lot_of(const SweepWhere& where, index_t first, index_t from, index_t count) const;
+    RowMap rows_of(const Lot& lot, const ColumnPanels& panels, const RowMap& panel) const;
     C spectrum_of_input(index_t k, const T& input, index_t& read) const;
 
     index_t gather_blocks(const SweepWhere& where, index_t first, index_t count, C* tile) const;
@@ -86,6 +88,9 @@ class SweepTiles {
     index_t scatter_sections(const SweepWhere& where, index_t first, index_t count, C* tile) const;
     index_t scatter_outputs(const SweepWhere& where, index_t first, index_t count, C* tile) const;
     index_t scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile, C* twiddles) const;
+    index_t scatter_turned(const SweepWhere& where, index_t first, index_t count, C* tile, C* twiddles) const;
+    template <class To>  // to(column of elements, first point): where the points from there on belong
+    index_t scatter_twiddled(index_t first, index_t count, index_t points_together, C* tile, C* twiddles, To to) const;
 
     const SweepSpec& spec_;
 };

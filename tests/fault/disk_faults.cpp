@@ -46,6 +46,7 @@ const Route kSmallRoutes[] = {
     {"r2c 16x96 forward double axes=1,0 memory=26KiB threads=1", solve_axis_sweeps},   // halved in columns, first
     {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1", solve_axis_sweeps},  // and last, from scratch
     {"c2c 512 forward double memory=44KiB threads=1", solve_many_sweeps},
+    {"c2c 4096 forward double memory=96KiB threads=1", solve_many_sweeps},  // the second sweep in slabs
     {"c2r 512 backward double memory=46KiB threads=1", solve_many_sweeps},  // whole sections and their mirror images
     {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_two_sweeps},
     {"r2c 64x5 forward double axes=0 memory=40KiB threads=1", solve_two_sweeps},

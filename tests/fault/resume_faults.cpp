@@ -81,6 +81,8 @@ TEST(Resume, AfterEveryOperationOfASmallRunIsBitIdentical) {
          "halved columns, slabs in place"},
         {"c2r 16x96 backward double axes=1,0 memory=26KiB threads=1", solve_axis_sweeps, "halved columns from scratch"},
         {"c2c 512 forward double memory=44KiB threads=1", solve_many_sweeps, "three factors"},
+        {"c2c 4096 forward double memory=96KiB threads=1", solve_many_sweeps, "slabs in the middle"},
+        {"r2c 16384 forward double memory=400KiB threads=1", solve_many_sweeps, "slabs of scratch"},
         {"c2r 512 backward double memory=46KiB threads=1", solve_many_sweeps, "whole sections, mirrored"},
         {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_two_sweeps, "rows in pieces"},
         {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_sweeps, "a chirp"},
