@@ -43,6 +43,7 @@ constexpr double kMeasureSeconds = 2.0;    // the most that one measured plan ma
 constexpr double kThreadFlops = 0.3e6;     // FFTW starts its threads at each call: about 30 us
 constexpr double kThreadWorthFlops = 2e6;  // so this is worth two of them
 constexpr index_t kKeptLoopPoints = 8;     // a batch loop shorter than this is not worth keeping for its stride
+constexpr index_t kBufferedPoints = index_t{8} << 10;  // of long lines in place, in one call
 
 std::mutex& planner_mutex() {
     static std::mutex mutex;
@@ -251,9 +252,29 @@ size_t loop_to_peel(const std::vector<LoopDim>& batch) {
     return batch.size() > 1 && kept == 0 ? 1 : 0;
 }
 
+// FFTW transforms contiguous lines in place by way of a buffer, of 2^16 points if there are as many, which it allocates
+// at each call; glibc's arenas keep up to eight such holes a thread (tiles of 16 x 4096 complex floats: 4 MiB a thread
+// that nobody counted). Of long lines a few a call need an eighth of that and take about as long, on an EPYC of family
+// 26 in float: 4096 points 4.4 us a line (16 lines a call: 4.7), 8192 points 13.7 (14.1), 2048 points 1.7 (16 lines
+// 1.6, 32 lines 1.75).
+void take_few_lines_a_call(const Library& library, LocalSpec& spec, std::vector<LoopDim>& outer) {
+    const bool lines = is_c2c(spec.kernel) && spec.in_place && spec.transform.size() == 1 && spec.batch.size() == 1;
+    if (library.spec.is_mkl || !lines || spec.threads > 1) return;
+    const LoopDim& line = spec.transform[0];
+    if (line.in_stride != 1 || line.n < kBufferedPoints / 4) return;
+    LoopDim& batch = spec.batch[0];
+    const index_t most = std::clamp<index_t>(kBufferedPoints / line.n, 1, batch.n);
+    index_t few = most;
+    while (batch.n % few != 0) --few;
+    if (few == batch.n || 2 * few < most) return;
+    outer.push_back({batch.n / few, few * batch.in_stride, few * batch.out_stride});
+    batch.n = few;
+}
+
 // A step for the spec with as few loops here as the library allows; null when it declines even one transform.
 std::unique_ptr<Step> make_step(const Library& library, const Symbols& symbols, LocalSpec spec) {
     std::vector<LoopDim> outer;
+    take_few_lines_a_call(library, spec, outer);
     for (;;) {
         auto step = std::make_unique<Step>(library, symbols, spec, outer);
         bool made = false;
