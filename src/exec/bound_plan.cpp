@@ -1,25 +1,16 @@
 // Binding plans, and running their steps; see bound_plan.hpp.
 #include "exec/bound_plan.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <chrono>
 
 #include "comm/counted_comm.hpp"
 #include "comm/rank_cpus.hpp"
+#include "core/touch.hpp"
 #include "engine/trust.hpp"
 #include "sweeps/sweep_team.hpp"
 
 namespace spanfft {
-
-namespace {
-
-// Panels of a disk: huge pages gain nothing there, and where the page cache has the rest of memory, making room for
-// them took 0.55 s for 236 MiB, small pages 0.06 (three pairs of runs of a transform of 5.3 s).
-void use_small_pages(const Buffer& panels) { (void)madvise(panels.data(), panels.bytes(), MADV_NOHUGEPAGE); }
-
-}  // namespace
 
 BoundPlan::BoundPlan(std::shared_ptr<const Plan> plan, std::unique_ptr<Comm> comm)
     : plan_(std::move(plan)),
@@ -91,10 +82,6 @@ Status BoundPlan::allocate() {
         }
         memory_[slot] = buffers_[slot]->data();
     }
-    const auto& work0 = buffers_[static_cast<size_t>(Slot::work0)];
-    const bool streams =
-        std::any_of(plan_->steps.begin(), plan_->steps.end(), [](const auto& step) { return step->streams_work0(); });
-    if (streams && work0 && work0->bytes() > 0) use_small_pages(*work0);
     return Status();
 }
 
@@ -132,6 +119,15 @@ Status BoundPlan::bind_steps() {
         tasks_.push_back(task.ok() ? std::move(task).value() : nullptr);
     }
     return agree(*comm_, status);
+}
+
+void BoundPlan::touch_memory(RunContext& context) {
+    if (std::exchange(touched_, true)) return;
+    const TraceScope scope(context.trace, "touch memory", TraceCategory::compute);
+    std::optional<ThreadTeam> own;
+    ThreadTeam& team = binding_.sweep_team ? binding_.sweep_team->compute : own.emplace(plan_->problem.threads);
+    for (const auto& buffer : buffers_)
+        if (buffer) touch_pages(*buffer, team);
 }
 
 // Collective where ranks have threads of their own.
@@ -175,6 +171,7 @@ Status BoundPlan::run_steps(RunContext& context, const SweepRun* sweeps) {
         if (context.trace) context.trace->enter_step(static_cast<int>(i));
         TraceScope scope(context.trace, plan_->steps[i]->type(), TraceCategory::step);
         const auto start = std::chrono::steady_clock::now();
+        if (sweeps) touch_memory(context);
         context.sweep = sweeps ? sweeps->sweep(i) : nullptr;
         Status status = sweeps ? sweeps->share_sums(i, *comm_) : Status();
         if (status.ok()) status = task->run(context);

@@ -66,6 +66,7 @@ class BoundPlan {
     Status allocate();
     Status make_windows();
     Status bind_steps();
+    void touch_memory(RunContext& context);  // the plan's own, with all threads, before the first run
     Status place_teams(std::optional<TeamCpus>& place) const;
 
     std::shared_ptr<const Plan> plan_;
@@ -79,6 +80,7 @@ class BoundPlan {
     std::vector<std::unique_ptr<Task>> tasks_;
     std::optional<std::vector<Counts>> counted_;
     std::vector<Counts> spare_counts_;  // memory for the next run's counted_
+    bool touched_ = false;
     std::unique_ptr<Trace> trace_;
     ClockAlignment clock_;
 };

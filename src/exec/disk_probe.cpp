@@ -13,6 +13,7 @@
 
 #include "core/buffer.hpp"
 #include "core/median.hpp"
+#include "core/touch.hpp"
 #include "disk/async_io.hpp"
 #include "disk/output_file.hpp"
 #include "disk/pipeline.hpp"
@@ -128,7 +129,7 @@ class Sweeps {
     Result<double> touch_memory() {
         const auto start = std::chrono::steady_clock::now();
         SPANFFT_ASSIGN(memory_, Buffer::allocate(static_cast<size_t>(2 * kPanelBytes + 2 * kTileBytes)));
-        std::memset(memory_.data(), 1, memory_.bytes());
+        touch_pages(memory_, team_.compute);
         return since(start) / static_cast<double>(memory_.bytes());
     }
     index_t panels() const { return panels_; }

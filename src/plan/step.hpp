@@ -140,8 +140,6 @@ class Step {
     virtual std::vector<SweepOutline> sweep_outlines(int rank) const;
     // Payload of its disk work as it is computed, whatever files store of it: what it tells RunContext::advance.
     virtual index_t progress_bytes(int rank) const;
-    // Whether work0 holds panels, each of which is read, used once and written.
-    virtual bool streams_work0() const { return false; }
     // Work slots whose memory this step wants all ranks of the plan (which share a node) to see.
     virtual std::vector<Slot> shared_slots() const { return {}; }
     // The ranks that bind() makes use of by binding.group(), for this rank; empty: none. The executor makes the

@@ -327,9 +327,9 @@ std::optional<SweepRoute> fit_parts(const LongAxis& job, const Machine& machine,
     return route;
 }
 
-// Where a disk reads in front of it, a tile waits for tens of megabytes before it is written, so tiles are large where
-// panels leave memory.
-constexpr index_t kTurnedTileBytes = index_t{8} << 20;
+// Where a disk reads in front of them, tiles wait for tens of megabytes before they are written, so they are large
+// where panels leave memory.
+constexpr index_t kTurnedTileBytes = index_t{4} << 20;
 
 // The first sweep, with tiles of a 32nd of a panel and of whole lots of columns; and then of more.
 bool widen_turned(const LongAxis& job, SweepSpec& sweep, index_t room, const Machine& machine) {

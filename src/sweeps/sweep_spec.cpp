@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "disk/pipeline.hpp"
 #include "engine/spec.hpp"
 #include "steps/tile_kernels.hpp"
 #include "sweeps/exchange_geometry.hpp"
@@ -119,7 +120,8 @@ index_t SweepSpec::read_slots() const {
 
 index_t SweepSpec::write_slots() const {
     if (target.is_in_place()) return 0;
-    return std::min<index_t>(2, walked().panels() * (target.in_tiles() ? tile_steps() : 1));
+    const index_t most = target.turned() ? kMaxSlots : 2;  // turned tiles are small, so that there can be more
+    return std::min(most, walked().panels() * (target.in_tiles() ? tile_steps() : 1));
 }
 
 index_t SweepSpec::read_slot_bytes() const {

@@ -28,7 +28,6 @@ class SweepStep : public Step {
     Counts price(int rank) const override { return predict_sweep(spec_, machine_, rank); }
     index_t progress_bytes(int rank) const override;
     index_t own_memory_bytes(int) const override { return spec_.own_bytes(); }
-    bool streams_work0() const override { return true; }
     std::vector<int> group(int rank) const override;
     Result<std::unique_ptr<Task>> bind(Binding& binding) const override;
     std::vector<SweepOutline> sweep_outlines(int rank) const override;
