@@ -25,8 +25,8 @@ Result<Buffer> Buffer::allocate(size_t bytes) {
     if (!data)
         return error(Code::out_of_memory, "could not allocate ", bytes,
                      " bytes of work space; use more ranks or a memory budget");
-    // Advice only: failure costs speed, nothing else. The end would get a whole page more than was asked for.
-    if (alignment == kHugePage) (void)madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+    if (alignment == kHugePage)
+        (void)madvise(data, rounded, MADV_HUGEPAGE);  // advice only: failure costs speed, nothing else
     buffer.data_ = data;
     buffer.bytes_ = bytes;
     return buffer;

@@ -3,7 +3,8 @@
 //
 // Method: construction allocates every buffer and binds every step; running only moves data. Measured counts are kept
 // for each step beside the prediction.
-// Invariant: nothing is allocated while a plan runs.
+// Invariant: nothing is allocated while a plan runs, but for the threads that touch the memory of a plan over files
+// before its first run, where its steps have none.
 #pragma once
 
 #include <memory>

@@ -2,8 +2,8 @@
 // between the two factors of a long 1-D transform.
 //
 // Method: a tile holds a few whole columns, each contiguous, so that the engine sees unit stride. Twiddles
-// W^(column*row), W = exp(-+2 pi i/n), are a product of two factors, one for a chunk of 64 rows and one for the row
-// in the chunk; both come from a table of exact roots and are rounded once, so that the error per factor is that of two
+// W^(column*row), W = exp(-+2 pi i/n), are a product of two factors, one for a chunk of rows and one for the row in
+// the chunk; both come from a table of exact roots and are rounded once, so that the error per factor is that of two
 // roundings and a product, whatever n is. The scale of the transform rides on the chunk's factor.
 // Invariant: nothing here allocates.
 #pragma once
@@ -19,11 +19,7 @@ constexpr index_t kTwiddleChunk = 64;
 
 // Rows a chunk with which so many rows have about the fewest factors, of which each is a long double root. Below 16 the
 // loops over a chunk would be too short.
-inline index_t best_twiddle_chunk(index_t rows) {
-    index_t chunk = 16;
-    while (chunk * chunk < rows) chunk *= 2;
-    return chunk;
-}
+inline index_t best_twiddle_chunk(index_t rows) { return std::max<index_t>(16, RootTable::side(rows)); }
 
 // Factors W^(first + column*row) of one column: those of the rows of a chunk and one for each chunk, in `factors` (see
 // twiddle_elems).
