@@ -42,12 +42,13 @@ Result<TileRates> measure(index_t panel_bytes) {
     const index_t columns = panel_bytes / (kPoints * static_cast<index_t>(sizeof(Pair<T>)));
     const SweepSpec sweep = outline<T>(columns);
     SweepTiles<T> tiles(sweep);
-    SPANFFT_ASSIGN(tiles.roots, RootTable::make(sweep.twiddles.roots_n));
+    SPANFFT_ASSIGN(tiles.twiddles, ColumnTwiddles<T>::make(sweep.twiddle_form()));
     const auto slot_bytes = static_cast<size_t>(sweep.read_slot_bytes());
     const auto tile_bytes = static_cast<size_t>(sweep.lanes * sweep.source_pitch() * sweep.source_elem_bytes());
     SPANFFT_ASSIGN(const Buffer panel, Buffer::allocate(slot_bytes));
     SPANFFT_ASSIGN(const Buffer tile, Buffer::allocate(tile_bytes));
     SPANFFT_ASSIGN(const Buffer factors, Buffer::allocate(static_cast<size_t>(sweep.twiddle_bytes())));
+    auto thread = tiles.twiddles.in_memory(factors.as<char>());
     std::memset(panel.data(), 0, slot_bytes);
     std::memset(tile.data(), 0, tile_bytes);
     SweepWhere where;
@@ -66,11 +67,11 @@ Result<TileRates> measure(index_t panel_bytes) {
     TileRates rates;
     const double moving = timed([&](index_t first) {
         moved_bytes += tiles.gather(where, first, sweep.lanes, tile.data());
-        moved_bytes += tiles.scatter(where, first, sweep.lanes, tile.data(), nullptr);
+        moved_bytes += tiles.scatter(where, first, sweep.lanes, tile.data(), thread);
     });
     rates.bytes_per_second = static_cast<double>(moved_bytes / kRuns) / moving;
     const double twiddling =
-        timed([&](index_t first) { tiles.twiddle(first, sweep.lanes, tile.as<Pair<T>>(), factors.as<Pair<T>>()); });
+        timed([&](index_t first) { tiles.twiddle(first, sweep.lanes, tile.as<Pair<T>>(), thread); });
     rates.seconds_per_factor = twiddling / static_cast<double>(columns * kPoints);
     return rates;
 }

@@ -20,7 +20,7 @@ index_t tile_pitch(index_t points, index_t bytes) {
 
 // Tables that all threads share.
 index_t table_bytes(const SweepSpec& spec) {
-    index_t bytes = spec.twiddles.roots_n > 0 ? RootTable::bytes(spec.twiddles.roots_n) : 0;
+    index_t bytes = spec.twiddle_form().table_bytes(spec.precision);
     for (const Chirp* factors : {&spec.source.factors, &spec.target.factors})
         if (factors->length > 0) bytes += RootTable::bytes(factors->order());
     return bytes;
@@ -146,10 +146,7 @@ index_t SweepSpec::panel_bytes() const {
     return read_slots() * read_slot_bytes() + write_slots() * write_slot_bytes() + exchange_bytes();
 }
 
-index_t SweepSpec::twiddle_bytes() const {
-    const auto complex_bytes = static_cast<index_t>(ElemType{precision, true}.bytes());
-    return twiddles.roots_n > 0 ? round_up(twiddle_elems(out_points, twiddle_chunk()) * complex_bytes, 4096) : 0;
-}
+index_t SweepSpec::twiddle_bytes() const { return round_up(twiddle_form().thread_bytes(precision), 4096); }
 
 bool SweepSpec::shared_slab() const {
     return std::holds_alternative<SlabWork>(work) && walked().panel / points < 2 * threads;

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
-#include "steps/tile_kernels.hpp"
+#include "steps/column_twiddles.hpp"
 #include "sweeps/sweep_sides.hpp"
 
 namespace spanfft {
@@ -160,7 +160,10 @@ struct SweepSpec {
     index_t panel_bytes() const;     // of work0: slots, and these
     index_t own_bytes() const;       // tiles and tables
     index_t twiddle_bytes() const;   // the factors of a column, for each thread
-    index_t twiddle_chunk() const { return best_twiddle_chunk(out_points); }
+    // The scale rides on factors that are multiplied by on the way.
+    TwiddleForm twiddle_form() const {
+        return {twiddles.roots_n, out_points, twiddles.backward, target.twiddles_on_the_way() ? scale : 1};
+    }
     bool shared_slab() const;      // one slab at a time, by all threads
     index_t source_pitch() const;  // tile column pitch in elements
     index_t target_pitch() const;

@@ -33,7 +33,7 @@ class SweepTask : public Task {
     struct Lane {  // what one compute thread owns
         void* source_tile = nullptr;
         void* target_tile = nullptr;
-        C* twiddles = nullptr;
+        typename ColumnTwiddles<T>::Thread twiddles;
         Ffts stages, other_stages;  // other: of rows, of last slabs, or on the way back from a product
         index_t moved_bytes = 0;    // through memory, by its loops, in all runs
     };
@@ -107,7 +107,7 @@ Status SweepTask<T>::prepare(Binding& binding, const RateTable& rates) {
     const index_t lane_bytes = tile_bytes + spec_.twiddle_bytes();
     SPANFFT_ASSIGN(tile_memory_, Buffer::allocate(static_cast<size_t>(lanes * lane_bytes)));
     if (spec_.twiddles.roots_n > 0) {
-        SPANFFT_ASSIGN(tiles_.roots, RootTable::make(spec_.twiddles.roots_n));
+        SPANFFT_ASSIGN(tiles_.twiddles, ColumnTwiddles<T>::make(spec_.twiddle_form()));
     }
     if (spec_.source.factors.length > 0) {
         SPANFFT_ASSIGN(tiles_.source_roots, RootTable::make(spec_.source.factors.order()));
@@ -124,7 +124,7 @@ Status SweepTask<T>::prepare(Binding& binding, const RateTable& rates) {
         SPANFFT_TRY(plan_stages(other_stages(), lane.other_stages, binding, rates));
         lane.source_tile = next;
         lane.target_tile = target_bytes > 0 ? next + source_bytes : next;
-        lane.twiddles = reinterpret_cast<C*>(next + tile_bytes);
+        lane.twiddles = tiles_.twiddles.in_memory(next + tile_bytes);
         next += lane_bytes;
     }
     return {};
@@ -313,9 +313,8 @@ void SweepTask<T>::transform(const ProductWork& work, const SweepWhere& where) {
             execute(spec_.stages, lane.stages, b, b);
             lane.moved_bytes += multiply_rows(x, b, points, y);
             execute(work.back, lane.other_stages, y, y);
-            make_twiddles(tiles_.roots, row + i, points, spec_.twiddles.backward, 1, lane.twiddles, 0,
-                          spec_.twiddle_chunk());
-            lane.moved_bytes += twiddle_rows_in_place(lane.twiddles, 0, points, y, spec_.twiddle_chunk());
+            const C* const factors = tiles_.twiddles.of_column(row + i, lane.twiddles);
+            lane.moved_bytes += twiddle_rows_in_place(factors, 0, points, y, spec_.twiddle_form().chunk());
         }
     };
     team_->compute.run(job);

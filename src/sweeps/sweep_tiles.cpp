@@ -18,6 +18,15 @@ index_t put_rows(const E* tile, index_t pitch, index_t count, const RowMap& rows
     return written_bytes;
 }
 
+// Rows of a panel lie far apart, so no processor knows which line of memory is next: they are asked for ahead.
+constexpr index_t kRowsAhead = 16;
+template <class E>
+void fetch(const E* row, index_t count) {
+    const char *const begin = reinterpret_cast<const char*>(row), *const end =
+                                                                      reinterpret_cast<const char*>(row + count);
+    for (const char* line = begin; line < end; line += 64) __builtin_prefetch(line);
+}
+
 }  // namespace
 
 // Elements of a panel of two groups, each in the one that has its column.
@@ -68,12 +77,13 @@ index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t co
 }
 
 template <class T>
-index_t SweepTiles<T>::scatter(const SweepWhere& where, index_t first, index_t count, void* tile, C* twiddles) const {
+index_t SweepTiles<T>::scatter(const SweepWhere& where, index_t first, index_t count, void* tile,
+                               Twiddles& thread) const {
     const SweepTarget& target = spec_.target;
     C* const numbers = static_cast<C*>(tile);
     if (target.section_columns > 0) return scatter_sections(where, first, count, numbers);
-    if (target.is_blocks()) return scatter_blocks(where, first, count, numbers, twiddles);
-    if (target.turned()) return scatter_turned(where, first, count, numbers, twiddles);
+    if (target.is_blocks()) return scatter_blocks(where, first, count, numbers, thread);
+    if (target.turned()) return scatter_turned(where, first, count, numbers, thread);
     if (std::holds_alternative<Reflection>(target.array)) return scatter_reflected(where, first, count, numbers);
     if (!target.complex) return scatter_columns(where, first, count, static_cast<T*>(tile));
     if (spec_.target.columns().mirrored()) return scatter_half_spectrum(where, first, count, numbers);
@@ -82,13 +92,14 @@ index_t SweepTiles<T>::scatter(const SweepWhere& where, index_t first, index_t c
 }
 
 template <class T>
-void SweepTiles<T>::twiddle(index_t first, index_t count, C* tile, C* twiddles) const {
+void SweepTiles<T>::twiddle(index_t first, index_t count, C* tile, Twiddles& thread) const {
+    const index_t chunk = spec_.twiddle_form().chunk();
+    const C* factors = nullptr;
     for (index_t j = 0, made = -1; j < count; ++j) {  // a section has one set of twiddles
         const index_t r = spec_.twiddles.index((first + j) / spec_.numbers());
-        if (r != made)
-            make_twiddles(roots, r, spec_.out_points, spec_.twiddles.backward, 1, twiddles, 0, spec_.twiddle_chunk());
+        if (r != made) factors = twiddles.of_column(r, thread);
         made = r;
-        twiddle_rows_in_place(twiddles, 0, spec_.out_points, tile + j * spec_.target_pitch(), spec_.twiddle_chunk());
+        twiddle_rows_in_place(factors, 0, spec_.out_points, tile + j * spec_.target_pitch(), chunk);
     }
 }
 
@@ -116,9 +127,10 @@ index_t SweepTiles<T>::gather_columns(const SweepWhere& where, index_t first, in
         lot = lot_of(where, first, lot.from + lot.count, count);
         const RowMap rows = rows_of(lot, in, rows_read(where, lot.which));
         const index_t row_count = in.rows * (spec_.slab_columns() > 0 ? spec_.points : 1);
+        const auto row = [&](index_t r) { return reinterpret_cast<const E*>(rows.row(r)) + lot.at; };
         for (index_t r = 0; r < row_count; ++r) {
-            read_bytes += into_tile(reinterpret_cast<const E*>(rows.row(r)) + lot.at, lot.count,
-                                    tile + lot.from * pitch, pitch, r);
+            if (r + kRowsAhead < row_count) fetch(row(r + kRowsAhead), lot.count);
+            read_bytes += into_tile(row(r), lot.count, tile + lot.from * pitch, pitch, r);
         }
     }
     return read_bytes;
@@ -397,23 +409,22 @@ char* SweepTiles<T>::tile_data(const SweepWhere& where) const {
 // A column of elements is numbers side by side, all twiddled alike.
 template <class T>
 template <class To>
-index_t SweepTiles<T>::scatter_twiddled(index_t first, index_t count, index_t points_together, C* tile, C* twiddles,
-                                        To place_of) const {
+index_t SweepTiles<T>::scatter_twiddled(index_t first, index_t count, index_t points_together, C* tile,
+                                        Twiddles& thread, To place_of) const {
     const index_t numbers = spec_.numbers(), pitch = spec_.target_pitch(), points = spec_.out_points;
-    const index_t chunk = spec_.twiddle_chunk();
+    const index_t chunk = spec_.twiddle_form().chunk();
     index_t written_bytes = 0;
     for (index_t j = 0; j < count;) {
         const Number n = number_at(first + j);
         const index_t side_by_side = std::min(count - j, numbers - n.number);
-        make_twiddles(roots, spec_.twiddles.index(n.element), points, spec_.twiddles.backward, spec_.scale, twiddles, 0,
-                      chunk);
+        const C* const factors = twiddles.of_column(spec_.twiddles.index(n.element), thread);
         for (index_t i = j; numbers > 1 && i < j + side_by_side; ++i)
-            twiddle_rows_in_place(twiddles, 0, points, tile + i * pitch, chunk);
+            twiddle_rows_in_place(factors, 0, points, tile + i * pitch, chunk);
         for (index_t begin = 0; begin < points; begin += points_together) {
             const index_t end = std::min(begin + points_together, points);
             C* to = place_of(n.element, begin) + n.number;
             if (numbers == 1) {
-                written_bytes += twiddle_rows(tile + j * pitch + begin, twiddles, begin, end, to, chunk);
+                written_bytes += twiddle_rows(tile + j * pitch + begin, factors, begin, end, to, chunk);
                 continue;
             }
             for (index_t r = begin; r < end; ++r, to += numbers)
@@ -426,10 +437,10 @@ index_t SweepTiles<T>::scatter_twiddled(index_t first, index_t count, index_t po
 
 template <class T>
 index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile,
-                                      C* twiddles) const {
+                                      Twiddles& thread) const {
     const BlockGrid& blocks = spec_.target.blocks();
     C* const data = reinterpret_cast<C*>(tile_data(where));
-    return scatter_twiddled(first, count, blocks.tile_rows, tile, twiddles, [&](index_t column, index_t point) {
+    return scatter_twiddled(first, count, blocks.tile_rows, tile, thread, [&](index_t column, index_t point) {
         const index_t t = point / blocks.tile_rows, before = blocks.block_elems_before(where.tile, t);
         return data + (before + (column - where.first) * blocks.rows_in(t)) * spec_.numbers();
     });
@@ -437,12 +448,12 @@ index_t SweepTiles<T>::scatter_blocks(const SweepWhere& where, index_t first, in
 
 template <class T>
 index_t SweepTiles<T>::scatter_turned(const SweepWhere& where, index_t first, index_t count, C* tile,
-                                      C* twiddles) const {
+                                      Twiddles& thread) const {
     const TurnedRows& turned = *spec_.target.turned();
     char* const slot = turned.first_row(where.tile, where.write);
     const RowMap rows = turned.panels.map(where.panel, 0, out_offset, slot);
     const index_t wide = turned.panels.rows, panel_first = spec_.walked().first_column(where.panel);
-    return scatter_twiddled(first, count, spec_.out_points, tile, twiddles, [&](index_t column, index_t /*point*/) {
+    return scatter_twiddled(first, count, spec_.out_points, tile, thread, [&](index_t column, index_t /*point*/) {
         const index_t at = (column - panel_first) / wide * spec_.out_points;
         return reinterpret_cast<C*>(rows.row(column % wide)) + at * spec_.numbers();
     });

@@ -30,8 +30,9 @@ class SweepTiles {
     index_t gather(const SweepWhere& where, index_t first, index_t count, void* tile) const;
     // The reverse, times the scale, and the factors of the target. Twiddles are multiplied in before, but for blocks,
     // where they are on the way.
-    index_t scatter(const SweepWhere& where, index_t first, index_t count, void* tile, C* twiddles) const;
-    void twiddle(index_t first, index_t count, C* tile, C* twiddles) const;  // in the tile
+    using Twiddles = typename ColumnTwiddles<T>::Thread;
+    index_t scatter(const SweepWhere& where, index_t first, index_t count, void* tile, Twiddles& thread) const;
+    void twiddle(index_t first, index_t count, C* tile, Twiddles& thread) const;  // in the tile
     // The columns of the filter that go with these, and to where they belong: the target's twin.
     void make_filter(index_t first, index_t count, C* tile) const;
     index_t scatter_filter(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
@@ -44,8 +45,9 @@ class SweepTiles {
     }
     index_t offset_in_memory() const { return spec_.target.is_in_place() ? in_offset : out_offset; }
 
-    RootTable roots, source_roots, target_roots;  // of twiddles and of both sides' factors; made with the task
-    index_t in_offset = 0, out_offset = 0;        // of the arrays in their stores, set before a run
+    ColumnTwiddles<T> twiddles;             // made with the task, as the next ones
+    RootTable source_roots, target_roots;   // of both sides' factors
+    index_t in_offset = 0, out_offset = 0;  // of the arrays in their stores, set before a run
 
   private:
     // Columns of numbers of a panel that lie side by side in its memory.
@@ -87,10 +89,11 @@ class SweepTiles {
     index_t scatter_reflected(const SweepWhere& where, index_t first, index_t count, const C* tile) const;
     index_t scatter_sections(const SweepWhere& where, index_t first, index_t count, C* tile) const;
     index_t scatter_outputs(const SweepWhere& where, index_t first, index_t count, C* tile) const;
-    index_t scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile, C* twiddles) const;
-    index_t scatter_turned(const SweepWhere& where, index_t first, index_t count, C* tile, C* twiddles) const;
+    index_t scatter_blocks(const SweepWhere& where, index_t first, index_t count, C* tile, Twiddles& thread) const;
+    index_t scatter_turned(const SweepWhere& where, index_t first, index_t count, C* tile, Twiddles& thread) const;
     template <class To>  // to(column of elements, first point): where the points from there on belong
-    index_t scatter_twiddled(index_t first, index_t count, index_t points_together, C* tile, C* twiddles, To to) const;
+    index_t scatter_twiddled(index_t first, index_t count, index_t points_together, C* tile, Twiddles& thread,
+                             To to) const;
 
     const SweepSpec& spec_;
 };
