@@ -122,7 +122,7 @@ typedef struct spanfft_problem {
     double measure_seconds;          /* the cap of _MEASURE and _TUNE; 0: 5 seconds */
     const char* io;                  /* "uring", "threads": who reads and writes files; NULL: SPANFFT_IO, else chosen */
     const char* method;              /* "two_sweeps", "superlevels:sync", ...; NULL: the planner chooses */
-    int32_t disks;                   /* that scratch will be striped over (spanfft_plan_set_scratch); 0: 1 */
+    int32_t disks;                   /* of its own, over which scratch is striped (spanfft_plan_set_scratch); 0: none */
     int64_t input_chunk[SPANFFT_MAX_NDIM];  /* with memory_bytes: the input is behind spanfft_store.transfer, */
     int64_t output_chunk[SPANFFT_MAX_NDIM]; /* the output; chunks of so many elements an axis. First entry 0: a file */
     double scale;                           /* the output is multiplied by it, besides norm; 0: 1 */

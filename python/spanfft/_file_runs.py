@@ -416,6 +416,7 @@ class FileRuns:
 
     def _problem(self, task: _Task, memory_bytes: int, threads: int, folders: int) -> str:
         shape_in_memory, axes_in_memory, grid_in_memory = task.in_memory()
+        ranks = 1 if self._ranks is None else self._ranks.size
         return problem_string(
             shape_in_memory,
             task.kinds,
@@ -423,11 +424,11 @@ class FileRuns:
             task.direction,
             task.precision,
             norm=task.norm,
-            ranks=1 if self._ranks is None else self._ranks.size,
+            ranks=ranks,
             grid=grid_in_memory,
             output=self.order,
             memory=memory_bytes,
-            disks=folders or 1,
+            disks=folders if ranks > 1 or folders > 1 else 0,  # to one process one folder is like another
             threads=threads,
             engine=self.engine,
             exchange=self.exchange,

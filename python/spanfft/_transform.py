@@ -94,7 +94,8 @@ def transform(
     scratch
         Folder for intermediate data, or several, ideally on a disk each: the data is striped over them. Default: the
         output's folder. With `comm` each rank has intermediate data of its own, which no other reads; "{rank}" and
-        "{node}" in a name stand for the numbers of the rank and of its node.
+        "{node}" in a name stand for the numbers of the rank and of its node. Folders say that ranks have disks of their
+        own, to which the planner moves part of the work: leave it out where all share one.
     dtype, shape, offset
         Of a raw input: element type ("float32", "int16", ">f4", ...), shape (default: one axis), bytes before the
         array.

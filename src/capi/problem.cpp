@@ -74,7 +74,7 @@ Result<Problem> problem_from_c(const spanfft_problem* problem) {
     SPANFFT_TRY(take_enum(c.layout, 2, "layout", p.layout));
     p.measure_seconds = c.measure_seconds;
     p.io = c.io ? c.io : "";
-    p.disks = c.disks == 0 ? 1 : c.disks;
+    p.disks = c.disks;
     if (c.kept[0] != 0) p.kept.assign(c.kept, c.kept + c.ndim);
     if (c.input_chunk[0] != 0) p.input_chunk.assign(c.input_chunk, c.input_chunk + c.ndim);
     if (c.output_chunk[0] != 0) p.output_chunk.assign(c.output_chunk, c.output_chunk + c.ndim);

@@ -11,11 +11,9 @@ Displacement::Spot Displacement::find(index_t byte) const {
     if (byte < begin_bytes) return {byte, begin_bytes - byte};
     if (byte >= end || row_bytes == 0) return {byte + extra_bytes(), std::numeric_limits<index_t>::max() / 2};
     const index_t row = (byte - begin_bytes) / row_bytes, column = (byte - begin_bytes) % row_bytes;
-    const index_t each = part_bytes > 0 ? part_bytes : row_bytes, part = column / each, at = column % each;
-    const index_t own = std::min(each, row_bytes - part * each), shift = std::min(shift_bytes, own),
-                  stays = own - shift;
-    if (at < stays) return {byte + shift, stays - at};
-    return {end + row * extra_bytes_a_row() + part * shift_bytes + at - stays, own - at};
+    const index_t stays = row_bytes - shift_bytes;
+    if (column < stays) return {byte + shift_bytes, stays - column};
+    return {end + row * shift_bytes + column - stays, row_bytes - column};
 }
 
 Run DisplacedStore::part_below(const Run& run, index_t from) const {

@@ -10,11 +10,11 @@
 //     4 panels a row, shift 1 panel:   written  |p0 p1 p2 p3|p0 p1 p2 p3|
 //                                      read     |-- p0 p1 p2|-- p0 p1 p2|p3 p3|    writing p2 overwrites p1
 //     One displacement over another (several sweeps in place): the lower one's array is the upper one's store.
-//     Where ranks share an array, and don't hand rows back to one another, each has a part of every row, which is
-//     turned for itself, so that a rank overwrites what it has done itself, whatever the others have done:
-//     2 ranks of 2     written  |p0 p1|p2 p3|
-//                      read     |-- p0|-- p2|p1 p3|    writing p1 overwrites p0, and p3 overwrites p2
-// Invariant: bytes of this store and of the one below correspond one to one, but for `shift` bytes a part that no one
+//     Where ranks take the panels of an array by turns, the shift is whole turns, so that a rank overwrites what it has
+//     done itself, whatever the others have done:
+//     2 ranks, shift 1 turn    written  |p0 q0 p1 q1|p0 q0 p1 q1|
+//                              read     |-- -- p0 q0|-- -- p0 q0|p1 q1 p1 q1|    writing p1 overwrites p0, q1 q0
+// Invariant: bytes of this store and of the one below correspond one to one, but for `shift` bytes a row that no one
 // has. With shifts and rows of whole kDirectBytes, alignment below is that above.
 #pragma once
 
@@ -27,13 +27,7 @@ namespace spanfft {
 struct Displacement {
     index_t begin_bytes = 0, total_bytes = 0;  // of the array in the store
     index_t row_bytes = 0, shift_bytes = 0;    // 0 <= shift <= row, total a multiple of row
-    // > 0: parts of a row, of which the last may be shorter, even than the shift; shift <= part. 0: a row is one part.
-    index_t part_bytes = 0;
-    index_t extra_bytes() const { return row_bytes > 0 ? total_bytes / row_bytes * extra_bytes_a_row() : 0; }
-    index_t extra_bytes_a_row() const {
-        if (part_bytes == 0) return shift_bytes;
-        return row_bytes / part_bytes * shift_bytes + std::min(shift_bytes, row_bytes % part_bytes);
-    }
+    index_t extra_bytes() const { return row_bytes > 0 ? total_bytes / row_bytes * shift_bytes : 0; }
     struct Spot {
         index_t byte = 0, bytes = 0;  // below; and how many bytes on it stays together
     };

@@ -92,7 +92,7 @@ Result<std::vector<std::string>> first_lines(const Plan& plan, const PlannedSwee
     SPANFFT_ASSIGN(const std::string input, identity_of(request));
     const std::string& header = request.output.header;
     std::vector<std::string> lines = {
-        "spanfft-journal 10 " SPANFFT_VERSION,
+        "spanfft-journal 11 " SPANFFT_VERSION,
         "problem " + plan.task(),
         input,
         "engines " + request.engines,

@@ -186,7 +186,7 @@ OutputRequest RunStores::output_request() const {
     output.scratch_bytes =
         plan_.scratch_of_each_rank_bytes > 0 ? plan_.scratch_of_each_rank_bytes : plan_.scratch_bytes;
     output.scratch_block_bytes = plan_.scratch_block_bytes;
-    output.scratch_disks = plan_.problem.disks;
+    output.scratch_disks = plan_.problem.scratch_disks();
     output.staged_input_bytes = plan_.staged_input_bytes;
     output.staged_output_bytes = plan_.staged_output_bytes;
     if (plan_.problem.ranks > 1 && plan_.staged_input_bytes + plan_.staged_output_bytes > 0)

@@ -212,7 +212,7 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
     const Problem& chosen = best->problem;
     best->call_seconds = chosen.memory_bytes > 0 ? 0 : machine_.call_seconds;
     best->peaks =
-        peaks_of(machine_, chosen.precision, chosen.ranks, std::max(1, chosen.threads), std::max(1, chosen.disks));
+        peaks_of(machine_, chosen.precision, chosen.ranks, std::max(1, chosen.threads), chosen.scratch_disks());
     for (auto& note : runners_up(best->alternatives)) best->notes.push_back(std::move(note));
     if (problem.memory_bytes > 0) note_journal(*best);
     return best;

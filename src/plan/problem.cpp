@@ -230,7 +230,7 @@ Status check_means(const Problem& p) {
         }
         SPANFFT_TRY(check_tiling(boxes == &p.real_boxes ? p.shape : p.spectrum_shape(), *boxes));
     }
-    if (p.disks < 1 || p.disks > kMaxDisks)
+    if (p.disks < 0 || p.disks > kMaxDisks)
         return error(Code::invalid_argument, "disks is ", p.disks, "; scratch can lie on 1 to ", kMaxDisks);
     if (p.disks > 1 && p.memory_bytes == 0)
         return error(Code::invalid_argument, "disks=", p.disks,

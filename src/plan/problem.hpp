@@ -48,8 +48,8 @@ struct Problem {
     Division layout = Division::block;  // of both sides; cyclic: index i of an axis lies on part i mod grid[axis]
     SpectrumOrder output = SpectrumOrder::natural;
     std::vector<Patch> real_boxes, spectrum_boxes;  // one a rank; empty: balanced blocks
-    index_t memory_bytes = 0;           // > 0: the array is on disk and each process may use this much memory
-    int disks = 1;                      // that scratch is striped over, of equal speed; 1: one, or none is needed
+    index_t memory_bytes = 0;  // > 0: the array is on disk and each process may use this much memory
+    int disks = 0;             // of its own, over which scratch is striped, alike; 0: none, it lies with the output
     Extents input_chunk, output_chunk;  // > 0 an axis: a chunked array behind functions of the caller's; empty: a file
     int threads = 0;                    // inside a rank; 0: the planner chooses
     std::string engine;                 // "": the planner chooses
@@ -106,6 +106,8 @@ struct Problem {
     // The factor that the output is multiplied by, and the kind that the axis has in this direction's reverse.
     long double scale() const;
     index_t logical_length(size_t i) const;  // of axes[i]: n; 2(n-1), 2(n+1) or 2n for DCT/DST
+
+    int scratch_disks() const { return std::max(1, disks); }  // that scratch is striped over
 
     Problem as_one_array() const;  // the batch, if any, as a slower axis: a file holds one array
 

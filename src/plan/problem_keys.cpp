@@ -278,9 +278,10 @@ constexpr ProblemKey kKeys[] = {
                                       "where the spectrum lies on ranks; with memory, in which order"),
     {"memory", "256MiB, 4GB, a number of bytes", "none", "the array is in a file, and each process may use this much",
      &parse_memory, &print_whole<&Problem::memory_bytes>},
-    whole<&Problem::disks>("disks", "1 to 16", "1",
-                           "with memory: how many disks scratch is striped over; --scratch and scratch= set it "
-                           "themselves"),
+    whole<&Problem::disks>(
+        "disks", "1 to 16", "none: scratch lies where the output does",
+        "with memory: how many disks of its own scratch is striped over, of each rank; --scratch and "
+        "scratch= set it themselves"),
     whole<&Problem::threads>("threads", "a number", "the planner chooses", "threads of each rank"),
     word<&Problem::engine>("engine", "fftw, mkl, ducc0", "the planner chooses", "forces a local engine"),
     word<&Problem::exchange>("exchange",

@@ -136,9 +136,9 @@ ColumnPanels one_row(const ManyAxes& job, index_t outer, index_t elems, index_t 
 }
 
 void set_sides(SweepSpec& sweep, bool in_place, const ColumnPanels& in, const ColumnPanels& out) {
-    sweep.source.array = in_place ? written(in_blocks(out)) : in;
+    sweep.source.array = in_place ? written(out) : in;
     sweep.target.array = written(out);
-    if (in_place) sweep.target.array = InPlace{written(in_blocks(out))};
+    if (in_place) sweep.target.array = InPlace{written(out)};
 }
 
 // The first sweep reads the input, whose place in its file may not suit direct writes.

@@ -287,14 +287,15 @@ void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine
     // A panel of halved sections is taken in parts, with no tile handed on meanwhile.
     const bool halved = in.halved() > 0 && (sweep.exchanges() || in_place);
     const bool of_one_period = !in.mirrored() || (!in.mirrors_all() && !halved && in.mirrored()->own == 0);
-    const bool can =
-        seen && !sweep.sharing.own_part && (in_place || !in.in_blocks()) && !in.in_sections() && of_one_period;
+    const bool can = seen && !sweep.sharing.own_part && !in.in_blocks() && !in.in_sections() && of_one_period;
     if (!can) return;
+    // What ranks hand to one another takes computing time that no prediction counts while a disk is the limit.
+    const double share = run_bytes(sweep) < kEnoughRunBytes ? 1 : 0.8;
+    const double worth_it = share * predict_sweep(sweep, machine).seconds;
     SweepSpec together = sweep;
-    if (in_place) together.source.columns().share = together.target.columns().share = ColumnPanels::Share::by_turns;
     const auto try_it = [&](SweepSpec candidate) {
         if (widen_together(candidate, room_bytes) &&
-            predict_sweep(candidate, machine).seconds < predict_sweep(sweep, machine).seconds)
+            predict_sweep(candidate, machine).seconds < std::min(worth_it, predict_sweep(sweep, machine).seconds))
             sweep = std::move(candidate);
     };
     try_it(together);
@@ -309,7 +310,7 @@ SweepSpec blank_sweep(const SweepJob& job, index_t lanes) {
     sweep.twiddles.backward = !job.forward;
     sweep.threads = job.threads;
     sweep.engine = job.problem.engine;
-    sweep.scratch_disks = job.problem.disks;
+    sweep.scratch_disks = job.problem.scratch_disks();
     if (job.problem.loads_other()) sweep.source.file_number_bytes = job.problem.loaded_bytes();
     sweep.lanes = lanes;
     return sweep;

@@ -49,7 +49,7 @@ Result<std::unique_ptr<Plan>> plan_child(const Problem& problem, const Planner& 
     child_problem.memory_bytes = 0;
     child_problem.method.clear();
     child_problem.io.clear();
-    child_problem.disks = 1;
+    child_problem.disks = 0;
     child_problem.input_chunk.clear();
     child_problem.output_chunk.clear();
     child_problem.one_writer = false;

@@ -10,16 +10,16 @@
 // whole ones of rest, of which several are one run as written; else they lie within one. r2c halves the factor of the
 // first sweep (k0 <= f0/2 is kept, as in two_sweeps) and ends with the conjugates; c2r is the reverse and halves that
 // of the last. c2c alternates between scratch and the output file and ends in place; r2c and c2r use two halves of
-// scratch. In three sweeps of one process c2c and r2c may have slabs in the middle instead (docs/adr/0119): the first
-// sweep writes [f0][f1][f2] as [f2][f1][f0], the second transforms slabs of f1 f0 where they lie, and the third columns
-// of [f2][f1 f0]; so c2c is in the output all the time, r2c in one area of scratch. Ranks in three sweeps: of each
-// section of [r1][f1][f0] that the second one writes a rank keeps, in scratch of its own, the columns of its panels of
-// the third; panels of the second are whole sections. What the first sweep writes is in the output, for all; of half
-// spectra it reaches beyond its end. Or it is in scratch too, as for outputs of another type: of [f1][r1][f0] each
-// keeps the part of r1 that it transforms over f1; a tile of the first sweep lies in one r1 x f0, so its parts for all
-// ranks lie one after the other, and panels are whole ones of these. Or, in any number of sweeps, a rank keeps part of
-// the results over f0, of which it has all the rest to itself from then on: panels need not be whole sections of r1, so
-// less memory will do, and nothing is sent any more, but runs of the output end where a rank's part of f0 does.
+// scratch. In three sweeps c2c, and r2c in one process, may have slabs in the middle instead (docs/adr/0119, 0121): the
+// first sweep writes [f0][f1][f2] as [f2][f1][f0], the second transforms slabs of f1 f0 where they lie, and the third
+// columns of [f2][f1 f0]; so c2c is in the output all the time, r2c in one area of scratch. Else ranks in three sweeps:
+// of each section of [r1][f1][f0] that the second one writes a rank keeps, in scratch of its own, the columns of its
+// panels of the third; panels of the second are whole sections. What the first sweep writes is in the output, for all;
+// of half spectra it reaches beyond its end. Or it is in scratch too, as for outputs of another type: of [f1][r1][f0]
+// each keeps the part of r1 that it transforms over f1; a tile of the first sweep lies in one r1 x f0, so its parts for
+// all ranks lie one after the other, and panels are whole ones of these. Or, in any number of sweeps, a rank keeps part
+// of the results over f0, of which it has all the rest to itself from then on: panels need not be whole sections of r1,
+// so less memory will do, and nothing is sent any more, but runs of the output end where a rank's part of f0 does.
 #include <algorithm>
 #include <cmath>
 
@@ -353,8 +353,8 @@ index_t shortest_run_bytes(const SweepRoute& route) {
     return std::min({run(first.source.columns()), run(first.target.columns()), run(last.source.columns())});
 }
 
-// In one process, in three sweeps, of which the first writes all its results turned, so that the second works where its
-// slabs lie, and c2c the third too.
+// In three sweeps, of which the first writes all its results turned, so that the second works where its slabs lie, and
+// c2c the third too. Each rank does panels of its own in all of them, and overwrites what it has done itself.
 std::optional<SweepRoute> fit_turned(const LongAxis& job, const Machine& machine, const Factors& factors, index_t lanes,
                                      index_t /*tile*/) {
     SweepRoute route;
@@ -466,11 +466,6 @@ std::vector<Factors> ways_to_split(index_t n, int count) {
     return all;
 }
 
-// Runs that are no reason for a longer factor in the middle: short columns, and tiles that fill a cache, take longer to
-// compute than was predicted (2^27 complex floats in a quarter: 128 x 8192 x 128 took 4 % longer than three even
-// factors).
-constexpr index_t kEnoughRunBytes = index_t{96} << 10;
-
 // Three factors of which the second one is about as long as the others, or twice as long, and so on, up to what a cache
 // holds tiles of: its sweep has no runs, so the other two may be short, and theirs long.
 std::vector<Factors> ways_around_a_long_one(const LongAxis& job) {
@@ -496,14 +491,22 @@ std::vector<Factors> ways_around_a_long_one(const LongAxis& job) {
     return all;
 }
 
+// Whether the first of three sweeps may write its results turned. c2r reads its half spectrum in another order; ranks
+// have no scratch that all see, and where they have disks of their own these are to be used.
+bool may_turn(const LongAxis& job) {
+    if (job.ranks > 1) return !job.halves && !job.problem.stores_other() && job.problem.disks == 0;
+    return !job.halves || job.forward;
+}
+
 constexpr int kMostSweeps = 4;
 
 void offer_factors(const LongAxis& job, SweepSearch& search) {
     const int most = std::min(kMostSweeps, static_cast<int>(prime_factors(job.n).size()));
     const bool by_output = job.ranks > 1 && !job.problem.stores_other();
-    if (job.ranks == 1 && (!job.halves || job.forward)) {  // c2r reads its half spectrum in another order
+    if (may_turn(job)) {
         for (const Factors& factors : ways_around_a_long_one(job)) {
             auto route = fit_tiles(job, search.machine(), factors, fit_turned);
+            // Short columns, and tiles that fill a cache, take longer to compute than was predicted.
             const bool enough = route && shortest_run_bytes(*route) >= kEnoughRunBytes;
             search.offer(std::move(route));
             if (search.ended()) return;

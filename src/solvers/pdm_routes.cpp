@@ -87,7 +87,8 @@ Result<PdmJob> examine_pdm(const Problem& problem, const Planner& planner, const
     job.problem = problem;
     SPANFFT_ASSIGN(job.options, parse_options(problem.method, solver, on_ranks));
     job.p = log2_of(problem.ranks);
-    job.d = job.options.d.value_or(job.p + (power_of_two(problem.disks) ? log2_of(problem.disks) : 0));
+    job.d =
+        job.options.d.value_or(job.p + (power_of_two(problem.scratch_disks()) ? log2_of(problem.scratch_disks()) : 0));
     if (job.d < job.p)
         return error(Code::invalid_argument, "method=", problem.method, ": ", problem.ranks, " ranks can't share ",
                      index_t{1} << job.d, " disks, as each needs one of its own; use disks=", problem.ranks,

@@ -122,7 +122,8 @@ std::optional<SweepRoute> fit_in_place(const SplitAxis& job, SweepRoute route, c
     BlockGrid& blocks = first.target.blocks();
     blocks.natural = true;
     blocks.tile_rows = blocks.rows;
-    const ColumnPanels columns = of_numbers(second.target.columns());
+    ColumnPanels columns = of_numbers(second.target.columns());
+    columns.share = ColumnPanels::Share::by_turns;
     first.target.place = second.source.place = Place::output;
     second.source.array = columns;
     second.target.array = InPlace{columns};
@@ -145,7 +146,6 @@ std::optional<SweepRoute> fit_exchanged(const SplitAxis& job, SweepRoute route, 
     ColumnPanels rows = in;
     rows.outer = rows.rows = 1;
     rows.row_elems = rows.last_row_elems = rows.columns = job.outer * job.n;
-    rows = in_blocks(rows);
     second.source.array = rows;
     second.target.array = written(rows);
     if (!widen_columns(first, route.room(job), machine) || !widen_slabs(second, route.room(job))) return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "disk/checksum.hpp"
 
@@ -27,9 +28,9 @@ bool plain_array(const SweepOutline& sweep) {
     if (sweep.read.kind != Partition::Kind::columns || sweep.written.kind != Partition::Kind::columns) return false;
     const ColumnPanels &in = sweep.read.panels, &out = sweep.written.panels;
     return in.section() == 0 && !in.mirrored() && !out.mirrored() && !out.twin() && in.last_row_elems == in.row_elems &&
-           (in.ranks == 1 || in.in_blocks()) && in.columns == in.row_elems && in.outer == out.outer &&
-           in.rows == out.rows && in.row_elems == out.row_elems && in.last_row_elems == out.last_row_elems &&
-           in.panel == out.panel && in.elem_bytes == out.elem_bytes;
+           (in.ranks == 1 || in.share != ColumnPanels::Share::in_blocks) && in.columns == in.row_elems &&
+           in.outer == out.outer && in.rows == out.rows && in.row_elems == out.row_elems &&
+           in.last_row_elems == out.last_row_elems && in.panel == out.panel && in.elem_bytes == out.elem_bytes;
 }
 
 // How what a sweep hands to the next one is cut among the panels of either: by the rank that wrote it and reads it
@@ -50,32 +51,24 @@ bool whole_matrices(const ColumnPanels& panels) { return panels.outer >= 8; }
 // one before has not ended while an eighth of the panels were done.
 index_t panels_between(index_t panels) { return std::min(panels, ceil_div(panels, 8) + 1); }
 
-// Where ranks share the array, each has columns of its own, side by side, so the rows are turned in parts.
+// Where ranks share panels out by turns, rows are shifted by whole turns, so that a panel overwrites those of its rank.
 Displacement displacement_of(const ColumnPanels& in) {
     const index_t row = in.row_elems * in.elem_bytes, matrix = in.matrix_elems() * in.elem_bytes;
     Displacement displacement;
     displacement.total_bytes = in.outer * matrix;
-    // Whole blocks of the file system keep direct I/O direct, where they don't add much.
-    const auto shift_of = [&](index_t panels, index_t most) {
-        const index_t least = panels_between(panels) * in.panel * in.elem_bytes;
-        const index_t whole = round_up(least, kDirectBytes);
-        return std::min(most, whole - least <= most / 8 ? whole : least);
-    };
-    if (in.rows == 1 && in.ranks == 1) {
-        displacement.row_bytes = displacement.total_bytes;
-        displacement.shift_bytes = shift_of(in.panels(), displacement.row_bytes);
-    } else if (in.rows > 1 && whole_matrices(in)) {
+    if (in.rows > 1 && whole_matrices(in)) {
         displacement.row_bytes = displacement.total_bytes;
         displacement.shift_bytes = panels_between(in.outer) * matrix;
-    } else if (in.ranks > 1) {
-        const index_t part = std::min(in.panels_per_matrix() * in.panel * in.elem_bytes, row);
-        displacement.row_bytes = row;
-        displacement.shift_bytes = shift_of(in.panels_per_matrix(), part);
-        displacement.part_bytes = part;
-    } else {
-        displacement.row_bytes = row;
-        displacement.shift_bytes = shift_of(in.panels_per_matrix(), row);
+        return displacement;
     }
+    const bool one_row = in.rows == 1 && in.ranks == 1;
+    displacement.row_bytes = one_row ? displacement.total_bytes : row;
+    // Whole blocks of the file system keep direct I/O direct, where they don't add much.
+    const index_t turn = in.ranks * in.panel * in.elem_bytes;
+    const index_t least = panels_between(one_row ? in.panels() : in.panels_per_matrix()) * turn;
+    const index_t whole = round_up(least, in.ranks == 1 ? kDirectBytes : std::lcm(turn, kDirectBytes));
+    displacement.shift_bytes =
+        std::min(displacement.row_bytes, whole - least <= displacement.row_bytes / 8 ? whole : least);
     return displacement;
 }
 
@@ -85,19 +78,17 @@ Displacement displacement_of(const ColumnPanels& in) {
 index_t panels_needed(const ColumnPanels& in, const Displacement& displacement, index_t panel) {
     const ColumnPanels::Group group = in.group(panel, 0);
     if (group.width == 0) return 0;
-    const index_t own = in.ranks > 1 ? in.own_group(0).first : 0;  // among the columns of its rank
-    const index_t matrix = panel / in.panels_per_matrix(), end = group.first - own + group.width;
+    const index_t each = in.panels_per_matrix(), matrix = panel / each, end = group.first + group.width;
     const index_t shift = displacement.shift_bytes / in.elem_bytes;
     if (in.rows > 1 && whole_matrices(in)) {
         const index_t matrices = displacement.shift_bytes / (in.matrix_elems() * in.elem_bytes);
-        return std::max<index_t>(0, panel + 1 - matrices * in.panels_per_matrix());
+        return std::max<index_t>(0, panel + 1 - matrices * each);
     }
-    if (in.rows == 1 && displacement.part_bytes == 0) {
+    if (in.rows == 1 && in.ranks == 1) {
         const index_t row_elems = in.stored_row_elems(), lost = matrix * row_elems + end - shift;
-        if (lost <= 0) return 0;
-        return lost / row_elems * in.panels_per_matrix() + ceil_div(lost % row_elems, in.panel);
+        return lost <= 0 ? 0 : lost / row_elems * each + ceil_div(lost % row_elems, in.panel);
     }
-    return end <= shift ? 0 : matrix * in.panels_per_matrix() + ceil_div(end - shift, in.panel);
+    return end <= shift ? 0 : matrix * each + panel % each + 1 - shift / (in.ranks * in.panel);
 }
 
 std::string why_no_sweeps(const Plan& plan) {

@@ -48,12 +48,15 @@ const Route kRoutes[] = {
     // In small tiles, one ahead (below).
     {"c2c 512x8 forward double axes=0 memory=100KiB threads=1 ranks=3", solve_two_sweeps, false},
     {"c2c 6561 forward double memory=100KiB threads=1 ranks=2", solve_many_sweeps, true},
-    {"c2c 10000 forward double memory=144KiB threads=1 ranks=2", solve_many_sweeps, true},
+    {"c2c 10000 forward double memory=144KiB threads=1 ranks=2 disks=1", solve_many_sweeps, true},
     {"r2c 4096 forward double memory=76KiB threads=1 ranks=3", solve_two_sweeps, true},
     {"c2r 6000 backward float memory=80KiB threads=1 ranks=2", solve_two_sweeps, true},  // with mirror images
     // Several matrices: rows taken in parts, with mirror images, and in place.
     {"c2r 2x2048 backward double axes=1 memory=80KiB threads=1 ranks=2", solve_two_sweeps, true},
     {"c2c 3x31x40 forward double axes=1,2 memory=25KiB threads=1 ranks=2", solve_axis_sweeps, false},
+    // Slabs in the middle.
+    {"c2c 10000 forward double memory=144KiB threads=1 ranks=2", solve_many_sweeps, false},
+    {"c2c 2x4096 backward double axes=1 memory=128KiB threads=1 ranks=3", solve_many_sweeps, false},
 };
 
 // What a rank does ahead in some sweep of a route, and of how many panels.
@@ -217,7 +220,8 @@ TEST_P(RanksTransfers, EveryFailureOfOneRankIsOneErrorOnAll) {
 INSTANTIATE_TEST_SUITE_P(Routes, RanksFaults, testing::ValuesIn(kRoutes));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksByWayOfTheOutput,
                          testing::Values(kRoutes[5], kRoutes[6], kRoutes[11], kRoutes[12], kRoutes[13], kRoutes[14],
-                                         kRoutes[17], kRoutes[18], kRoutes[19], kRoutes[20], kRoutes[24]));
+                                         kRoutes[17], kRoutes[18], kRoutes[19], kRoutes[20], kRoutes[24], kRoutes[25],
+                                         kRoutes[26]));
 INSTANTIATE_TEST_SUITE_P(Routes, RanksTransfers,
                          testing::Values(kRoutes[0], kRoutes[1], kRoutes[2], kRoutes[4], kRoutes[7], kRoutes[8],
                                          kRoutes[9], kRoutes[10], kRoutes[13], kRoutes[17], kRoutes[18], kRoutes[19],

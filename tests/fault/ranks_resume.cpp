@@ -32,7 +32,12 @@ const KilledRoute kKilledRoutes[] = {
     {"c2c 1200 forward double memory=40KiB threads=1 ranks=3", solve_two_sweeps, Last::other},
     {"r2c 1728 forward double memory=80KiB threads=1 ranks=3", solve_many_sweeps, Last::other},
     {"c2c 134 forward double memory=48KiB threads=1 ranks=3", solve_chirp_sweeps, Last::other},
+    {"c2c 10000 forward double memory=144KiB threads=1 ranks=2 disks=1", solve_many_sweeps, Last::in_place},
+    // Slabs in the middle, which are in place as well.
     {"c2c 10000 forward double memory=144KiB threads=1 ranks=2", solve_many_sweeps, Last::in_place},
+    {"c2c 65536 forward double memory=400KiB threads=1 ranks=2", solve_many_sweeps, Last::together},
+    {"c2c 65536 forward double memory=400KiB threads=1 ranks=2", solve_many_sweeps, Last::in_place, true},
+    {"c2c 2x4096 backward double axes=1 memory=160KiB threads=1 ranks=3", solve_many_sweeps, Last::together},
 };
 
 class RanksThatAllDie : public testing::TestWithParam<KilledRoute> {};
@@ -67,7 +72,8 @@ TEST_P(RanksThatAllDie, GoOnToTheSameBits) {
         for (const index_t dies_at : {at, at / 3}) {  // and again, on the way
             disks.dies_at = dies_at;
             const RanksRun killed = run_on_ranks(route.problem, route.solve, setting);
-            for (const RankSeen& seen : killed.ranks) ASSERT_EQ(seen.status.ok(), !disks.dead());
+            for (const RankSeen& seen : killed.ranks)
+                ASSERT_EQ(seen.status.ok(), !disks.dead()) << seen.status.message();
         }
         for (const auto& journal : disks.lines) {
             gone_on += !journal.empty();

@@ -295,6 +295,9 @@ TEST(Displacement, OfSharedRowsOverwritesOnlyWhatTheSameRankHasDone) {
         {"dct2 24x30x40 forward float memory=28KiB threads=1", solve_axis_sweeps},
         {"c2c 5x70x96 forward double axes=1,2 memory=64KiB threads=1", solve_axis_sweeps},
         {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1", solve_axis_sweeps},
+        {"c2c 65536 forward double memory=400KiB threads=1", solve_many_sweeps},
+        {"c2c 3x4096 forward float axes=1 memory=100KiB threads=1", solve_many_sweeps},
+        {"c2c 46656x2 forward double axes=0 memory=700KiB threads=1", solve_many_sweeps},
     };
     const std::pair<int, bool> ways[] = {{2, false}, {3, false}, {5, false}, {7, false},
                                          {2, true},  {3, true},  {5, true},  {7, true}};

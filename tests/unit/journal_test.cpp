@@ -129,9 +129,7 @@ TEST(DisplacedStore, KeepsEveryByte) {
         Displacement displacement;
         displacement.begin_bytes = upto(100);
         displacement.row_bytes = 1 + upto(60);
-        const bool parts = round % 2 == 1;
-        displacement.part_bytes = parts ? 1 + upto(displacement.row_bytes) : 0;
-        displacement.shift_bytes = upto((parts ? displacement.part_bytes : displacement.row_bytes) + 1);
+        displacement.shift_bytes = upto(displacement.row_bytes + 1);
         displacement.total_bytes = displacement.row_bytes * (1 + upto(9));
         const index_t behind = upto(50), size = displacement.begin_bytes + displacement.total_bytes + behind;
         MemoryStore below(size + displacement.extra_bytes());

@@ -367,17 +367,19 @@ TEST(SweepsOnRanks, ThatReadTogetherInPlaceMatchTheDefinition) {
 
 // The first sweep's tiles lie in sections of 2 to 41 columns, of which up to seven ranks keep some; tiles are a section
 // or a part of it, panels one section or several.
-INSTANTIATE_TEST_SUITE_P(Complex, SweepsOnRanksInThreeSweeps,
-                         testing::Values(SweepCase{"c2c 8 forward double threads=1", "72KiB", 128, 4096},
-                                         SweepCase{"c2c 4096 forward double threads=1", "112KiB", 128, 4096},
-                                         SweepCase{"c2c 4913 backward double", "160KiB", 8},
-                                         SweepCase{"c2c 1155 forward float norm=ortho threads=1", "104KiB"},
-                                         SweepCase{"c2c 2310 backward longdouble threads=2", "192KiB", 16, 4096},
-                                         SweepCase{"c2c 6560 forward double threads=1", "400KiB", 128},
-                                         SweepCase{"c2c 3x1001 forward double axes=1 threads=1", "112KiB", 0, 4096},
-                                         SweepCase{"c2c 2x60x7 backward double axes=1 threads=1", "104KiB", 128},
-                                         SweepCase{"c2c 3600 forward double store=complex64 threads=1", "128KiB"},
-                                         SweepCase{"c2c 8192 forward float threads=2", "160KiB", 128, 4096}));
+// With scratch on disks of their own: else they have slabs in the middle, and exchange nothing.
+INSTANTIATE_TEST_SUITE_P(
+    Complex, SweepsOnRanksInThreeSweeps,
+    testing::Values(SweepCase{"c2c 8 forward double disks=1 threads=1", "72KiB", 128, 4096},
+                    SweepCase{"c2c 4096 forward double disks=1 threads=1", "112KiB", 128, 4096},
+                    SweepCase{"c2c 4913 backward double disks=1", "160KiB", 8},
+                    SweepCase{"c2c 1155 forward float norm=ortho disks=1 threads=1", "104KiB"},
+                    SweepCase{"c2c 2310 backward longdouble disks=1 threads=2", "192KiB", 16, 4096},
+                    SweepCase{"c2c 6560 forward double disks=1 threads=1", "400KiB", 128},
+                    SweepCase{"c2c 3x1001 forward double axes=1 disks=1 threads=1", "112KiB", 0, 4096},
+                    SweepCase{"c2c 2x60x7 backward double axes=1 disks=1 threads=1", "104KiB", 128},
+                    SweepCase{"c2c 3600 forward double store=complex64 disks=1 threads=1", "128KiB"},
+                    SweepCase{"c2c 8192 forward float disks=1 threads=2", "160KiB", 128, 4096}));
 
 // The last sweep has on each rank sections with those that mirror them.
 INSTANTIATE_TEST_SUITE_P(Real, SweepsOnRanksInThreeSweeps,
@@ -438,9 +440,64 @@ TEST(SweepsOnRanks, InThreeSweepsOfAnyGeometryMatchTheDefinition) {
     EXPECT_GE(kRanksStep * whole_sections, 2);
 }
 
+// Where ranks have no disks of their own, the first sweep writes all its results turned, and the others overwrite what
+// they read, each rank its own panels: nothing is exchanged but what is read together, and a killed run goes on.
+void expect_slabs(const RanksRun& run) {
+    const Plan& plan = *run.plan;
+    expect_shared_out(run);
+    EXPECT_FALSE(run.exchanges());
+    EXPECT_EQ(plan.scratch_bytes, 0);
+    EXPECT_TRUE(spec_of(plan, 0).target.turned());
+    EXPECT_TRUE(spec_of(plan, 1).target.is_in_place());
+    EXPECT_TRUE(spec_of(plan, 2).target.is_in_place());
+    EXPECT_TRUE(examine_sweeps(plan).why_not.empty()) << "a killed run goes on";
+    EXPECT_LT(error_in_units(plan.problem, run.output, direct_transform(plan.problem, run.input)), 1.5);
+}
+
+TEST(SweepsOnRanks, WithSlabsOfAnyGeometryMatchTheDefinition) {
+    Random random(19);
+    int with_slabs = 0, panels = 0, idle = 0;
+    for (int i = 0; i < 40; i += kRanksStep) {
+        const index_t n = random.between(4, 24) * random.between(16, 60) * random.between(4, 24);
+        std::string shape = std::to_string(n), axes;
+        if (random.chance(0.3)) shape = cat(random.between(2, 3), "x", shape), axes = " axes=1";
+        if (random.chance(0.3)) shape = cat(shape, "x", random.between(2, 5)), axes = axes.empty() ? " axes=0" : axes;
+        std::string text = cat("c2c ", shape, random.pick<const char*>({" forward double", " backward float"}), axes,
+                               " threads=", random.between(1, 2), " ranks=", random.between(2, 7));
+        const index_t least = named_memory(text, solve_many_sweeps);
+        text += cat(" memory=", 2 * least + random.below(6 * least));
+        SCOPED_TRACE(cat(text, ", seed ", random.seed()));
+        const RanksRun run = run_on_ranks(text, solve_many_sweeps);
+        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+        if (!spec_of(*run.plan, 0).target.turned()) continue;
+        expect_slabs(run);
+        if (HasFailure()) return;
+        const SweepSpec& second = spec_of(*run.plan, 1);
+        ++with_slabs;
+        panels += second.walked().panels_per_matrix() >= 2;
+        idle += second.of_rank(second.ranks() - 1).walked().own_columns() == 0;
+    }
+    EXPECT_GE(kRanksStep * with_slabs, 12);
+    EXPECT_GE(kRanksStep * panels, 2);
+    EXPECT_GE(kRanksStep * idle, 2);
+}
+
+TEST(SweepsOnRanks, WithSlabsMayReadTheFirstAndTheLastSweepTogether) {
+    const char* const text = "c2c 65536 forward double memory=400KiB threads=1 ranks=2";
+    for (const bool slow_messages : {false, true}) {
+        RanksSetting setting;
+        setting.slow_messages = slow_messages;
+        const RanksRun run = run_on_ranks(text, solve_many_sweeps, setting);
+        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+        expect_slabs(run);
+        EXPECT_EQ(spec_of(*run.plan, 0).sharing.reads_together, !slow_messages);
+        EXPECT_EQ(spec_of(*run.plan, 2).gives_back(), !slow_messages);
+    }
+}
+
 // Panels of several sections each, several of them on each rank, and in all sweeps.
 TEST(SweepsOnRanks, InThreeSweepsOfManyPanelsMatchTheDefinition) {
-    for (const char* text : {"c2c 13824 forward double threads=1 memory=180KiB ranks=2",
+    for (const char* text : {"c2c 13824 forward double threads=1 memory=180KiB ranks=2 disks=1",
                              "r2c 27648 forward double threads=1 memory=180KiB ranks=2",
                              "c2r 27648 backward double threads=1 memory=180KiB ranks=2"}) {
         SCOPED_TRACE(text);
@@ -616,7 +673,8 @@ TEST(SweepsOnRanks, LandWhatTheyExchangeSideBySide) {
 // result more of each column lies behind the output meanwhile.
 TEST(SweepsOnRanks, InThreeSweepsGoByWayOfTheOutput) {
     const index_t points = 1 << 20;
-    const auto plan = plan_of(cat("c2c ", points, " forward double threads=1 memory=1MiB ranks=2"), solve_many_sweeps);
+    const auto plan =
+        plan_of(cat("c2c ", points, " forward double threads=1 memory=1MiB ranks=2 disks=1"), solve_many_sweeps);
     const auto real = plan_of(cat("r2c ", points, " forward double threads=1 memory=1MiB ranks=2"), solve_many_sweeps);
     ASSERT_TRUE(plan && real);
     ASSERT_EQ(plan->sweeps, 3);
