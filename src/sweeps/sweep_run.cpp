@@ -195,7 +195,7 @@ SweepRun::SweepRun(const Plan& plan, PlannedSweeps planned, const RunArrays& arr
             Store& below = last ? *sweep.source.store : *sweep.target.store;
             views_.push_back(std::make_unique<DisplacedStore>(below, displacement));
             sweep.source.store = views_.back().get();
-            sweep.needs = [in = outline.read.panels, displacement](index_t panel) {
+            sweep.needs = [in = outline.read.panels.kept_alone(), displacement](index_t panel) {
                 return panels_needed(in, displacement, panel);
             };
         }
