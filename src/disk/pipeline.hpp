@@ -3,11 +3,13 @@
 // Method: the sweep is a row of compute steps. `steps_per_read` steps in a row share what one group of reads brought
 // into a read slot, `steps_per_write` steps fill the write slot that one group of writes takes away. Slots rotate:
 // while step s computes, the next group is read and the one before is written.
-//     column panels to blocks   read 1 panel, compute and write it tile by tile   (T, 1), 2 + 2 slots; of turned rows 2
-//     + 4 blocks to column panels   read and compute tile by tile, write 1 panel      (1, T), 2 + 2 slots taken read 1
-//     panel in 4 parts, take each, compute tile by tile         4 parts of 1 panel ahead                     read 1
-//     panel, fetch tile by tile, the next one while one is computed; hand tiles
-//                               on, one while the next is computed, and then write it             (T, 1), 2 + 2 slots
+//     column panels to blocks   read 1 panel, compute and write it tile by tile   (T, 1), 2 + 2 slots
+//     the same, of turned rows  likewise, in small tiles                          (T, 1), 2 + 4 slots
+//     blocks to column panels   read and compute tile by tile, write 1 panel      (1, T), 2 + 2 slots
+//     taken                     read 1 panel in 4 parts, take each, compute tile by tile, 4 parts of 1 panel
+//     ahead                     read 1 panel, fetch tile by tile, the next one while one is computed;
+//                               hand tiles on, one while the next is computed, and then write it
+//                                                                                 (T, 1), 2 + 2 slots
 //     in place                  read, compute, write the same slot                (1, 1), 3 slots, or 2, of which each
 //                               is written before it is read into again, while nothing is computed
 //     in place, of several ranks      the same, but what a write needs is waited for before the compute step

@@ -291,12 +291,14 @@ void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine
     if (!can) return;
     // What ranks hand to one another takes computing time that no prediction counts while a disk is the limit.
     const double share = run_bytes(sweep) < kEnoughRunBytes ? 1 : 0.8;
-    const double worth_it = share * predict_sweep(sweep, machine).seconds;
+    double most_seconds = share * predict_sweep(sweep, machine).seconds;
     SweepSpec together = sweep;
     const auto try_it = [&](SweepSpec candidate) {
-        if (widen_together(candidate, room_bytes) &&
-            predict_sweep(candidate, machine).seconds < std::min(worth_it, predict_sweep(sweep, machine).seconds))
-            sweep = std::move(candidate);
+        if (!widen_together(candidate, room_bytes)) return;
+        const double seconds = predict_sweep(candidate, machine).seconds;
+        if (seconds >= most_seconds) return;
+        most_seconds = seconds;
+        sweep = std::move(candidate);
     };
     try_it(together);
     if (!in_place) return;

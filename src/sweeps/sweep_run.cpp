@@ -22,8 +22,8 @@ Partition placed(Partition partition, index_t offset_bytes) {
     return partition;
 }
 
-// Whether what is read is one array of equal rows, of which a rank has columns side by side, and what is written the
-// same.
+// Whether what is read is one array of equal rows, of which ranks take panels by turns or have a file each, and what is
+// written the same.
 bool plain_array(const SweepOutline& sweep) {
     if (sweep.read.kind != Partition::Kind::columns || sweep.written.kind != Partition::Kind::columns) return false;
     const ColumnPanels &in = sweep.read.panels, &out = sweep.written.panels;

@@ -22,8 +22,8 @@ index_t put_rows(const E* tile, index_t pitch, index_t count, const RowMap& rows
 constexpr index_t kRowsAhead = 16;
 template <class E>
 void fetch(const E* row, index_t count) {
-    const char *const begin = reinterpret_cast<const char*>(row), *const end =
-                                                                      reinterpret_cast<const char*>(row + count);
+    const auto* const begin = reinterpret_cast<const char*>(row);
+    const auto* const end = reinterpret_cast<const char*>(row + count);
     for (const char* line = begin; line < end; line += 64) __builtin_prefetch(line);
 }
 
