@@ -419,8 +419,9 @@ TEST(SharedRoute, OnOneNodeADividedAxisIsOneSweepAndNothingIsSent) {
     // array.
     EXPECT_EQ(steps("c2c 64x64x64 ranks=4 grid=4"), "TSC");
     EXPECT_EQ(steps("c2c 64x64x64 ranks=4 grid=4 backward"), "TSC");
-    EXPECT_EQ(steps("c2c 64x64x64 ranks=4 grid=4 output=exchanged"), "TS");
-    EXPECT_EQ(steps("c2c 64x64x64 ranks=4 grid=4 output=exchanged backward"), "ST");
+    // Named: on some processors their engines' rates are predicted to do a transform before and after a copy as fast.
+    EXPECT_EQ(steps("c2c 64x64x64 ranks=4 grid=4 output=exchanged method=shared"), "TS");
+    EXPECT_EQ(steps("c2c 64x64x64 ranks=4 grid=4 output=exchanged backward method=shared"), "ST");
     EXPECT_EQ(steps("r2c 64x64x64 ranks=4 grid=2x2"), "TSSC");
     EXPECT_EQ(steps("r2c 64x64x64 ranks=4 grid=2x2 backward"), "CSST");
 }
