@@ -663,7 +663,7 @@ SPANFFT_API int spanfft_plan_counted(const spanfft_plan* plan, int index, spanff
  * have, or if plan is NULL. */
 SPANFFT_API int64_t spanfft_plan_peak_memory_bytes(const spanfft_plan* plan, int rank);
 SPANFFT_API int spanfft_plan_sweeps(const spanfft_plan* plan); /* of the disk; 0 for arrays in memory, or NULL */
-/* Disk space for intermediate data, all ranks together; plan NULL: 0. */
+/* Disk space for intermediate data, all ranks together, in scratch and behind the output; plan NULL: 0. */
 SPANFFT_API int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan);
 /* Engines that ran, or will run, local transforms of this plan on this rank: "mkl" or "mkl, ducc0"; "" for an
  * imagined plan or NULL. */

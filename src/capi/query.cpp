@@ -225,7 +225,7 @@ int64_t spanfft_plan_peak_memory_bytes(const spanfft_plan* plan, int rank) {
     return plan->plan->peak_memory_bytes(rank < 0 ? plan->rank : rank);
 }
 int spanfft_plan_sweeps(const spanfft_plan* plan) { return plan ? plan->plan->sweeps : 0; }
-int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan) { return plan ? plan->plan->all_scratch_bytes() : 0; }
+int64_t spanfft_plan_scratch_bytes(const spanfft_plan* plan) { return plan ? plan->plan->intermediate_bytes() : 0; }
 const char* spanfft_plan_engines(const spanfft_plan* plan) {
     return plan && plan->executor ? plan->executor->engines().c_str() : "";
 }

@@ -202,6 +202,13 @@ index_t ColumnPanels::own_columns() const {
     return sum_over_panels(*this, [&](index_t p) { return group(p, 0).width; });
 }
 
+index_t ColumnPanels::own_images() const {
+    if (!reflected()) return 0;
+    if (ranks == 1) return row_elems - columns;
+    if (in_blocks()) return own_group(1).width;
+    return sum_over_panels(*this, [&](index_t p) { return group(p, 1).width; });
+}
+
 index_t ColumnPanels::payload_bytes() const {
     index_t elems = outer * matrix_elems();
     if (twin()) elems += (twin()->once ? 1 : outer) * matrix_elems();

@@ -136,11 +136,8 @@ struct ColumnPanels {
         const index_t i = place_among_all(panel_index);
         return i / panels_per_section() * section_columns() + i % panels_per_section() * panel;
     }
-    index_t own_columns() const;  // of a matrix: those in this rank's panels
-    index_t own_images() const {  // and, reflected, those that mirror them
-        if (!reflected()) return 0;
-        return ranks == 1 ? row_elems - columns : own_group(1).width;
-    }
+    index_t own_columns() const;       // of a matrix: those in this rank's panels
+    index_t own_images() const;        // and, reflected, those that mirror them
     bool owns(index_t column) const {  // that is walked over, without sections
         const index_t i = column / panel;
         return (in_blocks() ? i / panels_per_matrix() : i % ranks) == rank;

@@ -34,10 +34,11 @@ struct Run {
 constexpr index_t kSlackBytes = 512;    // what reads are widened to: the sector of nearly every disk
 constexpr index_t kDirectBytes = 4096;  // what writes must be a multiple of: the block of nearly every file system
 
-// Shorter runs that are written are not split into cached ends and a direct middle. Writing 2 GiB in 11.5 KiB runs took
-// 22 s split and 7.6 s all through the cache (one run each, busy machine); presumably each change between the two costs
-// the file's lock.
-constexpr index_t kSplitBytes = index_t{256} << 10;
+// Shorter runs that are written are not split into cached ends and a direct middle: each change between the two costs
+// the file's lock. Whole commands in turns, r2c: of 2^29 floats on two ranks in 64 MiB each, runs of 177 KiB, 10.8 s
+// all through the cache and 9.4 split (medians of five); of 2^27 in 16 MiB each, runs of 40 KiB, 3.6 s all through the
+// cache and 4.5 split (of seven).
+constexpr index_t kSplitBytes = index_t{64} << 10;
 
 constexpr int kMaxDisks = 16;  // below one store
 

@@ -112,7 +112,7 @@ std::string explain(const Plan& plan, int rank, const std::optional<std::vector<
         << '\n';
     if (plan.sweeps) {
         out << "disk     " << plan.sweeps << (plan.sweeps == 1 ? " sweep" : " sweeps") << " (" << traffic(plan)
-            << "), scratch " << bytes_string(static_cast<double>(plan.all_scratch_bytes())) << '\n';
+            << "), scratch " << bytes_string(static_cast<double>(plan.intermediate_bytes())) << '\n';
     }
     if (!io.empty()) out << "io       " << io << '\n';
     out << '\n'

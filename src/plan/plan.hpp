@@ -75,6 +75,8 @@ struct Plan {
     Counts predict(int rank) const;          // sum over steps, and the call
     index_t progress_bytes(int rank) const;  // sum over steps
     index_t all_scratch_bytes() const { return scratch_bytes + staged_input_bytes + staged_output_bytes; }
+    // Of disk, for all that does not stay.
+    index_t intermediate_bytes() const { return all_scratch_bytes() + output_extra_bytes; }
     index_t peak_memory_bytes(
         int rank) const;  // slots the executor owns + the steps' own + (in memory) the user's arrays
     // What the first rank that needs more than this needs; 0: all have enough. Rank 0 mostly needs the most, so that a

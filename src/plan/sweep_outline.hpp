@@ -6,6 +6,8 @@
 // Invariant: it follows from the plan and the rank alone.
 #pragma once
 
+#include <string>
+
 #include "disk/partition.hpp"
 
 namespace spanfft {
@@ -16,7 +18,11 @@ const char* place_name(Place place);
 
 struct PlacedArray {
     Place place = Place::input;
-    index_t scratch_bytes = 0;  // where in scratch it begins
+    index_t begin_bytes = 0;  // where in that place it begins
+    // "scratch"; what begins behind the result is "behind the output".
+    std::string name() const {
+        return place == Place::output && begin_bytes > 0 ? "behind the output" : place_name(place);
+    }
     bool operator==(const PlacedArray&) const = default;
 };
 

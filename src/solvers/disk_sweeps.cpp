@@ -286,7 +286,8 @@ void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine
     const bool seen = in_place ? sweep.source.place == Place::output : sweep.source.place != Place::scratch;
     // A panel of halved sections is taken in parts, with no tile handed on meanwhile.
     const bool halved = in.halved() > 0 && (sweep.exchanges() || in_place);
-    const bool of_one_period = !in.mirrored() || (!in.mirrors_all() && !halved && in.mirrored()->own == 0);
+    const bool of_one_period =
+        in.mirrored() ? !in.mirrors_all() && !halved && in.mirrored()->own == 0 : !in.reflected();
     const bool can = seen && !sweep.sharing.own_part && !in.in_blocks() && !in.in_sections() && of_one_period;
     if (!can) return;
     // What ranks hand to one another takes computing time that no prediction counts while a disk is the limit.

@@ -12,7 +12,8 @@
 // of the last. c2c alternates between scratch and the output file and ends in place; r2c and c2r use two halves of
 // scratch. In three sweeps c2c, and r2c in one process, may have slabs in the middle instead (docs/adr/0119, 0121): the
 // first sweep writes [f0][f1][f2] as [f2][f1][f0], the second transforms slabs of f1 f0 where they lie, and the third
-// columns of [f2][f1 f0]; so c2c is in the output all the time, r2c in one area of scratch. Else ranks in three sweeps:
+// columns of [f2][f1 f0]; so c2c is in the output all the time, r2c and outputs of another type in one area of scratch,
+// which ranks have behind the output, where all see it (0123). Else ranks in three sweeps:
 // of each section of [r1][f1][f0] that the second one writes a rank keeps, in scratch of its own, the columns of its
 // panels of the third; panels of the second are whole sections. What the first sweep writes is in the output, for all;
 // of half spectra it reaches beyond its end. Or it is in scratch too, as for outputs of another type: of [f1][r1][f0]
@@ -115,11 +116,25 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
     return sweep;
 }
 
-// All that lies between the sweeps in one place.
-void place_turned(Place between, SweepRoute& route) {
+// All that lies between the sweeps in one place. Where it can't be the result's, ranks have it behind that in the
+// output, where all see it, and one process in scratch.
+void place_turned(const LongAxis& job, SweepRoute& route) {
     SweepSpec &first = route.sweeps[0], &second = route.sweeps[1], &third = route.sweeps[2];
-    first.target.place = second.source.place = second.target.place = third.source.place = between;
-    if (between == Place::scratch) route.scratch_bytes = round_up(first.target.columns().payload_bytes(), kDirectBytes);
+    PlacedArray between{Place::output};
+    const ColumnPanels& array = first.target.columns();
+    const index_t bytes = round_up(array.outer * array.matrix_elems() * array.elem_bytes, kDirectBytes);
+    if (job.halves || job.problem.stores_other()) {
+        if (job.ranks > 1) {
+            const index_t result_bytes = product(job.problem.output_shape()) * job.problem.stored_elem().bytes();
+            between.begin_bytes = round_up(result_bytes, kDirectBytes);
+            route.output_extra_bytes = between.begin_bytes - result_bytes + bytes;
+        } else {
+            between.place = Place::scratch;
+            route.scratch_bytes = bytes;
+        }
+    }
+    PlacedArray &turned = first.target, &slabs = second.source, &transformed = second.target, &columns = third.source;
+    turned = slabs = transformed = columns = between;
 }
 
 // Where each sweep reads and writes: see above.
@@ -128,7 +143,7 @@ void place(const LongAxis& job, SweepRoute& route) {
     const bool by_output = job.ranks > 1 && !route.sweeps[0].exchanges();  // in the first sweep
     // Of scratch; else the output is one of them.
     const bool two_areas = !by_output && (job.halves || job.problem.stores_other() || job.ranks > 1);
-    if (route.sweeps[0].target.turned()) return place_turned(two_areas ? Place::scratch : Place::output, route);
+    if (route.sweeps[0].target.turned()) return place_turned(job, route);
     const BlockGrid& blocks = route.sweeps[0].target.blocks();
     if (by_output) {  // half spectra have one result more of each column
         const index_t output_bytes = product(job.problem.output_shape()) * job.problem.output_elem().bytes();
@@ -142,10 +157,10 @@ void place(const LongAxis& job, SweepRoute& route) {
         SweepSpec& sweep = route.sweeps[s];
         const bool to_output = s + 1 == count || (!two_areas && (count - 2 - s) % 2 == (by_output ? 1 : 0));
         sweep.target.place = to_output ? Place::output : Place::scratch;
-        if (two_areas) sweep.target.scratch_bytes = static_cast<index_t>(s % 2) * region;
+        if (two_areas) sweep.target.begin_bytes = static_cast<index_t>(s % 2) * region;
         if (s == 0) continue;
         sweep.source.place = route.sweeps[s - 1].target.place;
-        sweep.source.scratch_bytes = route.sweeps[s - 1].target.scratch_bytes;
+        sweep.source.begin_bytes = route.sweeps[s - 1].target.begin_bytes;
     }
     route.scratch_bytes = areas * round_up(blocks.payload_bytes(), kDirectBytes);
     if (job.ranks > 1) route.scratch_of_each_rank_bytes = areas * region;
@@ -478,8 +493,10 @@ std::vector<Factors> ways_around_a_long_one(const LongAxis& job) {
     };
     std::vector<Factors> all;
     const auto n = static_cast<double>(job.n);
-    const index_t cache = kDiskTileBytes / 128, least = std::max<index_t>(1, static_cast<index_t>(std::cbrt(n)));
-    for (index_t most = 2 * least, before = 0; most <= std::min(cache, job.n / 4); most *= 2) {
+    const index_t least = std::max<index_t>(1, static_cast<index_t>(std::cbrt(n)));
+    const index_t longest = std::min(kDiskTileBytes / 128, job.n / 4);
+    for (index_t most = least, before = 0; most < longest;) {
+        most = std::min(2 * most, longest);
         const index_t middle = largest(most, job.n), rest = job.n / middle;
         if (middle == before || middle == 1) continue;
         before = middle;
@@ -487,15 +504,17 @@ std::vector<Factors> ways_around_a_long_one(const LongAxis& job) {
         if (one == 1) continue;
         all.push_back({rest / one, middle, one});
         if (one * one != rest) all.push_back({one, middle, rest / one});
+        // The last sweep of r2c reads from both ends of what a panel writes, in runs half as long.
+        if (const index_t fewer = largest(one / 2, rest); job.halves && fewer > 1)
+            all.push_back({rest / fewer, middle, fewer});
     }
     return all;
 }
 
-// Whether the first of three sweeps may write its results turned. c2r reads its half spectrum in another order; ranks
-// have no scratch that all see, and where they have disks of their own these are to be used.
+// Whether the first of three sweeps may write its results turned. c2r reads its half spectrum in another order; and
+// where ranks have disks of their own these are to be used.
 bool may_turn(const LongAxis& job) {
-    if (job.ranks > 1) return !job.halves && !job.problem.stores_other() && job.problem.disks == 0;
-    return !job.halves || job.forward;
+    return (!job.halves || job.forward) && (job.ranks == 1 || job.problem.disks == 0);
 }
 
 constexpr int kMostSweeps = 4;

@@ -146,17 +146,21 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
 namespace {
 
 StoredArray read_at(const RunArrays& arrays, const PlacedArray& array) {
+    const auto behind = [&](StoredArray stored) {
+        stored.offset_bytes += array.begin_bytes;
+        return stored;
+    };
     switch (array.place) {
         case Place::input:
-            return arrays.input;
+            return behind(arrays.input);
         case Place::scratch:
-            return {arrays.scratch.store, arrays.scratch.offset_bytes + array.scratch_bytes};
+            return behind(arrays.scratch);
         case Place::output:
-            return arrays.output;
+            return behind(arrays.output);
         case Place::array:
-            return arrays.chunked_input;
+            return behind(arrays.chunked_input);
         case Place::memory:
-            return arrays.memory;
+            return behind(arrays.memory);
     }
     return {};
 }

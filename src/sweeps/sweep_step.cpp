@@ -37,8 +37,8 @@ std::string SweepStep::describe() const {
                       ? read
                       : describe_panels(exchanged ? ExchangeGeometry(spec_).kept_columns(0) : spec_.target.columns());
     }
-    return cat(spec_.title, shared, ": reads ", place_name(source.place), " (", read,
-               together ? " of all ranks together" : "", "), writes ", place_name(target.place), " (", written, ")");
+    return cat(spec_.title, shared, ": reads ", source.name(), " (", read, together ? " of all ranks together" : "",
+               "), writes ", target.name(), " (", written, ")");
 }
 
 namespace {

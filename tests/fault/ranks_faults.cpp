@@ -57,6 +57,7 @@ const Route kRoutes[] = {
     // Slabs in the middle.
     {"c2c 10000 forward double memory=144KiB threads=1 ranks=2", solve_many_sweeps, false},
     {"c2c 2x4096 backward double axes=1 memory=128KiB threads=1 ranks=3", solve_many_sweeps, false},
+    {"r2c 8192 forward double memory=160KiB threads=1 ranks=2", solve_many_sweeps, false},
 };
 
 // What a rank does ahead in some sweep of a route, and of how many panels.

@@ -30,7 +30,7 @@ const KilledRoute kKilledRoutes[] = {
     {"c2c 5x70x96 forward float axes=1,2 memory=40KiB threads=1 ranks=2", solve_axis_sweeps, Last::together},
     {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1 ranks=3", solve_axis_sweeps, Last::in_place, true},
     {"c2c 1200 forward double memory=40KiB threads=1 ranks=3", solve_two_sweeps, Last::other},
-    {"r2c 1728 forward double memory=80KiB threads=1 ranks=3", solve_many_sweeps, Last::other},
+    {"r2c 1728 forward double memory=80KiB threads=1 ranks=3 disks=1", solve_many_sweeps, Last::other},
     {"c2c 134 forward double memory=48KiB threads=1 ranks=3", solve_chirp_sweeps, Last::other},
     {"c2c 10000 forward double memory=144KiB threads=1 ranks=2 disks=1", solve_many_sweeps, Last::in_place},
     // Slabs in the middle, which are in place as well.
@@ -38,6 +38,8 @@ const KilledRoute kKilledRoutes[] = {
     {"c2c 65536 forward double memory=400KiB threads=1 ranks=2", solve_many_sweeps, Last::together},
     {"c2c 65536 forward double memory=400KiB threads=1 ranks=2", solve_many_sweeps, Last::in_place, true},
     {"c2c 2x4096 backward double axes=1 memory=160KiB threads=1 ranks=3", solve_many_sweeps, Last::together},
+    {"r2c 131072 forward double memory=600KiB threads=1 ranks=2", solve_many_sweeps, Last::other},
+    {"r2c 2x8192 forward float axes=1 memory=160KiB threads=1 ranks=3", solve_many_sweeps, Last::other},
 };
 
 class RanksThatAllDie : public testing::TestWithParam<KilledRoute> {};

@@ -165,8 +165,8 @@ TEST(Checksums, FindEachFlippedBitInEveryRegionOfScratch) {
                 index_t byte = bytes / kPlaces * place;
                 // What sweeps before the step's last one wrote is not read again.
                 if (last.read.kind == Partition::Kind::blocks_of_loads && last.target.place == Place::scratch) {
-                    bytes = last.target.scratch_bytes + world.plan->output_file_bytes;
-                    byte = last.target.scratch_bytes + world.plan->output_file_bytes / kPlaces * place;
+                    bytes = last.target.begin_bytes + world.plan->output_file_bytes;
+                    byte = last.target.begin_bytes + world.plan->output_file_bytes / kPlaces * place;
                 }
                 while (byte < bytes && !world.disk.was_written(store, byte)) ++byte;
                 if (byte == bytes) continue;  // the rest is padding, or another sweep's
@@ -271,7 +271,7 @@ TEST(Displacement, OverwritesOnlyPanelsThatAreOnTheDisk) {
             const PlacedArray& target = alone[0].layout.sweeps[i].target;
             expect_overwrites_what_is_done(
                 cat(route.problem, " (", route.what, ")"), alone, i,
-                target.place == Place::output ? context.arrays.output.offset_bytes : target.scratch_bytes);
+                target.begin_bytes + (target.place == Place::output ? context.arrays.output.offset_bytes : 0));
             if (HasFailure()) return;
         }
     }
@@ -298,6 +298,7 @@ TEST(Displacement, OfSharedRowsOverwritesOnlyWhatTheSameRankHasDone) {
         {"c2c 65536 forward double memory=400KiB threads=1", solve_many_sweeps},
         {"c2c 3x4096 forward float axes=1 memory=100KiB threads=1", solve_many_sweeps},
         {"c2c 46656x2 forward double axes=0 memory=700KiB threads=1", solve_many_sweeps},
+        {"r2c 131072 forward double memory=600KiB threads=1", solve_many_sweeps},
     };
     const std::pair<int, bool> ways[] = {{2, false}, {3, false}, {5, false}, {7, false},
                                          {2, true},  {3, true},  {5, true},  {7, true}};
@@ -314,7 +315,8 @@ TEST(Displacement, OfSharedRowsOverwritesOnlyWhatTheSameRankHasDone) {
             const PlannedSweeps& first = all_ranks[0].layout;
             ASSERT_EQ(first.why_not, "") << problem;
             MemoryStore input(plan.value()->read_bytes());
-            MemoryStore output(plan.value()->output_file_bytes + first.output_extra_bytes);
+            MemoryStore output(plan.value()->output_file_bytes + plan.value()->output_extra_bytes +
+                               first.output_extra_bytes);
             const RunArrays arrays{{&input, 0}, {&output, 0}, {}, {}, {}, {}};
             struct Nowhere : LineSink {
                 Status append(const std::string& /*line*/) override { return {}; }
@@ -327,7 +329,7 @@ TEST(Displacement, OfSharedRowsOverwritesOnlyWhatTheSameRankHasDone) {
                 if (!first.displaced[i]) continue;
                 ++displaced;
                 ++(first.sweeps[i].exchanges ? together : apart);
-                expect_overwrites_what_is_done(problem, all_ranks, i, 0);
+                expect_overwrites_what_is_done(problem, all_ranks, i, first.sweeps[i].target.begin_bytes);
                 if (HasFailure()) return;
             }
         }
