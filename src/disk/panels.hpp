@@ -206,7 +206,8 @@ struct ColumnPanels {
     // Of panels at file_offset_bytes whose rows lie in memory as those of others do: where they were read, in place.
     Run run(index_t panel_index, index_t i, index_t file_offset_bytes, const ColumnPanels& in_memory,
             index_t memory_offset_bytes, void* slot) const;
-    index_t payload_bytes() const;  // of all panels
+    index_t payload_bytes() const;                                               // of all panels
+    index_t array_bytes() const { return outer * matrix_elems() * elem_bytes; }  // of all ranks
     index_t total_requests() const;
     // The sum of of(columns) over the tiles of all panels: `step` of the columns that a panel computes at a time, the
     // two groups of halved sections apart; 0: all of them.

@@ -181,8 +181,6 @@ SweepSpec column_outline(const ManyAxes& job, Group group, bool first) {
     return sweep;
 }
 
-index_t array_bytes(const ColumnPanels& panels) { return panels.outer * panels.matrix_elems() * panels.elem_bytes; }
-
 std::string group_title(const ManyAxes& job, Group group) {
     std::string text;
     for (size_t i = 0; i < job.axes.size(); ++i) {
@@ -317,7 +315,7 @@ std::optional<SweepRoute> fit(const ManyAxes& job, const std::vector<Group>& gro
         sweep.tiled() ? add_column_stages(sweep, request) : add_slab_stages(sweep, request);
     }
     const SweepSpec& head = route.sweeps.front();
-    if (groups.size() > 1 && between == Place::scratch) route.scratch_bytes = array_bytes(head.target.columns());
+    if (groups.size() > 1 && between == Place::scratch) route.scratch_bytes = head.target.columns().array_bytes();
     if (hands) {
         const ExchangeGeometry geometry(head);
         route.scratch_of_each_rank_bytes =

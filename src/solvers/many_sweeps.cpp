@@ -10,10 +10,10 @@
 // whole ones of rest, of which several are one run as written; else they lie within one. r2c halves the factor of the
 // first sweep (k0 <= f0/2 is kept, as in two_sweeps) and ends with the conjugates; c2r is the reverse and halves that
 // of the last. c2c alternates between scratch and the output file and ends in place; r2c and c2r use two halves of
-// scratch. In three sweeps c2c, and r2c in one process, may have slabs in the middle instead (docs/adr/0119, 0121): the
+// scratch. In three sweeps c2c and r2c may have slabs in the middle instead (docs/adr/0119, 0121, 0123): the
 // first sweep writes [f0][f1][f2] as [f2][f1][f0], the second transforms slabs of f1 f0 where they lie, and the third
 // columns of [f2][f1 f0]; so c2c is in the output all the time, r2c and outputs of another type in one area of scratch,
-// which ranks have behind the output, where all see it (0123). Else ranks in three sweeps:
+// which ranks have behind the output, where all see it. Else ranks in three sweeps:
 // of each section of [r1][f1][f0] that the second one writes a rank keeps, in scratch of its own, the columns of its
 // panels of the third; panels of the second are whole sections. What the first sweep writes is in the output, for all;
 // of half spectra it reaches beyond its end. Or it is in scratch too, as for outputs of another type: of [f1][r1][f0]
@@ -121,8 +121,7 @@ SweepSpec outline(const LongAxis& job, const Stage& stage, const Factors& factor
 void place_turned(const LongAxis& job, SweepRoute& route) {
     SweepSpec &first = route.sweeps[0], &second = route.sweeps[1], &third = route.sweeps[2];
     PlacedArray between{Place::output};
-    const ColumnPanels& array = first.target.columns();
-    const index_t bytes = round_up(array.outer * array.matrix_elems() * array.elem_bytes, kDirectBytes);
+    const index_t bytes = round_up(first.target.columns().array_bytes(), kDirectBytes);
     if (job.halves || job.problem.stores_other()) {
         if (job.ranks > 1) {
             const index_t result_bytes = product(job.problem.output_shape()) * job.problem.stored_elem().bytes();
@@ -139,11 +138,11 @@ void place_turned(const LongAxis& job, SweepRoute& route) {
 
 // Where each sweep reads and writes: see above.
 void place(const LongAxis& job, SweepRoute& route) {
+    if (route.sweeps[0].target.turned()) return place_turned(job, route);
     const size_t count = route.sweeps.size();
     const bool by_output = job.ranks > 1 && !route.sweeps[0].exchanges();  // in the first sweep
     // Of scratch; else the output is one of them.
     const bool two_areas = !by_output && (job.halves || job.problem.stores_other() || job.ranks > 1);
-    if (route.sweeps[0].target.turned()) return place_turned(job, route);
     const BlockGrid& blocks = route.sweeps[0].target.blocks();
     if (by_output) {  // half spectra have one result more of each column
         const index_t output_bytes = product(job.problem.output_shape()) * job.problem.output_elem().bytes();

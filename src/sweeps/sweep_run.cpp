@@ -55,7 +55,7 @@ index_t panels_between(index_t panels) { return std::min(panels, ceil_div(panels
 Displacement displacement_of(const ColumnPanels& in) {
     const index_t row = in.row_elems * in.elem_bytes, matrix = in.matrix_elems() * in.elem_bytes;
     Displacement displacement;
-    displacement.total_bytes = in.outer * matrix;
+    displacement.total_bytes = in.array_bytes();
     if (in.rows > 1 && whole_matrices(in)) {
         displacement.row_bytes = displacement.total_bytes;
         displacement.shift_bytes = panels_between(in.outer) * matrix;
@@ -145,24 +145,26 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
 
 namespace {
 
-StoredArray read_at(const RunArrays& arrays, const PlacedArray& array) {
-    const auto behind = [&](StoredArray stored) {
-        stored.offset_bytes += array.begin_bytes;
-        return stored;
-    };
-    switch (array.place) {
+StoredArray array_in(const RunArrays& arrays, Place place) {
+    switch (place) {
         case Place::input:
-            return behind(arrays.input);
+            return arrays.input;
         case Place::scratch:
-            return behind(arrays.scratch);
+            return arrays.scratch;
         case Place::output:
-            return behind(arrays.output);
+            return arrays.output;
         case Place::array:
-            return behind(arrays.chunked_input);
+            return arrays.chunked_input;
         case Place::memory:
-            return behind(arrays.memory);
+            return arrays.memory;
     }
     return {};
+}
+
+StoredArray read_at(const RunArrays& arrays, const PlacedArray& array) {
+    StoredArray stored = array_in(arrays, array.place);
+    stored.offset_bytes += array.begin_bytes;
+    return stored;
 }
 
 // `last`: by the plan's last sweep.
