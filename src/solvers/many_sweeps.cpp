@@ -360,6 +360,10 @@ bool widen_turned(const LongAxis& job, SweepSpec& sweep, index_t room, const Mac
     return true;
 }
 
+// Runs beside slabs that are no reason for a longer second factor (2^29 floats on two ranks of 256 MiB: in runs of 186
+// KiB around a factor of 8192 it took 8.3 s, in runs of 103 KiB around one of 2048 it took 9.5).
+constexpr index_t kEnoughBesideSlabsBytes = index_t{192} << 10;
+
 // Of the sweeps besides the second one, which has none.
 index_t shortest_run_bytes(const SweepRoute& route) {
     const auto run = [](const ColumnPanels& panels) { return panels.panel * panels.elem_bytes; };
@@ -525,7 +529,7 @@ void offer_factors(const LongAxis& job, SweepSearch& search) {
         for (const Factors& factors : ways_around_a_long_one(job)) {
             auto route = fit_tiles(job, search.machine(), factors, fit_turned);
             // Short columns, and tiles that fill a cache, take longer to compute than was predicted.
-            const bool enough = route && shortest_run_bytes(*route) >= kEnoughRunBytes;
+            const bool enough = route && shortest_run_bytes(*route) >= kEnoughBesideSlabsBytes;
             search.offer(std::move(route));
             if (search.ended()) return;
             if (enough) break;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -111,6 +110,17 @@ std::string boxed(const ArrayBoxes& boxes, const std::string& from, bool back) {
     return to;
 }
 
+// The last one is given again, as by plan_on_two_cores().
+Result<std::shared_ptr<Plan>> planned(const JournalRoute& route) {
+    static std::pair<std::string, SolverFunction> last_asked;
+    static std::shared_ptr<Plan> last;
+    const std::pair<std::string, SolverFunction> asked(route.problem, route.solve);
+    if (last && asked == last_asked) return last;
+    SPANFFT_ASSIGN(last, route.solve(Problem::parse(route.problem).value(), Planner(CrashWorld::machine())));
+    last_asked = asked;
+    return last;
+}
+
 }  // namespace
 
 ArrayBoxes CrashWorld::input_boxes() const {
@@ -121,11 +131,9 @@ ArrayBoxes CrashWorld::output_boxes() const {
 }
 
 CrashWorld::CrashWorld(const JournalRoute& route, unsigned seed, bool in_place) : disk(seed), in_place_(in_place) {
-    auto made = route.solve(Problem::parse(route.problem).value(), Planner(machine()));
-    if (!made.ok()) {
-        status_ = made.status();
-        return;
-    }
+    auto made = planned(route);
+    status_ = made.status();
+    if (!status_.ok()) return;
     plan = std::move(made).value();
     const std::string bytes = to_bytes(random_input(plan->problem, 5), plan->problem.input_elem());
     make_disks(plan->staged_input_bytes > 0 ? boxed(input_boxes(), bytes, false) : bytes);
@@ -211,12 +219,7 @@ bool CrashWorld::may_overwrite() const {
     return in_place_state(lines) != InPlaceState::untouched;
 }
 
-std::shared_ptr<SweepTeam> CrashWorld::team() const {
-    static std::array<std::shared_ptr<SweepTeam>, 3> teams;
-    auto& mine = teams.at(static_cast<size_t>(plan->problem.threads));
-    if (!mine) mine = make_sweep_team(plan->problem.threads, "threads").value();
-    return mine;
-}
+std::shared_ptr<SweepTeam> CrashWorld::team() const { return team_of_rank(0, plan->problem.threads); }
 
 Machine CrashWorld::machine() {
     Machine figures;
@@ -265,7 +268,7 @@ std::string undisturbed(const JournalRoute& route, index_t& operations, bool in_
 }
 
 std::shared_ptr<const Plan> JournalledFiles::plan_of(const JournalRoute& route) {
-    auto plan = route.solve(Problem::parse(route.problem).value(), Planner(CrashWorld::machine())).value();
+    auto plan = planned(route).value();
     plan->checksum_bytes = examine_sweeps(*plan).memory_bytes;  // as above
     return plan;
 }

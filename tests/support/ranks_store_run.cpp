@@ -133,6 +133,7 @@ Status run_rank(const Plan& plan, const RanksSetting& setting, SharedStores& sha
     };
 
     Binding binding(comm);
+    binding.sweep_team = team_of_rank(rank, plan.problem.threads);
     for (const auto& step : plan.steps) {
         const std::vector<int> group = step->group(rank);
         if (!group.empty()) SPANFFT_TRY(agree(comm, binding.group(group).status()));

@@ -52,7 +52,7 @@ struct RankSeen {
 
 struct RanksRun {
     Status planned;
-    std::unique_ptr<Plan> plan;
+    std::shared_ptr<Plan> plan;
     std::vector<RankSeen> ranks;
     Values input, output;
     bool each_byte_once = true;     // of the output, by each sweep that writes it, whoever wrote it

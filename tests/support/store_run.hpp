@@ -1,6 +1,7 @@
 // Running a plan for files on simulated stores, and the reference it is held against.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,18 @@ using Values = std::vector<WideComplex>;  // real data: imaginary parts are 0
 
 using SolverFunction = Result<std::unique_ptr<Plan>> (*)(const Problem&, const Planner&);
 
-// For a machine of two cores.
-// With slow messages ranks rather read apart than together.
-Result<std::unique_ptr<Plan>> plan_on_two_cores(const std::string& problem, SolverFunction solve,
+// For a machine of two cores. With slow messages ranks rather read apart than together. The last one is given again
+// where the same is asked for: a test that fails each operation of a run takes longer to plan than to run.
+Result<std::shared_ptr<Plan>> plan_on_two_cores(const std::string& problem, SolverFunction solve,
                                                 bool slow_messages = false);
+
+// The threads of a rank's sweeps, which all runs of a process share: small ones would spend their time on starting
+// them.
+std::shared_ptr<SweepTeam> team_of_rank(int rank, int threads);
 
 struct StoreRun {
     Status status;
-    std::unique_ptr<Plan> plan;
+    std::shared_ptr<Plan> plan;
     std::vector<Counts> predicted, counted;
     Values input, output;
     bool each_byte_once = true;  // of the output, when it was written in one sweep
