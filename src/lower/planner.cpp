@@ -124,9 +124,18 @@ Status Planner::with_smallest_memory(const Problem& problem, const Status& refus
     index_t low = problem.memory_bytes, high = 2 * low;
     while (high < most && !works(high)) low = high, high *= 2;
     if (high >= most && !works(high)) return refusal;
-    while (high - low > 1) {
-        const index_t middle = low + (high - low) / 2;
-        (works(middle) ? high : low) = middle;
+    const auto narrow = [&] {
+        while (high - low > 1) {
+            const index_t middle = low + (high - low) / 2;
+            (works(middle) ? high : low) = middle;
+        }
+    };
+    narrow();
+    // The first plan that is found may leave less room for chunks beside it than the one that would be chosen.
+    planner.searches_ = false;
+    if (high - 1 > problem.memory_bytes && callback_bytes(problem) > 0 && works(high - 1)) {
+        low = problem.memory_bytes, high -= 1;
+        narrow();
     }
     return error(refusal.code(), refusal.message(), "; the smallest memory= that any solver can do with is ",
                  bytes_string(static_cast<double>(high)), " (", high, " bytes)");

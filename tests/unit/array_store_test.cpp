@@ -384,17 +384,22 @@ TEST(Stores, MustBeWhatThePlanIsFor) {
 }
 
 TEST(Stores, ChunksThatMemoryDoesNotHoldAreRefusedWithTheSmallestBudget) {
-    const auto plan = [](const std::string& memory) {
-        return Planner(this_machine()).plan(Problem::parse("c2c 256x256 input_chunk=64x64 memory=" + memory).value());
-    };
-    const Status refused = plan("128KiB").status();
-    EXPECT_EQ(refused.code(), Code::out_of_memory);
-    EXPECT_NE(refused.message().find("a chunk has 64.0 KiB"), std::string::npos) << refused.message();
-    const size_t open = refused.message().rfind('(');
-    ASSERT_NE(refused.message().find("the smallest memory="), std::string::npos) << refused.message();
-    const index_t smallest = std::stoll(refused.message().substr(open + 1));
-    EXPECT_TRUE(plan(std::to_string(smallest)).ok());
-    EXPECT_FALSE(plan(std::to_string(smallest - 1)).ok());
+    for (const int cores : {1, 2, 3}) {
+        SCOPED_TRACE(cat(cores, " cores"));
+        Machine machine = this_machine();
+        machine.cores = cores;
+        const auto plan = [&](const std::string& memory) {
+            return Planner(machine).plan(Problem::parse("c2c 256x256 input_chunk=64x64 memory=" + memory).value());
+        };
+        const Status refused = plan("128KiB").status();
+        EXPECT_EQ(refused.code(), Code::out_of_memory);
+        EXPECT_NE(refused.message().find("a chunk has 64.0 KiB"), std::string::npos) << refused.message();
+        const size_t open = refused.message().rfind('(');
+        ASSERT_NE(refused.message().find("the smallest memory="), std::string::npos) << refused.message();
+        const index_t smallest = std::stoll(refused.message().substr(open + 1));
+        EXPECT_TRUE(plan(std::to_string(smallest)).ok());
+        EXPECT_FALSE(plan(std::to_string(smallest - 1)).ok());
+    }
 }
 
 TEST(Stores, ChunksAreCheckedWithTheProblem) {
