@@ -12,8 +12,6 @@
 #include "support/ranks_case.hpp"
 #include "support/sanitized.hpp"
 #include "sweeps/exchange_geometry.hpp"
-#include "sweeps/sweep_run.hpp"
-#include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -22,7 +20,6 @@ class SweepsOnRanksThatExchange : public testing::TestWithParam<SweepCase> {};
 class SweepsOnRanksByWayOfTheOutput : public testing::TestWithParam<SweepCase> {};
 class SweepsOnRanksOverAxes : public testing::TestWithParam<SweepCase> {};
 class SweepsOnRanksOverAxesThatExchange : public testing::TestWithParam<SweepCase> {};
-
 class SweepsOnRanksByConvolution : public testing::TestWithParam<SweepCase> {};
 
 TEST_P(SweepsOnRanksByConvolution, MatchTheDefinition) { expect_right_on_ranks(GetParam(), solve_chirp_sweeps, true); }
