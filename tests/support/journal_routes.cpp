@@ -110,17 +110,6 @@ std::string boxed(const ArrayBoxes& boxes, const std::string& from, bool back) {
     return to;
 }
 
-// The last one is given again, as by plan_on_two_cores().
-Result<std::shared_ptr<Plan>> planned(const JournalRoute& route) {
-    static std::pair<std::string, SolverFunction> last_asked;
-    static std::shared_ptr<Plan> last;
-    const std::pair<std::string, SolverFunction> asked(route.problem, route.solve);
-    if (last && asked == last_asked) return last;
-    SPANFFT_ASSIGN(last, route.solve(Problem::parse(route.problem).value(), Planner(CrashWorld::machine())));
-    last_asked = asked;
-    return last;
-}
-
 }  // namespace
 
 ArrayBoxes CrashWorld::input_boxes() const {
@@ -131,7 +120,7 @@ ArrayBoxes CrashWorld::output_boxes() const {
 }
 
 CrashWorld::CrashWorld(const JournalRoute& route, unsigned seed, bool in_place) : disk(seed), in_place_(in_place) {
-    auto made = planned(route);
+    auto made = plan_on_two_cores(route.problem, route.solve);
     status_ = made.status();
     if (!status_.ok()) return;
     plan = std::move(made).value();
@@ -268,7 +257,7 @@ std::string undisturbed(const JournalRoute& route, index_t& operations, bool in_
 }
 
 std::shared_ptr<const Plan> JournalledFiles::plan_of(const JournalRoute& route) {
-    auto plan = planned(route).value();
+    auto plan = plan_on_two_cores(route.problem, route.solve).value();
     plan->checksum_bytes = examine_sweeps(*plan).memory_bytes;  // as above
     return plan;
 }
