@@ -423,8 +423,9 @@ SPANFFT_API int spanfft_transform_stores(spanfft_plan* plan, const spanfft_store
 SPANFFT_API void spanfft_set_error(const char* sentence);
 
 /* Stripes the scratch of the file transforms that follow over several folders, ideally on a disk each. count 0 goes
- * back to scratch_folder. Every folder must exist, be named once and be writable when a transform starts. On several
- * ranks each has scratch of its own, in the folders that it names. Not collective. */
+ * back to scratch_folder. The problem says by `disks` how many they are, 1 too if that one is another disk than the
+ * output's: else the plan may need no scratch. Every folder must exist, be named once and be writable when a transform
+ * starts. On several ranks each has scratch of its own, in the folders that it names. Not collective. */
 SPANFFT_API int spanfft_plan_set_scratch(spanfft_plan* plan, int count, const char* const* folders);
 /* What spanfft_plan_set_journal takes. */
 enum { SPANFFT_JOURNAL_OFF = 0, SPANFFT_JOURNAL_AUTO = 1, SPANFFT_JOURNAL_RESUME = 2, SPANFFT_JOURNAL_RESTART = 3 };

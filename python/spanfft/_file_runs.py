@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ._arguments import check_callable, count, did_you_mean, file_name, number, text, whole, wholes
 from ._elements import Element, element, element_named, precision_of
 from ._errors import Error, InvalidArgument, InvalidAxis, InvalidType, OutOfMemory, Unsupported, from_code
-from ._files import folder_list
+from ._files import folder_list, on_another_disk
 from ._formats import Options, Source, Target, open_source, open_target
 from ._journals import as_unfinished, goes_on, journal_mode
 from ._memory import available_bytes, parse_bytes
@@ -412,11 +412,13 @@ class FileRuns:
             if self._free_bytes is None:  # the same for all runs, which follow one another
                 self._free_bytes = _budget(None, ranks)
             given = self._free_bytes
-        return Prepared(task, given, self._problem(task, given, threads, len(folders)))
+        return Prepared(task, given, self._problem(task, given, threads, folders))
 
-    def _problem(self, task: _Task, memory_bytes: int, threads: int, folders: int) -> str:
+    def _problem(self, task: _Task, memory_bytes: int, threads: int, folders: list[str]) -> str:
         shape_in_memory, axes_in_memory, grid_in_memory = task.in_memory()
         ranks = 1 if self._ranks is None else self._ranks.size
+        # To one process a folder on the output's disk is like none.
+        own_disks = ranks > 1 or len(folders) > 1 or (folders and on_another_disk(folders[0], task.target.path))
         return problem_string(
             shape_in_memory,
             task.kinds,
@@ -428,7 +430,7 @@ class FileRuns:
             grid=grid_in_memory,
             output=self.order,
             memory=memory_bytes,
-            disks=folders if ranks > 1 or folders > 1 else 0,  # to one process one folder is like another
+            disks=len(folders) if own_disks else 0,
             threads=threads,
             engine=self.engine,
             exchange=self.exchange,

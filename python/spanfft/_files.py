@@ -211,3 +211,11 @@ def folder_list(scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str
     if isinstance(scratch, str | bytes | os.PathLike) or not isinstance(scratch, Iterable):
         return [file_name(scratch, "scratch")]
     return [file_name(folder, "scratch") for folder in scratch]
+
+
+def on_another_disk(folder: str, output: str) -> bool:
+    """Whether a folder is on another file system than the output's. What is not there is on none."""
+    try:
+        return os.stat(folder).st_dev != os.stat(os.path.dirname(output) or ".").st_dev
+    except OSError:
+        return False

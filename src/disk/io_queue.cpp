@@ -17,16 +17,23 @@ void IoQueue::start(IoBatch& batch, bool on_ring) {
     batch.status = Status();
     if (batch.count == 0) return;
     if (batch.trace) batch.start_ns = trace_clock_ns();
-    index_t wanted = on_ring ? 0 : batch.left;  // read now: once it is queued, others change it
+    int roused = 0;
     {
         std::lock_guard lock(mutex_);
         assert(queued_ < kMaxBatches);
         batch.active = true;
         queue_[queued_++] = &batch;
-        wanted = std::min<index_t>(wanted, waiting_);
+        // No more than there are parts: short batches that wake every thread spend more time on that than on
+        // themselves.
+        roused = rouse(on_ring ? 0 : batch.left);
     }
-    // No more than there are parts: short batches that wake every thread spend more time on that than on themselves.
-    while (wanted-- > 0) work_.notify_one();
+    while (roused-- > 0) sem_post(&wake_);
+}
+
+int IoQueue::rouse(index_t most) {
+    const int roused = static_cast<int>(std::min<index_t>(most, asleep_));
+    asleep_ -= roused;
+    return roused;
 }
 
 // Under the lock.
@@ -61,12 +68,16 @@ bool IoQueue::try_take(bool on_ring, int workers, IoItem& item) {
 }
 
 bool IoQueue::wait_take(int workers, IoItem& item) {
-    std::unique_lock lock(mutex_);
-    bool taken = false;
-    ++waiting_;
-    work_.wait(lock, [&] { return stop_ || (taken = take(false, workers, item)); });
-    --waiting_;
-    return taken;
+    for (;;) {
+        {
+            std::lock_guard lock(mutex_);
+            if (stop_) return false;
+            if (take(false, workers, item)) return true;
+            ++asleep_;
+        }
+        while (sem_wait(&wake_) != 0) {  // interrupted by a signal
+        }
+    }
 }
 
 // Parts that nobody has taken are done in the sense that nobody will.
@@ -123,11 +134,13 @@ Status IoQueue::wait(IoBatch& batch) {
 }
 
 void IoQueue::stop() {
+    int roused = 0;
     {
         std::lock_guard lock(mutex_);
         stop_ = true;
+        roused = rouse(asleep_);
     }
-    work_.notify_all();
+    while (roused-- > 0) sem_post(&wake_);
 }
 
 }  // namespace spanfft

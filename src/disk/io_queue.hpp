@@ -4,6 +4,8 @@
 // needs no list. Each disk of the batch's store has a cursor of its own over the same requests: a worker takes the next
 // index for one disk and does the part of that request that lies there. At most workers / disks of them are busy on
 // one disk, so a slow disk cannot hold the workers that another one needs: no disk is idle while it has work queued.
+// Threads that find nothing sleep at a semaphore, and not at a condition variable, whose signals glibc loses now and
+// then where several threads wait (bug 25847, in versions 2.27 to 2.40): a lost one would be a run that hangs.
 // Invariant: allocates nothing. After the first failure no further request of that batch starts; wait() returns when
 // none is under way any more, so that buffers may be reused or freed.
 #pragma once
@@ -13,6 +15,8 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+
+#include <semaphore.h>
 
 #include "core/status.hpp"
 #include "core/trace.hpp"
@@ -50,7 +54,8 @@ class IoQueue {
   public:
     static constexpr int kMaxBatches = 8;  // at once
 
-    explicit IoQueue(IoKind kind) : kind_(kind) {}
+    explicit IoQueue(IoKind kind) : kind_(kind) { sem_init(&wake_, 0, 0); }
+    ~IoQueue() { sem_destroy(&wake_); }
     IoQueue(const IoQueue&) = delete;
     IoQueue& operator=(const IoQueue&) = delete;
     IoKind kind() const { return kind_; }
@@ -73,14 +78,16 @@ class IoQueue {
     bool take(bool on_ring, int workers, IoItem& item);
     void skip_rest(IoBatch& batch);
     void end_if_done(IoBatch& batch);
+    int rouse(index_t most);  // under the lock: so many sleep no more, once wake_ is posted as often
 
     const IoKind kind_;
     std::mutex mutex_;
-    std::condition_variable work_, done_;
+    std::condition_variable done_;  // at which whoever runs the pipeline waits
+    sem_t wake_{};
     IoBatch* queue_[kMaxBatches] = {};  // oldest first
     int queued_ = 0;
     int busy_[2][kMaxDisks] = {};  // threads, ring: workers on each disk
-    int waiting_ = 0;              // threads in wait_take
+    int asleep_ = 0;               // threads in wait_take for which wake_ was not posted
     bool stop_ = false;
 };
 

@@ -223,11 +223,18 @@ bool widen_columns(SweepSpec& sweep, index_t room_bytes, const Machine& machine)
 
 namespace {
 
+// Rows that ranks read together and that are not packed lie in equal strides only where they begin alike in the file.
+bool in_equal_strides(const SweepSpec& sweep) {
+    const ColumnPanels& in = sweep.source.columns();
+    return in.row_elems * in.elem_bytes % ExchangeGeometry(sweep).together(0).alignment() == 0;
+}
+
 // Panels of so many slabs or sections, of which there are `all` and `enough` are useful: `set` makes them.
 bool widen_in_units(SweepSpec& sweep, index_t all, index_t enough, index_t room_bytes,
                     void (*set)(SweepSpec&, index_t)) {
     const auto fits = [&](index_t count) {
         set(sweep, count);
+        if (sweep.sharing.reads_together && !in_equal_strides(sweep)) return false;
         return sweep.panel_bytes() <= room_bytes;
     };
     const index_t most = largest_that(std::clamp<index_t>(enough, 1, all), fits);
@@ -264,13 +271,12 @@ bool widen_slabs(SweepSpec& sweep, index_t room_bytes) {
 
 bool widen_together(SweepSpec& sweep, index_t room_bytes) {
     sweep.sharing.reads_together = true;
+    if (sweep.source.columns().reflected()) return widen_by_sections(sweep, room_bytes);
     const ColumnPanels in = sweep.source.columns();
     const index_t unit = unit_of(sweep), units = ceil_div(in.columns, unit);
     const auto fits = [&](index_t count) {
         set_panel_width(sweep, count * unit);
-        // Rows that are not packed lie in equal strides only where they begin alike in the file.
-        const bool equal = in.row_elems * in.elem_bytes % ExchangeGeometry(sweep).together(0).alignment() == 0;
-        return equal && sweep.panel_bytes() <= room_bytes;
+        return in_equal_strides(sweep) && sweep.panel_bytes() <= room_bytes;
     };
     const index_t enough = ceil_div(kLongRunBytes, unit * in.elem_bytes * in.ranks);
     const index_t most = largest_that(std::min(units, enough), fits);
@@ -286,8 +292,7 @@ void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine
     const bool seen = in_place ? sweep.source.place == Place::output : sweep.source.place != Place::scratch;
     // A panel of halved sections is taken in parts, with no tile handed on meanwhile.
     const bool halved = in.halved() > 0 && (sweep.exchanges() || in_place);
-    const bool of_one_period =
-        in.mirrored() ? !in.mirrors_all() && !halved && in.mirrored()->own == 0 : !in.reflected();
+    const bool of_one_period = !in.mirrored() || (!in.mirrors_all() && !halved && in.mirrored()->own == 0);
     const bool can = seen && !sweep.sharing.own_part && !in.in_blocks() && !in.in_sections() && of_one_period;
     if (!can) return;
     // What ranks hand to one another takes computing time that no prediction counts while a disk is the limit.

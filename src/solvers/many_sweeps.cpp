@@ -515,10 +515,8 @@ std::vector<Factors> ways_around_a_long_one(const LongAxis& job) {
 }
 
 // Whether the first of three sweeps may write its results turned. c2r reads its half spectrum in another order; and
-// where ranks have disks of their own these are to be used.
-bool may_turn(const LongAxis& job) {
-    return (!job.halves || job.forward) && (job.ranks == 1 || job.problem.disks == 0);
-}
+// where scratch has disks of its own these are to be used.
+bool may_turn(const LongAxis& job) { return (!job.halves || job.forward) && job.problem.disks == 0; }
 
 constexpr int kMostSweeps = 4;
 

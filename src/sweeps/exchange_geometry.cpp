@@ -37,6 +37,7 @@ ColumnPanels::Group ExchangeGeometry::taken(index_t panel, index_t tile, int whi
         own.width = std::clamp<index_t>(own.width - tile * spec_.tile_width(), 0, spec_.tile_width());
     }
     if (which == 0) return own;
+    if (!in().mirrored()) return panels.group(panel, which);
     return own.width > 0 ? in().images(own) : ColumnPanels::Group();
 }
 

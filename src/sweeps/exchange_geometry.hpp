@@ -56,7 +56,7 @@ class ExchangeGeometry {
         return spec_.gives_back() || spec_.takes_ahead() ? 1 : std::clamp<index_t>(rows_of(0), 1, kMaxSlots);
     }
     index_t taken_tiles() const { return spec_.takes_ahead() ? spec_.tile_steps() : 1; }  // a panel
-    int taken_groups() const { return in().mirrored() ? 2 : 1; }
+    int taken_groups() const { return static_cast<int>(in().groups()); }
     // Panels that are taken alike: the last one of a matrix, and where columns are mirrored the first one, as column 0
     // is its own image, are unlike the others.
     index_t taken_kinds() const { return in().mirrored() ? 3 : 2; }

@@ -48,6 +48,18 @@ def test_each_disk_moves_its_share(io, disks, rng, tmp_path):
         empty(folder)
 
 
+def test_one_process_uses_a_disk_of_its_own_and_needs_none_beside_the_output(disks, rng, tmp_path):
+    np.save(tmp_path / "in.npy", rng.standard_normal(1 << 20, "float32").view("complex64"))
+    (tmp_path / "beside").mkdir()
+    scratch = {}
+    for name, folder in (("none", None), ("beside", tmp_path / "beside"), ("own", disks.folders[0])):
+        done = spanfft.transform(tmp_path / "in.npy", tmp_path / f"{name}.npy", memory="1MiB", scratch=folder)
+        scratch[name] = done.report["scratch_bytes"]
+    assert scratch["none"] == scratch["beside"] == 0
+    assert scratch["own"] >= 4 * MIB  # the array's bytes
+    assert np.allclose(np.load(tmp_path / "none.npy"), np.load(tmp_path / "own.npy"), rtol=0, atol=1e-2)
+
+
 def test_a_full_disk_is_named_before_anything_is_written(disks, rng, tmp_path):
     np.save(tmp_path / "in.npy", rng.standard_normal(1 << 22, "float32"))
     (disks.folders[1] / "ballast").write_bytes(bytes(18 * MIB))

@@ -439,6 +439,33 @@ TEST(IoQueue, GivesEveryDiskWorkWhileThereIsSome) {
     EXPECT_TRUE(queue.wait(batch).ok());
 }
 
+// Threads fall asleep between batches that have fewer parts than there are threads; each batch rouses enough of them.
+TEST(AsyncIo, BatchesOfFewPartsRouseSleepers) {
+    constexpr index_t batches = 20000;
+    MemoryStore store(4096);
+    std::array<char, 3 * 8> memory{};
+    const std::function<DiskRun(index_t, index_t, index_t)> run = [&](index_t, index_t slot, index_t i) {
+        return DiskRun{i * 8, memory.data() + slot * 8, 8, false};
+    };
+    IoChoice choice;
+    choice.backend = IoBackend::threads;
+    AsyncIo io(IoKind::read, 16, choice);
+    std::array<IoBatch, 3> under_way;
+    index_t parts = 0;
+    for (index_t b = 0; b < batches; ++b) {
+        IoBatch& batch = under_way[static_cast<size_t>(b % 3)];
+        ASSERT_TRUE(io.wait(batch).ok());  // at once the first time
+        batch.store = &store;
+        batch.slot = b % 3;
+        batch.count = 1 + b % 4 % 2;
+        batch.run = &run;
+        parts += batch.count;
+        io.start(batch);
+    }
+    for (IoBatch& batch : under_way) EXPECT_TRUE(io.wait(batch).ok());
+    EXPECT_EQ(store.counts().reads, parts);
+}
+
 // While step s is computed, group s+1 is being read and group s-1 written: each callback waits for the other two.
 TEST(Pipeline, ReadsComputesAndWritesAtTheSameTime) {
     constexpr index_t steps = 6, bytes = 512;

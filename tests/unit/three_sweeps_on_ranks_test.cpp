@@ -113,7 +113,7 @@ void expect_slabs(const RanksRun& run) {
 
 TEST(SweepsOnRanks, WithSlabsOfAnyGeometryMatchTheDefinition) {
     Random random(19);
-    int with_slabs = 0, real = 0, stored_other = 0, idle = 0;
+    int with_slabs = 0, real = 0, stored_other = 0, idle = 0, both_ends = 0;
     for (int i = 0; i < 60; i += kRanksStep) {
         const index_t n = random.between(4, 24) * random.between(16, 60) * random.between(4, 24);
         std::string shape = std::to_string(n), axes;
@@ -137,12 +137,15 @@ TEST(SweepsOnRanks, WithSlabsOfAnyGeometryMatchTheDefinition) {
         ++with_slabs;
         real += run.plan->problem.halves();
         stored_other += run.plan->problem.stores_other();
+        const SweepSpec& last = spec_of(*run.plan, 2);
+        both_ends += last.sharing.reads_together && last.source.columns().reflected();
         idle += second.of_rank(second.ranks() - 1).walked().own_columns() == 0;
     }
     EXPECT_GE(kRanksStep * with_slabs, 24);
     EXPECT_GE(kRanksStep * real, 8);
     EXPECT_GE(kRanksStep * stored_other, 2);
     EXPECT_GE(kRanksStep * idle, 2);
+    EXPECT_GE(kRanksStep * both_ends, 1) << "sections and those that mirror them, read together";
 }
 
 TEST(SweepsOnRanks, WithManyPanelsOfSlabsMatchTheDefinition) {
@@ -158,15 +161,23 @@ TEST(SweepsOnRanks, WithManyPanelsOfSlabsMatchTheDefinition) {
 }
 
 TEST(SweepsOnRanks, WithSlabsMayReadTheFirstAndTheLastSweepTogether) {
-    const char* const text = "c2c 65536 forward double memory=400KiB threads=1 ranks=2";
-    for (const bool slow_messages : {false, true}) {
-        RanksSetting setting;
-        setting.slow_messages = slow_messages;
-        const RanksRun run = run_on_ranks(text, solve_many_sweeps, setting);
-        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
-        expect_slabs(run);
-        EXPECT_EQ(spec_of(*run.plan, 0).sharing.reads_together, !slow_messages);
-        EXPECT_EQ(spec_of(*run.plan, 2).gives_back(), !slow_messages);
+    for (const char* text : {"c2c 65536 forward double memory=400KiB threads=1 ranks=2",
+                             "r2c 139968 forward double memory=800KiB threads=1 ranks=3",
+                             "r2c 262144 forward double memory=700KiB threads=1 ranks=5",
+                             "r2c 3x131072x2 forward float axes=1 memory=800KiB threads=1 ranks=2"}) {
+        for (const bool slow_messages : {false, true}) {
+            SCOPED_TRACE(cat(text, slow_messages ? ", slow messages" : ""));
+            RanksSetting setting;
+            setting.slow_messages = slow_messages;
+            const RanksRun run = run_on_ranks(text, solve_many_sweeps, setting);
+            ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+            expect_slabs(run);
+            const SweepSpec& last = spec_of(*run.plan, 2);
+            EXPECT_EQ(last.sharing.reads_together, !slow_messages);
+            if (run.plan->problem.halves()) continue;
+            EXPECT_EQ(spec_of(*run.plan, 0).sharing.reads_together, !slow_messages);
+            EXPECT_EQ(last.gives_back(), !slow_messages);
+        }
     }
 }
 
