@@ -93,10 +93,10 @@ def transform(
         beyond it, up to 64 MiB. Default: half of the free memory.
     scratch
         Folder for intermediate data, or several, ideally on a disk each: the data is striped over them. Default: the
-        output's folder. One folder on another file system than the output is a disk of its own, which the plan uses even
-        if it could do without scratch. With `comm` each rank has intermediate data of its own, which no other reads; "{rank}" and
-        "{node}" in a name stand for the numbers of the rank and of its node. Folders say that ranks have disks of their
-        own, to which the planner moves part of the work: leave it out where all share one.
+        output's folder. One folder on another file system than the output is a disk of its own, which the plan uses
+        even if it could do without scratch. With `comm` each rank has intermediate data of its own, which no other
+        reads; "{rank}" and "{node}" in a name stand for the numbers of the rank and of its node. Folders say that
+        ranks have disks of their own, to which the planner moves part of the work: leave it out where all share one.
     dtype, shape, offset
         Of a raw input: element type ("float32", "int16", ">f4", ...), shape (default: one axis), bytes before the
         array.
