@@ -214,7 +214,8 @@ def folder_list(scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str
 
 
 def on_another_disk(folder: str, output: str) -> bool:
-    """Whether a folder is on another file system than the output's. What is not there is on none."""
+    """Whether one process's scratch folder is on another file system than the output. What is not there is on none."""
+    folder = folder.replace("{rank}", "0").replace("{node}", "0")
     try:
         return os.stat(folder).st_dev != os.stat(os.path.dirname(output) or ".").st_dev
     except OSError:
