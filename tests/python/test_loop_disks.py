@@ -52,7 +52,11 @@ def test_one_process_uses_a_disk_of_its_own_and_needs_none_beside_the_output(dis
     np.save(tmp_path / "in.npy", rng.standard_normal(1 << 20, "float32").view("complex64"))
     (tmp_path / "beside").mkdir()
     scratch = {}
-    for name, folder in (("none", None), ("beside", tmp_path / "beside"), ("own", str(disks.folders[0])[:-1] + "{rank}")):
+    for name, folder in (
+        ("none", None),
+        ("beside", tmp_path / "beside"),
+        ("own", str(disks.folders[0])[:-1] + "{rank}"),
+    ):
         done = spanfft.transform(tmp_path / "in.npy", tmp_path / f"{name}.npy", memory="1MiB", scratch=folder)
         scratch[name] = done.report["scratch_bytes"]
     assert scratch["none"] == scratch["beside"] == 0

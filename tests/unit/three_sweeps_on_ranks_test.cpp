@@ -162,7 +162,7 @@ TEST(SweepsOnRanks, WithManyPanelsOfSlabsMatchTheDefinition) {
 
 TEST(SweepsOnRanks, WithSlabsMayReadTheFirstAndTheLastSweepTogether) {
     for (const char* text : {"c2c 65536 forward double memory=400KiB threads=1 ranks=2",
-                             "r2c 139968 forward double memory=800KiB threads=1 ranks=3",
+                             "r2c 139968 forward double memory=1000KiB threads=1 ranks=3",
                              "r2c 262144 forward double memory=700KiB threads=1 ranks=5",
                              "r2c 3x131072x2 forward float axes=1 memory=800KiB threads=1 ranks=2"}) {
         for (const bool slow_messages : {false, true}) {
