@@ -486,8 +486,8 @@ std::vector<Factors> ways_to_split(index_t n, int count) {
 
 // Three factors of which the second one is about as long as the others, or twice as long, and so on, up to what a cache
 // holds tiles of: its sweep has no runs, so the other two may be short, and theirs long. Of r2c, whose last sweep has
-// half of them, tiles half as wide will do (2^29 floats on two ranks of 64 MiB: 8.4 s around 8192, 7.9 around 16384; but
-// c2c of 2^27 on two of 32 MiB 3.3 and 3.6).
+// half of them, tiles half as wide will do (2^29 floats on two ranks of 64 MiB: 8.4 s around 8192, 7.9 around 16384;
+// but c2c of 2^27 on two of 32 MiB 3.3 and 3.6).
 std::vector<Factors> ways_around_a_long_one(const LongAxis& job) {
     const std::vector<index_t> sizes = divisors(job.n);
     const auto largest = [&](index_t most, index_t of) {
