@@ -177,14 +177,24 @@ index_t units_of_blocks(const SweepSpec& sweep, index_t unit) {
     return unit == 1 || out.row_elems % block == 0 ? block / std::gcd(block, unit) : 1;
 }
 
+// Rows that ranks read together and that are not packed lie in equal strides only where they begin alike in the file.
+bool fits_room(const SweepSpec& sweep, index_t room_bytes) {
+    if (sweep.sharing.reads_together) {
+        const ColumnPanels& in = sweep.source.columns();
+        if (in.row_elems * in.elem_bytes % ExchangeGeometry(sweep).together(0).alignment() != 0) return false;
+    }
+    return sweep.panel_bytes() <= room_bytes;
+}
+
 bool widen_in_slots(SweepSpec& sweep, index_t room_bytes, index_t enough_bytes) {
     const index_t unit = unit_of(sweep), columns = sweep.walked().section_columns(), units = ceil_div(columns, unit);
     const int ranks = sweep.walked().ranks;  // that share its panels out
     const auto fits = [&](index_t count) {
         set_panel_width(sweep, count * unit);
-        return sweep.panel_bytes() <= room_bytes;
+        return fits_room(sweep, room_bytes);
     };
-    const index_t enough = ceil_div(enough_bytes, unit * sweep.walked().elem_bytes);
+    const index_t side_by_side = sweep.sharing.reads_together ? ranks : 1;
+    const index_t enough = ceil_div(enough_bytes, unit * sweep.walked().elem_bytes * side_by_side);
     const index_t most = largest_that(std::min(units, enough), fits);
     if (most == 0) return false;
     // More panels than before may want another slot.
@@ -223,19 +233,12 @@ bool widen_columns(SweepSpec& sweep, index_t room_bytes, const Machine& machine)
 
 namespace {
 
-// Rows that ranks read together and that are not packed lie in equal strides only where they begin alike in the file.
-bool in_equal_strides(const SweepSpec& sweep) {
-    const ColumnPanels& in = sweep.source.columns();
-    return in.row_elems * in.elem_bytes % ExchangeGeometry(sweep).together(0).alignment() == 0;
-}
-
 // Panels of so many slabs or sections, of which there are `all` and `enough` are useful: `set` makes them.
 bool widen_in_units(SweepSpec& sweep, index_t all, index_t enough, index_t room_bytes,
                     void (*set)(SweepSpec&, index_t)) {
     const auto fits = [&](index_t count) {
         set(sweep, count);
-        if (sweep.sharing.reads_together && !in_equal_strides(sweep)) return false;
-        return sweep.panel_bytes() <= room_bytes;
+        return fits_room(sweep, room_bytes);
     };
     const index_t most = largest_that(std::clamp<index_t>(enough, 1, all), fits);
     if (most == 0) return false;
@@ -271,18 +274,8 @@ bool widen_slabs(SweepSpec& sweep, index_t room_bytes) {
 
 bool widen_together(SweepSpec& sweep, index_t room_bytes) {
     sweep.sharing.reads_together = true;
-    if (sweep.source.columns().reflected()) return widen_by_sections(sweep, room_bytes);
-    const ColumnPanels in = sweep.source.columns();
-    const index_t unit = unit_of(sweep), units = ceil_div(in.columns, unit);
-    const auto fits = [&](index_t count) {
-        set_panel_width(sweep, count * unit);
-        return in_equal_strides(sweep) && sweep.panel_bytes() <= room_bytes;
-    };
-    const index_t enough = ceil_div(kLongRunBytes, unit * in.elem_bytes * in.ranks);
-    const index_t most = largest_that(std::min(units, enough), fits);
-    if (most == 0) return false;
-    const index_t block = units_of_blocks(sweep, unit);
-    return fits(good_width(units, most, block, in.ranks)) || fits(even_width(units, most, in.ranks)) || fits(1);
+    return sweep.source.columns().reflected() ? widen_by_sections(sweep, room_bytes)
+                                              : widen_in_slots(sweep, room_bytes, kLongRunBytes);
 }
 
 void read_together_if_faster(SweepSpec& sweep, index_t room_bytes, const Machine& machine) {

@@ -31,13 +31,11 @@ ColumnPanels ExchangeGeometry::together(int rank) const {
 ColumnPanels::Group ExchangeGeometry::taken(index_t panel, index_t tile, int which, int rank) const {
     ColumnPanels panels = in();
     panels.rank = rank;
+    if (!spec_.takes_ahead()) return panels.group(panel, which);
     ColumnPanels::Group own = panels.group(panel, 0);
-    if (spec_.takes_ahead()) {
-        own.first += tile * spec_.tile_width();
-        own.width = std::clamp<index_t>(own.width - tile * spec_.tile_width(), 0, spec_.tile_width());
-    }
+    own.first += tile * spec_.tile_width();
+    own.width = std::clamp<index_t>(own.width - tile * spec_.tile_width(), 0, spec_.tile_width());
     if (which == 0) return own;
-    if (!in().mirrored()) return panels.group(panel, which);
     return own.width > 0 ? in().images(own) : ColumnPanels::Group();
 }
 
