@@ -86,9 +86,10 @@ class Comm {
 
     // Whether nonblocking collectives come to an end that ranks look after only now and then.
     virtual bool collectives_progress() const { return true; }
-    // From now on who waits in an allgather of this handle, or for a transfer that is made of it and not ordered, gives
-    // its core to others: for ranks whose disks and threads have work to do meanwhile, as long as it takes longer than
-    // some tens of microseconds. Every transfer only begins in start() then. Not where collectives don't progress.
+    // From now on who waits in an allgather of this handle and those made of it, or for a transfer that is made of them
+    // and not ordered, gives its core to others: for ranks whose disks and threads have work to do meanwhile, as long
+    // as it takes longer than some tens of microseconds. Every transfer only begins in start() then. Not where
+    // collectives don't progress.
     virtual void be_patient() {}
 
     // Collective. Ranks with one color form a new communicator, ordered by key.

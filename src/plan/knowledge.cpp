@@ -64,6 +64,13 @@ Result<std::string> share_wisdom(Comm& comm) {
     return stored.note;
 }
 
+// Whether ranks that wait for one another should leave the cores to others, as some node has fewer of them than ranks,
+// or messages are carried by a system that needs cores for it.
+bool cores_are_few(const Machine& machine, int ranks) {
+    const Topology& nodes = machine.topology;
+    return nodes.nodes(ranks) > 1 || nodes.most_ranks_on_a_node(ranks) > machine.cores;
+}
+
 }  // namespace
 
 Machine known_machine() {
@@ -75,7 +82,10 @@ Machine known_machine() {
 Result<Knowledge> gather_knowledge(Comm& comm, const Problem& problem) {
     Knowledge knowledge;
     knowledge.machine = this_machine();
-    if (comm.size() > 1) SPANFFT_TRY(find_topology(comm, knowledge.machine));
+    if (comm.size() > 1) {
+        SPANFFT_TRY(find_topology(comm, knowledge.machine));
+        if (problem.memory_bytes > 0 && cores_are_few(knowledge.machine, comm.size())) comm.be_patient();
+    }
     knowledge.machine.persistent_collectives = comm.persistent_collectives();
     knowledge.key = {machine_identity(), comm.library(), comm.size(), knowledge.machine.topology.nodes(comm.size())};
     std::string text = comm.rank() == 0 ? known_here(knowledge.key, problem) : "";

@@ -8,30 +8,31 @@ Result<std::unique_ptr<BlockExchange>> BlockExchange::make(const SweepSpec& spec
     if (made->geometry_.shifts()) made->shifts_.resize(static_cast<size_t>(spec.ranks()));
     SPANFFT_ASSIGN(made->rounds_, Rounds::make(spec.ranks(), binding, made->ahead_));
     const index_t tiles = spec.exchanges() ? spec.tile_steps() : 0, panels = spec.walked().panels_per_matrix();
+    // Who fails goes on to the end, as making them is collective.
+    Status status;
+    const auto add = [&status](Transfers& transfers, Result<std::unique_ptr<Transfer>> transfer) {
+        keep_first(status, transfer.status());
+        transfers.push_back(transfer.ok() ? std::move(transfer).value() : nullptr);
+    };
     const index_t kinds = made->geometry_.taken_kinds();
     for (index_t kind = 0; kind < kinds; ++kind) {
         const index_t panel = kind == kinds - 1 ? panels - 1 : std::min(kind, panels - 1);
         for (index_t part = 0; spec.sharing.reads_together && part < made->geometry_.parts(); ++part) {
             for (index_t tile = 0; tile < made->geometry_.taken_tiles(); ++tile) {
                 for (int which = 0; which < made->geometry_.taken_groups(); ++which)
-                    SPANFFT_TRY(made->add(made->takes_, made->make_take(panel, part, tile, which)));
+                    add(made->takes_, made->make_take(panel, part, tile, which));
             }
         }
     }
     for (const index_t panel : {index_t{0}, panels - 1}) {
-        if (spec.gives_back()) SPANFFT_TRY(made->add(made->gives_, made->make_take(panel, 0, 0, 0, true)));
+        if (spec.gives_back()) add(made->gives_, made->make_take(panel, 0, 0, 0, true));
         for (index_t t = 0; t < tiles; ++t) {
             for (int call = 0; call < made->geometry_.most_calls(); ++call)
-                SPANFFT_TRY(made->add(made->transfers_, made->make_transfer(panel * tiles + t, call)));
+                add(made->transfers_, made->make_transfer(panel * tiles + t, call));
         }
     }
+    SPANFFT_TRY(agree(made->rounds_.comm(), status));
     return made;
-}
-
-Status BlockExchange::add(Transfers& transfers, Result<std::unique_ptr<Transfer>> made) {
-    SPANFFT_TRY(agree(rounds_.comm(), made.status()));
-    transfers.push_back(std::move(made).value());
-    return {};
 }
 
 // `back`: the reverse.

@@ -72,7 +72,6 @@ class BlockExchange {
     enum Series { kTakes, kTiles };  // of rounds in two halves
 
     explicit BlockExchange(const SweepSpec& spec) : spec_(spec), geometry_(spec_) {}
-    Status add(Transfers& transfers, Result<std::unique_ptr<Transfer>> made);
     Result<std::unique_ptr<Transfer>> make_take(index_t panel, index_t part, index_t tile, int which,
                                                 bool back = false) const;
     Result<std::unique_ptr<Transfer>> make_transfer(index_t step, int call) const;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "comm/rank_cpus.hpp"
-
 namespace spanfft {
 
 std::vector<int> Rounds::everyone(int ranks) {
@@ -15,29 +13,10 @@ std::vector<int> Rounds::everyone(int ranks) {
     return all;
 }
 
-namespace {
-
-// Collective: whether ranks that wait for one another should leave the cores to others, as some node has fewer of them
-// than ranks, or messages are carried by a system that needs cores for it.
-Result<bool> cores_are_few(Comm& comm) {
-    SPANFFT_ASSIGN(const std::vector<int> nodes, comm.nodes());
-    const auto here = std::count(nodes.begin(), nodes.end(), nodes[static_cast<size_t>(comm.rank())]);
-    SPANFFT_ASSIGN(const RankCpus cpus, cpus_of_rank(comm, nodes));
-    const cpu_set_t allowed = allowed_cpus();  // to all that divide them
-    const char mine = here < comm.size() || (cpus.divided && here > CPU_COUNT(&allowed));
-    std::vector<char> all(nodes.size());
-    SPANFFT_TRY(comm.allgather(&mine, 1, all.data()));
-    return std::find(all.begin(), all.end(), 1) != all.end();
-}
-
-}  // namespace
-
 Result<Rounds> Rounds::make(int ranks, Binding& binding, bool in_halves) {
     Rounds made;
     if (ranks == 1) return made;
     SPANFFT_ASSIGN(made.group_, binding.group(everyone(ranks)));
-    SPANFFT_ASSIGN(const bool few, cores_are_few(made.comm()));
-    if (few) made.comm().be_patient();
     if (!in_halves) return made;
     for (Series& series : made.series_) {
         auto words = made.comm().make_allgather(sizeof series.code);
