@@ -51,10 +51,11 @@ seconds = []
 for flags in (os.O_WRONLY | os.O_CREAT, os.O_RDONLY):
     file, start = os.open(name, flags | os.O_DIRECT, 0o600), time.perf_counter()
     for at in range(0, left, len(block)):
+        part = memoryview(block)[: min(len(block), left - at)]  # a disk moves as much as it did in the run
         if flags & os.O_WRONLY:
-            os.pwrite(file, block, at)
+            os.pwrite(file, part, at)
         else:
-            os.preadv(file, [block], at)
+            os.preadv(file, [part], at)
     os.close(file)
     seconds.append(time.perf_counter() - start)
 os.unlink(name)
@@ -89,7 +90,7 @@ def disk_bytes(disks: LoopDisks) -> list[int]:
 
 def disk_seconds(disks: LoopDisks, bytes_each: list[int], limited: Callable[[list[str]], list[str]]) -> float:
     """The longest of what the disks need for their bytes, written and read once, all at the same time."""
-    commands = [limited([sys.executable, "-c", _DISK_SPEED, str(folder), str(count)])
+    commands = [limited([sys.executable, "-c", _DISK_SPEED, str(folder), str(count // 4096 * 4096)])
                 for folder, count in zip(disks.folders, bytes_each, strict=True) if count > MIB]  # fmt: skip
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
     said = [process.communicate(timeout=300)[0] for process in running]
