@@ -84,13 +84,14 @@ def check_output(folder: Path, points: int) -> None:
 
 
 def disk_bytes(disks: LoopDisks) -> list[int]:
-    """What each disk has moved so far, half of it in either direction, as a run writes and reads its scratch once."""
-    return [(w + r) // 2 for w, r in zip(disks.written_bytes(), disks.read_bytes(), strict=True)]
+    """What each disk has moved so far, half of it in either direction, as a run writes and reads its scratch once; of
+    whole sectors, as what is written past the page cache."""
+    return [(w + r) // 8192 * 4096 for w, r in zip(disks.written_bytes(), disks.read_bytes(), strict=True)]
 
 
 def disk_seconds(disks: LoopDisks, bytes_each: list[int], limited: Callable[[list[str]], list[str]]) -> float:
     """The longest of what the disks need for their bytes, written and read once, all at the same time."""
-    commands = [limited([sys.executable, "-c", _DISK_SPEED, str(folder), str(count // 4096 * 4096)])
+    commands = [limited([sys.executable, "-c", _DISK_SPEED, str(folder), str(count)])
                 for folder, count in zip(disks.folders, bytes_each, strict=True) if count > MIB]  # fmt: skip
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
     said = [process.communicate(timeout=300)[0] for process in running]
@@ -109,7 +110,11 @@ def report(text: str) -> Row:
 
 def gather(turns: list[Row], **more: Any) -> Row:
     """One row of several turns: medians, and the median of each turn's ratio."""
-    row: Row = {**{name: turns[0][name] for name in ("problem", "solver", "disk_bytes", "sent_bytes")}, **more}
+    row: Row = {
+        "disks_alone": "move the bytes of the run",
+        **{name: turns[0][name] for name in ("problem", "solver", "disk_bytes", "sent_bytes")},
+        **more,
+    }
     for name in ("seconds", "disk_seconds", "wire_seconds"):
         if name in turns[0]:
             row[name] = [turn[name] for turn in turns]
@@ -191,6 +196,8 @@ def table(rows: list[Row]) -> str:
         one, wire = row.get("of_one_rank"), row.get("wire_seconds")
         value, most = (one, LOOPS_TARGET) if one else (row["ratio"], HOSTS_TARGET)
         verdict = "" if row["ranks"] == 1 else f"at most {most}: {'met' if value <= most else 'MISSED'}"
+        if not one and "disks_alone" not in row:
+            verdict = f"at most {most}: not decided, as the disks alone moved whole blocks of 8 MiB"
         lines.append(f"| {row['case']} | {row['ranks']} | {row['median']:.2f} | "
                      f"{statistics.median(row['disk_seconds']):.2f} | "
                      f"{f'{statistics.median(wire):.2f}' if wire else ''} | {row['ratio']:.2f} | "
