@@ -84,8 +84,8 @@ def check_output(folder: Path, points: int) -> None:
 
 
 def disk_bytes(disks: LoopDisks) -> list[int]:
-    """What each disk has moved so far, half of it in either direction, as a run writes and reads its scratch once; of
-    whole sectors, as what is written past the page cache."""
+    """What each disk has moved so far, half of it in either direction, as a run writes and reads its scratch once, in
+    whole blocks of direct I/O."""
     return [(w + r) // 8192 * 4096 for w, r in zip(disks.written_bytes(), disks.read_bytes(), strict=True)]
 
 
