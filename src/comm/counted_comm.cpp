@@ -53,6 +53,22 @@ class CountedTransfer final : public Transfer {
     TraceEvent under_way_;
 };
 
+// Codes of all ranks, which count as nothing.
+class TracedAgreement final : public Transfer {
+  public:
+    TracedAgreement(std::unique_ptr<Transfer> inner, std::shared_ptr<TraceSwitch> trace)
+        : inner_(std::move(inner)), trace_(std::move(trace)) {}
+    Status start(const void* source, void* target) override { return inner_->start(source, target); }
+    Status finish() override {
+        const TraceScope scope(recording(trace_), "agree", TraceCategory::wait);
+        return inner_->finish();
+    }
+
+  private:
+    std::unique_ptr<Transfer> inner_;
+    std::shared_ptr<TraceSwitch> trace_;
+};
+
 class TracedWindow final : public SharedWindow {
   public:
     TracedWindow(std::shared_ptr<SharedWindow> inner, std::shared_ptr<TraceSwitch> trace)
@@ -86,7 +102,10 @@ class CountedComm final : public Comm {
         const TraceScope scope(recording(trace_), "barrier", TraceCategory::wait);
         return inner_->barrier();
     }
-    Status allgather(const void* mine, size_t bytes, void* all) override { return inner_->allgather(mine, bytes, all); }
+    Status allgather(const void* mine, size_t bytes, void* all) override {
+        const TraceScope scope(recording(trace_), "agree", TraceCategory::wait);
+        return inner_->allgather(mine, bytes, all);
+    }
     Status broadcast(void* data, size_t bytes, int root) override { return inner_->broadcast(data, bytes, root); }
     Result<std::vector<int>> nodes() override { return inner_->nodes(); }
     Result<std::unique_ptr<Transfer>> make_alltoallw(const std::vector<StridedPart>& send,
@@ -97,7 +116,10 @@ class CountedComm final : public Comm {
                                                      const std::vector<BytesPart>& receive, Issue issue) override {
         return count(inner_->make_alltoallv(send, receive, issue), send, issue == Issue::blocking);
     }
-    Result<std::unique_ptr<Transfer>> make_allgather(index_t bytes) override { return inner_->make_allgather(bytes); }
+    Result<std::unique_ptr<Transfer>> make_allgather(index_t bytes) override {
+        SPANFFT_ASSIGN(auto made, inner_->make_allgather(bytes));
+        return std::unique_ptr<Transfer>(std::make_unique<TracedAgreement>(std::move(made), trace_));
+    }
     bool persistent_collectives() const override { return inner_->persistent_collectives(); }
     Result<std::unique_ptr<Transfer>> make_persistent_alltoallv(const void* source, const std::vector<BytesPart>& send,
                                                                 void* target,

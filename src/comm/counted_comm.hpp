@@ -1,7 +1,8 @@
 // CountedComm: a Comm that counts what its transfers send, by looking at the parts that they were given.
 //
-// It is also where transfers and barriers are traced, for all strategies at once: "post" (or "call", where that does
-// all of it) and "wait" on the track of the steps, and what is under way in between on the track of the messages.
+// It is also where transfers, barriers and agreements are traced, for all strategies at once: "post" (or "call", where
+// that does all of it) and "wait" on the track of the steps, and what is under way in between on the track of the
+// messages.
 // Invariant: it knows nothing of layouts or predictions, so that its counts can be held against them.
 // A message is a non-empty part for another rank; what stays on the rank is not a message.
 #pragma once

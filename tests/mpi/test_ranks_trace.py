@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import spanfft
 from ranks_support import agrees, exchange_names, numbers
@@ -111,6 +112,27 @@ def test_every_strategy_nests_and_shows_its_chunks(exchange, comm, rng, folder):
         assert set(transformed) <= set(range(chunks))
         if comm.size in (2, 4):  # as many rows on all ranks
             assert len(transformed) == chunks
+
+
+def test_ranks_that_sweep_together_show_how_long_they_wait_for_one_anothers_word(comm, rng, folder):
+    """One agreement a round, one at the end of the rounds and one at the end of the step: else that time would be in no
+    phase of the step."""
+    path, x = folder / "trace.json", numbers(rng, (1 << 16,), np.complex64)
+    if comm.rank == 0:
+        np.save(folder / "in.npy", x)
+    comm.barrier()
+    options = {"memory": "1MiB", "method": "two_sweeps", "trace": path, "scratch": folder, "comm": comm}
+    spanfft.transform(folder / "in.npy", folder / "out.npy", **options)
+    events = read_trace(path).ranks[comm.rank]
+    rounds = agreements = 0
+    for event in events:
+        rounds += event.track == "messages"
+        agreements += event.name == "agree"
+    steps = sum(event.name == "Sweep" for event in events)
+    exchanging = len({event.step for event in events if event.track == "messages"})
+    assert steps == 2
+    assert agreements == (rounds + exchanging + steps if comm.size > 1 else steps)
+    assert (rounds > 0) == (comm.size > 1)
 
 
 def test_errors_are_everybodys(comm, folder):
