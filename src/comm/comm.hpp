@@ -86,11 +86,12 @@ class Comm {
 
     // Whether nonblocking collectives come to an end that ranks look after only now and then.
     virtual bool collectives_progress() const { return true; }
-    // From now on who waits in an allgather of this handle and those made of it, or for a transfer that is made of them
-    // and not ordered, gives its core to others: for ranks whose disks and threads have work to do meanwhile, as long
-    // as it takes longer than some tens of microseconds. Every transfer only begins in start() then. Not where
-    // collectives don't progress.
+    // From now on who waits in an allgather of this handle, or for a transfer that is made of it and not ordered, gives
+    // its core to others: for ranks whose disks and threads have work to do meanwhile, as long as it takes longer than
+    // some tens of microseconds. Every transfer only begins in start() then. Not where collectives don't progress.
+    // Handles that are made of this one are not: what they carry may be an exchange that was chosen as it is.
     virtual void be_patient() {}
+    virtual bool is_patient() const { return false; }
 
     // Collective. Ranks with one color form a new communicator, ordered by key.
     virtual Result<std::unique_ptr<Comm>> split(int color, int key) = 0;

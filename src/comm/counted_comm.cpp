@@ -94,6 +94,7 @@ class CountedComm final : public Comm {
     bool calls_from_threads() const override { return inner_->calls_from_threads(); }
     bool collectives_progress() const override { return inner_->collectives_progress(); }
     void be_patient() override { inner_->be_patient(); }
+    bool is_patient() const override { return inner_->is_patient(); }
     std::string library() const override { return inner_->library(); }
     Result<std::unique_ptr<Comm>> split(int color, int key) override { return wrap(inner_->split(color, key)); }
     Result<std::unique_ptr<Comm>> duplicate() override { return wrap(inner_->duplicate()); }

@@ -17,6 +17,7 @@ Result<Rounds> Rounds::make(int ranks, Binding& binding, bool in_halves) {
     Rounds made;
     if (ranks == 1) return made;
     SPANFFT_ASSIGN(made.group_, binding.group(everyone(ranks)));
+    if (binding.comm.is_patient()) made.comm().be_patient();
     if (!in_halves) return made;
     for (Series& series : made.series_) {
         auto words = made.comm().make_allgather(sizeof series.code);

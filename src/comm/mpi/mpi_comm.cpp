@@ -64,8 +64,7 @@ class MpiComm final : public Comm {
     explicit MpiComm(SharedComm shared, const MpiComm* like = nullptr)
         : shared_(std::move(shared)),
           comm_(shared_->comm),
-          window_note_(like ? like->window_note_ : std::make_shared<std::string>()),
-          patient_(like && like->patient_) {
+          window_note_(like ? like->window_note_ : std::make_shared<std::string>()) {
         MPI_Comm_rank(comm_, &rank_);
         MPI_Comm_size(comm_, &size_);
     }
@@ -96,6 +95,7 @@ class MpiComm final : public Comm {
     // With Open MPI 4.1.4 four ranks on two cores waited for ever for them.
     bool collectives_progress() const override { return library().compare(0, 8, "Open MPI") != 0; }
     void be_patient() override { patient_ = collectives_progress(); }
+    bool is_patient() const override { return patient_; }
     Result<std::unique_ptr<Comm>> split(int color, int key) override {
         MPI_Comm made = MPI_COMM_NULL;
         const WaitingInMpi waiting(shared_->peers.get());
