@@ -60,18 +60,17 @@ Result<SharedComm> share(MPI_Comm comm, const SharedMpiComm* whole = nullptr) {
 
 class MpiComm final : public Comm {
   public:
-    // `like`: the handle that this one is made of, if any.
-    explicit MpiComm(SharedComm shared, const MpiComm* like = nullptr)
+    explicit MpiComm(SharedComm shared, std::shared_ptr<std::string> window_note = nullptr)
         : shared_(std::move(shared)),
           comm_(shared_->comm),
-          window_note_(like ? like->window_note_ : std::make_shared<std::string>()) {
+          window_note_(window_note ? std::move(window_note) : std::make_shared<std::string>()) {
         MPI_Comm_rank(comm_, &rank_);
         MPI_Comm_size(comm_, &size_);
     }
     // Takes ownership of `comm`.
     Result<std::unique_ptr<Comm>> adopt(MPI_Comm comm) const {
         SPANFFT_ASSIGN(SharedComm shared, share(comm, shared_.get()));
-        return std::unique_ptr<Comm>(new MpiComm(std::move(shared), this));
+        return std::unique_ptr<Comm>(new MpiComm(std::move(shared), window_note_));
     }
     int rank() const override { return rank_; }
     int size() const override { return size_; }
@@ -102,7 +101,7 @@ class MpiComm final : public Comm {
         SPANFFT_MPI_TRY(MPI_Comm_split(comm_, color, key, &made));
         return adopt(made);
     }
-    Result<std::unique_ptr<Comm>> duplicate() override { return std::unique_ptr<Comm>(new MpiComm(shared_, this)); }
+    Result<std::unique_ptr<Comm>> duplicate() override { return std::unique_ptr<Comm>(new MpiComm(shared_)); }
     Result<std::unique_ptr<Comm>> group(const std::vector<int>& ranks) override {
         auto& kept = shared_->groups[ranks];
         const WaitingInMpi waiting(shared_->peers.get());
@@ -113,7 +112,7 @@ class MpiComm final : public Comm {
             SPANFFT_ASSIGN(found, share(made, shared_.get()));
             kept = found;
         }
-        return std::unique_ptr<Comm>(new MpiComm(std::move(found), this));
+        return std::unique_ptr<Comm>(new MpiComm(std::move(found), window_note_));
     }
     Status barrier() override {
         const WaitingInMpi waiting(shared_->peers.get());
@@ -220,8 +219,8 @@ class MpiComm final : public Comm {
     SharedComm shared_;
     MPI_Comm comm_;
     std::shared_ptr<std::string> window_note_;  // of this handle and all that were split from it
-    bool patient_ = false;
     int rank_ = 0, size_ = 1;
+    bool patient_ = false;
     std::vector<int> nodes_;
 };
 
