@@ -88,8 +88,8 @@ Status AsyncIo::attach(Store& store, void* memory, index_t memory_bytes) {
     }
     if (cached || !store.disk(0).file()) return {};
     ring_->attach(memory, memory_bytes, store);
-    registered_memory_ = ring_->ring().has_memory();
-    registered_files_ = ring_->ring().has_files();
+    registered_memory_ |= ring_->ring().has_memory();
+    registered_files_ |= ring_->ring().has_files();
     return {};
 }
 

@@ -1,6 +1,7 @@
 // The schedule of a sweep; see pipeline.hpp.
 #include "disk/pipeline.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 
@@ -8,9 +9,11 @@ namespace spanfft {
 
 namespace {
 
-index_t slot_of(const PipelineSpec& spec, index_t read_group) {
-    return read_group % (spec.parts > 1 ? spec.parts : spec.read_slots);
-}
+index_t slots_read_into(const PipelineSpec& spec) { return spec.parts > 1 ? spec.parts : spec.read_slots; }
+
+index_t slot_of(const PipelineSpec& spec, index_t read_group) { return read_group % slots_read_into(spec); }
+
+index_t first_read(const PipelineSpec& spec) { return spec.first_step / spec.steps_per_read * spec.parts; }
 
 class Stopwatch {
   public:
@@ -34,9 +37,11 @@ Status Pipeline::run(const PipelineSpec& spec) {
     times_ = PipelineTimes();
     unreported_bytes_ = 0;
     written_groups_ = spec.first_step / spec.steps_per_write;
-    SPANFFT_TRY(reader_.attach(*spec.source, spec.memory, spec.memory_bytes));
-    SPANFFT_TRY(writer_.attach(*spec.target, spec.memory, spec.memory_bytes));
+    const bool there = !spec.first_touch || spec.first_touch->has(spec.memory, spec.memory_bytes);
+    SPANFFT_TRY(reader_.attach(*spec.source, there ? spec.memory : nullptr, spec.memory_bytes));
+    SPANFFT_TRY(writer_.attach(*spec.target, there ? spec.memory : nullptr, spec.memory_bytes));
     const Status status = drain(spec, sweep(spec));
+    if (spec.first_touch && status.ok()) spec.first_touch->came(spec.memory, spec.memory_bytes);
     reader_.detach();  // the memory may be another's at the same address when the next run begins
     writer_.detach();
     if (status.ok() && spec.progress && !spec.progress(unreported_bytes_)) {
@@ -64,8 +69,7 @@ Status Pipeline::drain(const PipelineSpec& spec, Status status) {
 }
 
 Status Pipeline::sweep(const PipelineSpec& spec) {
-    const index_t first = spec.first_step / spec.steps_per_read * spec.parts;
-    for (index_t part = 0; part < spec.parts; ++part) SPANFFT_TRY(start_read(spec, first + part));
+    for (index_t part = 0; part < spec.parts; ++part) SPANFFT_TRY(start_read(spec, first_read(spec) + part));
     if (spec.fetch) SPANFFT_TRY(fetch(spec, spec.first_step));
     for (index_t s = spec.first_step; s < spec.steps; ++s) {
         SPANFFT_TRY(step(spec, s));
@@ -160,9 +164,27 @@ Status Pipeline::start_read(const PipelineSpec& spec, index_t group) {
     batch.count = spec.read_count(group);
     batch.run = &spec.read_run;
     batch.trace = spec.trace;
-    const TraceScope scope(spec.trace, "start reads", TraceCategory::disk);
-    reader_.start(batch);
+    {
+        const TraceScope scope(spec.trace, "start reads", TraceCategory::disk);
+        reader_.start(batch);
+    }
+    if (spec.first_touch && group < first_read(spec) + slots_read_into(spec)) touch(spec, group);
     return {};
+}
+
+// What the group is read into.
+void Pipeline::touch(const PipelineSpec& spec, index_t group) {
+    const IoBatch& batch = reads_[slot_of(spec, group)];
+    const char *from = nullptr, *to = nullptr;
+    for (index_t i = 0; i < batch.count; ++i) {
+        const Run run = spec.read_run(group, batch.slot, i);
+        const auto* const data = static_cast<const char*>(run.data);
+        from = from ? std::min(from, data) : data;
+        to = to ? std::max(to, data + run.bytes) : data + run.bytes;
+    }
+    if (!from || spec.first_touch->has(from, to - from)) return;
+    const TraceScope scope(spec.trace, "touch memory", TraceCategory::compute);
+    spec.first_touch->touch(from, to - from, *spec.team);
 }
 
 Status Pipeline::wait_read(const PipelineSpec& spec, index_t slot) {

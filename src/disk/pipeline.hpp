@@ -19,6 +19,7 @@
 
 #include <functional>
 
+#include "core/touch.hpp"
 #include "disk/async_io.hpp"
 
 namespace spanfft {
@@ -52,6 +53,10 @@ struct PipelineSpec {
     bool needs_before_compute = false;  // these come before the compute step: others write what they computed together
     void* memory = nullptr;             // all slots, for a ring to register; nullptr: it does without
     index_t memory_bytes = 0;
+    // Who touches memory that is read into for the first time, by the team, while the disk reads into it; a ring does
+    // not register it then, as registering would touch all of it, by one thread. nullptr: it is there.
+    FirstTouch* first_touch = nullptr;
+    ThreadTeam* team = nullptr;
     Trace* trace = nullptr;                       // nullptr: nothing is recorded
     std::function<bool(index_t bytes)> progress;  // payload bytes read and written since the last call; false: stop
 };
@@ -82,6 +87,7 @@ class Pipeline {
     Status start_writes(const PipelineSpec& spec, index_t group);
     Status wait_needed(const PipelineSpec& spec, index_t write_group);
     Status start_read(const PipelineSpec& spec, index_t group);
+    void touch(const PipelineSpec& spec, index_t group);
     Status wait_read(const PipelineSpec& spec, index_t slot);
     Status wait_write(const PipelineSpec& spec, index_t group);  // and for those before it
     index_t take_finished_bytes();

@@ -6,7 +6,6 @@
 
 #include "comm/counted_comm.hpp"
 #include "comm/rank_cpus.hpp"
-#include "core/touch.hpp"
 #include "engine/trust.hpp"
 #include "sweeps/sweep_team.hpp"
 
@@ -82,6 +81,8 @@ Status BoundPlan::allocate() {
         }
         memory_[slot] = buffers_[slot]->data();
     }
+    if (const Buffer* const panels = buffers_[static_cast<size_t>(Slot::work0)].get())
+        first_touch_ = FirstTouch(*panels);
     return Status();
 }
 
@@ -119,15 +120,6 @@ Status BoundPlan::bind_steps() {
         tasks_.push_back(task.ok() ? std::move(task).value() : nullptr);
     }
     return agree(*comm_, status);
-}
-
-void BoundPlan::touch_memory(RunContext& context) {
-    if (std::exchange(touched_, true)) return;
-    const TraceScope scope(context.trace, "touch memory", TraceCategory::compute);
-    std::optional<ThreadTeam> own;
-    ThreadTeam& team = binding_.sweep_team ? binding_.sweep_team->compute : own.emplace(plan_->problem.threads);
-    for (const auto& buffer : buffers_)
-        if (buffer) touch_pages(*buffer, team);
 }
 
 // Collective where ranks have threads of their own.
@@ -171,7 +163,6 @@ Status BoundPlan::run_steps(RunContext& context, const SweepRun* sweeps) {
         if (context.trace) context.trace->enter_step(static_cast<int>(i));
         TraceScope scope(context.trace, plan_->steps[i]->type(), TraceCategory::step);
         const auto start = std::chrono::steady_clock::now();
-        if (sweeps) touch_memory(context);
         context.sweep = sweeps ? sweeps->sweep(i) : nullptr;
         Status status = sweeps ? sweeps->share_sums(i, *comm_) : Status();
         if (status.ok()) status = task->run(context);
@@ -194,6 +185,7 @@ Status BoundPlan::run_steps(RunContext& context, const SweepRun* sweeps) {
 RunContext BoundPlan::make_context() {
     RunContext context;
     context.slots = memory_;
+    context.first_touch = &first_touch_;
     context.trace = trace_ && trace_->recording() ? trace_.get() : nullptr;
     binding_.trace->now = context.trace;
     if (context.trace) context.trace->begin_run();

@@ -3,8 +3,7 @@
 //
 // Method: construction allocates every buffer and binds every step; running only moves data. Measured counts are kept
 // for each step beside the prediction.
-// Invariant: nothing is allocated while a plan runs, but for the threads that touch the memory of a plan over files
-// before its first run, where its steps have none.
+// Invariant: nothing is allocated while a plan runs.
 #pragma once
 
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include "core/buffer.hpp"
 #include "core/cpus.hpp"
+#include "core/touch.hpp"
 #include "exec/clock_alignment.hpp"
 #include "plan/plan.hpp"
 #include "sweeps/sweep_run.hpp"
@@ -67,7 +67,6 @@ class BoundPlan {
     Status allocate();
     Status make_windows();
     Status bind_steps();
-    void touch_memory(RunContext& context);  // the plan's own, with all threads, before the first run
     Status place_teams(std::optional<TeamCpus>& place) const;
 
     std::shared_ptr<const Plan> plan_;
@@ -81,7 +80,7 @@ class BoundPlan {
     std::vector<std::unique_ptr<Task>> tasks_;
     std::optional<std::vector<Counts>> counted_;
     std::vector<Counts> spare_counts_;  // memory for the next run's counted_
-    bool touched_ = false;
+    FirstTouch first_touch_;            // of work0
     std::unique_ptr<Trace> trace_;
     ClockAlignment clock_;
 };

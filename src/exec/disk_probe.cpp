@@ -129,7 +129,7 @@ class Sweeps {
     Result<double> touch_memory() {
         const auto start = std::chrono::steady_clock::now();
         SPANFFT_ASSIGN(memory_, Buffer::allocate(static_cast<size_t>(2 * kPanelBytes + 2 * kTileBytes)));
-        touch_pages(memory_, team_.compute);
+        FirstTouch(memory_).touch(memory_.data(), static_cast<index_t>(memory_.bytes()), team_.compute);
         return since(start) / static_cast<double>(memory_.bytes());
     }
     index_t panels() const { return panels_; }

@@ -140,9 +140,10 @@ struct Machine {
     // one.
     double disk_seconds(const Counts& counts, double batches, int read_disks = 1, int write_disks = 1) const;
     double disk_seconds(const DiskUse& reads, const DiskUse& writes, double batches) const;
-    // Before a plan's first sweep, which has so much memory.
+    // Before a plan's first sweep, which has so much memory: the disk reads into it while it is touched.
     double sweep_start_seconds(index_t memory_bytes) const {
-        return disk_start_seconds + static_cast<double>(memory_bytes) * memory_touch_seconds_per_byte;
+        const double beyond_reading = memory_touch_seconds_per_byte - 1 / disk_read_bytes_per_second;
+        return disk_start_seconds + static_cast<double>(memory_bytes) * std::max(0.0, beyond_reading);
     }
 
     // Threads that each of so many ranks may have, so that no node's cores are shared out twice; at least 1.

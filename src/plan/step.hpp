@@ -21,6 +21,7 @@
 
 namespace spanfft {
 
+class FirstTouch;
 class Store;
 
 enum class Slot : int { input = 0, output = 1, work0 = 2, work1 = 3 };
@@ -100,6 +101,7 @@ struct RunContext {
     RunArrays arrays;  // of plans on disk
     // Of the step that runs, the first of its sweeps (sweeps/sweep_run.hpp); nullptr: it has none.
     const RunningSweep* sweep = nullptr;
+    FirstTouch* first_touch = nullptr;        // of the memory for panels, work0; nullptr: it is there
     Progress progress;                        // may be empty
     Trace* trace = nullptr;                   // nullptr: nothing is recorded
     index_t done_bytes = 0, total_bytes = 0;  // of the disk work so far; the executor sets both before the first step

@@ -78,7 +78,11 @@ SweepMeans PdmTask::means(RunContext& context, const RunningSweep& running) cons
     if (context.progress) means.progress = [&context](index_t bytes) { return context.advance(bytes); };
     means.first_load = running.begins_at;
     means.writes_from = running.first_panel;
-    means.dress = [this, &running](PipelineSpec& pipeline) { watch_panels(pipeline, running, 1, team_->compute); };
+    means.dress = [this, &running, &context](PipelineSpec& pipeline) {
+        pipeline.first_touch = context.first_touch;
+        pipeline.team = &team_->compute;
+        watch_panels(pipeline, running, 1, team_->compute);
+    };
     return means;
 }
 

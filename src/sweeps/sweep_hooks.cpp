@@ -122,6 +122,8 @@ Result<Counts> run_panels(PipelineSpec& pipeline, index_t tiles, RunContext& con
     if (!pipeline.source || !pipeline.target || !pipeline.memory)
         return error(Code::internal, "a sweep was run without its stores or its work space");
     pipeline.first_step = sweep.begins_at * tiles;
+    pipeline.first_touch = context.first_touch;
+    pipeline.team = &team.compute;
     pipeline.trace = context.trace;
     if (context.progress) pipeline.progress = [&context](index_t bytes) { return context.advance(bytes); };
     watch_panels(pipeline, sweep, tiles, team.compute);

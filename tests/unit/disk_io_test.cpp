@@ -2,9 +2,11 @@
 // counts, the same errors, and no disk idle while it has work.
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -12,6 +14,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "core/buffer.hpp"
 #include "disk/pipeline.hpp"
@@ -586,6 +589,57 @@ TEST(Pipeline, PartsOfTheNextPanelAreReadWhileOthersAreTaken) {
     Pipeline pipeline(2, {IoBackend::threads, 8, nullptr});
     EXPECT_TRUE(pipeline.run(spec).ok());
     EXPECT_EQ(std::memcmp(source.data(), target.data(), panels * parts * bytes), 0);
+}
+
+bool all_resident(const void* data, index_t bytes) {
+    std::vector<unsigned char> there(static_cast<size_t>(ceil_div(bytes, 4096)));
+    EXPECT_EQ(mincore(const_cast<void*>(data), static_cast<size_t>(bytes), there.data()), 0);
+    return std::all_of(there.begin(), there.end(), [](unsigned char page) { return page & 1; });
+}
+
+// Each read waits until the memory that it reads into is there. A slot that nothing is read into stays untouched.
+TEST(Pipeline, MemoryComesWhileItIsReadInto) {
+    constexpr index_t steps = 2, bytes = index_t{8} << 20;
+    class Patient : public MemoryStore {
+      public:
+        Patient() : MemoryStore(steps * bytes) {}
+
+      protected:
+        Status do_read(const DiskRun& run) override {
+            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+            while (!all_resident(run.data, run.bytes)) {
+                if (std::chrono::steady_clock::now() > end) return error(Code::internal, "memory has not come");
+                std::this_thread::yield();
+            }
+            return MemoryStore::do_read(run);
+        }
+    } source;
+    for (index_t i = 0; i < steps * bytes; ++i) source.data()[i] = static_cast<std::byte>(i % 251);
+    MemoryStore target(steps * bytes);
+    const Buffer slots = Buffer::allocate(3 * bytes).value();
+    FirstTouch first(slots);
+    ThreadTeam team(2);
+    PipelineSpec spec;
+    spec.steps = steps;
+    spec.in_place = true;
+    spec.read_slots = 3;
+    spec.source = &source;
+    spec.target = &target;
+    spec.memory = slots.data();
+    spec.memory_bytes = 3 * bytes;
+    spec.first_touch = &first;
+    spec.team = &team;
+    spec.read_count = spec.write_count = [](index_t) { return index_t{1}; };
+    spec.read_run = spec.write_run = [&](index_t group, index_t slot, index_t) {
+        return DiskRun{group * bytes, slots.as<char>() + slot * bytes, bytes, false};
+    };
+    spec.compute = [](index_t, index_t, index_t) { return Status(); };
+    Pipeline pipeline(2, {IoBackend::threads, 8, nullptr});
+    const Status status = pipeline.run(spec);
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(std::memcmp(source.data(), target.data(), steps * bytes), 0);
+    EXPECT_FALSE(all_resident(slots.as<char>() + 2 * bytes, bytes));
+    EXPECT_TRUE(first.has(slots.data(), 3 * bytes));  // what a sweep had is not touched again
 }
 
 }  // namespace
