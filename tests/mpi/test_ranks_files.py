@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 import spanfft
-from ranks_support import agrees, assert_rule, declined, oracle
+from ranks_support import agrees, assert_rule, declined, exchange_names, oracle
 
 
 @pytest.mark.parametrize("shape", [(30, 16, 9), (3, 50), (1000,), (2, 1, 7)], ids=str)
@@ -38,6 +38,25 @@ def test_there_and_back(shape, dtype, comm, rng, folder):
     assert_rule(comm, [(np.load(folder / "back.npy"), x)], 2 * bound)
     comm.barrier()
     assert sorted(os.listdir(folder)) == ["back.npy", "in.npy", "out.npy"]
+    comm.barrier()
+
+
+# On more ranks than cores the communicator of a plan over files waits patiently; what exchanges are made of does not.
+@pytest.mark.parametrize("exchange", [name for name in exchange_names() if name != "compressed"])
+def test_there_by_each_exchange(exchange, comm, rng, folder):
+    x = rng.standard_normal((14, 9, 10)) + 1j * rng.standard_normal((14, 9, 10))
+    if comm.rank == 0:
+        np.save(folder / "in.npy", x)
+    comm.barrier()
+    try:
+        for turn in range(4):
+            spanfft.transform(folder / "in.npy", folder / f"{turn}.npy", memory="32MiB", exchange=exchange, comm=comm)
+    except spanfft.Unsupported as error:
+        if exchange != "persistent":  # what an MPI may lack
+            raise
+        pytest.skip(str(error))
+    exact, bound = oracle.forward(x, "c2c", (0, 1, 2)), oracle.limit("c2c", (0, 1, 2), x.shape, x.dtype)
+    assert_rule(comm, [(np.load(folder / f"{turn}.npy"), exact) for turn in range(4)], bound)
     comm.barrier()
 
 
