@@ -8,6 +8,7 @@
 // text form is in machine_file.hpp.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
