@@ -105,7 +105,7 @@ void set_slabs(SweepSpec& sweep, index_t slabs);
 // in place in two slots instead of three where runs would be short and that is predicted to take less. False: none
 // fits.
 bool widen_columns(SweepSpec& sweep, index_t room_bytes, const Machine& machine);
-// The same in slabs, and in sections of a reflection.
+// The same in slabs, with a third slot to write from where there is memory, and in sections of a reflection.
 bool widen_slabs(SweepSpec& sweep, index_t room_bytes);
 bool widen_by_sections(SweepSpec& sweep, index_t room_bytes);
 

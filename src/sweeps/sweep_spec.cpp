@@ -120,7 +120,8 @@ index_t SweepSpec::read_slots() const {
 
 index_t SweepSpec::write_slots() const {
     if (target.is_in_place()) return 0;
-    const index_t most = target.turned() ? kMaxSlots : 2;  // turned tiles are small, so that there can be more
+    const index_t of_tiles = target.turned() ? kMaxSlots : 2;  // turned tiles are small, so that there can be more
+    const index_t most = tiled() ? of_tiles : slab_write_slots;
     return std::min(most, walked().panels() * (target.in_tiles() ? tile_steps() : 1));
 }
 

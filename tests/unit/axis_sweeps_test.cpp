@@ -223,6 +223,22 @@ TEST(AxisSweeps, OfOnePanelTakeTheirTimesOneAfterTheOther) {
     EXPECT_LT(many, 1.2 * their_disk);
 }
 
+// But not where panels would be so narrow that all threads share each slab, nor where it does not fit.
+TEST(AxisSweeps, OfSlabsHaveAThirdOneToWriteFromWhereThereIsMemory) {
+    const Planner planner{Machine()};
+    const auto slots = [&](const char* text) {
+        const auto plan = solve_axis_sweeps(Problem::parse(text).value(), planner);
+        EXPECT_TRUE(plan.ok()) << plan.status().message();
+        const SweepSpec& spec = dynamic_cast<const SweepStep&>(*plan.value()->steps.front()).spec();
+        return std::pair{spec.read_slots(), spec.write_slots()};
+    };
+    using Slots = std::pair<index_t, index_t>;
+    EXPECT_EQ(slots("r2c 1024x1024x1024 forward float memory=1GiB threads=2"), (Slots{2, 3}));
+    EXPECT_EQ(slots("r2c 64x512x1024 forward float axes=1,2 memory=64MiB threads=2"), (Slots{2, 3}));
+    EXPECT_EQ(slots("r2c 64x512x1024 forward float axes=1,2 memory=40MiB threads=2"), (Slots{2, 2}));
+    EXPECT_EQ(slots("r2c 64x1024x1024 forward float axes=1,2 memory=20MiB threads=2"), (Slots{2, 2}));
+}
+
 TEST(AxisSweeps, UsesTheFewestSweeps) {
     const Planner planner{Machine()};
     const auto sweeps = [&](const char* text) {
