@@ -274,8 +274,8 @@ bool widen_slabs(SweepSpec& sweep, index_t room_bytes) {
     };
     if (!widen(sweep)) return false;
     if (sweep.target.is_in_place()) return true;
-    // The disk's writes come in bursts: with two slots one in four seconds went by while both were written (1024 cubed
-    // real floats, 4.03 s instead of 5.30). Narrower panels are no loss while they are long and give threads work.
+    // With two slots to write from the sweep waits by turns for what it reads and for what it writes (ADR 126: 5.30 s
+    // instead of 4.03). Narrower panels are no loss while they are long and give threads work.
     SweepSpec three = sweep;
     three.slab_write_slots = 3;
     if (widen(three) && run_bytes(three) >= kLongRunBytes && three.shared_slab() == sweep.shared_slab())

@@ -223,7 +223,7 @@ TEST(AxisSweeps, OfOnePanelTakeTheirTimesOneAfterTheOther) {
     EXPECT_LT(many, 1.2 * their_disk);
 }
 
-// But not where panels would be so narrow that all threads share each slab, nor where it does not fit.
+// There are two where panels would be so narrow that all threads share each slab, and where a third does not fit.
 TEST(AxisSweeps, OfSlabsHaveAThirdOneToWriteFromWhereThereIsMemory) {
     const Planner planner{Machine()};
     const auto slots = [&](const char* text) {
