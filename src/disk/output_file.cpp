@@ -394,77 +394,76 @@ Result<std::unique_ptr<FileStore>> make_scratch_file(const std::string& folder, 
     return create_scratch_file(folder, stem, bytes);
 }
 
-Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& request) {
-    const std::string folder = folder_of(request.path), name = name_of(request.path);
-    std::vector<std::string> scratch_folders = request.scratch_folders;
-    if (scratch_folders.empty()) scratch_folders.push_back(folder);
-    if (name.empty() || name == "." || name == "..") {
+namespace {
+
+// What can be said against a request before anything is touched.
+Status check_output_request(const OutputRequest& request) {
+    const std::string name = name_of(request.path);
+    if (name.empty() || name == "." || name == "..")
         return error(Code::invalid_argument, "'", request.path, "' does not name a file");
-    }
     struct stat info;
-    if (stat(request.path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    if (stat(request.path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
         return error(Code::invalid_argument, request.path, " exists and is not a regular file");
-    }
     if (!request.input_path.empty() && same_file(request.path, request.input_path)) {
         return error(Code::invalid_argument, "output ", request.path, " is the input file ", request.input_path,
                      "; the input is never overwritten: give another name");
     }
     SPANFFT_TRY(check_scratch_folders(request.scratch_folders));
-    if (const auto folders = static_cast<int>(request.scratch_folders.size());
-        request.scratch_block_bytes > 0 && request.scratch_bytes > 0 && folders > 1 &&
-        folders != request.scratch_disks) {
-        return error(Code::invalid_argument, folders, " scratch folders are given to a plan for ",
-                     request.scratch_disks, request.scratch_disks == 1 ? " disk" : " disks",
-                     "; plan with disks=", folders, ", or give ",
-                     request.scratch_disks == 1 ? "one folder" : "as many folders");
+    const auto folders = static_cast<int>(request.scratch_folders.size());
+    const bool of_disks = request.scratch_block_bytes > 0 && request.scratch_bytes > 0 && folders > 1;
+    if (!of_disks || folders == request.scratch_disks) return {};
+    const bool one = request.scratch_disks == 1;
+    return error(Code::invalid_argument, folders, " scratch folders are given to a plan for ", request.scratch_disks,
+                 one ? " disk" : " disks", "; plan with disks=", folders, ", or give ",
+                 one ? "one folder" : "as many folders");
+}
+
+// Around the Store: the header is no part of the array, whose requests are predicted and counted.
+Status write_header(int descriptor, const OutputRequest& request) {
+    for (size_t done = 0; done < request.header.size();) {
+        const ssize_t put =
+            pwrite(descriptor, request.header.data() + done, request.header.size() - done, static_cast<off_t>(done));
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0)
+            return error_errno(Code::io_error, put < 0 ? errno : ENOSPC,
+                               "could not write the header of " + request.path);
+        done += static_cast<size_t>(put);
     }
+    return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& request) {
+    SPANFFT_TRY(check_output_request(request));
+    const std::string folder = folder_of(request.path);
+    std::vector<std::string> scratch_folders = request.scratch_folders;
+    if (scratch_folders.empty()) scratch_folders.push_back(folder);
     remove_stale_files(folder);
     for (const std::string& scratch : request.scratch_folders) remove_stale_files(scratch);
-    const index_t header_bytes = static_cast<index_t>(request.header.size());
-    const index_t whole_bytes = header_bytes + request.payload_bytes, bytes = whole_bytes + request.extra_bytes;
     std::unique_ptr<OutputFile> output(new OutputFile());
+    output->path_ = request.path;
+    output->permissions_of_ = request.permissions_of.empty() ? request.input_path : request.permissions_of;
+    output->payload_offset_bytes_ = static_cast<index_t>(request.header.size());
+    output->whole_bytes_ = output->payload_offset_bytes_ + request.payload_bytes;
+    const index_t bytes = output->whole_bytes_ + request.extra_bytes;
     const std::array<Part, 3> parts = parts_of(request, scratch_folders);
     std::vector<Demand> demands = {{folder, bytes}};
     for (const Part& part : parts) demands.insert(demands.end(), part.demands.begin(), part.demands.end());
     if (!request.reopen) SPANFFT_TRY(check_space(demands, request.what));
-
-    output->path_ = request.path;
-    output->permissions_of_ = request.permissions_of.empty() ? request.input_path : request.permissions_of;
-    output->payload_offset_bytes_ = header_bytes;
-    output->whole_bytes_ = whole_bytes;
-    if (request.kept) {
-        output->keep_ = request.reopen;  // until it is open, an error is no reason to lose it
-        output->partial_path_ = request.kept->output;
-        for (const Part& part : parts) {
-            if (part.bytes > 0) output->named_.insert(output->named_.end(), part.kept.begin(), part.kept.end());
-        }
-        SPANFFT_ASSIGN(output->store_,
-                       kept_file(output->partial_path_, request, request.published ? whole_bytes : -1, bytes));
-    } else {
-        SPANFFT_ASSIGN(const LockedFile file, create_partial(request.path));
-        output->partial_path_ = file.path;  // from here on the destructor removes it
-        output->locks_.push_back(file.descriptor);
-        SPANFFT_TRY(reserve(file.descriptor, bytes, request.path));
-        SPANFFT_ASSIGN(output->store_, FileStore::open_output(file.path));
+    for (const Part& part : parts) {  // of kept files alone
+        if (part.bytes > 0) output->named_.insert(output->named_.end(), part.kept.begin(), part.kept.end());
     }
-    const auto create_staged = [&](const Part& part, std::string& path) -> Result<std::unique_ptr<Store>> {
+    SPANFFT_TRY(output->create_output(request, bytes));
+    const auto staged = [&](const Part& part, std::string& path) -> Result<std::unique_ptr<Store>> {
         if (!part.shared || part.bytes == 0) return create_part(part, request);
-        if (request.kept) {
-            path = part.kept[0];
-            return create_part(part, request);
-        }
-        const std::string& in = part.demands[0].folder;
-        SPANFFT_ASSIGN(const LockedFile file, create_locked(in, part.stem, kScratchSuffix));
-        path = file.path;
-        output->named_.push_back(file.path);
-        output->locks_.push_back(file.descriptor);
-        SPANFFT_TRY(reserve(file.descriptor, part.demands[0].bytes, "the scratch file in " + in));
-        SPANFFT_ASSIGN(std::unique_ptr<Store> store, FileStore::open_output(file.path));
-        return store;
+        if (!request.kept) return output->create_shared(part.demands[0].folder, part.stem, part.bytes, path);
+        path = part.kept[0];
+        return create_part(part, request);
     };
     SPANFFT_ASSIGN(output->scratch_, create_part(parts[0], request));
-    SPANFFT_ASSIGN(output->staged_input_, create_staged(parts[1], output->staged_input_path_));
-    SPANFFT_ASSIGN(output->staged_output_, create_staged(parts[2], output->staged_output_path_));
+    SPANFFT_ASSIGN(output->staged_input_, staged(parts[1], output->staged_input_path_));
+    SPANFFT_ASSIGN(output->staged_output_, staged(parts[2], output->staged_output_path_));
     if (request.kept) {
         output->add_marked(*output->store_, {output->partial_path_});
         if (output->scratch_) output->add_marked(*output->scratch_, parts[0].kept);
@@ -473,18 +472,37 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputRequest& requ
     }
     output->keep_ = false;
     if (request.reopen) return output;
-    for (index_t done = 0; done < header_bytes;) {
-        // Around the Store: the header is no part of the array, whose requests are predicted and counted.
-        const ssize_t put = pwrite(output->store_->descriptor(), request.header.data() + done,
-                                   static_cast<size_t>(header_bytes - done), done);
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0)
-            return error_errno(Code::io_error, put < 0 ? errno : ENOSPC,
-                               "could not write the header of " + request.path);
-        done += put;
-    }
+    SPANFFT_TRY(write_header(output->store_->descriptor(), request));
     if (request.kept) SPANFFT_TRY(output->flush_kept());
     return output;
+}
+
+// The output itself, of so many bytes with what is behind the payload meanwhile.
+Status OutputFile::create_output(const OutputRequest& request, index_t bytes) {
+    if (request.kept) {
+        keep_ = request.reopen;  // until it is open, an error is no reason to lose it
+        partial_path_ = request.kept->output;
+        SPANFFT_ASSIGN(store_, kept_file(partial_path_, request, request.published ? whole_bytes_ : -1, bytes));
+        return {};
+    }
+    SPANFFT_ASSIGN(const LockedFile file, create_partial(request.path));
+    partial_path_ = file.path;  // from here on the destructor removes it
+    locks_.push_back(file.descriptor);
+    SPANFFT_TRY(reserve(file.descriptor, bytes, request.path));
+    SPANFFT_ASSIGN(store_, FileStore::open_output(file.path));
+    return {};
+}
+
+// A file whose name other ranks are told, and which goes with this.
+Result<std::unique_ptr<Store>> OutputFile::create_shared(const std::string& folder, const std::string& stem,
+                                                         index_t bytes, std::string& path) {
+    SPANFFT_ASSIGN(const LockedFile file, create_locked(folder, stem, kScratchSuffix));
+    path = file.path;
+    named_.push_back(file.path);
+    locks_.push_back(file.descriptor);
+    SPANFFT_TRY(reserve(file.descriptor, bytes, "the scratch file in " + folder));
+    SPANFFT_ASSIGN(std::unique_ptr<Store> store, FileStore::open_output(file.path));
+    return store;
 }
 
 Status OutputFile::flush_kept() {

@@ -128,6 +128,9 @@ class OutputFile {
 
   private:
     OutputFile() = default;
+    Status create_output(const OutputRequest& request, index_t bytes);
+    Result<std::unique_ptr<Store>> create_shared(const std::string& folder, const std::string& stem, index_t bytes,
+                                                 std::string& path);
     // Sizes and header of kept files: a journal that says that panels are done speaks of files that can be gone on
     // with.
     Status flush_kept();

@@ -373,16 +373,74 @@ LimitSeconds& LimitSeconds::operator+=(const LimitSeconds& other) {
     return *this;
 }
 
+namespace {
+
+Status check_nodes(const Problem& problem, const Machine& machine, int ranks_per_node) {
+    const DataSheet& sheet = machine.sheet;
+    const double nodes = std::ceil(static_cast<double>(problem.ranks) / ranks_per_node);
+    if (nodes <= sheet.nodes) return {};
+    return error(Code::invalid_argument, problem.ranks, " ranks, ", ranks_per_node, " on each node, are ", nodes,
+                 " nodes, and machine '", machine.name, "' has ", sheet.nodes, "; ask for ",
+                 static_cast<index_t>(sheet.nodes) * ranks_per_node, " ranks at most");
+}
+
+// On every grid of every family; at least one, or why there is none.
+Result<std::vector<PricedRoute>> all_routes(const Problem& problem, const Pricing& pricing) {
+    SPANFFT_ASSIGN(const auto families, families_of(problem));
+    std::vector<PricedRoute> routes;
+    Status declined;
+    for (const RouteFamily* family : families) {
+        const auto grids = family->grids(problem);
+        keep_first(declined, grids.status());
+        if (!grids.ok()) continue;
+        for (const Extents& grid : grids.value()) {
+            SPANFFT_ASSIGN(Route route, family->route(problem, grid));
+            routes.emplace_back(pricing, problem, family->solver, grid, directed(problem, std::move(route)));
+        }
+    }
+    if (routes.empty()) return declined;
+    return routes;
+}
+
+// Those that are priced in full: the first ones by what their outlines take.
+Result<std::vector<const PricedRoute*>> most_promising(const std::vector<PricedRoute>& routes) {
+    std::vector<std::pair<double, const PricedRoute*>> order;
+    for (const PricedRoute& route : routes) {
+        double seconds = 0;
+        if (routes.size() > 1) {
+            SPANFFT_ASSIGN(const ForeseenPlan outline, route.outlined());
+            seconds = outline.seconds;
+        }
+        order.emplace_back(seconds, &route);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<const PricedRoute*> chosen;
+    for (size_t i = 0; i < std::min(order.size(), kGridsInFull); ++i) chosen.push_back(order[i].second);
+    return chosen;
+}
+
+// The same route with one strategy for all moves, where that is not among the plans yet.
+void add_strategies(const PricedRoute& route, std::vector<ForeseenPlan>& plans) {
+    for (const auto& strategy : exchange_table()) {
+        if (!is_candidate(strategy)) continue;
+        auto plan = route.with(strategy.name);
+        if (!plan.ok()) continue;
+        const auto known = [&](const ForeseenPlan& other) {
+            return other.solver == plan.value().solver && other.grid == plan.value().grid &&
+                   other.exchange == plan.value().exchange;
+        };
+        if (std::none_of(plans.begin(), plans.end(), known)) plans.push_back(std::move(plan).value());
+    }
+}
+
+}  // namespace
+
 Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine& machine, int ranks_per_node) {
     SPANFFT_TRY(problem.check());
     SPANFFT_TRY(can_foresee(problem, machine));
     const DataSheet& sheet = machine.sheet;
     const int each = ranks_per_node > 0 ? ranks_per_node : static_cast<int>(sheet.cores_per_node);
-    const double nodes = std::ceil(static_cast<double>(problem.ranks) / each);
-    if (nodes > sheet.nodes)
-        return error(Code::invalid_argument, problem.ranks, " ranks, ", each, " on each node, are ", nodes,
-                     " nodes, and machine '", machine.name, "' has ", sheet.nodes, "; ask for ",
-                     static_cast<index_t>(sheet.nodes) * each, " ranks at most");
+    SPANFFT_TRY(check_nodes(problem, machine, each));
     const Pricing pricing(problem, machine, each);
     if (problem.memory_bytes > 0) {
         SPANFFT_ASSIGN(ForeseenPlan plan, on_disk(problem, pricing));
@@ -394,46 +452,18 @@ Result<std::vector<ForeseenPlan>> foresee(const Problem& problem, const Machine&
                      "exchange shared can't do this: it is for all ranks on one node, and these are on ",
                      pricing.nodes(), "; leave it out");
     if (problem.exchange == "shared" || (!windows.empty() && !problem.method.empty())) return windows;
-    SPANFFT_ASSIGN(const auto families, families_of(problem));
-    std::vector<PricedRoute> routes;
-    std::vector<std::pair<double, size_t>> order;
-    Status declined;
-    for (const RouteFamily* family : families) {
-        const auto grids = family->grids(problem);
-        keep_first(declined, grids.status());
-        if (!grids.ok()) continue;
-        for (const Extents& grid : grids.value()) {
-            SPANFFT_ASSIGN(Route route, family->route(problem, grid));
-            routes.emplace_back(pricing, problem, family->solver, grid, directed(problem, std::move(route)));
-            order.emplace_back(0, routes.size() - 1);
-        }
-    }
-    if (routes.empty()) return declined;
-    for (size_t i = 0; routes.size() > 1 && i < routes.size(); ++i) {
-        SPANFFT_ASSIGN(const ForeseenPlan outline, routes[i].outlined());
-        order[i].first = outline.seconds;
-    }
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    SPANFFT_ASSIGN(const auto routes, all_routes(problem, pricing));
+    SPANFFT_ASSIGN(const auto chosen, most_promising(routes));
     std::vector<ForeseenPlan> plans;
     size_t best = 0;
-    for (size_t i = 0; i < std::min(order.size(), kGridsInFull); ++i) {
-        SPANFFT_ASSIGN(ForeseenPlan plan, routes[order[i].second].best());
+    for (const PricedRoute* const route : chosen) {
+        SPANFFT_ASSIGN(ForeseenPlan plan, route->best());
         if (plans.empty() || plan.seconds < plans[best].seconds) best = plans.size();
         plans.push_back(std::move(plan));
     }
-    // The best grid with one strategy for all moves. A long real line lies in boxes, of which each plan looks at all.
+    // A long real line lies in boxes, of which each plan looks at all.
     const bool in_boxes = problem.ndim() == 1 && problem.halves() && problem.ranks > kMostGathered;
-    const PricedRoute& route = routes[order[best].second];
-    for (const auto& strategy : exchange_table()) {
-        if (in_boxes || !problem.exchange.empty() || plans[best].exchanges.empty() || !is_candidate(strategy)) continue;
-        auto plan = route.with(strategy.name);
-        if (!plan.ok()) continue;
-        const auto known = [&](const ForeseenPlan& other) {
-            return other.solver == plan.value().solver && other.grid == plan.value().grid &&
-                   other.exchange == plan.value().exchange;
-        };
-        if (std::none_of(plans.begin(), plans.end(), known)) plans.push_back(std::move(plan).value());
-    }
+    if (!in_boxes && problem.exchange.empty() && !plans[best].exchanges.empty()) add_strategies(*chosen[best], plans);
     std::move(windows.begin(), windows.end(), std::back_inserter(plans));
     for (ForeseenPlan& plan : plans) take_fits(problem, sheet, plan);
     std::stable_sort(plans.begin(), plans.end(), [](const ForeseenPlan& a, const ForeseenPlan& b) {

@@ -55,6 +55,15 @@ Status check_exchange(const Problem& problem) {
     return {};
 }
 
+// Whether the method that is asked for, if any, is this one.
+bool is_asked_for(const Solver& solver, const Problem& problem) {
+    return problem.method.empty() || problem.method.substr(0, problem.method.find(':')) == solver.name;
+}
+
+bool is_concerned(const Solver& solver, const Problem& problem) {
+    return solver.layout == problem.layout && (!solver.concerns || solver.concerns(problem));
+}
+
 }  // namespace
 
 // Sums come out of what solvers leave as a reserve (disk_reserve_bytes), or are done without: panels so small that
@@ -100,13 +109,10 @@ Result<std::unique_ptr<Plan>> Planner::ask(const Solver& solver, const Problem& 
 
 // Whether any solver answers that may be taken.
 bool Planner::possible(const Problem& problem) const {
-    const std::string method = problem.method.substr(0, problem.method.find(':'));
-    for (const Solver& solver : solver_table()) {
-        if (!method.empty() && method != solver.name) continue;
-        if (solver.layout != problem.layout || (solver.concerns && !solver.concerns(problem))) continue;
-        if (ask(solver, problem).ok()) return true;
-    }
-    return false;
+    const auto& solvers = solver_table();
+    return std::any_of(solvers.begin(), solvers.end(), [&](const Solver& solver) {
+        return is_asked_for(solver, problem) && is_concerned(solver, problem) && ask(solver, problem).ok();
+    });
 }
 
 // The refusal and, where some solver only lacks memory, the budget from which on one answers, to the byte.
@@ -141,17 +147,15 @@ Status Planner::with_smallest_memory(const Problem& problem, const Status& refus
                  bytes_string(static_cast<double>(high)), " (", high, " bytes)");
 }
 
-Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
-    SPANFFT_TRY(problem.check());
-    // A child's plan is made under its parent's budget.
-    std::optional<CheckAllowance> allowance;
-    if (problem.memory_bytes > 0) allowance.emplace(problem.memory_bytes);
+namespace {
+
+// What stands against a problem before any solver is asked.
+Status check_asked(const Problem& problem) {
     if (problem.memory_bytes > 0 && problem.output == SpectrumOrder::exchanged && !problem.forward()) {
         return error(Code::invalid_argument,
                      "output=exchanged leaves the spectrum in a file as it comes out of a forward transform; backward "
                      "reads natural order only, so make the spectrum with output=natural");
     }
-    if (problem.memory_bytes > 0 && problem.batch > 1) return plan(problem.as_one_array());
     if (!problem.engine.empty() && !find_engine(problem.engine)) {
         const std::string absence = engine_absence(problem.engine);
         return error(Code::engine_error, "engine '", problem.engine, "' was not found on this machine",
@@ -159,65 +163,87 @@ Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
                      did_you_mean(problem.engine, engine_names()));
     }
     SPANFFT_TRY(check_exchange(problem));
-    SPANFFT_TRY(check_method(problem.method));
-    const std::string method = problem.method.substr(0, problem.method.find(':'));
+    return check_method(problem.method);
+}
+
+// The plan's own choice first, then all others by predicted seconds.
+void sort_alternatives(std::vector<Alternative>& alternatives, const Alternative& own) {
+    const auto key = [&](const Alternative& x) {
+        const bool is_own = x.solver == own.solver && x.grid == own.grid && x.exchange == own.exchange;
+        return std::tuple(!is_own, x.seconds);
+    };
+    std::stable_sort(alternatives.begin(), alternatives.end(),
+                     [&](const Alternative& a, const Alternative& b) { return key(a) < key(b); });
+}
+
+}  // namespace
+
+// What solvers answered: the cheapest plan, and why the others are not it.
+struct Planner::Answers {
     std::unique_ptr<Plan> best;
     double best_seconds = 0;
-    std::vector<std::string> declined;
     std::vector<Alternative> alternatives;
-    Status refusal;
-    const auto consider = [&](const Solver& solver) {
-        if (!method.empty() && method != solver.name) return;
-        if (solver.layout != problem.layout || (solver.concerns && !solver.concerns(problem))) {
-            if (!method.empty()) declined.push_back(method + " is for problems of another sort; leave method= out");
-            return;
-        }
-        if (problem.pads() && !solver.pads) {
-            if (!method.empty()) declined.push_back(method + " keeps all modes; leave method= out, or kept=");
-            return;
-        }
-        auto answer = ask(solver, problem);
-        if (!answer.ok()) {
-            if (answer.status().code() != Code::unsupported && refusal.ok()) refusal = answer.status();
-            const std::string reason = answer.status().message();  // solvers that ask one another say the same
-            if (std::find(declined.begin(), declined.end(), reason) == declined.end()) declined.push_back(reason);
-            return;
-        }
-        auto plan = std::move(answer).value();
-        if (const index_t beyond = most_bytes_ > 0 ? plan->memory_beyond(most_bytes_) : 0; beyond > 0) {
-            declined.push_back(cat(solver.name, " needs ", bytes_string(static_cast<double>(beyond))));
-            return;
-        }
-        if (plan->alternatives.empty()) plan->alternatives.push_back(alternative_of(*plan, machine_));
-        for (const Alternative& each : plan->alternatives) alternatives.push_back(each);
-        const double seconds = plan->predicted_seconds();
-        if (best && seconds >= best_seconds) return;
-        best = std::move(plan);
-        best_seconds = seconds;
-    };
+    std::vector<std::string> declined;
+    Status refusal;                            // the first one that is more than "not mine"
+    void decline(const std::string& reason) {  // solvers that ask one another say the same
+        if (std::find(declined.begin(), declined.end(), reason) == declined.end()) declined.push_back(reason);
+    }
+};
+
+void Planner::consider(const Solver& solver, const Problem& problem, Answers& answers) const {
+    const bool by_name = !problem.method.empty();
+    if (!is_asked_for(solver, problem)) return;
+    if (!is_concerned(solver, problem)) {
+        if (by_name) answers.decline(cat(solver.name, " is for problems of another sort; leave method= out"));
+        return;
+    }
+    if (problem.pads() && !solver.pads) {
+        if (by_name) answers.decline(cat(solver.name, " keeps all modes; leave method= out, or kept="));
+        return;
+    }
+    auto answer = ask(solver, problem);
+    if (!answer.ok()) {
+        const bool declines = answer.status().code() == Code::unsupported;
+        if (!declines && answers.refusal.ok()) answers.refusal = answer.status();
+        return answers.decline(answer.status().message());
+    }
+    auto plan = std::move(answer).value();
+    if (const index_t beyond = most_bytes_ > 0 ? plan->memory_beyond(most_bytes_) : 0; beyond > 0)
+        return answers.decline(cat(solver.name, " needs ", bytes_string(static_cast<double>(beyond))));
+    if (plan->alternatives.empty()) plan->alternatives.push_back(alternative_of(*plan, machine_));
+    for (const Alternative& each : plan->alternatives) answers.alternatives.push_back(each);
+    const double seconds = plan->predicted_seconds();
+    if (answers.best && seconds >= answers.best_seconds) return;
+    answers.best = std::move(plan);
+    answers.best_seconds = seconds;
+}
+
+Result<std::unique_ptr<Plan>> Planner::plan(const Problem& problem) const {
+    SPANFFT_TRY(problem.check());
+    // A child's plan is made under its parent's budget.
+    std::optional<CheckAllowance> allowance;
+    if (problem.memory_bytes > 0) allowance.emplace(problem.memory_bytes);
+    if (problem.memory_bytes > 0 && problem.batch > 1) return plan(problem.as_one_array());
+    SPANFFT_TRY(check_asked(problem));
+    Answers answers;
     for (const bool last_resort : {false, true}) {
-        if (best) break;
+        if (answers.best) break;
         for (const Solver& solver : solver_table()) {
-            if (solver.last_resort == last_resort) consider(solver);
+            if (solver.last_resort == last_resort) consider(solver, problem, answers);
         }
     }
-    if (!best) {
-        if (!refusal.ok()) return with_smallest_memory(problem, refusal);
+    if (!answers.best) {
+        if (!answers.refusal.ok()) return with_smallest_memory(problem, answers.refusal);
         std::string reasons;
-        for (const auto& reason : declined) reasons += "\n  - " + reason;
+        for (const auto& reason : answers.declined) reasons += "\n  - " + reason;
         return error(Code::unsupported, "no solver takes '", problem.print(), "':", reasons);
     }
+    auto best = std::move(answers.best);
     if (problem.memory_bytes > 0 && problem.output == SpectrumOrder::exchanged && !best->leaves_exchanged)
         best->notes.push_back("the output is in natural order, which costs no more here");
-    // The plan's own choice first, then all others by predicted seconds.
     const Alternative own = best->alternatives.front();
-    std::stable_sort(alternatives.begin(), alternatives.end(), [&](const Alternative& a, const Alternative& b) {
-        const auto is_own = [&](const Alternative& x) {
-            return x.solver == own.solver && x.grid == own.grid && x.exchange == own.exchange;
-        };
-        return std::tuple(!is_own(a), a.seconds) < std::tuple(!is_own(b), b.seconds);
-    });
-    best->alternatives = std::move(alternatives);
+    sort_alternatives(answers.alternatives, own);
+    best->alternatives = std::move(answers.alternatives);
     const Problem& chosen = best->problem;
     best->call_seconds = chosen.memory_bytes > 0 ? 0 : machine_.call_seconds;
     best->peaks =

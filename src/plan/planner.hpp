@@ -60,6 +60,9 @@ class Planner {
     std::map<std::string, std::vector<Alternative>>& remembered() const { return remembered_; }
 
   private:
+    struct Answers;
+    // Asks one solver, if the problem is of its sort.
+    void consider(const Solver& solver, const Problem& problem, Answers& answers) const;
     Result<std::unique_ptr<Plan>> ask(const Solver& solver, const Problem& problem) const;
     bool possible(const Problem& problem) const;
     Status with_smallest_memory(const Problem& problem, const Status& refusal) const;

@@ -1,11 +1,9 @@
-// Slots, memory and engine calls of a sweep; see sweep_spec.hpp.
+// Slots and memory of a sweep, and what each rank has of it; see sweep_spec.hpp.
 #include "sweeps/sweep_spec.hpp"
 
 #include <algorithm>
 
 #include "disk/pipeline.hpp"
-#include "engine/spec.hpp"
-#include "steps/tile_kernels.hpp"
 #include "sweeps/exchange_geometry.hpp"
 
 namespace spanfft {
@@ -169,102 +167,6 @@ index_t SweepSpec::own_bytes() const {
 Partition SweepSpec::written_partition() const {
     if (gives_back()) return read_partition();
     return exchanges() ? ExchangeGeometry(*this).partition() : target.partition(walked());
-}
-
-std::vector<SweepStage> make_stages(const StageRequest& request) {
-    const auto strides_of = [&](bool complex_side, bool source_side) {
-        // The halved axis is shorter on its complex side.
-        Extents shape = request.shape;
-        for (size_t i = 0; i < request.axes.size(); ++i) {
-            const bool halved = request.kernels[i] == (source_side ? Kernel::c2r : Kernel::r2c);
-            if (halved && complex_side) {
-                auto& n = shape[static_cast<size_t>(request.axes[i])];
-                n = n / 2 + 1;
-            }
-        }
-        return std::pair{shape, row_major_strides(shape)};
-    };
-    const auto [source_shape, source_strides] = strides_of(request.source_complex, true);
-    const auto [target_shape, target_strides] = strides_of(request.target_complex, false);
-
-    std::vector<SweepStage> stages;
-    const auto blank = [&](Kernel kernel) {
-        SweepStage stage;
-        stage.spec.kernel = kernel;
-        stage.spec.precision = request.precision;
-        stage.spec.threads = request.threads;
-        return stage;
-    };
-    // All complex and halved axes go into one call; every real-to-real axis gets its own.
-    SweepStage joint = blank(Kernel::c2c_forward);
-    std::vector<bool> in_joint(request.shape.size(), false);
-    const auto halved = [](Kernel kernel) { return kernel == Kernel::r2c || kernel == Kernel::c2r; };
-    for (const bool halved_ones : {false, true}) {  // the engine wants the halved axis last
-        for (size_t i = 0; i < request.axes.size(); ++i) {
-            if (is_r2r(request.kernels[i]) || halved(request.kernels[i]) != halved_ones) continue;
-            const auto axis = static_cast<size_t>(request.axes[i]);
-            joint.spec.transform.push_back({request.shape[axis], source_strides[axis], target_strides[axis]});
-            joint.spec.kernel = request.kernels[i];
-            in_joint[axis] = true;
-        }
-    }
-    const bool halves = request.source_complex != request.target_complex;
-    const auto add_batch = [&](SweepStage& stage, const std::vector<bool>& transformed, const Extents& shape) {
-        const bool on_source = stage.on == SweepStage::On::source, on_target = stage.on == SweepStage::On::target;
-        for (size_t axis = 0; axis < shape.size(); ++axis) {
-            if (transformed[axis] || shape[axis] == 1) continue;
-            stage.spec.batch.push_back({shape[axis], on_target ? target_strides[axis] : source_strides[axis],
-                                        on_source ? source_strides[axis] : target_strides[axis]});
-        }
-        if (request.lanes > 1) {
-            stage.spec.batch.insert(stage.spec.batch.begin(),
-                                    {request.lanes, on_target ? request.target_pitch : request.source_pitch,
-                                     on_source ? request.source_pitch : request.target_pitch});
-        }
-        stage.spec.in_place = stage.on != SweepStage::On::across || !request.across;
-    };
-    const auto add_joint = [&] {
-        if (joint.spec.transform.empty()) return;
-        const bool first = stages.empty() || halves;
-        joint.on = first && request.across ? SweepStage::On::across : SweepStage::On::target;
-        if (joint.on == SweepStage::On::target) {
-            for (LoopDim& dim : joint.spec.transform) dim.in_stride = dim.out_stride;
-        }
-        add_batch(joint, in_joint, request.source_complex ? source_shape : target_shape);
-        stages.push_back(joint);
-    };
-    const auto add_real = [&](SweepStage::On side) {
-        for (size_t i = 0; i < request.axes.size(); ++i) {
-            if (!is_r2r(request.kernels[i])) continue;
-            const auto axis = static_cast<size_t>(request.axes[i]);
-            SweepStage stage = blank(request.kernels[i]);
-            stage.on =
-                side == SweepStage::On::target && stages.empty() && request.across ? SweepStage::On::across : side;
-            const bool on_source = side == SweepStage::On::source;
-            const Extents& shape = on_source ? source_shape : target_shape;
-            const index_t stride = on_source ? source_strides[axis] : target_strides[axis];
-            stage.spec.transform.push_back({shape[axis], stride, stride});
-            std::vector<bool> transformed(shape.size(), false);
-            transformed[axis] = true;
-            add_batch(stage, transformed, shape);
-            if (on_source ? request.source_complex : request.target_complex) {
-                // Real and imaginary parts are transformed alike: strides in real numbers, twice as many transforms.
-                for (auto* dims : {&stage.spec.transform, &stage.spec.batch}) {
-                    for (LoopDim& dim : *dims) dim.in_stride *= 2, dim.out_stride *= 2;
-                }
-                stage.spec.batch.push_back({2, 1, 1});
-            }
-            stages.push_back(stage);
-        }
-    };
-    if (halves && request.source_complex) {
-        add_real(SweepStage::On::source);
-        add_joint();
-    } else {
-        add_joint();
-        add_real(SweepStage::On::target);
-    }
-    return stages;
 }
 
 }  // namespace spanfft

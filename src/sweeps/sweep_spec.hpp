@@ -21,18 +21,11 @@
 #include <variant>
 #include <vector>
 
-#include "engine/engine.hpp"
 #include "steps/column_twiddles.hpp"
 #include "sweeps/sweep_sides.hpp"
+#include "sweeps/sweep_stages.hpp"
 
 namespace spanfft {
-
-// One engine call on a tile or slab: from the source side to the target side, or in place on one of them.
-struct SweepStage {
-    enum class On { source, across, target };
-    LocalSpec spec;  // batch: what is done in one call; pointers are to the first element of tile or slab
-    On on = On::target;
-};
 
 // The factors W^(rk) that point k of a column is multiplied by, W the roots of n1*n2.
 struct SweepTwiddles {
@@ -171,19 +164,5 @@ struct SweepSpec {
     Partition read_partition() const;
     Partition written_partition() const;
 };
-
-// The engine calls that transform `axes` (their positions in `shape`, rising, with their kinds) of `lanes` arrays of
-// that shape. shape is in real space; a c2r or r2c axis, if any, is among axes. Pitches are from array to array.
-struct StageRequest {
-    Extents shape;
-    std::vector<int> axes;
-    std::vector<Kernel> kernels;  // one for each axis, as the engine knows them
-    Precision precision = Precision::dbl;
-    bool source_complex = true, target_complex = true;
-    index_t lanes = 1, source_pitch = 0, target_pitch = 0;
-    bool across = true;  // source and target differ
-    int threads = 1;
-};
-std::vector<SweepStage> make_stages(const StageRequest& request);
 
 }  // namespace spanfft
