@@ -25,8 +25,11 @@ Result<Buffer> Buffer::allocate(size_t bytes) {
     if (!data)
         return error(Code::out_of_memory, "could not allocate ", bytes,
                      " bytes of work space; use more ranks or a memory budget");
-    if (alignment == kHugePage)
-        (void)madvise(data, rounded, MADV_HUGEPAGE);  // advice only: failure costs speed, nothing else
+    if (alignment == kHugePage) {  // advice only: failure costs speed, nothing else
+        // What the heap had already lies in small pages, and would stay there (docs/adr/0127).
+        (void)madvise(data, rounded, MADV_DONTNEED);
+        (void)madvise(data, rounded, MADV_HUGEPAGE);
+    }
     buffer.data_ = data;
     buffer.bytes_ = bytes;
     return buffer;

@@ -1,7 +1,7 @@
 // Aligned memory that a plan or an executor owns.
 //
-// Invariant: 4096-byte aligned (a page, and what direct I/O needs), never zero-filled, huge pages asked for
-// from 4 MiB on. Allocation happens when something is built, never while it runs.
+// Invariant: 4096-byte aligned (a page, and what direct I/O needs), never zero-filled; from 4 MiB on memory that nobody
+// has touched, for which huge pages are asked. Allocation happens when something is built, never while it runs.
 #pragma once
 
 #include <cstddef>

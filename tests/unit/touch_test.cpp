@@ -1,4 +1,5 @@
-// Memory that is touched: it is there afterwards, with what was in it, and no more of it than was asked for.
+// Memory of buffers: fresh before it is touched; and then it is there, with what was in it, and no more of it than was
+// asked for.
 #include "core/touch.hpp"
 
 #include <gtest/gtest.h>
@@ -6,6 +7,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -19,6 +22,17 @@ size_t resident_pages(void* data, size_t bytes) {
     std::vector<unsigned char> there((bytes + kPage - 1) / kPage);
     EXPECT_EQ(mincore(data, bytes, there.data()), 0);
     return static_cast<size_t>(std::count_if(there.begin(), there.end(), [](unsigned char c) { return c & 1; }));
+}
+
+// A buffer that took over small pages of the heap would stay in them (docs/adr/0127).
+TEST(Buffer, IsMemoryThatNobodyHadBefore) {
+    constexpr size_t piece = size_t{100} << 10, pieces = 200;  // so short that malloc takes them from the heap
+    std::vector<void*> had(pieces);
+    for (void*& each : had) each = std::memset(std::malloc(piece), 1, piece);
+    for (size_t i = 0; i + 1 < pieces; ++i) std::free(had[i]);  // which the heap keeps, as the last one is in use
+    const Buffer buffer = Buffer::allocate(size_t{8} << 20).value();
+    EXPECT_EQ(resident_pages(buffer.data(), buffer.bytes()), 0U);
+    std::free(had.back());
 }
 
 // Larger than what malloc ever keeps, so that none of it is there before.
