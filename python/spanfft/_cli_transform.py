@@ -48,9 +48,9 @@ def add_parser(commands: Any, epilog: str) -> None:
                    "transposed, as its last sweep computes it, and say how (default: natural)")  # fmt: skip
     t.add_argument("--memory", type=amount, metavar="M", help="the budget of each process, such as 256MiB; default: "
                    "that of a run that goes on, else half of the free memory")  # fmt: skip
-    t.add_argument("--scratch", type=folders, metavar="DIR,DIR", help="folder for intermediate data, or several on "
-                   "different disks, over which it is striped; on ranks each has its own: {rank} and {node} are "
-                   "their numbers; default: the output's (in place: input's)")  # fmt: skip
+    t.add_argument("--scratch", type=folders, metavar="DIR,DIR", help="folder for intermediate data, best on another "
+                   "disk than the output, or several, over which it is striped; on ranks each has its own: {rank} and "
+                   "{node} are their numbers; default: the output's (in place: input's)")  # fmt: skip
     t.add_argument("--window", metavar="W", help="multiply the input by it along the last of the axes: hann, hamming, "
                    "blackman, nuttall, blackmanharris, flattop, kaiser:BETA")  # fmt: skip
     t.add_argument("--scale", type=float, default=1.0, metavar="X", help="multiply the output also by X")

@@ -141,8 +141,6 @@ void describe(const DiskSweep& sweep, const SweepMeans& means, Noted& noted, Pip
         SPANFFT_TRY(noted.status);
         return sweep.compute(step, read_memory + read_slot * load_bytes, write_memory + write_slot * load_bytes);
     };
-    pipeline.trace = means.trace;
-    pipeline.progress = means.progress;
 }
 
 }  // namespace

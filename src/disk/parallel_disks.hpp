@@ -94,10 +94,8 @@ struct SweepMeans {
     Pipeline* pipeline = nullptr;
     char* memory = nullptr;  // sweep_buffers() memoryloads
     IoMode mode = IoMode::asynchronous;
-    Trace* trace = nullptr;
-    std::function<bool(index_t bytes)> progress;  // as of PipelineSpec
-    index_t first_load = 0;                       // those before were done
-    index_t writes_from = 0;                      // those before are computed, but were written
+    index_t first_load = 0;   // those before were done
+    index_t writes_from = 0;  // those before are computed, but were written
     // May be empty: adds to the pipeline's groups, which are memoryloads, what is to happen besides.
     std::function<void(PipelineSpec& pipeline)> dress;
 };

@@ -13,6 +13,10 @@ index_t slots_read_into(const PipelineSpec& spec) { return spec.parts > 1 ? spec
 
 index_t slot_of(const PipelineSpec& spec, index_t read_group) { return read_group % slots_read_into(spec); }
 
+index_t write_slot_of(const PipelineSpec& spec, index_t write_group) {
+    return write_group % (spec.in_place ? spec.read_slots : spec.write_slots);
+}
+
 index_t first_read(const PipelineSpec& spec) { return spec.first_step / spec.steps_per_read * spec.parts; }
 
 class Stopwatch {
@@ -84,7 +88,7 @@ Status Pipeline::sweep(const PipelineSpec& spec) {
 Status Pipeline::step(const PipelineSpec& spec, index_t index) {
     const index_t read_group = index / spec.steps_per_read * spec.parts, read_slot = slot_of(spec, read_group);
     const index_t write_group = index / spec.steps_per_write;
-    const index_t write_slot = spec.in_place ? read_slot : write_group % spec.write_slots;
+    const index_t write_slot = write_slot_of(spec, write_group);
     if (spec.fetch) {
         SPANFFT_TRY(spec.fetched(index, read_slot));
         SPANFFT_TRY(fetch(spec, index + 1));
@@ -135,17 +139,21 @@ Status Pipeline::end_hand_on(const PipelineSpec& spec, index_t step) {
 
 Status Pipeline::start_writes(const PipelineSpec& spec, index_t group) {
     if (!spec.needs_before_compute) SPANFFT_TRY(wait_needed(spec, group));
-    const index_t slot = group % (spec.in_place ? spec.read_slots : spec.write_slots);
-    IoBatch& batch = writes_[slot];
-    batch.store = spec.target;
+    start(spec, IoKind::write, group, write_slot_of(spec, group));
+    return {};
+}
+
+void Pipeline::start(const PipelineSpec& spec, IoKind kind, index_t group, index_t slot) {
+    const bool reads = kind == IoKind::read;
+    IoBatch& batch = (reads ? reads_ : writes_)[slot];
+    batch.store = reads ? spec.source : spec.target;
     batch.group = group;
     batch.slot = slot;
-    batch.count = spec.write_count(group);
-    batch.run = &spec.write_run;
+    batch.count = (reads ? spec.read_count : spec.write_count)(group);
+    batch.run = reads ? &spec.read_run : &spec.write_run;
     batch.trace = spec.trace;
-    const TraceScope scope(spec.trace, "start writes", TraceCategory::disk);
-    writer_.start(batch);
-    return {};
+    const TraceScope scope(spec.trace, reads ? "start reads" : "start writes", TraceCategory::disk);
+    (reads ? reader_ : writer_).start(batch);
 }
 
 Status Pipeline::wait_needed(const PipelineSpec& spec, index_t write_group) {
@@ -157,17 +165,7 @@ Status Pipeline::start_read(const PipelineSpec& spec, index_t group) {
     if (group / spec.parts * spec.steps_per_read >= spec.steps) return {};
     const index_t slot = slot_of(spec, group);
     if (spec.in_place) SPANFFT_TRY(wait_write(spec, group - spec.read_slots));
-    IoBatch& batch = reads_[slot];
-    batch.store = spec.source;
-    batch.group = group;
-    batch.slot = slot;
-    batch.count = spec.read_count(group);
-    batch.run = &spec.read_run;
-    batch.trace = spec.trace;
-    {
-        const TraceScope scope(spec.trace, "start reads", TraceCategory::disk);
-        reader_.start(batch);
-    }
+    start(spec, IoKind::read, group, slot);
     if (spec.first_touch && group < first_read(spec) + slots_read_into(spec)) touch(spec, group);
     return {};
 }
@@ -197,7 +195,7 @@ Status Pipeline::wait_write(const PipelineSpec& spec, index_t group) {
     for (; written_groups_ <= group; ++written_groups_) {
         const TraceScope scope(spec.trace, "wait for write", TraceCategory::disk);
         Stopwatch watch(times_.write_wait_seconds);
-        IoBatch& batch = writes_[written_groups_ % (spec.in_place ? spec.read_slots : spec.write_slots)];
+        IoBatch& batch = writes_[write_slot_of(spec, written_groups_)];
         SPANFFT_TRY(writer_.wait(batch));
         unreported_bytes_ += take_finished_bytes();
         if (spec.written) SPANFFT_TRY(spec.written(written_groups_));

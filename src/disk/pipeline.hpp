@@ -85,6 +85,7 @@ class Pipeline {
     Status fetch(const PipelineSpec& spec, index_t step);
     Status hand_on(const PipelineSpec& spec, index_t step);
     Status end_hand_on(const PipelineSpec& spec, index_t step);
+    void start(const PipelineSpec& spec, IoKind kind, index_t group, index_t slot);
     Status start_writes(const PipelineSpec& spec, index_t group);
     Status wait_needed(const PipelineSpec& spec, index_t write_group);
     Status start_read(const PipelineSpec& spec, index_t group);

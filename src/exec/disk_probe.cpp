@@ -217,24 +217,29 @@ Status measure_requests(Store& source, Store& target, index_t bytes, Machine& ma
 // writes what was never written before; the page cache has what `fetched` read when `cached` reads it.
 enum Timed { anew, again, short_reads, short_runs, computed, fetched, cached, kTimed };
 
-Status measure_sweeps(const std::string& folder, FileStore& source, index_t bytes, Machine& machine) {
-    std::vector<double> starting, touching;
+struct SweepTimes {  // medians, in seconds
+    double starting = 0;
+    double touching = 0;  // a byte
+    double ways[kTimed] = {};
+    double copying = 0;  // alone
+    index_t panels = 0;
+};
+
+Result<SweepTimes> time_sweeps(const std::string& folder, FileStore& source, index_t bytes, int threads) {
+    std::vector<double> starting, touching, found[kTimed], copying;
     std::optional<Sweeps> sweeps;
     for (int turn = 0; turn < kTurns; ++turn) {
         const auto start = std::chrono::steady_clock::now();
-        sweeps.emplace(source, bytes, machine.cores);
+        sweeps.emplace(source, bytes, threads);
         SPANFFT_TRY(sweeps->started());
         starting.push_back(since(start));
         SPANFFT_ASSIGN(const double touched, sweeps->touch_memory());
         touching.push_back(touched);
     }
-    machine.disk_start_seconds = median(std::move(starting));
-    machine.memory_touch_seconds_per_byte = median(std::move(touching));
     Sweeps::Runs ways[kTimed];
     ways[short_reads].read_bytes = ways[short_runs].read_bytes = ways[short_runs].write_bytes = kSweptRunBytes;
     ways[fetched].read_bytes = ways[cached].read_bytes = kCachedRunBytes;
     ways[computed].copies = kCopies;
-    std::vector<double> found[kTimed], copying;
     const auto begun = std::chrono::steady_clock::now();
     for (int turn = 0; turn == 0 || (turn < kTurns && since(begun) < kEnoughSeconds); ++turn) {
         SPANFFT_ASSIGN(const auto target, make_scratch_file(folder, "probe", bytes));
@@ -246,14 +251,24 @@ Status measure_sweeps(const std::string& folder, FileStore& source, index_t byte
         }
         copying.push_back(sweeps->copying_seconds(kCopies));
     }
-    double seconds[kTimed];
-    for (int i = 0; i < kTimed; ++i) seconds[i] = median(found[i]);
+    SweepTimes times;
+    times.starting = median(std::move(starting));
+    times.touching = median(std::move(touching));
+    for (int i = 0; i < kTimed; ++i) times.ways[i] = median(std::move(found[i]));
+    times.copying = median(std::move(copying));
+    times.panels = sweeps->panels();
+    return times;
+}
 
-    // Plans add up what is read and what is written, and are to arrive at what a sweep takes that does both at once.
-    // The requests by themselves said how reading and writing share it.
+// Plans add up what is read and what is written, and are to arrive at what a sweep takes that does both at once. How
+// reading and writing share it, the requests by themselves have said.
+void take_sweep_times(const SweepTimes& times, index_t bytes, Machine& machine) {
+    const double (&seconds)[kTimed] = times.ways;
     const double size = static_cast<double>(bytes);
     const double reading = 1 / machine.disk_read_bytes_per_second, writing = 1 / machine.disk_rewrite_bytes_per_second;
     const double rewriting = seconds[again] * writing / (reading + writing);
+    machine.disk_start_seconds = times.starting;
+    machine.memory_touch_seconds_per_byte = times.touching;
     machine.disk_read_bytes_per_second = size / (seconds[again] - rewriting);
     machine.disk_rewrite_bytes_per_second = size / rewriting;
     machine.disk_write_bytes_per_second = size / (rewriting + std::max(0.0, seconds[anew] - seconds[again]));
@@ -269,10 +284,9 @@ Status measure_sweeps(const std::string& folder, FileStore& source, index_t byte
     const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES)),
                  page = static_cast<double>(sysconf(_SC_PAGESIZE));
     machine.page_cache_bytes = pages * page / 2;  // programs need some
-    const double computing = median(copying), hidden = seconds[again] + computing - seconds[computed];
-    const double could_be = std::min(seconds[again], computing) * (1 - 1 / static_cast<double>(sweeps->panels()));
+    const double hidden = seconds[again] + times.copying - seconds[computed];
+    const double could_be = std::min(seconds[again], times.copying) * (1 - 1 / static_cast<double>(times.panels));
     machine.disk_compute_share = std::clamp(hidden / could_be, 0.0, 1.0);
-    return {};
 }
 
 }  // namespace
@@ -284,7 +298,9 @@ Status probe_disk(const std::string& folder, bool quick, Machine& machine) {
         SPANFFT_ASSIGN(const auto target, make_scratch_file(folder, "probe", bytes));
         SPANFFT_TRY(measure_requests(*source, *target, bytes, machine));
     }
-    return measure_sweeps(folder, *source, bytes, machine);
+    SPANFFT_ASSIGN(const SweepTimes times, time_sweeps(folder, *source, bytes, machine.cores));
+    take_sweep_times(times, bytes, machine);
+    return {};
 }
 
 }  // namespace spanfft

@@ -74,14 +74,10 @@ SweepMeans PdmTask::means(RunContext& context, const RunningSweep& running) cons
     means.pipeline = &team_->pipeline;
     means.memory = static_cast<char*>(context.at(Slot::work0));
     means.mode = spec_.mode;
-    means.trace = context.trace;
-    if (context.progress) means.progress = [&context](index_t bytes) { return context.advance(bytes); };
     means.first_load = running.begins_at;
     means.writes_from = running.first_panel;
     means.dress = [this, &running, &context](PipelineSpec& pipeline) {
-        pipeline.first_touch = context.first_touch;
-        pipeline.team = &team_->compute;
-        watch_panels(pipeline, running, 1, team_->compute);
+        watch_panels(pipeline, running, 1, context, *team_);
     };
     return means;
 }

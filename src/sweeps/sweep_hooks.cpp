@@ -101,8 +101,13 @@ void log_panels(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles
 
 }  // namespace
 
-void watch_panels(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, ThreadTeam& team) {
-    sum_up(pipeline, sweep, tiles, team);
+void watch_panels(PipelineSpec& pipeline, const RunningSweep& sweep, index_t tiles, RunContext& context,
+                  SweepTeam& team) {
+    pipeline.first_touch = context.first_touch;
+    pipeline.team = &team.compute;
+    pipeline.trace = context.trace;
+    if (context.progress) pipeline.progress = [&context](index_t bytes) { return context.advance(bytes); };
+    sum_up(pipeline, sweep, tiles, team.compute);
     log_panels(pipeline, sweep, tiles);
 }
 
@@ -122,11 +127,7 @@ Result<Counts> run_panels(PipelineSpec& pipeline, index_t tiles, RunContext& con
     if (!pipeline.source || !pipeline.target || !pipeline.memory)
         return error(Code::internal, "a sweep was run without its stores or its work space");
     pipeline.first_step = sweep.begins_at * tiles;
-    pipeline.first_touch = context.first_touch;
-    pipeline.team = &team.compute;
-    pipeline.trace = context.trace;
-    if (context.progress) pipeline.progress = [&context](index_t bytes) { return context.advance(bytes); };
-    watch_panels(pipeline, sweep, tiles, team.compute);
+    watch_panels(pipeline, sweep, tiles, context, team);
     const StoreCounter moved(*pipeline.source, *pipeline.target);
     SPANFFT_TRY(run_logged(sweep, [&] { return team.pipeline.run(pipeline); }));
     return moved.counted();

@@ -74,8 +74,8 @@ void expect_permuted(Team& team, const Bmmc& map, const PdmShape& s, index_t rec
         arrays.push_back(std::make_unique<Disks>(s, record_bytes, one_store));
         Disks &source = **(arrays.end() - 2), &target = *arrays.back();
         const BmmcSweep sweep(each, s, record_bytes);
-        const Status status = sweep.run(source.get(), target.get(),
-                                        {{&team.pipeline, memory.data(), mode, nullptr, {}, 0, 0, {}}, &team.threads});
+        const Status status =
+            sweep.run(source.get(), target.get(), {{&team.pipeline, memory.data(), mode, 0, 0, {}}, &team.threads});
         ASSERT_TRUE(status.ok()) << status.message();
         PdmCounts both;
         both.striped_reads = source.get().parallel_ios().striped_reads;
@@ -260,8 +260,7 @@ TEST(ParallelDisks, ASweepStopsAtTheFirstFailure) {
             std::vector<char> memory(4 * 16 * 8);
             const auto plan = plan_bmmc({BitMatrix::identity(8), 1}, s);
             const BmmcSweep sweep(plan.value().factors[0], s, 8);
-            const Status status =
-                sweep.run(from, to, {{&team.pipeline, memory.data(), mode, nullptr, {}, 0, 0, {}}, &team.threads});
+            const Status status = sweep.run(from, to, {{&team.pipeline, memory.data(), mode, 0, 0, {}}, &team.threads});
             EXPECT_EQ(status.code(), Code::io_error) << fail_at;
         }
     }
