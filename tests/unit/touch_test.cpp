@@ -35,7 +35,7 @@ TEST(Buffer, IsMemoryThatNobodyHadBefore) {
     std::free(had.back());
 }
 
-// Larger than what malloc ever keeps, so that none of it is there before.
+// Of a length that is no whole number of huge pages.
 TEST(FirstTouch, AreAllThereAndNoneBeyondTheEnd) {
     const size_t bytes = (size_t{65} << 20) + 123, pages = bytes / kPage + 1, whole = size_t{66} << 20;
     const Buffer buffer = Buffer::allocate(bytes).value();
