@@ -6,10 +6,10 @@
 
 The disks are loop devices that a control group holds to a rate, for reads and for writes, far below what the machine
 can do, so that scratch decides how long a run takes; input and output lie elsewhere, without limits. In `hosts` no host
-sees another one's disk, the links count what leaves each host, and `spanfft probe` measures them before the runs. What
-a run is held against is measured beside it, in the same turn: the least time in which these disks write and read the
-bytes that the kernel counted on them in the run, all at once, and the time in which an all-to-all moves over the links
-what the run sent. Rows go to RANK_DISKS.json, the table to rank_disks.md.
+sees another one's disk, the links count what leaves each host, and `spanfft probe --disk` measures them before the
+runs, and the disk of input and output. What a run is held against is measured beside it, in the same turn: the least
+time in which these disks write and read the bytes that the kernel counted on them in the run, all at once, and the time
+in which an all-to-all moves over the links what the run sent. Rows go to RANK_DISKS.json, the table to rank_disks.md.
 """
 
 from __future__ import annotations
@@ -170,8 +170,9 @@ def hosts(repeats: int) -> list[Row]:
             for host in range(HOSTS):
                 for other in set(disks.folders) - {disks.folders[host]}:
                     cluster.unmount(host, other)
-            os.environ["SPANFFT_HOME"] = str(folder / "measured")  # as the manual asks: plans know these links
-            cluster.run(1, [sys.executable, "-m", "spanfft", "probe"], timeout=300)
+            # As the manual asks: plans know these links, and the disk on which input and output are.
+            os.environ["SPANFFT_HOME"] = str(folder / "measured")
+            cluster.run(1, [sys.executable, "-m", "spanfft", "probe", "--disk", folder], timeout=300)
             command = transform_command(folder, HOST_MEMORY_MIB, str(folder / "disk{node}"))
             for _ in range(repeats):
                 before = disk_bytes(disks)

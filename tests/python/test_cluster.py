@@ -124,6 +124,14 @@ def test_the_check_finds_a_link_that_is_too_fast() -> None:
             cluster.check(ranks_per_host=1)
 
 
+def test_large_pieces_cross_a_link_whole() -> None:
+    """Links count each piece with one header. Of pieces that are cut before the link they count one a packet: 4.6 %."""
+    block_bytes, repeats = 8_000_000, 3
+    with Cluster(2, "1gbit") as cluster:
+        job = cluster.run(1, [sys.executable, emulated.__file__, "probe", block_bytes], timeout=60)
+    assert repeats * block_bytes <= min(job.sent_bytes) <= max(job.sent_bytes) < 1.02 * repeats * block_bytes
+
+
 def test_everything_ends_with_the_cluster() -> None:
     with Cluster(2, "1gbit") as cluster:
         numbers = [cluster._switch, *(process.pid for process in cluster._processes)]
