@@ -6,10 +6,10 @@
 
 The disks are loop devices that a control group holds to a rate, for reads and for writes, far below what the machine
 can do, so that scratch decides how long a run takes; input and output lie elsewhere, without limits. In `hosts` no host
-sees another one's disk, the links count what leaves each host, and `spanfft probe --disk` measures them before the
-runs, and the disk of input and output. What a run is held against is measured beside it, in the same turn: the least
-time in which these disks write and read the bytes that the kernel counted on them in the run, all at once, and the time
-in which an all-to-all moves over the links what the run sent. Rows go to RANK_DISKS.json, the table to rank_disks.md.
+sees another one's disk, the links count what leaves each host, and `spanfft probe` measures links and all disks before
+the runs. What a run is held against is measured beside it, in the same turn: the least time in which these disks write
+and read the bytes that the kernel counted on them in the run, all at once, and the time in which an all-to-all moves
+over the links what the run sent. Rows go to RANK_DISKS.json, the table to rank_disks.md.
 """
 
 from __future__ import annotations
@@ -170,10 +170,12 @@ def hosts(repeats: int) -> list[Row]:
             for host in range(HOSTS):
                 for other in set(disks.folders) - {disks.folders[host]}:
                     cluster.unmount(host, other)
-            # As the manual asks: plans know these links, and the disk on which input and output are.
+            scratch = str(folder / "disk{node}")
+            # As the manual asks: plans know these links, the disk on which input and output are, and those of scratch.
             os.environ["SPANFFT_HOME"] = str(folder / "measured")
-            cluster.run(1, [sys.executable, "-m", "spanfft", "probe", "--disk", folder], timeout=300)
-            command = transform_command(folder, HOST_MEMORY_MIB, str(folder / "disk{node}"))
+            probe = [sys.executable, "-m", "spanfft", "probe", "--disk", folder, "--scratch", scratch]
+            cluster.run(1, probe, timeout=300)
+            command = transform_command(folder, HOST_MEMORY_MIB, scratch)
             for _ in range(repeats):
                 before = disk_bytes(disks)
                 job = cluster.run(1, command, timeout=600)

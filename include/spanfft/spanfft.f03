@@ -187,6 +187,8 @@ type, bind(C) :: spanfft_probe_options
     integer(c_int32_t) :: quick = 0
     integer(c_int32_t) :: dont_store = 0
     type(c_ptr) :: disk_folder = c_null_ptr
+    integer(c_int32_t) :: scratch_count = 0
+    type(c_ptr) :: scratch_folders = c_null_ptr
 end type spanfft_probe_options
 
 type, bind(C) :: spanfft_store

@@ -305,6 +305,10 @@ typedef struct spanfft_probe_options {
     int32_t dont_store;      /* leave what this user has stored as it is */
     const char* disk_folder; /* on the disk that file transforms will use: measured too, on rank 0, with 256 MiB there
                               * (quick: 128 MiB); NULL: not */
+    int32_t scratch_count;   /* of the folders below; 0: their disks are not measured. All ranks name some, or none */
+    /* On the disks that a rank has for scratch alone, as in spanfft_plan_set_scratch: measured by all ranks at once,
+     * each with 128 MiB in its own (quick: 32 MiB). {rank} and {node} in a name are the numbers of rank and node. */
+    const char* const* scratch_folders;
 } spanfft_probe_options;
 /* Measures this machine on the ranks of comm (NULL: this process alone): memory, engines, every exchange strategy over
  * message sizes, inside nodes and between them, and a disk where one is named. Collective. Stores the figures for later

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from ._arguments import file_name, number, text
 from ._errors import InvalidArgument, InvalidType
+from ._files import folder_list
 from ._native import core
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def probe(
     quick: bool = False,
     store: bool = True,
     disk: str | os.PathLike[str] | None = None,
+    scratch: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> str:
     """Measures this machine for the planner. Collective if there is a communicator.
 
@@ -147,6 +149,11 @@ def probe(
     disk
         A folder on the disk that transforms of files will use: it is measured too, by rank 0, with two scratch files of
         together 256 MiB (quick: 128 MiB), which it removes. None: built-in figures of a disk.
+    scratch
+        The folder or folders that `spanfft.transform` will be given for scratch, if their disks are not the one of input
+        and output, as node-local disks are; "{rank}" and "{node}" in a name stand for the numbers of the rank and of its
+        node. All ranks measure theirs at once, each with 128 MiB (quick: 32 MiB). None: plans take scratch to be as fast
+        as the disk of input and output, and shared by all ranks as that is.
 
     Returns
     -------
@@ -155,7 +162,9 @@ def probe(
     """
     folder = "" if disk is None else file_name(disk, "disk")
     seconds = number(seconds, "seconds")
-    return core.probe(comm=_handle(comm), seconds=seconds, quick=quick, store=store, disk=folder)
+    return core.probe(
+        comm=_handle(comm), seconds=seconds, quick=quick, store=store, disk=folder, scratch=folder_list(scratch)
+    )
 
 
 def read_machine(text: str) -> ProbeFigures:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _cli_analyse, _cli_doctor, _cli_measure, _cli_permute, _cli_predict, _cli_streams, _cli_transform
 from ._arguments import did_you_mean
-from ._cli_arguments import amount, count, problem_keys_help
+from ._cli_arguments import amount, count, folders, problem_keys_help
 from ._cli_streams import print_json
 from ._errors import Error, InternalError, InvalidArgument, IOFailure, NoSpace, OutOfMemory, exit_code
 from ._memory import bytes_string
@@ -139,6 +139,13 @@ def _parser() -> _Parser:
         help="measure the disk of this folder too, with 256 MiB there "
         "for some seconds (--quick: 128 MiB); transforms of files use it",
     )
+    b.add_argument(
+        "--scratch",
+        type=folders,
+        metavar="DIR,DIR",
+        help="measure the disks of the folders that transform --scratch will name, if they are not the disk of input "
+        "and output, with 128 MiB a rank there (--quick: 32 MiB); {rank} and {node} are their numbers",
+    )
     b.add_argument("--output", metavar="FILE", help="write the figures to FILE too")
     b.add_argument("--no-store", action="store_true", help="leave what is stored as it is")
     b.add_argument("--json", action="store_true", help="print them as JSON")
@@ -249,7 +256,14 @@ def _write(path: str, text: str) -> None:
 def _probe(options: argparse.Namespace, comm: Comm | None) -> None:
     from ._tune import probe, read_machine
 
-    text = probe(comm=comm, seconds=options.seconds, quick=options.quick, store=not options.no_store, disk=options.disk)
+    text = probe(
+        comm=comm,
+        seconds=options.seconds,
+        quick=options.quick,
+        store=not options.no_store,
+        disk=options.disk,
+        scratch=options.scratch,
+    )
     rank = 0 if comm is None else comm.Get_rank()
     _together(comm, lambda: _write(options.output, text) if options.output and rank == 0 else None)
     if rank != 0:
@@ -269,6 +283,11 @@ def _probe(options: argparse.Namespace, comm: Comm | None) -> None:
             f"disk      {numbers['disk_read_bytes_per_second'] / 1e9:.2f} GB/s read, "
             f"{numbers['disk_write_bytes_per_second'] / 1e9:.2f} written; "
             f"a small request takes {request_seconds * 1e6:.1f} us more than its bytes"
+        )
+    if options.scratch:
+        print(
+            f"scratch   {numbers['scratch_read_bytes_per_second'] / 1e9:.2f} GB/s read by each rank, "
+            f"{numbers['scratch_write_bytes_per_second'] / 1e9:.2f} written, while every rank does"
         )
     for engine in sorted({str(row["engine"]) for row in figures["engines"]}):
         rows = [row for row in figures["engines"] if row["engine"] == engine]

@@ -10,9 +10,16 @@ namespace spanfft::python {
 
 namespace {
 
-std::string probe(uintptr_t comm, double seconds, bool quick, bool store, const std::string& disk) {
-    spanfft_probe_options options{sizeof options, seconds, quick ? 1 : 0, store ? 0 : 1,
-                                  disk.empty() ? nullptr : disk.c_str()};
+std::string probe(uintptr_t comm, double seconds, bool quick, bool store, const std::string& disk,
+                  const std::vector<std::string>& scratch) {
+    const std::vector<const char*> folders = pointers(scratch);
+    spanfft_probe_options options{sizeof options,
+                                  seconds,
+                                  quick ? 1 : 0,
+                                  store ? 0 : 1,
+                                  disk.empty() ? nullptr : disk.c_str(),
+                                  static_cast<int32_t>(folders.size()),
+                                  folders.data()};
     char* machine = nullptr;
     {
         nb::gil_scoped_release no_gil;
@@ -31,7 +38,7 @@ std::string probe_kept(uintptr_t comm) {
 
 void bind_disks(nb::module_& m) {
     m.def("probe", &probe, nb::kw_only(), "comm"_a = 0, "seconds"_a = 0.0, "quick"_a = false, "store"_a = true,
-          "disk"_a = "");
+          "disk"_a = "", "scratch"_a = std::vector<std::string>());
     m.def("probe_kept", &probe_kept, "comm"_a = 0);
     m.def(
         "unfinished_run",

@@ -71,6 +71,9 @@ int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* options, char
         if (given.seconds > 0) wish.cap_seconds = given.seconds;
         wish.quick = given.quick != 0;
         if (given.disk_folder) wish.disk_folder = given.disk_folder;
+        auto folders = folder_names(given.scratch_count, given.scratch_folders);
+        SPANFFT_TRY(agree(ranks, folders.status()));
+        wish.scratch_folders = std::move(folders).value();
         SPANFFT_ASSIGN(const Machine measured, probe(ranks, wish));
         Status stored;
         if (!given.dont_store && ranks.rank() == 0)

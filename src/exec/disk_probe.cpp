@@ -87,7 +87,7 @@ class Way {
 };
 
 // Seconds until all of these have moved their files once.
-Result<double> timed(std::initializer_list<Way*> ways, index_t bytes, index_t step, index_t shift = 0) {
+Result<double> timed(const std::vector<Way*>& ways, index_t bytes, index_t step, index_t shift = 0) {
     const auto start = std::chrono::steady_clock::now();
     for (Way* way : ways) way->start(bytes, step, shift);
     Status status;
@@ -289,7 +289,46 @@ void take_sweep_times(const SweepTimes& times, index_t bytes, Machine& machine) 
     machine.disk_compute_share = std::clamp(hidden / could_be, 0.0, 1.0);
 }
 
+class TimedScratch final : public ScratchProbe {
+  public:
+    Status open(const std::vector<std::string>& folders, bool quick) {
+        const index_t each = ceil_div(index_t{quick ? 32 : 128} << 20, std::ssize(folders) * kLargeBytes) * kLargeBytes;
+        for (const std::string& folder : folders) {
+            SPANFFT_ASSIGN(auto file, make_scratch_file(folder, "probe", each));
+            files_.push_back(std::move(file));
+            for (auto* ways : {&writes_, &reads_}) {
+                ways->push_back(std::make_unique<Way>(ways == &writes_ ? IoKind::write : IoKind::read, *files_.back()));
+                SPANFFT_TRY(ways->back()->open());
+            }
+            bytes_ += each;
+        }
+        return {};
+    }
+    Result<double> write() override { return timed_all(writes_); }
+    Result<double> read() override { return timed_all(reads_); }
+
+  private:
+    using Ways = std::vector<std::unique_ptr<Way>>;
+
+    Result<double> timed_all(const Ways& ways) const {
+        std::vector<Way*> all;
+        for (const auto& way : ways) all.push_back(way.get());
+        SPANFFT_ASSIGN(const double seconds, timed(all, kLargeBytes, 1));
+        return seconds / static_cast<double>(bytes_);
+    }
+
+    std::vector<std::unique_ptr<FileStore>> files_;
+    Ways writes_, reads_;  // they stop before the files go
+    index_t bytes_ = 0;
+};
+
 }  // namespace
+
+Result<std::unique_ptr<ScratchProbe>> ScratchProbe::make(const std::vector<std::string>& folders, bool quick) {
+    auto made = std::make_unique<TimedScratch>();
+    SPANFFT_TRY(made->open(folders, quick));
+    return std::unique_ptr<ScratchProbe>(std::move(made));
+}
 
 Status probe_disk(const std::string& folder, bool quick, Machine& machine) {
     const index_t bytes = index_t{quick ? 64 : 128} << 20;

@@ -10,7 +10,9 @@
 // is measured as it is.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "core/status.hpp"
 #include "plan/machine.hpp"
@@ -20,5 +22,15 @@ namespace spanfft {
 // Sets machine's disk figures; some 15 s, quick: 8 s, and longer on a slow disk. Needs 256 MiB (quick: 128 MiB) of free
 // space, which it gives back.
 Status probe_disk(const std::string& folder, bool quick, Machine& machine);
+
+// The files that a rank's scratch is timed with: one in each of its folders, 128 MiB (quick: 32 MiB) in all.
+class ScratchProbe {
+  public:
+    static Result<std::unique_ptr<ScratchProbe>> make(const std::vector<std::string>& folders, bool quick);
+    virtual ~ScratchProbe() = default;
+    // Seconds a byte of all of them together, the first time that they are written, and then of reading.
+    virtual Result<double> write() = 0;
+    virtual Result<double> read() = 0;
+};
 
 }  // namespace spanfft

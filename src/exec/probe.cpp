@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <span>
 
 #include "core/median.hpp"
 #include "core/threads.hpp"
@@ -17,6 +18,7 @@
 #include "exec/engine_probe.hpp"
 #include "exec/executor.hpp"
 #include "exec/handover_probe.hpp"
+#include "exec/run_stores.hpp"
 #include "exec/step_probe.hpp"
 #include "exec/tile_probe.hpp"
 #include "lower/lower.hpp"
@@ -57,6 +59,8 @@ constexpr double Machine::* kDiskFigures[] = {&Machine::disk_read_bytes_per_seco
                                               &Machine::disk_compute_share,
                                               &Machine::disk_start_seconds,
                                               &Machine::memory_touch_seconds_per_byte};
+constexpr double Machine::* kScratchFigures[] = {&Machine::scratch_read_bytes_per_second,
+                                                 &Machine::scratch_write_bytes_per_second};
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -91,6 +95,7 @@ class Probe {
         if (comm_.size() > 1) SPANFFT_TRY(measure_exchanges());
         if (!options_.quick && comm_.size() > 1) SPANFFT_TRY(measure_steps());
         SPANFFT_TRY(measure_disk());
+        SPANFFT_TRY(measure_scratch());
         machine_.measured = utc_now();
         // Rank 0's clock is as good as any other, but it must be one.
         machine_.measured.resize(20);
@@ -227,19 +232,55 @@ class Probe {
         return slowest(seconds);
     }
 
-    // By rank 0, for all. What an earlier probe measured is kept where this one is not asked to.
+    // By rank 0, for all.
     Status measure_disk() {
-        Status measured;
-        if (comm_.rank() == 0 && !options_.disk_folder.empty()) {
-            measured = probe_disk(options_.disk_folder, options_.quick, machine_);
-        } else if (comm_.rank() == 0) {
+        if (options_.disk_folder.empty()) return keep(kDiskFigures);
+        SPANFFT_TRY(
+            agree(comm_, comm_.rank() == 0 ? probe_disk(options_.disk_folder, options_.quick, machine_) : Status()));
+        return share(kDiskFigures);
+    }
+
+    // What an earlier probe measured is kept where this one is not asked to.
+    Status keep(std::span<double Machine::* const> figures) {
+        if (comm_.rank() == 0) {
             const auto known = parse_machine(stored_machine_text(comm_.library(), comm_.size()), machine_);
-            for (const auto figure : kDiskFigures)
+            for (const auto figure : figures)
                 if (known.ok()) machine_.*figure = known.value().*figure;
         }
-        SPANFFT_TRY(agree(comm_, measured));
-        for (const auto figure : kDiskFigures) SPANFFT_TRY(comm_.broadcast(&(machine_.*figure), sizeof(double), 0));
+        return share(figures);
+    }
+
+    // Rank 0's, on all.
+    Status share(std::span<double Machine::* const> figures) {
+        for (const auto figure : figures) SPANFFT_TRY(comm_.broadcast(&(machine_.*figure), sizeof(double), 0));
         return {};
+    }
+
+    // By all ranks at once, each on its own disks. The slowest rank's figures count, for whom the others wait.
+    Status measure_scratch() {
+        int32_t mine = options_.scratch_folders.empty() ? 0 : 1;
+        std::vector<int32_t> have(static_cast<size_t>(comm_.size()));
+        SPANFFT_TRY(comm_.allgather(&mine, sizeof mine, have.data()));
+        if (std::find(have.begin(), have.end(), 1) == have.end()) return keep(kScratchFigures);
+        if (const auto none = std::find(have.begin(), have.end(), 0); none != have.end())
+            return error(Code::invalid_argument, "rank ", none - have.begin(),
+                         " names no scratch folder to measure, and others do; name one on every rank ({rank} and "
+                         "{node} in a name are their numbers)");
+        std::vector<std::string> folders = options_.scratch_folders;
+        for (std::string& folder : folders)
+            folder = scratch_name(std::move(folder), comm_.rank(), machine_.topology.node_of(comm_.rank()));
+        auto files = ScratchProbe::make(folders, options_.quick);
+        SPANFFT_TRY(agree(comm_, files.status()));
+        const auto rate = [&](Result<double> (ScratchProbe::*way)(), double Machine::* figure) -> Status {
+            SPANFFT_TRY(comm_.barrier());
+            const Result<double> byte = ((*files.value()).*way)();
+            SPANFFT_TRY(agree(comm_, byte.status()));
+            SPANFFT_ASSIGN(const double longest, slowest(byte.value()));
+            machine_.*figure = 1 / longest;
+            return {};
+        };
+        SPANFFT_TRY(rate(&ScratchProbe::write, &Machine::scratch_write_bytes_per_second));
+        return rate(&ScratchProbe::read, &Machine::scratch_read_bytes_per_second);
     }
 
     Status measure_engines() {

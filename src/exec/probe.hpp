@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "comm/comm.hpp"
 #include "plan/machine.hpp"
@@ -20,6 +21,9 @@ struct ProbeOptions {
     double cap_seconds = 120;  // about the most that engines, exchanges and steps take; memory takes a second
     bool quick = false;        // two sizes, few runs, no engines
     std::string disk_folder;   // on the disk that transforms of files will use; empty: disks are not measured
+    // On this rank's disks for scratch alone, {rank} and {node} in their names are its numbers; none: not measured. All
+    // ranks name some, or none does.
+    std::vector<std::string> scratch_folders;
 };
 
 // Collective.

@@ -50,27 +50,34 @@ bool WireFigures::operator==(const WireFigures& other) const {
                       });
 }
 
-double Machine::disk_seconds(const Counts& counts, double batches, int read_disks, int write_disks) const {
-    return disk_seconds({counts.disk_reads, counts.disk_read_bytes, read_disks, false, false},
-                        {counts.disk_writes, counts.disk_written_bytes, write_disks, false, false}, batches);
+DiskUse Machine::scratch_use(index_t requests, index_t bytes, int disks, int ranks) const {
+    const bool apart = disks > 0 && scratch_read_bytes_per_second > 0 && scratch_write_bytes_per_second > 0;
+    DiskUse use = shared_use(requests, bytes, apart ? 1 : ranks);
+    use.disks = std::max(1, disks);
+    use.apart = apart;
+    return use;
 }
 
 double Machine::disk_seconds(const DiskUse& reads, const DiskUse& writes, double batches) const {
     const auto requests = static_cast<double>(reads.requests + writes.requests);
     const double in_this_one = disk_alone_seconds / std::max(1.0, requests / std::max(1.0, batches));
-    const auto side = [&](const DiskUse& use, double bytes_per_second, double seconds, double cached_seconds_per_byte) {
+    const auto side = [&](const DiskUse& use, double bytes_per_second, double apart_bytes_per_second, double seconds,
+                          double cached_seconds_per_byte) {
         const auto bytes = static_cast<double>(use.bytes), count = static_cast<double>(use.requests);
         const bool cached = use.cached && bytes <= page_cache_bytes;
         const double each =
             cached ? disk_cached_seconds : std::max(seconds / disk_queue_depth / use.disks, in_this_one);
         const bool known = cached && cached_seconds_per_byte > 0;
-        const double a_byte = known ? cached_seconds_per_byte : 1 / bytes_per_second / use.disks;
-        return bytes * a_byte + count * each;
+        const double a_second = use.apart ? apart_bytes_per_second : bytes_per_second * use.disks;
+        return bytes * (known ? cached_seconds_per_byte : 1 / a_second) + count * each;
     };
     const bool rewritten = writes.rewritten && disk_rewrite_bytes_per_second > 0;
-    return side(reads, disk_read_bytes_per_second, disk_request_seconds, disk_cached_seconds_per_byte) +
-           side(writes, rewritten ? disk_rewrite_bytes_per_second : disk_write_bytes_per_second,
-                disk_write_request_seconds > 0 ? disk_write_request_seconds : disk_request_seconds, 0);
+    const double reading = side(reads, disk_read_bytes_per_second, scratch_read_bytes_per_second, disk_request_seconds,
+                                disk_cached_seconds_per_byte);
+    const double writing = side(writes, rewritten ? disk_rewrite_bytes_per_second : disk_write_bytes_per_second,
+                                scratch_write_bytes_per_second,
+                                disk_write_request_seconds > 0 ? disk_write_request_seconds : disk_request_seconds, 0);
+    return reads.apart == writes.apart ? reading + writing : std::max(reading, writing);
 }
 
 double Machine::slowness(const std::string& sort, index_t bytes) const {

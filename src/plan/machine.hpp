@@ -50,6 +50,7 @@ struct DiskUse {
     int disks = 1;           // that it is striped over
     bool cached = false;     // in runs that are too short for direct I/O
     bool rewritten = false;  // where it was read
+    bool apart = false;      // scratch disks of one rank, while others use theirs; else a disk that all ranks share
 };
 
 // What steps of a size take, in parts of what the rates of engines, memory and wires say.
@@ -124,6 +125,9 @@ struct Machine {
     double disk_cached_seconds = 0, disk_cached_seconds_per_byte = 0, page_cache_bytes = 0;
     double disk_start_seconds = 0;  // until the threads of a plan that read and write have started; 0: not measured
     double memory_touch_seconds_per_byte = 0;  // of memory that is used for the first time; 0: not measured
+    // What the disks that a rank has for scratch alone move, all of them, while those of all ranks do; 0: not measured,
+    // as the disk above.
+    double scratch_read_bytes_per_second = 0, scratch_write_bytes_per_second = 0;
     // What short runs are compared by, of panels that are read and written while many requests are under way: on a
     // virtual disk, in runs of 8 to 64 KiB. Only the ratio matters.
     double disk_short_read_seconds = 4e-6, disk_short_write_seconds = 2e-6;  // a run beyond its bytes
@@ -136,10 +140,13 @@ struct Machine {
     // disk are fitted to whole transforms, which have this in them.
     double disk_compute_share = 1;
 
+    // What one of so many ranks does to its scratch, for which it has so many disks alone (0: it lies with the output).
+    DiskUse scratch_use(index_t requests, index_t bytes, int disks, int ranks) const;
+    // The same of a file that all ranks read or write at once, all of them together.
+    static DiskUse shared_use(index_t requests, index_t bytes, int ranks) { return {ranks * requests, ranks * bytes}; }
     // Of requests that come in so many batches, each of which is under way at once: where they are few, each takes its
     // share of what one alone takes, however deep the disk's queue is. Each side may be striped over disks like this
-    // one.
-    double disk_seconds(const Counts& counts, double batches, int read_disks = 1, int write_disks = 1) const;
+    // one. Scratch disks that were measured work while another disk does.
     double disk_seconds(const DiskUse& reads, const DiskUse& writes, double batches) const;
     // Before a plan's first sweep, which has so much memory: the disk reads into it while it is touched.
     double sweep_start_seconds(index_t memory_bytes) const {

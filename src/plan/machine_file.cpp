@@ -85,6 +85,8 @@ const std::vector<Field>& fields() {
         field("page_cache_bytes", &Machine::page_cache_bytes),
         field("disk_start_seconds", &Machine::disk_start_seconds),
         field("memory_touch_seconds_per_byte", &Machine::memory_touch_seconds_per_byte),
+        field("scratch_read_bytes_per_second", &Machine::scratch_read_bytes_per_second),
+        field("scratch_write_bytes_per_second", &Machine::scratch_write_bytes_per_second),
         field("disk_short_read_seconds", &Machine::disk_short_read_seconds),
         field("disk_short_write_seconds", &Machine::disk_short_write_seconds),
         field("disk_unaligned_write_seconds_per_byte", &Machine::disk_unaligned_write_seconds_per_byte),

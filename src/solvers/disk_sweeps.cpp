@@ -322,7 +322,7 @@ SweepSpec blank_sweep(const SweepJob& job, index_t lanes) {
     sweep.twiddles.backward = !job.forward;
     sweep.threads = job.threads;
     sweep.engine = job.problem.engine;
-    sweep.scratch_disks = job.problem.scratch_disks();
+    sweep.scratch_disks = job.problem.disks;
     if (job.problem.loads_other()) sweep.source.file_number_bytes = job.problem.loaded_bytes();
     sweep.lanes = lanes;
     return sweep;

@@ -25,7 +25,7 @@ Result<PdmRoute> make_route(const PdmJob& job, MultiprocessorMethod method, cons
                             const Machine& machine) {
     SPANFFT_ASSIGN(const MultiprocessorPlan plan, plan_multiprocessor(method, model));
     PdmRoute route;
-    route.spec = {model.shape(), job.record_bytes, job.options.mode, job.threads, job.problem.scratch_disks(), 0};
+    route.spec = {model.shape(), job.record_bytes, job.options.mode, job.threads, job.problem.disks, 0};
     if (job.problem.stores_other()) route.spec.stored_bytes = static_cast<index_t>(job.problem.stored_elem().bytes());
     std::string title = "bit reversal";
     for (size_t i = 0; i < plan.permutations.size(); ++i) {

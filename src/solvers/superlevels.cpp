@@ -34,7 +34,7 @@ index_t published_bound(const PdmShape& s) {
 
 Result<PdmRoute> make_route(const PdmJob& job, const PdmShape& shape, const Machine& machine) {
     PdmRoute route;
-    route.spec = {shape, job.record_bytes, job.options.mode, job.threads, job.problem.scratch_disks(), 0};
+    route.spec = {shape, job.record_bytes, job.options.mode, job.threads, job.problem.disks, 0};
     if (job.problem.stores_other()) route.spec.stored_bytes = static_cast<index_t>(job.problem.stored_elem().bytes());
     const int n = shape.n;
     BitMatrix before = BitMatrix::bit_reversal(n);

@@ -141,11 +141,10 @@ class BoxStep final : public Step {
         (way_ == Way::read ? counts.disk_reads : counts.disk_writes) = requests.count;
         (way_ == Way::read ? counts.disk_read_bytes : counts.disk_written_bytes) =
             requests.bytes() / static_cast<index_t>(state_.elem.bytes()) * stored_bytes_;
-        Counts all = counts;  // one disk serves all ranks
-        (way_ == Way::read ? all.disk_read_bytes : all.disk_written_bytes) =
-            product(state_.layout.shape()) * stored_bytes_;
+        const DiskUse all{requests.count, product(state_.layout.shape()) * stored_bytes_};  // one disk serves all ranks
         constexpr double kBatches = 1;  // two by turns keep enough requests under way
-        counts.seconds = machine_.disk_seconds(all, kBatches);
+        counts.seconds = way_ == Way::read ? machine_.disk_seconds(all, DiskUse(), kBatches)
+                                           : machine_.disk_seconds(DiskUse(), all, kBatches);
         return counts;
     }
     index_t progress_bytes(int rank) const override { return BoxRequests(state_, rank, request_bytes_).bytes(); }

@@ -26,7 +26,7 @@ struct PdmSpec {
     index_t record_bytes = 16;
     IoMode mode = IoMode::asynchronous;
     int threads = 1;
-    int scratch_disks = 1;     // that scratch really lies on; shape.disks() are counted
+    int scratch_disks = 0;     // that scratch really lies on, 0: with the output; shape.disks() are counted
     index_t stored_bytes = 0;  // of a record in the output, where it is not stored as computed; else 0
     int ranks() const { return 1 << shape.p; }
     index_t block_bytes() const { return shape.block_records() * record_bytes; }

@@ -37,12 +37,13 @@ Counts pdm_predicted(const PdmSpec& spec) {
 
 double pdm_seconds(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, const PdmWork& work,
                    const Machine& machine) {
-    const auto disks = [&](const PdmPlace& place) { return place.place == Place::scratch ? spec.scratch_disks : 1; };
-    Counts all = pdm_predicted(spec);  // ranks share the disks, as far as the plan knows
-    for (index_t* each : {&all.disk_reads, &all.disk_writes, &all.disk_read_bytes, &all.disk_written_bytes})
-        *each *= spec.ranks();
+    const auto use = [&](const PdmPlace& place) {
+        return place.place == Place::scratch
+                   ? machine.scratch_use(spec.blocks(), spec.array_bytes(), spec.scratch_disks, spec.ranks())
+                   : Machine::shared_use(spec.blocks(), spec.array_bytes(), spec.ranks());
+    };
     const auto loads = static_cast<double>(spec.share().memoryloads());
-    const double disk = machine.disk_seconds(all, loads, disks(source), disks(target));
+    const double disk = machine.disk_seconds(use(source), use(target), loads);
     // Records are scattered one by one, as in tiles.
     const double moved_a_second = machine.tile_bytes_per_second > 0 ? machine.tile_bytes_per_second * spec.threads
                                                                     : machine.threads_bytes_per_second(spec.threads);

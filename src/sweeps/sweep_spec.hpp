@@ -108,7 +108,7 @@ struct SweepSpec {
     double flops_each = 0;           // of a column of numbers, or slab
     long double scale = 1;
     int threads = 1;
-    int scratch_disks = 1;         // that scratch is striped over
+    int scratch_disks = 0;         // that scratch is striped over; 0: it lies with the output
     index_t slab_write_slots = 2;  // where slabs are not in place; 3 where there is memory (widen_slabs)
     std::string engine;
     std::string title;  // what is transformed, for describe()

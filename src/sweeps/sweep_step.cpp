@@ -287,13 +287,15 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
         wire = (near ? figures.near : figures.far)
                    .seconds(static_cast<double>(rounds.messages), static_cast<double>(rounds.sent_bytes));
     }
-    const auto disks = [&](Place place) { return place == Place::scratch ? spec.scratch_disks : 1; };
-    // Ranks share the disks, as far as the plan knows.
-    const bool in_place = spec.target.is_in_place(), cached = goes_through_cache(spec);
-    const DiskUse reads{spec.ranks() * counts.disk_reads, spec.ranks() * counts.disk_read_bytes,
-                        disks(spec.source.place), cached, false};
-    const DiskUse writes{spec.ranks() * counts.disk_writes, spec.ranks() * counts.disk_written_bytes,
-                         disks(spec.target.place), cached, in_place};
+    const auto use = [&](Place place, index_t requests, index_t bytes) {
+        return place == Place::scratch ? machine.scratch_use(requests, bytes, spec.scratch_disks, spec.ranks())
+                                       : Machine::shared_use(requests, bytes, spec.ranks());
+    };
+    const bool in_place = spec.target.is_in_place();
+    DiskUse reads = use(spec.source.place, counts.disk_reads, counts.disk_read_bytes);
+    DiskUse writes = use(spec.target.place, counts.disk_writes, counts.disk_written_bytes);
+    reads.cached = writes.cached = goes_through_cache(spec);
+    writes.rewritten = in_place;
     const auto panels = static_cast<double>(spec.walked().panels());
     const double reading = machine.disk_seconds(reads, DiskUse(), panels);
     const double disk = machine.disk_seconds(reads, writes, panels);

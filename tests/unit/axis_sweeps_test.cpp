@@ -215,7 +215,9 @@ TEST(AxisSweeps, OfOnePanelTakeTheirTimesOneAfterTheOther) {
     const auto seconds = [&](const char* problem) {
         const auto plan = solve_axis_sweeps(Problem::parse(problem).value(), Planner(machine)).value();
         const Counts counts = plan->steps.at(0)->predict(0);
-        return std::pair{counts.seconds, machine.disk_seconds(counts, 1, 1)};
+        const DiskUse reads{counts.disk_reads, counts.disk_read_bytes},
+            writes{counts.disk_writes, counts.disk_written_bytes};
+        return std::pair{counts.seconds, machine.disk_seconds(reads, writes, 1)};
     };
     const auto [one, its_disk] = seconds("c2c 512x512 forward double memory=64MiB");
     EXPECT_GT(one, 1.2 * its_disk);

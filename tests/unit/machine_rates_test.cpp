@@ -124,20 +124,39 @@ TEST(MachineDisk, ComputingIsHiddenByTheDiskAsFarAsTheMachineLetsIt) {
     EXPECT_EQ(read.value().all_threads_bytes_per_second, 15);
 }
 
+// What all ranks do to the disk that they share is one sum; to scratch disks that were measured each does its own part,
+// while the other disk works.
+TEST(MachineDisk, ScratchDisksOfARankWorkBesideTheDiskThatAllShare) {
+    Machine machine;
+    machine.disk_read_bytes_per_second = machine.disk_write_bytes_per_second = 1e6;
+    machine.disk_request_seconds = 0;
+    const DiskUse shared = Machine::shared_use(1, 1000000, 4);
+    const auto scratch = [&](int disks) { return machine.scratch_use(1, 1000000, disks, 4); };
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(shared, scratch(1), 1), 4 + 4);  // not measured
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(shared, scratch(2), 1), 4 + 2);
+    machine.scratch_read_bytes_per_second = 5e5, machine.scratch_write_bytes_per_second = 1e5;
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(shared, scratch(1), 1), 10);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(scratch(1), shared, 1), 4);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(scratch(2), scratch(2), 1), 2 + 10);  // what was measured were all of them
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(shared, scratch(0), 1), 4 + 4);       // it lies with the output
+    const Machine again = parse_machine(print_machine(machine), Machine()).value();
+    EXPECT_EQ(again.scratch_read_bytes_per_second, 5e5);
+    EXPECT_EQ(again.scratch_write_bytes_per_second, 1e5);
+}
+
 TEST(MachineDisk, RequestsOfWhichFewAreUnderWayTakeTheirShareOfOneAlone) {
     Machine machine;
     machine.disk_read_bytes_per_second = machine.disk_write_bytes_per_second = 1e6;
     machine.disk_request_seconds = 16e-3, machine.disk_queue_depth = 16;
-    Counts counts;
-    counts.disk_read_bytes = 1000000, counts.disk_reads = 64;
-    counts.disk_written_bytes = 2000000, counts.disk_writes = 64;
-    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 4), 3 + 128 * 1e-3);  // not measured
+    DiskUse reads{64, 1000000}, writes{64, 2000000};
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 4), 3 + 128 * 1e-3);  // not measured
     machine.disk_alone_seconds = 8e-3;
-    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 4), 3 + 128 * 1e-3);  // 32 at once: the queue counts
-    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 32), 3 + 128 * 2e-3);
-    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 128), 3 + 128 * 8e-3);
-    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 1000), 3 + 128 * 8e-3);
-    EXPECT_DOUBLE_EQ(machine.disk_seconds(counts, 4, 2, 4), 0.5 + 64 * 0.5e-3 + 0.5 + 64 * 0.25e-3);  // over disks
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 4), 3 + 128 * 1e-3);  // 32 at once: the queue counts
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 32), 3 + 128 * 2e-3);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 128), 3 + 128 * 8e-3);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 1000), 3 + 128 * 8e-3);
+    reads.disks = 2, writes.disks = 4;
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(reads, writes, 4), 0.5 + 64 * 0.5e-3 + 0.5 + 64 * 0.25e-3);
     EXPECT_EQ(parse_machine(print_machine(machine), Machine()).value().disk_alone_seconds, 8e-3);
 }
 
