@@ -35,9 +35,9 @@ EXIT_ABSENT = 77
 _UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount", "--pid")
 _NETWORK = "10.77.0"  # inside the namespaces only
-# What a link may send at once after a rest: the largest piece that TCP hands to a network card (64 KiB) with a header for
-# each of its 45 packets. A piece that is larger than this is cut into its packets before the link, where a card would
-# cut it behind: at 1 Gb/s between four hosts that took all of two cores, and the links were filled to less than half.
+# What a link may send at once after a rest: the largest piece that TCP hands to a network card (64 KiB) with a header
+# for each of its 45 packets. A piece that is larger than this is cut into its packets before the link, where a card
+# would cut it behind: at 1 Gb/s between four hosts that took all of two cores, and links were filled to less than half.
 _BURST_BYTES = 72 << 10
 # A port of the switch queues what its host can't take yet. Windows of 256 KiB from 3 peers fit into it, so nothing is
 # dropped and no sender waits for TCP's 200 ms timer; 256 KiB fill 1 Gb/s up to a round trip of 2 ms.

@@ -150,10 +150,10 @@ def probe(
         A folder on the disk that transforms of files will use: it is measured too, by rank 0, with two scratch files of
         together 256 MiB (quick: 128 MiB), which it removes. None: built-in figures of a disk.
     scratch
-        The folder or folders that `spanfft.transform` will be given for scratch, if their disks are not the one of input
-        and output, as node-local disks are; "{rank}" and "{node}" in a name stand for the numbers of the rank and of its
-        node. All ranks measure theirs at once, each with 128 MiB (quick: 32 MiB). None: plans take scratch to be as fast
-        as the disk of input and output, and shared by all ranks as that is.
+        The folder or folders that `spanfft.transform` will be given for scratch, if their disks are not the one of
+        input and output, as node-local disks are; "{rank}" and "{node}" in a name stand for the numbers of the rank and
+        of its node. All ranks measure theirs at once, each with 128 MiB (quick: 32 MiB). None: what an earlier probe
+        found, or else plans take scratch to be part of the disk of input and output, which all ranks share.
 
     Returns
     -------

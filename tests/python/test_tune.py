@@ -288,6 +288,35 @@ def test_probe_of_a_disk_names_what_is_wrong(home, tmp_path):
         spanfft.probe(quick=True, disk=tmp_path / "nowhere")
 
 
+def test_probe_of_scratch_is_kept_and_decides_how_files_are_swept(home, tmp_path):
+    folders = [tmp_path / "disk0", tmp_path / "disk1"]
+    for folder in folders:
+        folder.mkdir()
+    done = cli("probe", "--quick", "--scratch", f"{tmp_path}/disk{{rank}},{folders[1]}", SPANFFT_HOME=str(home))
+    assert done.returncode == 0, done.stderr
+    assert "read by each rank" in done.stdout
+    assert not [file for folder in folders for file in folder.iterdir()]  # no file is left
+    keys = ("scratch_read_bytes_per_second", "scratch_write_bytes_per_second")
+    first = spanfft.read_machine(spanfft.probe(quick=True, scratch=folders))["numbers"]
+    assert all(first[key] > 0 for key in keys)
+    figures = spanfft.probe(quick=True, store=False)  # another probe leaves scratch as it was found
+    again = spanfft.read_machine(figures)["numbers"]
+    assert all(again[key] == first[key] for key in keys)
+    # Disks of 1 MB/s, to which 64 MiB are written and from which they are read again, decide what a run takes; not so
+    # where scratch has no disks of its own.
+    slow = re.sub(r"(?m)^(scratch_\w+) .*", r"\1 1e6", figures)
+    problem = "r2c 16777216 float memory=8MiB"
+    assert 134.2 <= core.imagine(f"{problem} disks=1", slow).predicted()["seconds"] < 140
+    assert core.imagine(problem, slow).predicted()["seconds"] < 10
+
+
+def test_probe_of_scratch_names_what_is_wrong(home, tmp_path):
+    with pytest.raises(spanfft.IOFailure, match="no folder"):
+        spanfft.probe(quick=True, scratch=tmp_path / "nowhere")
+    with pytest.raises(spanfft.InvalidArgument, match="scratch"):
+        spanfft.probe(quick=True, scratch="")
+
+
 def test_rates_of_a_machine_file_are_read_whole_and_those_of_earlier_versions_too():
     rows = (
         "mkl double plane 2 4096 21.5 half 0 64x64",

@@ -2,6 +2,7 @@
 #include "exec/tune.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "exec/step_probe.hpp"
 #include "plan/machine_file.hpp"
 #include "support/sanitized.hpp"
+#include "support/simulated_store.hpp"
 #include "support/thread_comm.hpp"
 
 namespace spanfft::test {
@@ -143,6 +145,44 @@ TEST(Probe, AllRanksHaveTheSameFigures) {
         });
         EXPECT_EQ(texts.size(), 1u);
     }
+}
+
+// All at once, and all go on with what the slowest found.
+TEST(Probe, RanksMeasureScratchOfTheirOwn) {
+    ThreadWorld world(3);
+    const TemporaryFolder folder;
+    for (const char* rank : {"0", "1", "2"}) ASSERT_EQ(mkdir((folder.path() + "/" + rank).c_str(), 0700), 0);
+    std::mutex mutex;
+    std::set<std::pair<double, double>> found;
+    world.run([&](int, Comm& comm) {
+        ProbeOptions options;
+        options.quick = true;
+        options.cap_seconds = 0;
+        options.scratch_folders = {folder.path() + "/{rank}"};
+        const auto machine = probe(comm, options);
+        ASSERT_TRUE(machine.ok()) << machine.status().message();
+        const std::lock_guard lock(mutex);
+        found.emplace(machine.value().scratch_read_bytes_per_second, machine.value().scratch_write_bytes_per_second);
+    });
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_GT(found.begin()->first, 0);
+    EXPECT_GT(found.begin()->second, 0);
+}
+
+TEST(Probe, OfScratchOnSomeRanksOnlyFailsOnAll) {
+    ThreadWorld world(3);
+    const TemporaryFolder folder;
+    world.run([&](int rank, Comm& comm) {
+        ProbeOptions options;
+        options.quick = true;
+        options.cap_seconds = 0;
+        if (rank != 1) options.scratch_folders = {folder.path()};
+        const Status one_has_none = probe(comm, options).status();
+        EXPECT_NE(one_has_none.message().find("rank 1 names no scratch folder"), std::string::npos)
+            << one_has_none.message();
+        options.scratch_folders = {folder.path() + (rank == 2 ? "/nowhere" : "")};
+        EXPECT_NE(probe(comm, options).status().message().find("nowhere"), std::string::npos);
+    });
 }
 
 // As on a machine on which the time was up before the exchanges' turn.
