@@ -311,9 +311,9 @@ typedef struct spanfft_probe_options {
     const char* const* scratch_folders;
 } spanfft_probe_options;
 /* Measures this machine on the ranks of comm (NULL: this process alone): memory, engines, every exchange strategy over
- * message sizes, inside nodes and between them, and a disk where one is named. Collective. Stores the figures for later
- * plans on rank 0 and gives them as text on every rank (machine may be NULL; free it with spanfft_free). options may be
- * NULL. */
+ * message sizes, inside nodes and between them, and disks where they are named. Collective. Stores the figures for
+ * later plans on rank 0 and gives them as text on every rank (machine may be NULL; free it with spanfft_free). options
+ * may be NULL. */
 SPANFFT_API int spanfft_probe(spanfft_comm* comm, const spanfft_probe_options* options, char** machine);
 /* The figures of a probe that this user's plans on the ranks of comm (NULL: this process alone) take, as text; "" where
  * none are kept. Free it with spanfft_free. Not collective: plans on ranks take those of rank 0. */

@@ -50,12 +50,10 @@ bool WireFigures::operator==(const WireFigures& other) const {
                       });
 }
 
-DiskUse Machine::scratch_use(index_t requests, index_t bytes, int disks, int ranks) const {
-    const bool apart = disks > 0 && scratch_read_bytes_per_second > 0 && scratch_write_bytes_per_second > 0;
-    DiskUse use = shared_use(requests, bytes, apart ? 1 : ranks);
-    use.disks = std::max(1, disks);
-    use.apart = apart;
-    return use;
+DiskUse Machine::disk_use(index_t requests, index_t bytes, int scratch_disks, int ranks) const {
+    const bool apart = scratch_disks > 0 && scratch_read_bytes_per_second > 0 && scratch_write_bytes_per_second > 0;
+    const int together = apart ? 1 : ranks;
+    return {together * requests, together * bytes, std::max(1, scratch_disks), false, false, apart};
 }
 
 double Machine::disk_seconds(const DiskUse& reads, const DiskUse& writes, double batches) const {

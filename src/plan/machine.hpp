@@ -140,10 +140,10 @@ struct Machine {
     // disk are fitted to whole transforms, which have this in them.
     double disk_compute_share = 1;
 
-    // What one of so many ranks does to its scratch, for which it has so many disks alone (0: it lies with the output).
-    DiskUse scratch_use(index_t requests, index_t bytes, int disks, int ranks) const;
-    // The same of a file that all ranks read or write at once, all of them together.
-    static DiskUse shared_use(index_t requests, index_t bytes, int ranks) { return {ranks * requests, ranks * bytes}; }
+    // Where each of so many ranks does so much at once: to scratch on so many disks that it has for scratch alone, or,
+    // of 0 disks, to a file on the disk that all share. What that has to do is the sum; so it is of scratch disks that
+    // nobody measured.
+    DiskUse disk_use(index_t requests, index_t bytes, int scratch_disks, int ranks) const;
     // Of requests that come in so many batches, each of which is under way at once: where they are few, each takes its
     // share of what one alone takes, however deep the disk's queue is. Each side may be striped over disks like this
     // one. Scratch disks that were measured work while another disk does.

@@ -101,7 +101,7 @@ const std::vector<Field>& fields() {
 }
 
 // What a line says, word by word as a stream would, up to a '#'. The first plan of a process reads thousands of lines,
-// for which as many streams took a quarter of its time.
+// for which as many streams took a fifth of its time.
 class Words {
   public:
     explicit Words(std::string_view line) : left_(line) {}

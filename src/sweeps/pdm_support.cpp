@@ -38,9 +38,8 @@ Counts pdm_predicted(const PdmSpec& spec) {
 double pdm_seconds(const PdmSpec& spec, const PdmPlace& source, const PdmPlace& target, const PdmWork& work,
                    const Machine& machine) {
     const auto use = [&](const PdmPlace& place) {
-        return place.place == Place::scratch
-                   ? machine.scratch_use(spec.blocks(), spec.array_bytes(), spec.scratch_disks, spec.ranks())
-                   : Machine::shared_use(spec.blocks(), spec.array_bytes(), spec.ranks());
+        const int disks = place.place == Place::scratch ? spec.scratch_disks : 0;
+        return machine.disk_use(spec.blocks(), spec.array_bytes(), disks, spec.ranks());
     };
     const auto loads = static_cast<double>(spec.share().memoryloads());
     const double disk = machine.disk_seconds(use(source), use(target), loads);

@@ -288,8 +288,7 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
                    .seconds(static_cast<double>(rounds.messages), static_cast<double>(rounds.sent_bytes));
     }
     const auto use = [&](Place place, index_t requests, index_t bytes) {
-        return place == Place::scratch ? machine.scratch_use(requests, bytes, spec.scratch_disks, spec.ranks())
-                                       : Machine::shared_use(requests, bytes, spec.ranks());
+        return machine.disk_use(requests, bytes, place == Place::scratch ? spec.scratch_disks : 0, spec.ranks());
     };
     const bool in_place = spec.target.is_in_place();
     DiskUse reads = use(spec.source.place, counts.disk_reads, counts.disk_read_bytes);

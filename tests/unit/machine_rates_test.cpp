@@ -130,8 +130,8 @@ TEST(MachineDisk, ScratchDisksOfARankWorkBesideTheDiskThatAllShare) {
     Machine machine;
     machine.disk_read_bytes_per_second = machine.disk_write_bytes_per_second = 1e6;
     machine.disk_request_seconds = 0;
-    const DiskUse shared = Machine::shared_use(1, 1000000, 4);
-    const auto scratch = [&](int disks) { return machine.scratch_use(1, 1000000, disks, 4); };
+    const auto scratch = [&](int disks) { return machine.disk_use(1, 1000000, disks, 4); };
+    const DiskUse shared = scratch(0);
     EXPECT_DOUBLE_EQ(machine.disk_seconds(shared, scratch(1), 1), 4 + 4);  // not measured
     EXPECT_DOUBLE_EQ(machine.disk_seconds(shared, scratch(2), 1), 4 + 2);
     machine.scratch_read_bytes_per_second = 5e5, machine.scratch_write_bytes_per_second = 1e5;

@@ -273,6 +273,14 @@ TEST(MachineFile, LeavesOutWhatIsBuiltInAndSkipsWhatIsNew) {
     }
 }
 
+TEST(MachineFile, TakesWordsUpToACommentAndNumbersWhole) {
+    const auto parsed = [](const std::string& line) { return parse_machine("spanfft-machine 1\n" + line, Machine()); };
+    EXPECT_EQ(parsed(" cores\t7  # of eight\r").value().cores, 7);
+    EXPECT_EQ(parsed("name the # 1 machine").value().name, "the # 1 machine");
+    for (const char* line : {"cores 7x", "cores 7,5", "cores", "cores # 7", "cores inf", "twiddle_seconds nan"})
+        EXPECT_EQ(parsed(line).status().code(), Code::corrupt_data) << line;
+}
+
 TEST(MachineFile, RefusesRatesOfZero) {
     for (const char* name : {"memory_bytes_per_second", "disk_read_bytes_per_second", "disk_write_bytes_per_second",
                              "shared_memory_bytes_per_second", "disk_queue_depth"}) {
