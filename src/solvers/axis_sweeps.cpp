@@ -4,10 +4,12 @@
 // memory; any other group in panels of columns: with (outer, length, inner) = the axes before, in and after the
 // group, a panel is all of `length` by a few of `inner`. All cuts are tried (there are few); the fewest sweeps win,
 // then the fewest predicted seconds. The first sweep reads the input and writes what is to be the output file; the
-// others transform that in place, as a panel is read before it is written. Only c2r, whose output is smaller than what
-// comes before, needs a scratch file. The halved axis of r2c may be in any group, which comes first: it alone reads
-// real numbers, the input's, and all others are over the spectrum. c2r is the reverse and ends with that group. Groups
-// without a transformed axis need no sweep; one that needs only some of its axes does those.
+// others transform that in place, as a panel is read before it is written. c2r, whose output is smaller than what
+// comes before, needs a scratch file; where scratch has disks of its own all others may use it too, and do where that
+// is predicted to take less, as the disk of input and output then moves each byte twice only. The halved axis of r2c
+// may be in any group, which comes first: it alone reads real numbers, the input's, and all others are over the
+// spectrum. c2r is the reverse and ends with that group. Groups without a transformed axis need no sweep; one that
+// needs only some of its axes does those.
 #include <algorithm>
 #include <cmath>
 
@@ -58,7 +60,7 @@ bool shrinks(const ManyAxes& job) { return job.halved_axis >= 0 && !job.problem.
 // Where what is computed lies between sweeps: c2r and smaller elements leave no room for it in the output.
 Place between_sweeps(const ManyAxes& job) {
     if (job.holds_scratch) return Place::memory;
-    return shrinks(job) || job.problem.stores_other() ? Place::scratch : Place::output;
+    return shrinks(job) || job.problem.stores_other() || job.spares_output ? Place::scratch : Place::output;
 }
 
 ManyAxes examine_axes(const Problem& problem, const Planner& planner) {
@@ -294,7 +296,7 @@ std::optional<SweepRoute> fit(const ManyAxes& job, const std::vector<Group>& gro
         route.held_scratch_bytes =
             product(target_side(job, first).shape) * job.number(target_side(job, first).is_complex);
     for (size_t i = 0; i < groups.size(); ++i) {
-        SweepSpec sweep = groups[i].is_slabs(job) ? slab_outline(job, groups[i], i == 0, arrays)
+        SweepSpec sweep = groups[i].is_slabs(job) ? slab_outline(job, groups[i], i == 0, i == 0 ? 1 : arrays)
                                                   : column_outline(job, groups[i], i == 0);
         sweep.source.place = i == 0 ? Place::input : between;
         sweep.target.place = i + 1 == groups.size() ? Place::output : between;

@@ -40,6 +40,7 @@ struct SweepJob {
     index_t engine_bytes = 0;    // at large prime factors: tables for all threads, scratch for each
     bool searches = false;       // Planner::searches
     bool holds_scratch = false;  // in memory
+    bool spares_output = false;  // what lies between sweeps is in scratch, and never in the output
 
     index_t number(bool complex) const { return static_cast<index_t>(ElemType{problem.precision, complex}.bytes()); }
     void set_memory(index_t bytes) { budget_bytes = bytes - disk_reserve_bytes(bytes) - engine_bytes; }

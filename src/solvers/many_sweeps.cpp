@@ -142,7 +142,8 @@ void place(const LongAxis& job, SweepRoute& route) {
     const size_t count = route.sweeps.size();
     const bool by_output = job.ranks > 1 && !route.sweeps[0].exchanges();  // in the first sweep
     // Of scratch; else the output is one of them.
-    const bool two_areas = !by_output && (job.halves || job.problem.stores_other() || job.ranks > 1);
+    const bool two_areas =
+        !by_output && (job.halves || job.problem.stores_other() || job.ranks > 1 || job.spares_output);
     const BlockGrid& blocks = route.sweeps[0].target.blocks();
     if (by_output) {  // half spectra have one result more of each column
         const index_t output_bytes = product(job.problem.output_shape()) * job.problem.output_elem().bytes();
@@ -524,7 +525,7 @@ constexpr int kMostSweeps = 4;
 
 void offer_factors(const LongAxis& job, SweepSearch& search) {
     const int most = std::min(kMostSweeps, static_cast<int>(prime_factors(job.n).size()));
-    const bool by_output = job.ranks > 1 && !job.problem.stores_other();
+    const bool by_output = job.ranks > 1 && !job.problem.stores_other() && !job.spares_output;
     if (may_turn(job)) {
         for (const Factors& factors : ways_around_a_long_one(job)) {
             auto route = fit_tiles(job, search.machine(), factors, fit_turned);

@@ -18,6 +18,11 @@ index_t SweepRoute::panel_bytes() const {
     return most;
 }
 
+bool SweepRoute::goes_by_way_of_output() const {
+    return std::any_of(sweeps.begin(), sweeps.end() - 1,
+                       [](const SweepSpec& sweep) { return sweep.target.place == Place::output; });
+}
+
 namespace {
 
 // Whether what a sweep writes begins and ends with whole blocks of the file system.
@@ -66,6 +71,11 @@ bool SweepSearch::offer(std::optional<SweepRoute> route) {
     }
     if (!best_ || route->seconds < best_->seconds) best_ = std::move(route);
     return true;
+}
+
+// Scratch of the array's size is worth having where it saves a tenth.
+void SweepSearch::take_if_worth_scratch(const SweepSearch& other) {
+    if (other.best_ && (!best_ || other.best_->seconds < 0.9 * best_->seconds)) best_ = other.best_;
 }
 
 index_t smallest_memory(index_t enough_bytes, const std::function<bool(index_t)>& fits) {

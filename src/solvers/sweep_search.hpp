@@ -33,6 +33,7 @@ struct SweepRoute {
     // For panels.
     index_t room(const SweepJob& job) const { return job.budget_bytes - own_bytes() - held_scratch_bytes; }
     bool fits(const SweepJob& job) const { return panel_bytes() <= room(job); }
+    bool goes_by_way_of_output() const;  // between sweeps
 };
 
 class SweepSearch {
@@ -45,7 +46,8 @@ class SweepSearch {
     bool any() const { return any_; }
     bool found() const { return best_.has_value(); }
     bool ended() const { return any_ && found(); }
-    std::optional<SweepRoute> best() { return std::move(best_); }
+    const std::optional<SweepRoute>& best() const { return best_; }
+    void take_if_worth_scratch(const SweepSearch& other);
 
   private:
     const SweepJob& job_;
@@ -81,10 +83,24 @@ std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, Swe
 Result<std::unique_ptr<Plan>> hold_axis_sweeps(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> hold_two_sweeps(const Problem& problem, const Planner& planner);
 
+// All groupings; and where scratch has disks of its own, and the best grouping has something in the output between
+// sweeps, all that have it in scratch: so the disk of input and output moves each byte twice only.
+template <class Job>
+void offer_all(const Job& job, const SweepMethod<Job>& method, SweepSearch& search) {
+    method.offer(job, search);
+    if (job.problem.disks == 0 || search.ended()) return;
+    if (search.found() && !search.best()->goes_by_way_of_output()) return;
+    Job sparing = job;
+    sparing.spares_output = true;
+    SweepSearch others(sparing, search.machine(), search.any());
+    method.offer(sparing, others);
+    search.take_if_worth_scratch(others);
+}
+
 template <class Job>
 Result<std::unique_ptr<Plan>> plan_sweeps(Job job, const Planner& planner, const SweepMethod<Job>& method) {
     SweepSearch search(job, planner.machine(), job.searches);
-    method.offer(job, search);
+    offer_all(job, method, search);
     if (!search.found()) {
         if (job.searches || job.holds_scratch) return too_little_memory();
         const SweepRefusal refusal = method.refusal(job);
@@ -92,7 +108,7 @@ Result<std::unique_ptr<Plan>> plan_sweeps(Job job, const Planner& planner, const
         const index_t needed = smallest_memory(job.problem.memory_bytes, [&](index_t bytes) {
             job.set_memory(bytes);
             SweepSearch any(job, planner.machine(), true);
-            method.offer(job, any);
+            offer_all(job, method, any);
             return any.found();
         });
         return refuse(job, method.name, refusal, needed);

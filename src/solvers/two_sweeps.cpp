@@ -170,8 +170,8 @@ std::vector<index_t> first_factors(index_t n) {
 }
 
 bool may_leave_exchanged(const SplitAxis& job) {
-    return job.problem.output == SpectrumOrder::exchanged && !job.holds_scratch && job.forward && !job.halves &&
-           job.chirp.length == 0 && job.row == 1 && (job.ranks == 1 || !job.problem.stores_other());
+    return job.problem.output == SpectrumOrder::exchanged && !job.holds_scratch && !job.spares_output && job.forward &&
+           !job.halves && job.chirp.length == 0 && job.row == 1 && (job.ranks == 1 || !job.problem.stores_other());
 }
 
 // In exchanged order if that is asked for, else by way of the output file, else by way of scratch.
@@ -182,7 +182,8 @@ void offer_splits(const SplitAxis& job, SweepSearch& search) {
     for (size_t i = 0; may_leave_exchanged(job) && i < factors.size() && !search.ended(); ++i)
         search.offer(fit_exchanged(job, outline(job, factors[i], lanes_for(job, factors[i]), 1, 1), machine));
     if (search.found()) return;
-    const bool in_place = !job.halves && job.chirp.length == 0 && !job.problem.stores_other() && !job.holds_scratch;
+    const bool in_place =
+        !job.halves && job.chirp.length == 0 && !job.problem.stores_other() && !job.holds_scratch && !job.spares_output;
     for (size_t i = 0; in_place && i < factors.size() && !search.ended(); ++i) {
         for (index_t c : job.widths_from(2 * job.threads * lanes_of(factors[i]))) {
             const SweepRoute route = outline(job, factors[i], lanes_of(factors[i]), c, c);

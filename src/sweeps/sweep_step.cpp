@@ -294,7 +294,7 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     DiskUse reads = use(spec.source.place, counts.disk_reads, counts.disk_read_bytes);
     DiskUse writes = use(spec.target.place, counts.disk_writes, counts.disk_written_bytes);
     reads.cached = writes.cached = goes_through_cache(spec);
-    writes.rewritten = in_place;
+    writes.rewritten = in_place && spec.source.place == spec.target.place;
     const auto panels = static_cast<double>(spec.walked().panels());
     const double reading = machine.disk_seconds(reads, DiskUse(), panels);
     const double disk = machine.disk_seconds(reads, writes, panels);

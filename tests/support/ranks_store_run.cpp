@@ -187,7 +187,7 @@ RanksDisks::RanksDisks(const Plan& plan, int ranks) : lines(static_cast<size_t>(
 RanksRun run_on_ranks(const std::string& text, SolverFunction solve, const RanksSetting& setting) {
     RanksRun run;
     if (setting.disks) setting.disks->writes = 0;
-    auto plan = plan_on_two_cores(text, solve, setting.slow_messages);
+    auto plan = plan_on_two_cores(text, solve, setting.slow_messages, setting.fast_scratch);
     run.planned = plan.status();
     if (!run.planned.ok()) return run;
     run.plan = std::move(plan).value();

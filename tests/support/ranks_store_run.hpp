@@ -35,6 +35,7 @@ struct RanksSetting {
     int flip_before_step = -1;           // a bit of this byte of the output flips then
     index_t flip_byte = 0;
     bool slow_messages = false;    // as the planner knows them
+    bool fast_scratch = false;     // likewise
     ThreadWorld* world = nullptr;  // on which it runs; nullptr: one of its own
     RanksDisks* disks = nullptr;   // which are gone on with and kept, with journals; nullptr: without
 };

@@ -222,15 +222,20 @@ int sweeps_over_output(const Plan& plan) {
 
 }  // namespace
 
-Result<std::shared_ptr<Plan>> plan_on_two_cores(const std::string& text, SolverFunction solve, bool slow_messages) {
-    static std::tuple<std::string, SolverFunction, bool> last_asked;
+Result<std::shared_ptr<Plan>> plan_on_two_cores(const std::string& text, SolverFunction solve, bool slow_messages,
+                                                bool fast_scratch) {
+    static std::tuple<std::string, SolverFunction, bool, bool> last_asked;
     static std::shared_ptr<Plan> last;
-    const std::tuple asked(text, solve, slow_messages);
+    const std::tuple asked(text, solve, slow_messages, fast_scratch);
     if (last && asked == last_asked) return last;
     SPANFFT_ASSIGN(const Problem problem, Problem::parse(text));
     Machine machine;
     machine.cores = 2;
     if (slow_messages) machine.exchanges["alltoallv"].near.latency_seconds = 1;
+    if (fast_scratch) {
+        machine.disk_read_bytes_per_second = machine.disk_write_bytes_per_second = 1e5;
+        machine.scratch_read_bytes_per_second = machine.scratch_write_bytes_per_second = 1e12;
+    }
     SPANFFT_ASSIGN(last, solve(problem, Planner(machine)));
     last_asked = asked;
     return last;

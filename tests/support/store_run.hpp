@@ -16,10 +16,11 @@ using Values = std::vector<WideComplex>;  // real data: imaginary parts are 0
 
 using SolverFunction = Result<std::unique_ptr<Plan>> (*)(const Problem&, const Planner&);
 
-// For a machine of two cores. With slow messages ranks rather read apart than together. The last one is given again
-// where the same is asked for: a test that fails each operation of a run takes longer to plan than to run.
+// For a machine of two cores. With slow messages ranks rather read apart than together; with fast scratch what lies
+// between sweeps is rather there than in the output. The last one is given again where the same is asked for: a test
+// that fails each operation of a run takes longer to plan than to run.
 Result<std::shared_ptr<Plan>> plan_on_two_cores(const std::string& problem, SolverFunction solve,
-                                                bool slow_messages = false);
+                                                bool slow_messages = false, bool fast_scratch = false);
 
 // The threads of a rank's sweeps, which all runs of a process share: small ones would spend their time on starting
 // them.

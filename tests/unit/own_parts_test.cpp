@@ -6,6 +6,7 @@
 #include "support/ranks_store_run.hpp"
 #include "support/sanitized.hpp"
 #include "support/sweep_case.hpp"
+#include "sweeps/sweep_run.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -96,6 +97,77 @@ INSTANTIATE_TEST_SUITE_P(Slabs, OwnParts,
                                          Case{"r2c 14x89x55 forward float store=complex64", 3},
                                          Case{"r2c 12x73x4 forward longdouble store=complex64", 3},
                                          Case{"r2c 3x52x5x40 forward double axes=1,3 power", 2}));
+
+// What would otherwise lie in the output between sweeps, where scratch has disks of its own, which are faster.
+class OwnDisks : public testing::TestWithParam<Case> {};
+TEST_P(OwnDisks, HaveWhatLiesBetweenSweepsAndMatchTheDefinition) {
+    const auto& [problem_text, sweeps, solve] = GetParam();
+    Values reference;
+    for (const int ranks : kSanitized ? std::vector{3} : std::vector{2, 3, 7}) {
+        const std::string text = cat(problem_text, " threads=1 disks=1 ranks=", ranks);
+        SCOPED_TRACE(text);
+        RanksSetting setting;
+        setting.output_offset = 128;
+        setting.fast_scratch = true;
+        const RanksRun run = run_on_ranks(cat(text, " memory=", 4 * named_memory(text, solve)), solve, setting);
+        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
+        EXPECT_TRUE(ranks > 3 || run.plan->sweeps == sweeps) << run.plan->sweeps;
+        for (const SweepOutline& sweep : examine_sweeps(*run.plan).sweeps) EXPECT_NE(sweep.source.place, Place::output);
+        if (reference.empty()) reference = direct_transform(run.plan->problem, run.input);
+        EXPECT_LT(error_in_units(run.plan->problem, run.output, reference), allowed_error(run.plan->problem));
+        expect_shared_out(run);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(Axes, OwnDisks,
+                         testing::Values(Case{"c2c 54x50 forward double", 2}, Case{"c2c 13x31x40 backward float", 2},
+                                         Case{"r2c 54x90 forward double", 2}, Case{"r2c 14x89x55 forward float", 2},
+                                         Case{"r2c 12x73x4 forward longdouble", 2},
+                                         Case{"r2c 34x15x65 forward double axes=1,2,0", 2},
+                                         Case{"r2c 3x52x5x40 forward double axes=1,3", 2},
+                                         Case{"dct2 14x69x25 forward double", 2}));
+INSTANTIATE_TEST_SUITE_P(LongAxis, OwnDisks,
+                         testing::Values(Case{"c2c 1155 forward double", 2, solve_two_sweeps},
+                                         Case{"c2c 2x1155x3 backward float axes=1", 2, solve_two_sweeps}));
+
+// One process with a disk besides that of input and output, and with several.
+TEST(OwnDisks, OfOneProcessHaveWhatLiesBetweenSweeps) {
+    const std::pair<const char*, SolverFunction> cases[] = {
+        {"c2c 54x50x8 forward double memory=128KiB", solve_axis_sweeps},
+        {"r2c 14x89x55 forward float memory=128KiB", solve_axis_sweeps},
+        {"c2c 2310x8 forward double axes=0 memory=128KiB", solve_two_sweeps},
+        {"c2c 50625 backward double memory=96KiB", solve_many_sweeps}};
+    for (const auto& [text, solve] : cases) {
+        SCOPED_TRACE(text);
+        const auto spares = [&, solve = solve](const std::string& problem, bool fast) {
+            const auto plan = plan_on_two_cores(problem, solve, false, fast).value();
+            const auto sweeps = examine_sweeps(*plan).sweeps;
+            return std::none_of(sweeps.begin(), sweeps.end(),
+                                [](const SweepOutline& sweep) { return sweep.source.place == Place::output; });
+        };
+        EXPECT_FALSE(spares(text, true)) << "without a disk of its own";
+        EXPECT_TRUE(spares(cat(text, " disks=1"), true));
+        const std::string many = cat(text, " disks=4");
+        EXPECT_TRUE(spares(many, false));
+        const StoreRun run = run_on_stores(many, solve, 0, 128, nullptr, -1, 4);
+        ASSERT_TRUE(run.status.ok()) << run.status.message();
+        EXPECT_LT(error_in_units(run.plan->problem, run.output, direct_transform(run.plan->problem, run.input)),
+                  allowed_error(run.plan->problem));
+        expect_as_predicted(run);
+    }
+}
+
+// Every rank may be on the same disk as all others, so it takes figures of it to prefer it.
+TEST(OwnDisks, ArePreferredWhereTheyAreKnownToBeFaster) {
+    for (const auto& [text, solve] :
+         {std::pair<const char*, SolverFunction>{"c2c 4096x4096x4096 forward float memory=8GiB", solve_axis_sweeps},
+          {"r2c 4096x4096x4096 forward float memory=4GiB", solve_axis_sweeps},
+          {"c2c 1073741824 forward float memory=2GiB", solve_two_sweeps}}) {
+        for (const bool fast : {false, true}) {
+            const auto plan = plan_on_two_cores(cat(text, " ranks=4 disks=1"), solve, false, fast).value();
+            EXPECT_EQ(examine_sweeps(*plan).sweeps.back().source.place, fast ? Place::scratch : Place::output) << text;
+        }
+    }
+}
 
 // One long axis in four sweeps, and in three where sections that ranks share out would need more memory: after the
 // first sweep a rank has part of the first factor's results to itself, on seven ranks of 13 or of half a spectrum's
