@@ -202,14 +202,14 @@ Status measure_requests(Store& source, Store& target, index_t bytes, Machine& ma
     SPANFFT_ASSIGN(const double short_writing, timed({&write}, kShortBytes, kStep));
     SPANFFT_ASSIGN(const double unaligned, timed({&write}, kShortBytes, kStep, kUnalignedBytes));
     const double blocks = static_cast<double>(bytes / kShortBytes);
-    machine.disk_read_bytes_per_second = static_cast<double>(bytes) / reading;
-    machine.disk_rewrite_bytes_per_second = static_cast<double>(bytes) / writing;
+    machine.disk_read_alone_bytes_per_second = static_cast<double>(bytes) / reading;
+    machine.disk_write_alone_bytes_per_second = static_cast<double>(bytes) / writing;
     machine.disk_short_read_seconds = std::max(kLeastRequestSeconds, (short_reading - reading) / blocks);
     machine.disk_short_write_seconds = std::max(kLeastRequestSeconds, (short_writing - writing) / blocks);
     machine.disk_unaligned_write_seconds_per_byte =
         std::max(0.0, (unaligned - short_writing) / static_cast<double>(bytes));
     SPANFFT_ASSIGN(machine.disk_alone_seconds,
-                   alone_seconds(read, machine.disk_read_bytes_per_second, machine.disk_short_read_seconds));
+                   alone_seconds(read, machine.disk_read_alone_bytes_per_second, machine.disk_short_read_seconds));
     return {};
 }
 
@@ -265,7 +265,8 @@ Result<SweepTimes> time_sweeps(const std::string& folder, FileStore& source, ind
 void take_sweep_times(const SweepTimes& times, index_t bytes, Machine& machine) {
     const double (&seconds)[kTimed] = times.ways;
     const double size = static_cast<double>(bytes);
-    const double reading = 1 / machine.disk_read_bytes_per_second, writing = 1 / machine.disk_rewrite_bytes_per_second;
+    const double reading = 1 / machine.disk_read_alone_bytes_per_second,
+                 writing = 1 / machine.disk_write_alone_bytes_per_second;
     const double rewriting = seconds[again] * writing / (reading + writing);
     machine.disk_start_seconds = times.starting;
     machine.memory_touch_seconds_per_byte = times.touching;

@@ -47,6 +47,8 @@ using Way = WireFigures ExchangeFigures::*;  // near or far
 constexpr double Machine::* kDiskFigures[] = {&Machine::disk_read_bytes_per_second,
                                               &Machine::disk_write_bytes_per_second,
                                               &Machine::disk_rewrite_bytes_per_second,
+                                              &Machine::disk_read_alone_bytes_per_second,
+                                              &Machine::disk_write_alone_bytes_per_second,
                                               &Machine::disk_request_seconds,
                                               &Machine::disk_write_request_seconds,
                                               &Machine::disk_alone_seconds,

@@ -69,13 +69,21 @@ double Machine::disk_seconds(const DiskUse& reads, const DiskUse& writes, double
         const double a_second = use.apart ? apart_bytes_per_second : bytes_per_second * use.disks;
         return bytes * (known ? cached_seconds_per_byte : 1 / a_second) + count * each;
     };
-    const bool rewritten = writes.rewritten && disk_rewrite_bytes_per_second > 0;
-    const double reading = side(reads, disk_read_bytes_per_second, scratch_read_bytes_per_second, disk_request_seconds,
-                                disk_cached_seconds_per_byte);
-    const double writing = side(writes, rewritten ? disk_rewrite_bytes_per_second : disk_write_bytes_per_second,
-                                scratch_write_bytes_per_second,
+    const bool together = reads.apart == writes.apart;
+    const double read = !together && disk_read_alone_bytes_per_second > 0 ? disk_read_alone_bytes_per_second
+                                                                          : disk_read_bytes_per_second;
+    const double rewrite =
+        disk_rewrite_bytes_per_second > 0 ? disk_rewrite_bytes_per_second : disk_write_bytes_per_second;
+    double write = writes.rewritten ? rewrite : disk_write_bytes_per_second;
+    if (!together && disk_write_alone_bytes_per_second > 0) {
+        const double of_new_blocks = std::max(0.0, 1 / write - 1 / rewrite);
+        write = 1 / (1 / disk_write_alone_bytes_per_second + of_new_blocks);
+    }
+    const double reading =
+        side(reads, read, scratch_read_bytes_per_second, disk_request_seconds, disk_cached_seconds_per_byte);
+    const double writing = side(writes, write, scratch_write_bytes_per_second,
                                 disk_write_request_seconds > 0 ? disk_write_request_seconds : disk_request_seconds, 0);
-    return reads.apart == writes.apart ? reading + writing : std::max(reading, writing);
+    return together ? reading + writing : std::max(reading, writing);
 }
 
 double Machine::slowness(const std::string& sort, index_t bytes) const {

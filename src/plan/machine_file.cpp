@@ -79,6 +79,8 @@ const std::vector<Field>& fields() {
         divisor("disk_queue_depth", &Machine::disk_queue_depth),
         field("disk_alone_seconds", &Machine::disk_alone_seconds),
         field("disk_rewrite_bytes_per_second", &Machine::disk_rewrite_bytes_per_second),
+        field("disk_read_alone_bytes_per_second", &Machine::disk_read_alone_bytes_per_second),
+        field("disk_write_alone_bytes_per_second", &Machine::disk_write_alone_bytes_per_second),
         field("disk_write_request_seconds", &Machine::disk_write_request_seconds),
         field("disk_cached_seconds", &Machine::disk_cached_seconds),
         field("disk_cached_seconds_per_byte", &Machine::disk_cached_seconds_per_byte),

@@ -269,6 +269,7 @@ def test_probe_of_a_disk_is_kept_and_decides_how_files_are_swept(home, tmp_path)
     first = spanfft.read_machine(spanfft.probe(quick=True, disk=tmp_path))["numbers"]
     figures = (
         *("disk_read_bytes_per_second", "disk_write_bytes_per_second", "disk_rewrite_bytes_per_second"),
+        *("disk_read_alone_bytes_per_second", "disk_write_alone_bytes_per_second"),
         *("disk_request_seconds", "disk_write_request_seconds", "page_cache_bytes"),
         *("disk_cached_seconds", "disk_cached_seconds_per_byte", "disk_start_seconds", "memory_touch_seconds_per_byte"),
     )

@@ -139,7 +139,19 @@ TEST(MachineDisk, ScratchDisksOfARankWorkBesideTheDiskThatAllShare) {
     EXPECT_DOUBLE_EQ(machine.disk_seconds(scratch(1), shared, 1), 4);
     EXPECT_DOUBLE_EQ(machine.disk_seconds(scratch(2), scratch(2), 1), 2 + 10);  // what was measured were all of them
     EXPECT_DOUBLE_EQ(machine.disk_seconds(shared, scratch(0), 1), 4 + 4);       // it lies with the output
+    // The shared disk reads and writes at once as fast as it does either alone: it does not gain by doing less.
+    machine.disk_read_alone_bytes_per_second = machine.disk_write_alone_bytes_per_second = 5e5;
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(scratch(1), shared, 1), 8);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(shared, scratch(2), 1), 10);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(shared, shared, 1), 4 + 4);
+    DiskUse rewritten = shared;
+    rewritten.rewritten = true;
+    machine.disk_rewrite_bytes_per_second = 2e6;  // new blocks take half a second more of a million bytes
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(scratch(1), shared, 1), 8 + 2);
+    EXPECT_DOUBLE_EQ(machine.disk_seconds(scratch(1), rewritten, 1), 8);
     const Machine again = parse_machine(print_machine(machine), Machine()).value();
+    EXPECT_EQ(again.disk_read_alone_bytes_per_second, 5e5);
+    EXPECT_EQ(again.disk_write_alone_bytes_per_second, 5e5);
     EXPECT_EQ(again.scratch_read_bytes_per_second, 5e5);
     EXPECT_EQ(again.scratch_write_bytes_per_second, 1e5);
 }
