@@ -118,8 +118,8 @@ struct Machine {
     double disk_alone_seconds = 0;  // one request beyond its bytes with no other under way; 0: not measured
     // Where a sweep writes what it read, the file system has the blocks already; 0: not measured, as new ones.
     double disk_rewrite_bytes_per_second = 0;
-    // Where a sweep only reads from the disk or only writes to it, as scratch has disks of its own: a disk that does both
-    // at once as fast as either is no faster then. 0: not measured, as where it does both.
+    // Where a sweep only reads from the disk or only writes to it, as scratch has disks of its own: a disk that does
+    // both at once as fast as either is no faster then. 0: not measured, as where it does both.
     double disk_read_alone_bytes_per_second = 0, disk_write_alone_bytes_per_second = 0;
     double disk_write_request_seconds = 0;  // as disk_request_seconds, of writes; 0: not measured, the same
     // A request that is too short for direct I/O, where a sweep writes what it read, in a file that the system can keep
