@@ -326,7 +326,55 @@ std::optional<SweepRoute> fit(const ManyAxes& job, const std::vector<Group>& gro
     return route;
 }
 
-// All cuts, of fewest sweeps first: one sweep more costs more than shorter runs do.
+// The array's first transformed axis, if one process may do it in two sweeps, with all that lies behind it in rows: c2c
+// of a spectrum whose other axes are real. Where all are c2c, two_sweeps does them on the way.
+std::optional<LongAxis> axis_to_split(const ManyAxes& job) {
+    const bool can = job.axes.size() > 1 && job.halved_axis > job.axes[0] && job.ranks == 1 && !job.holds_scratch &&
+                     !job.spares_output && !job.problem.stores_other() && !job.problem.pads();
+    if (!can || is_r2r(job.kernels[0])) return std::nullopt;
+    LongAxis axis;
+    static_cast<SweepJob&>(axis) = job;
+    axis.halves = false;
+    Problem& problem = axis.problem;
+    problem.shape = job.spectrum_shape;
+    problem.axes = {job.axes[0]};
+    problem.kinds = {AxisKind::c2c};
+    axis.n = job.spectrum_shape[static_cast<size_t>(job.axes[0])];
+    axis.outer = product(job.spectrum_shape, 0, job.axes[0]);
+    axis.row = product(job.spectrum_shape, job.axes[0] + 1, job.ndim());
+    return axis;
+}
+
+// Slabs of the other axes, and the first one in two sweeps: one sweep more than in columns, whose runs are short where
+// lines are long and memory is small.
+void offer_split(const ManyAxes& job, SweepSearch& search) {
+    auto axis = axis_to_split(job);
+    if (!axis || largest_prime_factor(axis->n) == axis->n) return;
+    const Group group{job.axes[1], job.ndim()};
+    const bool back = shrinks(job);
+    SweepSpec slabs = slab_outline(job, group, !back, 1);
+    slabs.source.place = back ? Place::scratch : Place::input;
+    slabs.target.place = back ? Place::output : Place::scratch;
+    slabs.title = group_title(job, group);
+    axis->budget_bytes -= slabs.own_bytes();
+    offer_split_axis(*axis, search, [&](SweepRoute route) {
+        SweepSpec other = slabs;
+        if (!widen_slabs(other, route.room(job) - slabs.own_bytes())) return;
+        add_slab_stages(other, stages_of(job, group, other));
+        route.scratch_bytes = back ? other.source.columns().array_bytes() : other.target.columns().array_bytes();
+        if (back) {
+            route.sweeps[0].target.place = route.sweeps[1].source.place = route.sweeps[1].target.place = Place::scratch;
+            route.sweeps.push_back(std::move(other));
+        } else {
+            route.sweeps[0].source.place = Place::scratch;
+            route.sweeps.insert(route.sweeps.begin(), std::move(other));
+        }
+        route.sweeps.back().scale = job.problem.scale();
+        if (route.fits(job)) search.offer(std::move(route));
+    });
+}
+
+// All cuts, of fewest sweeps first: one sweep more costs more than shorter runs do, but for one of whole rows.
 void offer_cuts(const ManyAxes& job, SweepSearch& search) {
     std::vector<std::vector<Group>> all;
     for (unsigned cuts = 0; cuts < 1U << (job.ndim() - 1); ++cuts) all.push_back(cut_groups(job, cuts));
@@ -336,9 +384,10 @@ void offer_cuts(const ManyAxes& job, SweepSearch& search) {
             if (all[i].size() == 2) search.offer(fit(job, all[i], search.machine()));
             continue;
         }
-        if (i > 0 && all[i].size() > all[i - 1].size() && search.found()) return;
+        if (i > 0 && all[i].size() > all[i - 1].size() && search.found()) break;
         search.offer(fit(job, all[i], search.machine()));
     }
+    if (!search.ended()) offer_split(job, search);
 }
 
 SweepRefusal too_little(const ManyAxes& job) {

@@ -79,6 +79,12 @@ index_t smallest_memory(index_t enough_bytes, const std::function<bool(index_t m
 Status refuse(const SweepJob& job, const char* solver, const SweepRefusal& refusal, index_t needed_bytes);
 std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, SweepRoute route, const Machine& machine);
 
+// c2c along one axis in two sweeps, of which the second works where the first one writes: by all factors that fit the
+// job's budget, with titles and engine calls, from the input to the output, unscaled. `take` moves them to where a plan
+// has them (two_sweeps.cpp).
+void offer_split_axis(const LongAxis& axis, const SweepSearch& search,
+                      const std::function<void(SweepRoute route)>& take);
+
 // The cheapest of two sweeps that hold in memory what one hands to the other (scratch_in_memory.cpp).
 Result<std::unique_ptr<Plan>> hold_axis_sweeps(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> hold_two_sweeps(const Problem& problem, const Planner& planner);

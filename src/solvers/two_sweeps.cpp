@@ -304,6 +304,22 @@ void finish(const SplitAxis& job, SweepRoute& route) {
 
 }  // namespace
 
+void offer_split_axis(const LongAxis& axis, const SweepSearch& search,
+                      const std::function<void(SweepRoute route)>& take) {
+    SplitAxis job;
+    static_cast<LongAxis&>(job) = axis;
+    for (const index_t n1 : first_factors(job.n)) {
+        const index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
+        for (const index_t c : job.widths_from(2 * job.threads * lanes)) {
+            auto route = fit_in_place(job, outline(job, n1, lanes, c, c), search.machine());
+            if (!route) break;
+            finish(job, *route);
+            for (SweepSpec& sweep : route->sweeps) sweep.scale = 1;
+            take(std::move(*route));
+        }
+    }
+}
+
 Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const SplitAxis job, examine(problem, planner));
     if (problem.method.empty() && job.row > 1 && 3 * job.n * kLongRunBytes <= job.budget_bytes) {
