@@ -358,6 +358,8 @@ void offer_split(const ManyAxes& job, SweepSearch& search) {
     slabs.title = group_title(job, group);
     axis->budget_bytes -= slabs.own_bytes();
     offer_split_axis(*axis, search, [&](SweepRoute route) {
+        // Shorter runs than a page go through the page cache.
+        if (route.sweeps[0].walked().lean() || route.sweeps[1].walked().lean()) return;
         SweepSpec other = slabs;
         if (!widen_slabs(other, route.room(job) - slabs.own_bytes())) return;
         add_slab_stages(other, stages_of(job, group, other));

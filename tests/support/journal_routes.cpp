@@ -74,6 +74,8 @@ const std::vector<JournalRoute>& journal_routes() {
          "by way of scratch to halved columns"},
         {"r2c 150x145 forward double memory=64KiB threads=1 power store=float32 output_chunk=7x100", by_planner,
          "a chunked output of power in a smaller type"},
+        {"r2c 192x600 forward double memory=256KiB threads=1", solve_axis_sweeps, "slabs, then an axis in two sweeps"},
+        {"c2r 210x520 backward double memory=256KiB threads=1", solve_axis_sweeps, "an axis in two sweeps, then slabs"},
         {"r2c 360x7 forward double axes=0 memory=48KiB threads=1", solve_two_sweeps, "rows, conjugate halves written"},
         {"c2r 2x360x7 backward float axes=1 memory=64KiB threads=2", solve_two_sweeps, "rows, conjugate halves read"},
         {"r2c 2000x3 forward double axes=0 memory=64KiB threads=1", solve_many_sweeps, "rows, halves in two regions"},
