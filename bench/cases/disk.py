@@ -84,6 +84,7 @@ CASES = [
     _SQUARE,
     replace(_SQUARE, name="disk-c2c-16384x16384-1gib", memory_bytes=GIB, targets=(_faster(2.0, "dask"),),
             peers=("spanfft", "dask")),
+    replace(_SQUARE, name="disk-r2c-16384x16384", kind="r2c", memory_bytes=GIB // 4),
     Case("disk-r2c-1024-float", "r2c", (1024, 1024, 1024), 1, ("spanfft", "pread-panels", "memmap-panels", "dask"),
          (128, 128, 256), repeats=5, precision="float", memory_bytes=GIB, more_for_needy=2,  # in 8 GiB dask is killed
          targets=(*_least(1.15), _faster(2.0, "dask"))),

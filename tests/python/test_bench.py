@@ -199,7 +199,7 @@ def test_blocks_of_a_grid_tile_the_array() -> None:
 
 
 def test_every_case_names_known_peers_and_fits_its_small_form() -> None:
-    assert len(all_cases()) == 61
+    assert len(all_cases()) == 62
     for case in all_cases().values():
         assert set(case.peers) <= set(PEERS)
         assert case.repeats >= MIN_REPEATS
