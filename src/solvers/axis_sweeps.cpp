@@ -376,6 +376,75 @@ void offer_split(const ManyAxes& job, SweepSearch& search) {
     });
 }
 
+// The longest axis, if it may be transformed by a solver of one axis, as a problem of its own.
+std::optional<Problem> longest_axis(const ManyAxes& job) {
+    if (job.axes.size() < 2 || job.ranks > 1 || job.holds_scratch || job.spares_output || job.problem.stores_other() ||
+        job.problem.pads())
+        return std::nullopt;
+    const auto length = [&](int axis) { return job.real_shape[static_cast<size_t>(axis)]; };
+    Problem problem = job.problem;
+    const auto& axes = job.problem.axes;
+    const auto longest =
+        std::max_element(axes.begin(), axes.end(), [&](int a, int b) { return length(a) < length(b); });
+    problem.axes = {*longest};
+    problem.kinds = {job.problem.kinds[static_cast<size_t>(longest - axes.begin())]};
+    problem.output = SpectrumOrder::natural;
+    // Of other kinds of elements between the axes it is no array of its own.
+    if (!(problem.input_elem() == job.problem.input_elem() && problem.output_elem() == job.problem.output_elem()))
+        return std::nullopt;
+    return problem;
+}
+
+// One axis by the solvers that split it, and each other one in a sweep of its own: behind it, in the output, or of c2r
+// before it, in scratch.
+void offer_long_axis(const ManyAxes& job, SweepSearch& search) {
+    const auto problem = longest_axis(job);
+    if (!problem) return;
+    const bool back = shrinks(job);
+    std::vector<Group> groups;
+    std::vector<SweepSpec> outlines;
+    index_t own_bytes = 0;
+    for (const int axis : job.axes) {
+        if (axis == problem->axes[0]) continue;
+        groups.push_back({axis, axis + 1});
+        const bool first = back && outlines.empty();
+        outlines.push_back(groups.back().is_slabs(job) ? slab_outline(job, groups.back(), first, 1)
+                                                       : column_outline(job, groups.back(), first));
+        SweepSpec& sweep = outlines.back();
+        sweep.source.place = first ? Place::input : back ? Place::scratch : Place::output;
+        sweep.target.place = back ? Place::scratch : Place::output;
+        sweep.title = group_title(job, groups.back());
+        own_bytes += sweep.own_bytes();
+    }
+    for (const auto& solve : {two_sweeps_as_part, many_sweeps_as_part}) {
+        auto route = solve(*problem, job.budget_bytes - own_bytes, search);
+        if (!route) continue;
+        const index_t room = route->room(job) - own_bytes, begin = round_up(route->scratch_bytes, kDirectBytes);
+        std::vector<SweepSpec> others = outlines;
+        bool fits = true;
+        for (size_t i = 0; i < others.size() && fits; ++i) {
+            SweepSpec& sweep = others[i];
+            fits = sweep.tiled() ? widen_columns(sweep, room, search.machine()) : widen_slabs(sweep, room);
+            if (!fits) break;
+            const StageRequest request = stages_of(job, groups[i], sweep);
+            sweep.tiled() ? add_column_stages(sweep, request) : add_slab_stages(sweep, request);
+            if (!back) continue;
+            if (i > 0) sweep.source.begin_bytes = begin;
+            sweep.target.begin_bytes = begin;
+        }
+        if (!fits) continue;
+        if (back) {
+            route->sweeps[0].source.place = Place::scratch;
+            route->sweeps[0].source.begin_bytes = begin;
+            route->scratch_bytes = begin + others.back().target.columns().array_bytes();
+        }
+        for (SweepSpec& sweep : route->sweeps) sweep.scale = 1;
+        route->sweeps.insert(back ? route->sweeps.begin() : route->sweeps.end(), others.begin(), others.end());
+        route->sweeps.back().scale = job.problem.scale();
+        if (route->fits(job)) search.offer(std::move(route));
+    }
+}
+
 // All cuts, of fewest sweeps first: one sweep more costs more than shorter runs do, but for one of whole rows.
 void offer_cuts(const ManyAxes& job, SweepSearch& search) {
     std::vector<std::vector<Group>> all;
@@ -390,6 +459,7 @@ void offer_cuts(const ManyAxes& job, SweepSearch& search) {
         search.offer(fit(job, all[i], search.machine()));
     }
     if (!search.ended()) offer_split(job, search);
+    if (!search.found()) offer_long_axis(job, search);
 }
 
 SweepRefusal too_little(const ManyAxes& job) {

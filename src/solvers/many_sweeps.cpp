@@ -564,9 +564,7 @@ SweepRefusal refusal(const LongAxis& job) {
     return {cat("length ", job.n, " can't be done in ", kMostSweeps, " sweeps"), ""};
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Plan>> solve_many_sweeps(const Problem& problem, const Planner& planner) {
+Result<LongAxis> examine(const Problem& problem, const Planner& planner) {
     SPANFFT_TRY(expect_one_axis(problem, "many_sweeps"));
     SPANFFT_ASSIGN(LongAxis job, examine_long_axis(problem, planner, "many_sweeps"));
     if (is_r2r(problem.kinds[0])) {
@@ -583,6 +581,19 @@ Result<std::unique_ptr<Plan>> solve_many_sweeps(const Problem& problem, const Pl
     }
     job.add_engine(Kernel::c2c_forward, job.n);
     job.set_memory(problem.memory_bytes);
+    return job;
+}
+
+}  // namespace
+
+std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole) {
+    const auto job = examine(problem, whole.planner());
+    if (!job.ok()) return std::nullopt;
+    return part_of_plan<LongAxis>(job.value(), budget_bytes, {"many_sweeps", offer_factors, finish, refusal}, whole);
+}
+
+Result<std::unique_ptr<Plan>> solve_many_sweeps(const Problem& problem, const Planner& planner) {
+    SPANFFT_ASSIGN(const LongAxis job, examine(problem, planner));
     return plan_sweeps<LongAxis>(job, planner, {"many_sweeps", offer_factors, finish, refusal});
 }
 

@@ -66,8 +66,8 @@ bool SweepSearch::offer(std::optional<SweepRoute> route) {
     if (ended()) return true;
     if (!any_) {
         const index_t room = route->room(job_);
-        for (SweepSpec& sweep : route->sweeps) read_together_if_faster(sweep, room, machine_);
-        route->seconds = seconds_of_choice(*route, machine_);
+        for (SweepSpec& sweep : route->sweeps) read_together_if_faster(sweep, room, machine());
+        route->seconds = seconds_of_choice(*route, machine());
     }
     if (!best_ || route->seconds < best_->seconds) best_ = std::move(route);
     return true;

@@ -39,8 +39,9 @@ struct SweepRoute {
 class SweepSearch {
   public:
     // `any`: the first that fits will do.
-    SweepSearch(const SweepJob& job, const Machine& machine, bool any) : job_(job), machine_(machine), any_(any) {}
-    const Machine& machine() const { return machine_; }
+    SweepSearch(const SweepJob& job, const Planner& planner, bool any) : job_(job), planner_(planner), any_(any) {}
+    const Planner& planner() const { return planner_; }
+    const Machine& machine() const { return planner_.machine(); }
     // Sweeps that fit; `route` may be nothing. Returns whether it is something.
     bool offer(std::optional<SweepRoute> route);
     bool any() const { return any_; }
@@ -51,7 +52,7 @@ class SweepSearch {
 
   private:
     const SweepJob& job_;
-    const Machine& machine_;
+    const Planner& planner_;
     bool any_;
     std::optional<SweepRoute> best_;
 };
@@ -85,6 +86,10 @@ std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, Swe
 void offer_split_axis(const LongAxis& axis, const SweepSearch& search,
                       const std::function<void(SweepRoute route)>& take);
 
+// A problem of one axis as part of a plan; nothing where the solver declines or nothing fits.
+std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole);
+std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole);
+
 // The cheapest of two sweeps that hold in memory what one hands to the other (scratch_in_memory.cpp).
 Result<std::unique_ptr<Plan>> hold_axis_sweeps(const Problem& problem, const Planner& planner);
 Result<std::unique_ptr<Plan>> hold_two_sweeps(const Problem& problem, const Planner& planner);
@@ -98,14 +103,27 @@ void offer_all(const Job& job, const SweepMethod<Job>& method, SweepSearch& sear
     if (search.found() && !search.best()->goes_by_way_of_output()) return;
     Job sparing = job;
     sparing.spares_output = true;
-    SweepSearch others(sparing, search.machine(), search.any());
+    SweepSearch others(sparing, search.planner(), search.any());
     method.offer(sparing, others);
     search.take_if_worth_scratch(others);
 }
 
+// The best grouping of another method for part of a plan, within so much of its budget, by the search of the whole.
+template <class Job>
+std::optional<SweepRoute> part_of_plan(Job job, index_t budget_bytes, const SweepMethod<Job>& method,
+                                       const SweepSearch& whole) {
+    job.budget_bytes = budget_bytes;
+    SweepSearch search(job, whole.planner(), whole.any());
+    method.offer(job, search);
+    if (!search.found()) return std::nullopt;
+    SweepRoute route = *search.best();
+    if (method.finish) method.finish(job, route);
+    return route;
+}
+
 template <class Job>
 Result<std::unique_ptr<Plan>> plan_sweeps(Job job, const Planner& planner, const SweepMethod<Job>& method) {
-    SweepSearch search(job, planner.machine(), job.searches);
+    SweepSearch search(job, planner, job.searches);
     offer_all(job, method, search);
     if (!search.found()) {
         if (job.searches || job.holds_scratch) return too_little_memory();
@@ -113,7 +131,7 @@ Result<std::unique_ptr<Plan>> plan_sweeps(Job job, const Planner& planner, const
         job.searches = true;
         const index_t needed = smallest_memory(job.problem.memory_bytes, [&](index_t bytes) {
             job.set_memory(bytes);
-            SweepSearch any(job, planner.machine(), true);
+            SweepSearch any(job, planner, true);
             offer_all(job, method, any);
             return any.found();
         });

@@ -320,6 +320,12 @@ void offer_split_axis(const LongAxis& axis, const SweepSearch& search,
     }
 }
 
+std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole) {
+    const auto job = examine(problem, whole.planner());
+    if (!job.ok()) return std::nullopt;
+    return part_of_plan<SplitAxis>(job.value(), budget_bytes, {"two_sweeps", offer_splits, finish, refusal}, whole);
+}
+
 Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const SplitAxis job, examine(problem, planner));
     if (problem.method.empty() && job.row > 1 && 3 * job.n * kLongRunBytes <= job.budget_bytes) {

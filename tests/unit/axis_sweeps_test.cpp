@@ -91,6 +91,45 @@ TEST(AxisSweeps, SplitALongFirstAxisWhereThatIsPredictedToTakeLess) {
     EXPECT_EQ(sweeps("r2c 400x1000x1000 backward float memory=384MiB"), 2);
 }
 
+// One axis of which no memory holds a line, by the solvers that split it, and the others before or after: of each kind,
+// first, last and in the middle, with axes that are not transformed, and beside two others.
+const SweepCase kLong[] = {{"c2c 3x4096 forward double", "96KiB", 128, 4096},
+                           {"c2c 4096x3 backward double", "48KiB", 128, 4096},
+                           {"r2c 3x4096 forward double", "64KiB", 128, 128},
+                           {"r2c 3x4096 forward double norm=ortho", "96KiB", 128, 4096},
+                           {"c2r 3x4096 backward double", "72KiB", 0, 128},
+                           {"c2r 3x4096 backward double norm=ortho", "96KiB", 128, 4096},
+                           {"r2c 5x4x2310 forward float", "72KiB"},
+                           {"c2r 5x4x2310 backward float axes=1,2,0", "112KiB"},
+                           {"dct2 3x2000 forward double", "96KiB", 128, 4096},
+                           {"dct2 3x2000 backward double", "96KiB"},
+                           {"c2c 3x2048x5 forward longdouble axes=0,1", "96KiB"},
+                           {"c2r 2x2048x6 backward double axes=0,1", "64KiB"},
+                           {"r2c 4096x6 forward double axes=1,0", "80KiB"},
+                           {"c2r 4096x6 backward double axes=1,0 threads=3", "112KiB"},
+                           {"r2c 3x5000x4 forward double axes=2,1 threads=2", "96KiB", 128}};
+INSTANTIATE_TEST_SUITE_P(LongAxis, AxisSweeps, testing::ValuesIn(kLong));
+
+TEST(AxisSweeps, OfALongAxisTakeTheSmallestMemoryThatTheyName) {
+    for (const char* problem : {"c2c 3x4096 forward double threads=1", "r2c 3x4096 forward double threads=2",
+                                "c2r 3x4096 backward double threads=1", "dct2 3x2000 forward double threads=1"}) {
+        SCOPED_TRACE(problem);
+        expect_smallest_memory(problem, solve_axis_sweeps);
+    }
+}
+
+// The least memory is then far below a line of the long axis, for every kind.
+TEST(AxisSweeps, OfALongAxisFitMemoryThatHoldsNoLineOfIt) {
+    for (const char* problem :
+         {"c2c 8x134217728 forward float", "r2c 8x134217728 forward float", "c2r 8x134217728 backward float",
+          "dct2 134217728x8 forward float", "c2r 4x134217728x2 backward float axes=0,1"}) {
+        const auto plan = plan_on_two_cores(cat(problem, " memory=256MiB"), solve_axis_sweeps);
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        EXPECT_GE(plan.value()->sweeps, 3) << problem;
+        EXPECT_LE(plan.value()->sweeps, 4) << problem;
+    }
+}
+
 // All ordered choices of some axes of `ndim`.
 std::vector<std::string> ordered_axes(int ndim) {
     std::vector<std::string> all;
