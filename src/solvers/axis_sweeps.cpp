@@ -9,7 +9,9 @@
 // is predicted to take less, as the disk of input and output then moves each byte twice only. The halved axis of r2c
 // may be in any group, which comes first: it alone reads real numbers, the input's, and all others are over the
 // spectrum. c2r is the reverse and ends with that group. Groups without a transformed axis need no sweep; one that
-// needs only some of its axes does those.
+// needs only some of its axes does those. Of large real images, whose columns would have short runs, the first axis may
+// be split in two sweeps beside slabs of the others; and where no line of the longest axis fits, that one is left to
+// two_sweeps or many_sweeps, with a sweep for each other axis.
 #include <algorithm>
 #include <cmath>
 
@@ -465,8 +467,8 @@ void offer_cuts(const ManyAxes& job, SweepSearch& search) {
 SweepRefusal too_little(const ManyAxes& job) {
     // A single long last axis is two_sweeps's; its reason counts.
     const bool one_last_axis = job.axes.size() == 1 && job.axes[0] == job.ndim() - 1;
-    return {cat("shape ", shape_string(job.problem.shape), " can't be swept with whole lines of each axis in memory"),
-            "", one_last_axis ? Code::unsupported : Code::out_of_memory};
+    return {cat("shape ", shape_string(job.problem.shape), " can't be swept"), "",
+            one_last_axis ? Code::unsupported : Code::out_of_memory};
 }
 
 }  // namespace
