@@ -286,6 +286,18 @@ void add_slab_stages(SweepSpec& sweep, StageRequest request) {
     }
 }
 
+// Widens the panels of sweeps of these groups and gives them their engine calls; false: one doesn't fit.
+bool complete(const ManyAxes& job, const std::vector<Group>& groups, index_t room, const Machine& machine,
+              std::vector<SweepSpec>& sweeps) {
+    for (SweepSpec& sweep : sweeps)
+        if (!(sweep.tiled() ? widen_columns(sweep, room, machine) : widen_slabs(sweep, room))) return false;
+    for (size_t i = 0; i < groups.size(); ++i) {
+        const StageRequest request = stages_of(job, groups[i], sweeps[i]);
+        sweeps[i].tiled() ? add_column_stages(sweeps[i], request) : add_slab_stages(sweeps[i], request);
+    }
+    return true;
+}
+
 // The sweeps for these groups; nothing if one doesn't fit.
 std::optional<SweepRoute> fit(const ManyAxes& job, const std::vector<Group>& groups, const Machine& machine) {
     SweepRoute route;
@@ -308,16 +320,7 @@ std::optional<SweepRoute> fit(const ManyAxes& job, const std::vector<Group>& gro
         route.sweeps.push_back(std::move(sweep));
     }
     route.sweeps.back().scale = job.problem.scale();
-    for (SweepSpec& sweep : route.sweeps) {
-        const bool fits =
-            sweep.tiled() ? widen_columns(sweep, route.room(job), machine) : widen_slabs(sweep, route.room(job));
-        if (!fits) return std::nullopt;
-    }
-    for (size_t i = 0; i < groups.size(); ++i) {
-        SweepSpec& sweep = route.sweeps[i];
-        const StageRequest request = stages_of(job, groups[i], sweep);
-        sweep.tiled() ? add_column_stages(sweep, request) : add_slab_stages(sweep, request);
-    }
+    if (!complete(job, groups, route.room(job), machine, route.sweeps)) return std::nullopt;
     const SweepSpec& head = route.sweeps.front();
     if (groups.size() > 1 && between == Place::scratch) route.scratch_bytes = head.target.columns().array_bytes();
     if (hands) {
@@ -362,9 +365,9 @@ void offer_split(const ManyAxes& job, SweepSearch& search) {
     offer_split_axis(*axis, search, [&](SweepRoute route) {
         // Shorter runs than a page go through the page cache.
         if (route.sweeps[0].walked().lean() || route.sweeps[1].walked().lean()) return;
-        SweepSpec other = slabs;
-        if (!widen_slabs(other, route.room(job) - slabs.own_bytes())) return;
-        add_slab_stages(other, stages_of(job, group, other));
+        std::vector<SweepSpec> others{slabs};
+        if (!complete(job, {group}, route.room(job) - slabs.own_bytes(), search.machine(), others)) return;
+        SweepSpec& other = others[0];
         route.scratch_bytes = back ? other.source.columns().array_bytes() : other.target.columns().array_bytes();
         if (back) {
             route.sweeps[0].target.place = route.sweeps[1].source.place = route.sweeps[1].target.place = Place::scratch;
@@ -397,51 +400,59 @@ std::optional<Problem> longest_axis(const ManyAxes& job) {
     return problem;
 }
 
-// One axis by the solvers that split it, and each other one in a sweep of its own: behind it, in the output, or of c2r
-// before it, in scratch.
+// Each axis but the longest one in a sweep of its own: in the output, or of c2r from the input to scratch, before.
+struct OtherAxes {
+    std::vector<Group> groups;
+    std::vector<SweepSpec> sweeps;
+    index_t own_bytes = 0;
+};
+OtherAxes outline_others(const ManyAxes& job, int longest) {
+    const bool back = shrinks(job);
+    OtherAxes others;
+    for (const int axis : job.axes) {
+        if (axis == longest) continue;
+        const Group group{axis, axis + 1};
+        const bool first = back && others.groups.empty();
+        SweepSpec sweep = group.is_slabs(job) ? slab_outline(job, group, first, 1) : column_outline(job, group, first);
+        sweep.source.place = first ? Place::input : back ? Place::scratch : Place::output;
+        sweep.target.place = back ? Place::scratch : Place::output;
+        sweep.title = group_title(job, group);
+        others.own_bytes += sweep.own_bytes();
+        others.groups.push_back(group);
+        others.sweeps.push_back(std::move(sweep));
+    }
+    return others;
+}
+
+// Before the sweeps of c2r along the longest axis, in an area of scratch behind theirs.
+void put_before(std::vector<SweepSpec> others, SweepRoute& route) {
+    const index_t begin = round_up(route.scratch_bytes, kDirectBytes);
+    for (SweepSpec& sweep : others) {
+        if (sweep.source.place == Place::scratch) sweep.source.begin_bytes = begin;
+        sweep.target.begin_bytes = begin;
+    }
+    route.sweeps[0].source.place = Place::scratch;
+    route.sweeps[0].source.begin_bytes = begin;
+    route.scratch_bytes = begin + others.back().target.columns().array_bytes();
+    route.sweeps.insert(route.sweeps.begin(), others.begin(), others.end());
+}
+
+// The longest axis by the solvers that split it, where no line of it fits, and the others after it, or of c2r before.
 void offer_long_axis(const ManyAxes& job, SweepSearch& search) {
     const auto problem = longest_axis(job);
     if (!problem) return;
-    const bool back = shrinks(job);
-    std::vector<Group> groups;
-    std::vector<SweepSpec> outlines;
-    index_t own_bytes = 0;
-    for (const int axis : job.axes) {
-        if (axis == problem->axes[0]) continue;
-        groups.push_back({axis, axis + 1});
-        const bool first = back && outlines.empty();
-        outlines.push_back(groups.back().is_slabs(job) ? slab_outline(job, groups.back(), first, 1)
-                                                       : column_outline(job, groups.back(), first));
-        SweepSpec& sweep = outlines.back();
-        sweep.source.place = first ? Place::input : back ? Place::scratch : Place::output;
-        sweep.target.place = back ? Place::scratch : Place::output;
-        sweep.title = group_title(job, groups.back());
-        own_bytes += sweep.own_bytes();
-    }
+    const OtherAxes outlines = outline_others(job, problem->axes[0]);
     for (const auto& solve : {two_sweeps_as_part, many_sweeps_as_part}) {
-        auto route = solve(*problem, job.budget_bytes - own_bytes, search);
+        auto route = solve(*problem, job.budget_bytes - outlines.own_bytes, search);
         if (!route) continue;
-        const index_t room = route->room(job) - own_bytes, begin = round_up(route->scratch_bytes, kDirectBytes);
-        std::vector<SweepSpec> others = outlines;
-        bool fits = true;
-        for (size_t i = 0; i < others.size() && fits; ++i) {
-            SweepSpec& sweep = others[i];
-            fits = sweep.tiled() ? widen_columns(sweep, room, search.machine()) : widen_slabs(sweep, room);
-            if (!fits) break;
-            const StageRequest request = stages_of(job, groups[i], sweep);
-            sweep.tiled() ? add_column_stages(sweep, request) : add_slab_stages(sweep, request);
-            if (!back) continue;
-            if (i > 0) sweep.source.begin_bytes = begin;
-            sweep.target.begin_bytes = begin;
-        }
-        if (!fits) continue;
-        if (back) {
-            route->sweeps[0].source.place = Place::scratch;
-            route->sweeps[0].source.begin_bytes = begin;
-            route->scratch_bytes = begin + others.back().target.columns().array_bytes();
-        }
+        std::vector<SweepSpec> others = outlines.sweeps;
+        const index_t room = route->room(job) - outlines.own_bytes;
+        if (!complete(job, outlines.groups, room, search.machine(), others)) continue;
         for (SweepSpec& sweep : route->sweeps) sweep.scale = 1;
-        route->sweeps.insert(back ? route->sweeps.begin() : route->sweeps.end(), others.begin(), others.end());
+        if (shrinks(job))
+            put_before(std::move(others), *route);
+        else
+            route->sweeps.insert(route->sweeps.end(), others.begin(), others.end());
         route->sweeps.back().scale = job.problem.scale();
         if (route->fits(job)) search.offer(std::move(route));
     }
