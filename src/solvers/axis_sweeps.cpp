@@ -383,8 +383,8 @@ void offer_split(const ManyAxes& job, SweepSearch& search) {
 
 // The longest axis, if it may be transformed by a solver of one axis, as a problem of its own.
 std::optional<Problem> longest_axis(const ManyAxes& job) {
-    if (job.axes.size() < 2 || job.ranks > 1 || job.holds_scratch || job.spares_output || job.problem.stores_other() ||
-        job.problem.pads())
+    if (job.axes.size() < 2 || (job.ranks > 1 && shrinks(job)) || job.holds_scratch || job.spares_output ||
+        job.problem.stores_other() || job.problem.pads())
         return std::nullopt;
     const auto length = [&](int axis) { return job.real_shape[static_cast<size_t>(axis)]; };
     Problem problem = job.problem;

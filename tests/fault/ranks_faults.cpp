@@ -58,6 +58,8 @@ const Route kRoutes[] = {
     {"c2c 10000 forward double memory=144KiB threads=1 ranks=2", solve_many_sweeps, false},
     {"c2c 2x4096 backward double axes=1 memory=128KiB threads=1 ranks=3", solve_many_sweeps, false},
     {"r2c 8192 forward double memory=160KiB threads=1 ranks=2", solve_many_sweeps, false},
+    {"c2c 3x512 forward double memory=48KiB threads=1 ranks=2", solve_axis_sweeps, true},  // a long axis, then columns
+    {"r2c 60x48 forward double memory=40KiB threads=1 ranks=2 disks=8", solve_axis_sweeps, true},  // spares the output
 };
 
 // What a rank does ahead in some sweep of a route, and of how many panels.

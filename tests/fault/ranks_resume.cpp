@@ -29,6 +29,7 @@ const KilledRoute kKilledRoutes[] = {
     {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1 ranks=3", solve_axis_sweeps, Last::together},
     {"c2c 5x70x96 forward float axes=1,2 memory=40KiB threads=1 ranks=2", solve_axis_sweeps, Last::together},
     {"c2c 12x70x96 forward double axes=1,2 memory=64KiB threads=1 ranks=3", solve_axis_sweeps, Last::in_place, true},
+    {"c2c 3x4096 forward double memory=96KiB threads=1 ranks=2", solve_axis_sweeps, Last::in_place},
     {"c2c 1200 forward double memory=40KiB threads=1 ranks=3", solve_two_sweeps, Last::other},
     {"r2c 1728 forward double memory=80KiB threads=1 ranks=3 disks=1", solve_many_sweeps, Last::other},
     {"c2c 134 forward double memory=48KiB threads=1 ranks=3", solve_chirp_sweeps, Last::other},

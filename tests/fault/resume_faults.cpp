@@ -298,6 +298,7 @@ TEST(Displacement, OfSharedRowsOverwritesOnlyWhatTheSameRankHasDone) {
         {"c2c 65536 forward double memory=400KiB threads=1", solve_many_sweeps},
         {"c2c 3x4096 forward float axes=1 memory=100KiB threads=1", solve_many_sweeps},
         {"c2c 46656x2 forward double axes=0 memory=700KiB threads=1", solve_many_sweeps},
+        {"c2c 3x4096 forward double memory=96KiB threads=1", solve_axis_sweeps},
         {"r2c 131072 forward double memory=600KiB threads=1", solve_many_sweeps},
     };
     const std::pair<int, bool> ways[] = {{2, false}, {3, false}, {5, false}, {7, false},

@@ -223,6 +223,21 @@ void each_on_ranks(const std::pair<const char*, SolverFunction> (&cases)[N],
     }
 }
 
+// A long axis by the solvers that split it, and each other one behind it in the output.
+TEST(SweepsOnRanks, OfALongAxisAmongOthersMatchTheDefinition) {
+    const std::pair<const char*, SolverFunction> cases[] = {
+        {"c2c 3x4096 forward double memory=96KiB", solve_axis_sweeps},
+        {"c2c 4096x5 backward float memory=64KiB", solve_axis_sweeps},
+        {"c2c 3x2048x4 forward double axes=0,1 memory=64KiB disks=1", solve_axis_sweeps},
+        {"r2c 3x4096 forward double memory=96KiB", solve_axis_sweeps},
+        {"r2c 5x4x2310 forward float memory=96KiB", solve_axis_sweeps},
+        {"c2c 4096x6 forward double axes=1,0 memory=96KiB", solve_axis_sweeps},
+        {"dct2 3x2000 forward double memory=96KiB", solve_axis_sweeps}};
+    int longer = 0;
+    each_on_ranks(cases, [&](const RanksRun& run) { longer += run.plan->sweeps > 2; });
+    EXPECT_GE(longer, 7);
+}
+
 // Rows of panels that all ranks read together: few and many, more ranks than rows, panels that are lean and that are
 // not, the last of which some ranks have no column of; of one matrix and of several; with a last row that is cut off;
 // with columns that mirror them, tile by tile and in parts.
