@@ -202,8 +202,6 @@ bool widen_in_slots(SweepSpec& sweep, index_t room_bytes, index_t enough_bytes) 
            fits(1);
 }
 
-index_t run_bytes(const SweepSpec& sweep) { return sweep.walked().panel * sweep.walked().elem_bytes; }
-
 // With the memory for panels, which is touched for the first time.
 double seconds_with_panels(const SweepSpec& sweep, const Machine& machine) {
     return predict_sweep(sweep, machine).seconds +

@@ -98,6 +98,9 @@ inline index_t block_elems(const ColumnPanels& panels) {
     return kDirectBytes / std::gcd(kDirectBytes, panels.elem_bytes);
 }
 
+// Of the side whose panels a sweep walks over.
+inline index_t run_bytes(const SweepSpec& sweep) { return sweep.walked().panel * sweep.walked().elem_bytes; }
+
 // Columns (slabs) a panel, of the sides of a sweep that have panels.
 void set_panel_width(SweepSpec& sweep, index_t columns);
 void set_slabs(SweepSpec& sweep, index_t slabs);
