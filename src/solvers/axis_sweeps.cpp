@@ -366,7 +366,7 @@ void offer_split(const ManyAxes& job, SweepSearch& search) {
     slabs.target.place = back ? Place::output : Place::scratch;
     slabs.title = group_title(job, group);
     axis->budget_bytes -= slabs.own_bytes();
-    offer_split_axis(*axis, search, [&](SweepRoute route) {
+    offer_split_axis(*axis, search.machine(), [&](SweepRoute route) {
         if (std::min(run_bytes(route.sweeps[0]), run_bytes(route.sweeps[1])) < kLeastSplitRunBytes) return;
         std::vector<SweepSpec> others{slabs};
         if (!complete(job, {group}, route.room(job) - slabs.own_bytes(), search.machine(), others)) return;
@@ -461,7 +461,8 @@ void offer_long_axis(const ManyAxes& job, SweepSearch& search) {
     }
 }
 
-// All cuts, of fewest sweeps first: one sweep more costs more than shorter runs do, but for one of whole rows.
+// All cuts, of fewest sweeps first: one sweep more costs more than shorter runs do. Then the first axis split beside
+// slabs, which may be faster all the same; and where nothing fits, the longest axis by a solver of its own.
 void offer_cuts(const ManyAxes& job, SweepSearch& search) {
     std::vector<std::vector<Group>> all;
     for (unsigned cuts = 0; cuts < 1U << (job.ndim() - 1); ++cuts) all.push_back(cut_groups(job, cuts));

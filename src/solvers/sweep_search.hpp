@@ -83,8 +83,7 @@ std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, Swe
 // c2c along one axis in two sweeps, of which the second works where the first one writes: by all factors that fit the
 // job's budget, with titles and engine calls, from the input to the output, unscaled. `take` moves them to where a plan
 // has them (two_sweeps.cpp).
-void offer_split_axis(const LongAxis& axis, const SweepSearch& search,
-                      const std::function<void(SweepRoute route)>& take);
+void offer_split_axis(const LongAxis& axis, const Machine& machine, const std::function<void(SweepRoute route)>& take);
 
 // A problem of one axis as part of a plan; nothing where the solver declines or nothing fits.
 std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole);

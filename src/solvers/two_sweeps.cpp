@@ -304,14 +304,13 @@ void finish(const SplitAxis& job, SweepRoute& route) {
 
 }  // namespace
 
-void offer_split_axis(const LongAxis& axis, const SweepSearch& search,
-                      const std::function<void(SweepRoute route)>& take) {
+void offer_split_axis(const LongAxis& axis, const Machine& machine, const std::function<void(SweepRoute route)>& take) {
     SplitAxis job;
     static_cast<LongAxis&>(job) = axis;
     for (const index_t n1 : first_factors(job.n)) {
         const index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
         for (const index_t c : job.widths_from(2 * job.threads * lanes)) {
-            auto route = fit_in_place(job, outline(job, n1, lanes, c, c), search.machine());
+            auto route = fit_in_place(job, outline(job, n1, lanes, c, c), machine);
             if (!route) break;
             finish(job, *route);
             for (SweepSpec& sweep : route->sweeps) sweep.scale = 1;
