@@ -7,7 +7,8 @@
 // it makes the columns of the filter, which no file holds, just so. Sweep 2 takes rows k1 of both, contiguous,
 // transforms them over j2, multiplies, and goes back at once: the spectrum of the convolution never lies in a file, so
 // its order does not matter. Sweep 3 transforms columns back and multiplies the outputs that are asked for by the
-// chirp.
+// chirp. What lies behind an axis that is not the last one makes rows, which take the place of elements: then
+// sweep 2 transforms columns where they lie, and the filter has as many columns, all alike.
 // Scratch: m complex an array, and m for the filter, which all arrays share. Bytes of one c2c of n: 7n read, 7n
 // written, where two_sweeps needs 2n and 2n; so it is for lengths whose prime factors are too long to be factors of
 // two_sweeps, and for DCT and DST. r2c and c2r need m >= 3n/2 only.
@@ -31,11 +32,11 @@ struct ChirpedAxis : LongAxis {
 
 // The three sweeps for m1*m2, one column and one row a panel.
 SweepRoute outline(const ChirpedAxis& job, index_t m1, index_t m2, index_t lanes) {
-    const index_t m = m1 * m2, twin = job.outer * m;
+    const index_t m = m1 * m2, twin = job.outer * m;  // in elements
     const Chirp& chirp = job.chirp;
     SweepRoute route;
     route.sweeps.assign(3, blank_sweep(job, lanes));
-    route.scratch_bytes = (job.outer + 1) * m * job.number(true);
+    route.scratch_bytes = (job.outer + 1) * m * job.elem(true);
     SweepSpec &in = route.sweeps[0], &rows = route.sweeps[1], &out = route.sweeps[2];
     const auto matrix = [&](index_t points, index_t row_elems, bool complex) {
         return cut_off(column_panels(job, job.outer, 1, row_elems, complex), points);
@@ -59,7 +60,7 @@ SweepRoute outline(const ChirpedAxis& job, index_t m1, index_t m2, index_t lanes
     rows.twiddles = {.roots_n = m, .backward = true};
     rows.lanes = 1;
     rows.points = rows.out_points = m2;
-    rows.flops_each = 3 * column_flops(m2, false);
+    rows.flops_each = 3 * column_flops(m2, false) * static_cast<double>(job.row);
 
     out.source.array = matrix(m, m2, true);
     out.target.array = written(matrix(chirp.outputs, m2, job.problem.output_elem().complex));
@@ -79,7 +80,7 @@ std::optional<SweepRoute> fit(const ChirpedAxis& job, SweepRoute route, const Ma
         const index_t own = std::min(lines.panels_per_matrix() * (lines.panel / rows.points), in.points);
         in.sharing.kept = Sharing::Rows{own};
         out.sharing.own_rows = own;
-        route.scratch_of_each_rank_bytes = (job.outer + 1) * own * rows.points * job.number(true);
+        route.scratch_of_each_rank_bytes = (job.outer + 1) * own * rows.points * job.elem(true);
     }
     if (!widen_columns(in, room, machine)) return std::nullopt;
     if (!(job.ranks > 1 ? widen_together(out, room) : widen_columns(out, room, machine))) return std::nullopt;
@@ -100,8 +101,9 @@ void each_length(const Chirp& chirp, Each each) {
 
 void offer_lengths(const ChirpedAxis& job, SweepSearch& search) {
     each_length(job.chirp, [&](index_t m1, index_t m2) {
-        // A tile holds a column at least, and a panel a row: of a million lengths this leaves the few that may fit.
-        if (search.ended() || std::max(m1, m2) * job.number(true) > job.budget_bytes) return;
+        // A panel holds a column of elements at least, and a row: of a million lengths this leaves the few that may
+        // fit.
+        if (search.ended() || std::max(m1, m2) * job.elem(true) > job.budget_bytes) return;
         // Narrower tiles only where memory is that tight; where anything that fits will do, the narrowest.
         bool fits = false;
         for (index_t lanes = search.any() ? 1 : lanes_for(job, m1); lanes >= 1 && !fits; lanes /= 2)
@@ -111,27 +113,34 @@ void offer_lengths(const ChirpedAxis& job, SweepSearch& search) {
 
 SweepRefusal refusal(const ChirpedAxis& job) { return {cat("length ", job.n, " can't be convolved with a chirp"), ""}; }
 
+// On m2 elements, which lie one after the other.
+std::vector<SweepStage> stages_of_row(const ChirpedAxis& job, index_t m2, Kernel kernel) {
+    StageRequest request;
+    request.shape = {m2, job.row};
+    request.axes = {0};
+    request.kernels = {kernel};
+    request.precision = job.problem.precision;
+    request.across = false;
+    return make_stages(request);
+}
+
 void finish(const ChirpedAxis& job, SweepRoute& route) {
     SweepSpec &in = route.sweeps[0], &rows = route.sweeps[1], &out = route.sweeps[2];
     const index_t m1 = in.points, m2 = rows.points;
     in.stages = column_stages(in, Kernel::c2c_forward, m1);
-    rows.stages = column_stages(rows, Kernel::c2c_forward, m2);
-    rows.work = ProductWork{column_stages(rows, Kernel::c2c_backward, m2)};
+    rows.stages = stages_of_row(job, m2, Kernel::c2c_forward);
+    rows.work = ProductWork{stages_of_row(job, m2, Kernel::c2c_backward)};
     out.stages = column_stages(out, Kernel::c2c_backward, m1);
     in.title = cat(kernel_name(kernel_of(job.problem.kinds[0], job.problem.direction)), " as a convolution of ",
-                   m1 * m2, " = ", m1, "*", m2, " points: chirp, c2c over ", m1, ", twiddle; the filter alike");
+                   m1 * m2, " = ", m1, "*", m2, job.row > 1 ? " rows" : " points", ": chirp, c2c over ", m1,
+                   ", twiddle; the filter alike");
     rows.title = cat("c2c over ", m2, ", times the filter, back");
     out.title = cat("back over ", m1, ", chirp");
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Plan>> solve_chirp_sweeps(const Problem& problem, const Planner& planner) {
+Result<ChirpedAxis> examine(const Problem& problem, const Planner& planner) {
     SPANFFT_TRY(expect_one_axis(problem, "chirp_sweeps"));
     SPANFFT_ASSIGN(const LongAxis line, examine_long_axis(problem, planner, "chirp_sweeps"));
-    if (problem.axes[0] != problem.ndim() - 1)
-        return error(Code::unsupported, "chirp_sweeps transforms the last axis, not axis ", problem.axes[0], " of ",
-                     problem.ndim());
     SPANFFT_TRY(expect_no_ortho(problem, "chirp_sweeps"));
     if (const index_t logical = problem.logical_length(0); largest_prime_factor(logical) <= kLargestSmoothPrime) {
         return error(Code::unsupported, "chirp_sweeps is for large prime factors, and ", logical, " has none above ",
@@ -140,6 +149,20 @@ Result<std::unique_ptr<Plan>> solve_chirp_sweeps(const Problem& problem, const P
     ChirpedAxis job;
     static_cast<LongAxis&>(job) = line;
     job.chirp = make_chirp(kernel_of(problem.kinds[0], problem.direction), job.n);
+    return job;
+}
+
+}  // namespace
+
+std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole) {
+    const auto job = examine(problem, whole.planner());
+    if (!job.ok()) return std::nullopt;
+    return part_of_plan<ChirpedAxis>(job.value(), budget_bytes, {"chirp_sweeps", offer_lengths, finish, refusal},
+                                     whole);
+}
+
+Result<std::unique_ptr<Plan>> solve_chirp_sweeps(const Problem& problem, const Planner& planner) {
+    SPANFFT_ASSIGN(const ChirpedAxis job, examine(problem, planner));
     return plan_sweeps<ChirpedAxis>(job, planner, {"chirp_sweeps", offer_lengths, finish, refusal});
 }
 

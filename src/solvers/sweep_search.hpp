@@ -88,6 +88,7 @@ void offer_split_axis(const LongAxis& axis, const Machine& machine, const std::f
 // A problem of one axis as part of a plan; nothing where the solver declines or nothing fits.
 std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole);
 std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole);
+std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole);
 
 // The cheapest of two sweeps that hold in memory what one hands to the other (scratch_in_memory.cpp).
 Result<std::unique_ptr<Plan>> hold_axis_sweeps(const Problem& problem, const Planner& planner);

@@ -86,6 +86,18 @@ inline index_t twiddle_rows_in_place(const Pair<T>* __restrict factors, index_t 
     return 2 * rows * static_cast<index_t>(sizeof(Pair<T>));
 }
 
+// The same for `points` of `numbers` side by side, which have one factor each.
+template <class T>
+inline index_t twiddle_numbers_in_place(const Pair<T>* __restrict factors, index_t points, index_t numbers,
+                                        Pair<T>* __restrict data, index_t chunk) {
+    if (numbers == 1) return twiddle_rows_in_place(factors, 0, points, data, chunk);
+    for (index_t p = 0; p < points; ++p, data += numbers) {
+        const Pair<T> factor = multiply(factors[chunk + p / chunk], factors[p % chunk]);
+        for (index_t i = 0; i < numbers; ++i) data[i] = multiply(data[i], factor);
+    }
+    return 2 * points * numbers * static_cast<index_t>(sizeof(Pair<T>));
+}
+
 // A row by the products of two factors a point. Returns the bytes that it read and wrote.
 template <class T>
 inline index_t twiddle_row_in_place(const Pair<T>* __restrict near, const Pair<T>* __restrict far, index_t count,

@@ -160,11 +160,11 @@ index_t swept_bytes(const SweepSpec& spec) {
     if (std::holds_alternative<SlabWork>(spec.work)) return columns * slab_bytes(spec);
     // Three engine calls and the twiddles, each in place, and a product of two rows.
     if (std::holds_alternative<ProductWork>(spec.work))
-        return columns * spec.points * spec.source_elem_bytes() * (4 * 2 + 3);
+        return columns * spec.points * spec.numbers() * spec.source_elem_bytes() * (4 * 2 + 3);
     const TileWork& tiles = *std::get_if<TileWork>(&spec.work);
     index_t bytes = gathered_bytes(spec, columns) + scattered_bytes(spec, columns);
     if (filter_of(spec))  // which is not read but made
-        bytes += spec.source.columns().own_columns() * spec.points * spec.target_elem_bytes();
+        bytes += spec.source.columns().own_columns() * spec.points * spec.numbers() * spec.target_elem_bytes();
     if (spec.exchanges() && ExchangeGeometry(spec).of_columns()) bytes += 2 * ExchangeGeometry(spec).payload_bytes();
     if (!tiles.row_stages.empty())
         bytes += row_runs(spec) * 2 * spec.source.columns().elem_bytes * std::ssize(tiles.row_stages);

@@ -300,6 +300,7 @@ void SweepTask<T>::transform(const SlabWork& work, const SweepWhere& where) {
 template <class T>
 void SweepTask<T>::transform(const ProductWork& work, const SweepWhere& where) {
     const index_t points = spec_.points, slabs = where.count / points, row = where.first / points;
+    const index_t numbers = spec_.numbers(), slab = points * numbers;
     const ColumnPanels &in = spec_.source.columns(), &out = spec_.target.columns();
     C* const data = reinterpret_cast<C*>(in.map(where.panel, 0, tiles_.in_offset, where.read).row(0));
     C* const filter = reinterpret_cast<C*>(in.map(where.panel, 1, tiles_.in_offset, where.read).row(0));
@@ -308,13 +309,13 @@ void SweepTask<T>::transform(const ProductWork& work, const SweepWhere& where) {
     const std::function<void(int)> job = [&](int member) {
         Lane& lane = lanes_[static_cast<size_t>(member)];
         for (index_t i = next.fetch_add(1); i < slabs; i = next.fetch_add(1)) {
-            C *const x = data + i * points, *const b = filter + i * points, *const y = target + i * points;
+            C *const x = data + i * slab, *const b = filter + i * slab, *const y = target + i * slab;
             execute(spec_.stages, lane.stages, x, x);
             execute(spec_.stages, lane.stages, b, b);
-            lane.moved_bytes += multiply_rows(x, b, points, y);
+            lane.moved_bytes += multiply_rows(x, b, slab, y);
             execute(work.back, lane.other_stages, y, y);
             const C* const factors = tiles_.twiddles.of_column(row + i, lane.twiddles);
-            lane.moved_bytes += twiddle_rows_in_place(factors, 0, points, y, spec_.twiddle_form().chunk());
+            lane.moved_bytes += twiddle_numbers_in_place(factors, points, numbers, y, spec_.twiddle_form().chunk());
         }
     };
     team_->compute.run(job);

@@ -462,8 +462,9 @@ index_t SweepTiles<T>::scatter_turned(const SweepWhere& where, index_t first, in
 template <class T>
 void SweepTiles<T>::make_filter(index_t first, index_t count, C* tile) const {
     const long double scale = *std::get_if<TileWork>(&spec_.work)->filter_scale;
-    for (index_t j = 0; j < count; ++j) {
-        chirp_filter(spec_.source.factors, source_roots, spec_.twiddles.roots_n, scale, first + j,
+    Number n = number_at(first);
+    for (index_t j = 0; j < count; ++j, ++n) {
+        chirp_filter(spec_.source.factors, source_roots, spec_.twiddles.roots_n, scale, n.element,
                      spec_.source.columns().row_elems, spec_.points, tile + j * spec_.target_pitch());
     }
 }
@@ -472,7 +473,7 @@ template <class T>
 index_t SweepTiles<T>::scatter_filter(const SweepWhere& where, index_t first, index_t count, const C* tile) const {
     const ColumnPanels& out = spec_.target.columns();
     const RowMap rows = out.map(where.panel, 1, out_offset, where.write);
-    const index_t at = first - spec_.walked().first_column(where.panel);
+    const index_t at = first - spec_.walked().first_column(where.panel) * spec_.numbers();
     return put_rows(tile, spec_.target_pitch(), count, rows, out.rows, at);
 }
 

@@ -354,8 +354,27 @@ INSTANTIATE_TEST_SUITE_P(
         SweepCase{"c2c 1048583 backward float", "8MiB", 0, 4096},
         SweepCase{"dct4 131101 forward float", "8MiB", 128, 4096}));
 
+// An axis with others behind it: rows, of one number and of many, few and many of them a panel.
+INSTANTIATE_TEST_SUITE_P(RowsForElements, ChirpSweeps,
+                         testing::Values(SweepCase{"c2c 509x3 forward double axes=0", "160KiB", 128, 4096},
+                                         SweepCase{"c2c 2x1009x5 backward double axes=1", "512KiB", 128},
+                                         SweepCase{"c2c 131x2x31 forward float axes=0 threads=3", "256KiB"},
+                                         SweepCase{"c2c 509x3 backward longdouble axes=0 norm=ortho", "256KiB", 64},
+                                         SweepCase{"r2c 509x3 forward double axes=0", "128KiB", 80, 4096},
+                                         SweepCase{"r2c 2x1018x3 forward float axes=1", "128KiB"},
+                                         SweepCase{"c2r 509x3 backward double axes=0 norm=forward", "160KiB", 128,
+                                                   4096},
+                                         SweepCase{"c2r 2x254x7 backward float axes=1", "128KiB"},
+                                         SweepCase{"dct1 500x3 forward double axes=0", "192KiB"},
+                                         SweepCase{"dct2 2x509x2 forward double axes=1", "192KiB"},
+                                         SweepCase{"dct3 509x3 backward float axes=0", "160KiB"},
+                                         SweepCase{"dst4 3x101x4 forward double axes=1", "160KiB", 128, 4096},
+                                         SweepCase{"c2c 65537x2 forward double axes=0", "8MiB", 128, 4096},
+                                         SweepCase{"r2c 65537x3 forward float axes=0", "4MiB", 128, 4096}));
+
 TEST(ChirpSweeps, TakesTheSmallestMemoryThatItNames) {
-    for (const char* text : {"c2c 65537 forward double", "r2c 131074 forward float", "dct4 65537 backward double"})
+    for (const char* text : {"c2c 65537 forward double", "r2c 131074 forward float", "dct4 65537 backward double",
+                             "c2c 16411x6 backward double axes=0"})
         expect_smallest_memory(text, solve_chirp_sweeps);
 }
 

@@ -348,6 +348,10 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SweepsOnRanksByConvolution,
                                          SweepCase{"c2r 1009 backward double threads=1", "112KiB", 8},
                                          SweepCase{"dct2 521 forward double threads=1", "112KiB", 8, 4096},
                                          SweepCase{"dst1 262 forward float threads=1", "72KiB"},
+                                         SweepCase{"c2c 509x3 forward double axes=0 threads=1", "160KiB", 128, 4096},
+                                         SweepCase{"r2c 2x523x3 forward float axes=1 threads=1", "128KiB"},
+                                         SweepCase{"c2r 509x5 backward double axes=0 threads=1", "192KiB", 8},
+                                         SweepCase{"dct2 2x127x7 forward double axes=1 threads=1", "192KiB"},
                                          SweepCase{"c2c 1009 forward double power threads=1", "112KiB"}));
 
 // Several panels on each rank in every sweep, as many rows of the convolution on each, and fewer or none on the last.
@@ -358,10 +362,11 @@ TEST(SweepsOnRanks, ByConvolutionOfAnyGeometryMatchTheDefinition) {
     int several = 0, fewer = 0;
     for (int i = 0; i < 24; ++i) {
         const index_t n = random.pick(primes) * random.between(1, 3);
-        const bool batch = random.chance(0.3);
+        const bool batch = random.chance(0.3), behind = random.chance(0.3);
         std::string text = random.pick(kinds);
-        text.replace(text.find("{}"), 2, batch ? cat(random.between(2, 3), "x", n) : std::to_string(n));
-        text += cat(random.chance(0.5) ? " double" : " float", batch ? " axes=1" : "",
+        text.replace(text.find("{}"), 2,
+                     cat(batch ? cat(random.between(2, 3), "x") : "", n, behind ? cat("x", random.between(2, 5)) : ""));
+        text += cat(random.chance(0.5) ? " double" : " float", " axes=", batch ? 1 : 0,
                     " threads=", random.between(1, 2), " ranks=", random.between(2, 7));
         const index_t least = named_memory(text, solve_chirp_sweeps);
         text += cat(" memory=", random.chance(0.5) ? least : least + random.below(least / 4));
