@@ -9,9 +9,9 @@
 // is predicted to take less, as the disk of input and output then moves each byte twice only. The halved axis of r2c
 // may be in any group, which comes first: it alone reads real numbers, the input's, and all others are over the
 // spectrum. c2r is the reverse and ends with that group. Groups without a transformed axis need no sweep; one that
-// needs only some of its axes does those. Of large real images, whose columns would have short runs, the first axis may
-// be split in two sweeps beside slabs of the others; and where no line of the longest axis fits, that one is left to
-// two_sweeps or many_sweeps, with a sweep for each other axis.
+// needs only some of its axes does those. One axis may be split instead, by a solver of
+// one long axis (two_sweeps, many_sweeps, chirp_sweeps), beside sweeps of the others: where no line of it fits; or the
+// first one, where columns of it would have short runs.
 #include <algorithm>
 #include <cmath>
 
@@ -42,6 +42,7 @@ struct Group {
     bool is_slabs(const ManyAxes& job) const { return end == job.ndim(); }
     bool halves(const ManyAxes& job) const { return job.halved_axis >= begin && job.halved_axis < end; }
     bool has(int axis) const { return axis >= begin && axis < end; }
+    bool operator==(const Group&) const = default;
 };
 
 // The array before or after a sweep: that of a group that halves has its real side on one of them.
@@ -145,17 +146,11 @@ void set_sides(SweepSpec& sweep, bool in_place, const ColumnPanels& in, const Co
     if (in_place) sweep.target.array = InPlace{written(out)};
 }
 
-// The first sweep reads the input, whose place in its file may not suit direct writes.
-bool works_in_place(const ManyAxes& job, Group group, bool first) {
-    return !first && !group.halves(job) && !job.holds_scratch;
-}
-
 // Slabs of a group with the last axis, as they lie, of so many arrays; panels of one slab for now.
-SweepSpec slab_outline(const ManyAxes& job, Group group, bool first, index_t outer) {
+SweepSpec slab_outline(const ManyAxes& job, Group group, bool in_place, index_t outer) {
     SweepSpec sweep = common(job, group);
     const index_t slabs = product(job.spectrum_shape, 0, group.begin) / outer;
-    set_sides(sweep, works_in_place(job, group, first),
-              one_row(job, outer, slabs * sweep.points, job.number(sweep.source.complex)),
+    set_sides(sweep, in_place, one_row(job, outer, slabs * sweep.points, job.number(sweep.source.complex)),
               one_row(job, outer, slabs * sweep.out_points, job.number(sweep.target.complex)));
     sweep.work = SlabWork();
     return sweep;
@@ -163,7 +158,7 @@ SweepSpec slab_outline(const ManyAxes& job, Group group, bool first, index_t out
 
 // Columns of a group; panels of one column for now. A column's points are rows of a panel, of which the two sides of
 // one that halves have different numbers.
-SweepSpec column_outline(const ManyAxes& job, Group group, bool first) {
+SweepSpec column_outline(const ManyAxes& job, Group group, bool in_place) {
     SweepSpec sweep = common(job, group);
     const auto side = [&](index_t rows, bool is_complex) {
         ColumnPanels panels;
@@ -174,8 +169,7 @@ SweepSpec column_outline(const ManyAxes& job, Group group, bool first) {
         panels.ranks = job.problem.ranks;
         return panels;
     };
-    set_sides(sweep, works_in_place(job, group, first), side(sweep.points, sweep.source.complex),
-              side(sweep.out_points, sweep.target.complex));
+    set_sides(sweep, in_place, side(sweep.points, sweep.source.complex), side(sweep.out_points, sweep.target.complex));
     const index_t in_bytes = sweep.source_elem_bytes(), out_bytes = sweep.target_elem_bytes();
     const index_t elem_bytes = std::max(in_bytes, out_bytes);
     const index_t column_bytes = std::max(sweep.points * in_bytes, sweep.out_points * out_bytes);
@@ -192,6 +186,14 @@ std::string group_title(const ManyAxes& job, Group group) {
         text += cat(text.empty() ? "" : ", ", kernel_name(job.kernels[i]), " axis ", job.axes[i]);
     }
     return text;
+}
+
+// Slabs of so many arrays, or columns.
+SweepSpec outline(const ManyAxes& job, Group group, bool in_place, index_t outer) {
+    SweepSpec sweep =
+        group.is_slabs(job) ? slab_outline(job, group, in_place, outer) : column_outline(job, group, in_place);
+    sweep.title = group_title(job, group);
+    return sweep;
 }
 
 // Ranks that have the array between sweeps in scratch of their own: the first sweep hands each of them, of what it
@@ -310,11 +312,11 @@ std::optional<SweepRoute> fit(const ManyAxes& job, const std::vector<Group>& gro
         route.held_scratch_bytes =
             product(target_side(job, first).shape) * job.number(target_side(job, first).is_complex);
     for (size_t i = 0; i < groups.size(); ++i) {
-        SweepSpec sweep = groups[i].is_slabs(job) ? slab_outline(job, groups[i], i == 0, i == 0 ? 1 : arrays)
-                                                  : column_outline(job, groups[i], i == 0);
+        // The first sweep reads the input, whose place in its file may not suit direct writes.
+        const bool in_place = i > 0 && !groups[i].halves(job) && !job.holds_scratch;
+        SweepSpec sweep = outline(job, groups[i], in_place, i == 0 ? 1 : arrays);
         sweep.source.place = i == 0 ? Place::input : between;
         sweep.target.place = i + 1 == groups.size() ? Place::output : between;
-        sweep.title = group_title(job, groups[i]);
         if (hands && i == 0) hand_on(kept_rows, sweep);
         if (hands && i > 0) keep_rows(job, first, groups[i], kept_rows, sweep);
         route.sweeps.push_back(std::move(sweep));
@@ -331,23 +333,157 @@ std::optional<SweepRoute> fit(const ManyAxes& job, const std::vector<Group>& gro
     return route;
 }
 
-// The array's first transformed axis, if one process may do it in two sweeps, with all that lies behind it in rows: c2c
-// of a spectrum whose other axes are real. Where all are c2c, two_sweeps does them on the way.
-std::optional<LongAxis> axis_to_split(const ManyAxes& job) {
-    const bool can = job.axes.size() > 1 && job.halved_axis > job.axes[0] && job.ranks == 1 && !job.holds_scratch &&
-                     !job.spares_output && !job.problem.stores_other() && !job.problem.pads();
-    if (!can || is_r2r(job.kernels[0])) return std::nullopt;
-    LongAxis axis;
-    static_cast<SweepJob&>(axis) = job;
-    axis.halves = false;
-    Problem& problem = axis.problem;
-    problem.shape = job.spectrum_shape;
-    problem.axes = {job.axes[0]};
-    problem.kinds = {AxisKind::c2c};
-    axis.n = job.spectrum_shape[static_cast<size_t>(job.axes[0])];
-    axis.outer = product(job.spectrum_shape, 0, job.axes[0]);
-    axis.row = product(job.spectrum_shape, job.axes[0] + 1, job.ndim());
-    return axis;
+// All cuts, of fewest sweeps first.
+std::vector<std::vector<Group>> all_cuts(const ManyAxes& job) {
+    std::vector<std::vector<Group>> all;
+    for (unsigned cuts = 0; cuts < 1U << (job.ndim() - 1); ++cuts) {
+        std::vector<Group> groups = cut_groups(job, cuts);
+        if (std::find(all.begin(), all.end(), groups) == all.end()) all.push_back(std::move(groups));
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    return all;
+}
+
+// Those in which this axis is transformed alone.
+std::vector<std::vector<Group>> cuts_around(const ManyAxes& job, int axis) {
+    std::vector<std::vector<Group>> all = all_cuts(job);
+    const auto is_alone = [&](Group group) {
+        return group.has(axis) &&
+               std::count_if(job.axes.begin(), job.axes.end(), [&](int a) { return group.has(a); }) == 1;
+    };
+    std::erase_if(all, [&](const auto& groups) { return std::none_of(groups.begin(), groups.end(), is_alone); });
+    return all;
+}
+
+// Whether one axis may be left to a solver of one axis. What lies between sweeps is then in the output, or in an area
+// of its own.
+bool may_split(const ManyAxes& job) { return job.axes.size() > 1 && !job.holds_scratch && !job.spares_output; }
+
+// Groups in the order of their sweeps, of which one is an axis that is split.
+struct SplitGroups {
+    std::vector<Group> before, behind;
+    Group split;
+};
+
+// Whether the output holds the array between sweeps.
+bool is_roomy(const ManyAxes& job) { return !shrinks(job) && !job.problem.stores_other(); }
+
+// What comes before the split axis needs an area; so does what comes after it where the output is not roomy. So there
+// all are on one side, as far as a group that halves lets them; else the axis comes as early as it can.
+SplitGroups split_groups(const ManyAxes& job, const std::vector<Group>& groups, int axis) {
+    SplitGroups result;
+    for (const Group group : groups) {
+        if (group.begin == axis)
+            result.split = group;
+        else
+            result.behind.push_back(group);
+    }
+    const bool halves = result.split.halves(job), other_halves = job.halved_axis >= 0 && !halves;
+    size_t before = other_halves && job.forward ? 1 : 0;
+    if (shrinks(job) ? halves : !is_roomy(job) && !halves) before = result.behind.size();
+    const auto end = result.behind.begin() + static_cast<std::ptrdiff_t>(before);
+    result.before.assign(result.behind.begin(), end);
+    result.behind.erase(result.behind.begin(), end);
+    return result;
+}
+
+// The split axis as a problem of its own, unscaled; nothing where the file's elements are no problem's. A real kind of
+// complex numbers is one of twice as many real ones.
+std::optional<Problem> split_problem(const ManyAxes& job, const SplitGroups& groups) {
+    const auto& axes = job.problem.axes;
+    const int axis = groups.split.begin;
+    const auto at = std::find(axes.begin(), axes.end(), axis) - axes.begin();
+    Problem problem = job.problem;
+    problem.axes = {axis};
+    problem.kinds = {job.problem.kinds[static_cast<size_t>(at)]};
+    problem.shape = groups.split.halves(job) ? job.real_shape : job.spectrum_shape;
+    problem.output = SpectrumOrder::natural;
+    problem.norm = job.forward ? Norm::backward : Norm::forward;
+    problem.factor = 1;
+    if (!groups.before.empty()) problem.load.reset(), problem.reads_once = false;
+    if (!groups.behind.empty()) problem.store.reset(), problem.power = false;
+    if (!is_r2r(problem.kinds[0]) || !job.spectrum_complex) return problem;
+    if (problem.load || problem.store || problem.power) return std::nullopt;
+    if (axis + 1 == problem.ndim()) problem.shape.push_back(1);
+    problem.shape.back() *= 2;
+    return problem;
+}
+
+// Sweeps of groups on one side of the split axis, but for their panels. What is beside them lies at `from` and `to`.
+void outline_side(const ManyAxes& job, const std::vector<Group>& groups, Place from, Place between, Place to,
+                  std::vector<SweepSpec>& sweeps) {
+    for (size_t i = 0; i < groups.size(); ++i) {
+        const Place source = i == 0 ? from : between, target = i + 1 == groups.size() ? to : between;
+        SweepSpec sweep = outline(job, groups[i], source == target, 1);
+        sweep.source.place = source;
+        sweep.target.place = target;
+        sweeps.push_back(std::move(sweep));
+    }
+}
+
+// The area for what comes before the split axis, or after it, `bytes` long: behind what its own sweeps have in scratch;
+// and of ranks, who have scratch for themselves, behind the output.
+PlacedArray add_area(const ManyAxes& job, index_t bytes, bool holds_output, SweepRoute& route) {
+    PlacedArray area{job.ranks > 1 ? Place::output : Place::scratch};
+    if (job.ranks == 1) {
+        area.begin_bytes = round_up(route.scratch_bytes, kDirectBytes);
+        route.scratch_bytes = area.begin_bytes + bytes;
+        return area;
+    }
+    const index_t result_bytes = product(job.problem.output_shape()) * job.problem.stored_elem().bytes();
+    area.begin_bytes = round_up(result_bytes + (holds_output ? 0 : route.output_extra_bytes), kDirectBytes);
+    route.output_extra_bytes = area.begin_bytes - result_bytes + bytes + (holds_output ? route.output_extra_bytes : 0);
+    return area;
+}
+
+// The engine of the axis that is split is its solver's affair.
+ManyAxes without_engine_of(const ManyAxes& job, Group group) {
+    ManyAxes rest = job;
+    rest.engine_bytes = 0;
+    for (size_t i = 0; i < job.axes.size(); ++i)
+        if (!group.has(job.axes[i])) rest.add_engine(job.kernels[i], job.real_shape[static_cast<size_t>(job.axes[i])]);
+    rest.budget_bytes += job.engine_bytes - rest.engine_bytes;
+    return rest;
+}
+
+using PartSolver = decltype(&two_sweeps_as_part);
+
+// One axis of the groups by a solver of one axis, in memory that the others leave; nothing if something does not fit.
+std::optional<SweepRoute> fit_split(const ManyAxes& whole, const SplitGroups& groups, PartSolver solve,
+                                    const SweepSearch& search) {
+    const auto problem = split_problem(whole, groups);
+    if (!problem) return std::nullopt;
+    ManyAxes job = without_engine_of(whole, groups.split);
+    std::vector<SweepSpec> others;
+    const Place behind = is_roomy(job) ? Place::output : Place::scratch;  // of the others: the area
+    outline_side(job, groups.before, Place::input, Place::scratch, Place::scratch, others);
+    outline_side(job, groups.behind, behind, behind, Place::output, others);
+    index_t own_bytes = 0;
+    for (const SweepSpec& sweep : others) own_bytes += sweep.own_bytes();
+    auto part = solve(*problem, job, own_bytes, search);
+    if (!part) return std::nullopt;
+
+    std::vector<Group> of_others = groups.before;
+    of_others.insert(of_others.end(), groups.behind.begin(), groups.behind.end());
+    if (!complete(job, of_others, part->room(job) - own_bytes, search.machine(), others)) return std::nullopt;
+    others.back().scale = job.problem.scale();
+    const bool reads_area = !groups.before.empty(), writes_area = !groups.behind.empty() && !is_roomy(job);
+    if (reads_area || writes_area) {
+        const index_t bytes = product(job.spectrum_shape) * job.number(job.spectrum_complex);
+        const PlacedArray area = add_area(job, round_up(bytes, kDirectBytes), writes_area, *part);
+        const auto put = [&](PlacedArray& array, Place place) {
+            if (array.place == place) array.place = area.place, array.begin_bytes += area.begin_bytes;
+        };
+        for (SweepSpec& sweep : others) put(sweep.source, Place::scratch), put(sweep.target, Place::scratch);
+        if (reads_area) put(part->sweeps.front().source, Place::input);
+        for (SweepSpec& sweep : part->sweeps)
+            if (writes_area) put(sweep.source, Place::output), put(sweep.target, Place::output);
+    }
+    const auto middle = others.begin() + std::ssize(groups.before);
+    part->sweeps.insert(part->sweeps.begin(), others.begin(), middle);
+    part->sweeps.insert(part->sweeps.end(), middle, others.end());
+    if (!part->fits(job)) return std::nullopt;
+    return part;
 }
 
 // In runs below this one sweep more gains nothing: r2c of 4096 x 4096 floats takes 1.1 s in runs of 4 to 12 KiB, 0.8 in
@@ -355,118 +491,41 @@ std::optional<LongAxis> axis_to_split(const ManyAxes& job) {
 constexpr index_t kLeastSplitRunBytes = index_t{32} << 10;
 
 // Slabs of the other axes, and the first one in two sweeps: one sweep more than in columns, whose runs are short where
-// lines are long and memory is small.
-void offer_split(const ManyAxes& job, SweepSearch& search) {
-    auto axis = axis_to_split(job);
-    if (!axis || largest_prime_factor(axis->n) == axis->n) return;
-    const Group group{job.axes[1], job.ndim()};
-    const bool back = shrinks(job);
-    SweepSpec slabs = slab_outline(job, group, !back, 1);
-    slabs.source.place = back ? Place::scratch : Place::input;
-    slabs.target.place = back ? Place::output : Place::scratch;
-    slabs.title = group_title(job, group);
-    axis->budget_bytes -= slabs.own_bytes();
-    offer_split_axis(*axis, search.machine(), [&](SweepRoute route) {
-        if (std::min(run_bytes(route.sweeps[0]), run_bytes(route.sweeps[1])) < kLeastSplitRunBytes) return;
-        std::vector<SweepSpec> others{slabs};
-        if (!complete(job, {group}, route.room(job) - slabs.own_bytes(), search.machine(), others)) return;
-        SweepSpec& other = others[0];
-        route.scratch_bytes = back ? other.source.columns().array_bytes() : other.target.columns().array_bytes();
-        if (back) {
-            route.sweeps[0].target.place = route.sweeps[1].source.place = route.sweeps[1].target.place = Place::scratch;
-            route.sweeps.push_back(std::move(other));
-        } else {
-            route.sweeps[0].source.place = Place::scratch;
-            route.sweeps.insert(route.sweeps.begin(), std::move(other));
-        }
-        route.sweeps.back().scale = job.problem.scale();
-        if (route.fits(job)) search.offer(std::move(route));
-    });
+// lines are long and memory is small. Where all axes are c2c, two_sweeps does the others on the way.
+void offer_long_columns(const ManyAxes& job, SweepSearch& search) {
+    const auto& kinds = job.problem.kinds;
+    if (std::all_of(kinds.begin(), kinds.end(), [](AxisKind kind) { return kind == AxisKind::c2c; })) return;
+    for (const std::vector<Group>& groups : cuts_around(job, job.axes[0])) {
+        if (groups.size() > 2) continue;
+        const SplitGroups split = split_groups(job, groups, job.axes[0]);
+        auto route = fit_split(job, split, two_sweeps_as_part, search);
+        const size_t first = split.before.size();
+        if (route &&
+            std::min(run_bytes(route->sweeps[first]), run_bytes(route->sweeps[first + 1])) >= kLeastSplitRunBytes)
+            search.offer(std::move(route));
+    }
 }
 
-// The longest axis, if it may be transformed by a solver of one axis, as a problem of its own.
-std::optional<Problem> longest_axis(const ManyAxes& job) {
-    if (job.axes.size() < 2 || (job.ranks > 1 && shrinks(job)) || job.holds_scratch || job.spares_output ||
-        job.problem.stores_other() || job.problem.pads())
-        return std::nullopt;
+// Any axis by a solver of its own: the longest one that can be, beside as few sweeps of the others as there are.
+void offer_long_lines(const ManyAxes& job, SweepSearch& search) {
+    std::vector<int> axes = job.axes;
     const auto length = [&](int axis) { return job.real_shape[static_cast<size_t>(axis)]; };
-    Problem problem = job.problem;
-    const auto& axes = job.problem.axes;
-    const auto longest =
-        std::max_element(axes.begin(), axes.end(), [&](int a, int b) { return length(a) < length(b); });
-    problem.axes = {*longest};
-    problem.kinds = {job.problem.kinds[static_cast<size_t>(longest - axes.begin())]};
-    problem.output = SpectrumOrder::natural;
-    // Of other kinds of elements between the axes it is no array of its own.
-    if (!(problem.input_elem() == job.problem.input_elem() && problem.output_elem() == job.problem.output_elem()))
-        return std::nullopt;
-    return problem;
-}
-
-// Each axis but the longest one in a sweep of its own: in the output, or of c2r from the input to scratch, before.
-struct OtherAxes {
-    std::vector<Group> groups;
-    std::vector<SweepSpec> sweeps;
-    index_t own_bytes = 0;
-};
-OtherAxes outline_others(const ManyAxes& job, int longest) {
-    const bool back = shrinks(job);
-    OtherAxes others;
-    for (const int axis : job.axes) {
-        if (axis == longest) continue;
-        const Group group{axis, axis + 1};
-        const bool first = back && others.groups.empty();
-        SweepSpec sweep = group.is_slabs(job) ? slab_outline(job, group, first, 1) : column_outline(job, group, first);
-        sweep.source.place = first ? Place::input : back ? Place::scratch : Place::output;
-        sweep.target.place = back ? Place::scratch : Place::output;
-        sweep.title = group_title(job, group);
-        others.own_bytes += sweep.own_bytes();
-        others.groups.push_back(group);
-        others.sweeps.push_back(std::move(sweep));
-    }
-    return others;
-}
-
-// Before the sweeps of c2r along the longest axis, in an area of scratch behind theirs.
-void put_before(std::vector<SweepSpec> others, SweepRoute& route) {
-    const index_t begin = round_up(route.scratch_bytes, kDirectBytes);
-    for (SweepSpec& sweep : others) {
-        if (sweep.source.place == Place::scratch) sweep.source.begin_bytes = begin;
-        sweep.target.begin_bytes = begin;
-    }
-    route.sweeps[0].source.place = Place::scratch;
-    route.sweeps[0].source.begin_bytes = begin;
-    route.scratch_bytes = begin + others.back().target.columns().array_bytes();
-    route.sweeps.insert(route.sweeps.begin(), others.begin(), others.end());
-}
-
-// The longest axis by the solvers that split it, where no line of it fits, and the others after it, or of c2r before.
-void offer_long_axis(const ManyAxes& job, SweepSearch& search) {
-    const auto problem = longest_axis(job);
-    if (!problem) return;
-    const OtherAxes outlines = outline_others(job, problem->axes[0]);
-    for (const auto& solve : {two_sweeps_as_part, many_sweeps_as_part}) {
-        auto route = solve(*problem, job.budget_bytes - outlines.own_bytes, search);
-        if (!route) continue;
-        std::vector<SweepSpec> others = outlines.sweeps;
-        const index_t room = route->room(job) - outlines.own_bytes;
-        if (!complete(job, outlines.groups, room, search.machine(), others)) continue;
-        for (SweepSpec& sweep : route->sweeps) sweep.scale = 1;
-        if (shrinks(job))
-            put_before(std::move(others), *route);
-        else
-            route->sweeps.insert(route->sweeps.end(), others.begin(), others.end());
-        route->sweeps.back().scale = job.problem.scale();
-        if (route->fits(job)) search.offer(std::move(route));
+    std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return length(a) > length(b); });
+    for (size_t i = 0; i < axes.size() && !search.found(); ++i) {
+        size_t fewest = 0;
+        for (const std::vector<Group>& groups : cuts_around(job, axes[i])) {
+            if (search.found() && groups.size() > fewest) break;
+            fewest = groups.size();
+            for (const PartSolver solve : {two_sweeps_as_part, many_sweeps_as_part, chirp_sweeps_as_part})
+                search.offer(fit_split(job, split_groups(job, groups, axes[i]), solve, search));
+        }
     }
 }
 
 // All cuts, of fewest sweeps first: one sweep more costs more than shorter runs do. Then the first axis split beside
-// slabs, which may be faster all the same; and where nothing fits, the longest axis by a solver of its own.
+// slabs, which may be faster all the same; and where nothing fits, any axis by a solver of its own.
 void offer_cuts(const ManyAxes& job, SweepSearch& search) {
-    std::vector<std::vector<Group>> all;
-    for (unsigned cuts = 0; cuts < 1U << (job.ndim() - 1); ++cuts) all.push_back(cut_groups(job, cuts));
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    const std::vector<std::vector<Group>> all = all_cuts(job);
     for (size_t i = 0; i < all.size() && !search.ended(); ++i) {
         if (job.holds_scratch) {  // as there is one array, which the second sweep does not overwrite
             if (all[i].size() == 2) search.offer(fit(job, all[i], search.machine()));
@@ -475,8 +534,8 @@ void offer_cuts(const ManyAxes& job, SweepSearch& search) {
         if (i > 0 && all[i].size() > all[i - 1].size() && search.found()) break;
         search.offer(fit(job, all[i], search.machine()));
     }
-    if (!search.ended()) offer_split(job, search);
-    if (!search.found()) offer_long_axis(job, search);
+    if (may_split(job) && !search.ended()) offer_long_columns(job, search);
+    if (may_split(job) && !search.found()) offer_long_lines(job, search);
 }
 
 SweepRefusal too_little(const ManyAxes& job) {

@@ -154,11 +154,12 @@ Result<ChirpedAxis> examine(const Problem& problem, const Planner& planner) {
 
 }  // namespace
 
-std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole) {
-    const auto job = examine(problem, whole.planner());
+std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+                                               const SweepSearch& search) {
+    const auto job = examine(problem, search.planner());
     if (!job.ok()) return std::nullopt;
-    return part_of_plan<ChirpedAxis>(job.value(), budget_bytes, {"chirp_sweeps", offer_lengths, finish, refusal},
-                                     whole);
+    return part_of_plan<ChirpedAxis>(job.value(), {"chirp_sweeps", offer_lengths, finish, refusal}, whole, own_bytes,
+                                     search);
 }
 
 Result<std::unique_ptr<Plan>> solve_chirp_sweeps(const Problem& problem, const Planner& planner) {

@@ -586,10 +586,12 @@ Result<LongAxis> examine(const Problem& problem, const Planner& planner) {
 
 }  // namespace
 
-std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole) {
-    const auto job = examine(problem, whole.planner());
+std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+                                              const SweepSearch& search) {
+    const auto job = examine(problem, search.planner());
     if (!job.ok()) return std::nullopt;
-    return part_of_plan<LongAxis>(job.value(), budget_bytes, {"many_sweeps", offer_factors, finish, refusal}, whole);
+    return part_of_plan<LongAxis>(job.value(), {"many_sweeps", offer_factors, finish, refusal}, whole, own_bytes,
+                                  search);
 }
 
 Result<std::unique_ptr<Plan>> solve_many_sweeps(const Problem& problem, const Planner& planner) {

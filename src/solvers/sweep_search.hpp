@@ -80,15 +80,14 @@ index_t smallest_memory(index_t enough_bytes, const std::function<bool(index_t m
 Status refuse(const SweepJob& job, const char* solver, const SweepRefusal& refusal, index_t needed_bytes);
 std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, SweepRoute route, const Machine& machine);
 
-// c2c along one axis in two sweeps, of which the second works where the first one writes: by all factors that fit the
-// job's budget, with titles and engine calls, from the input to the output, unscaled. `take` moves them to where a plan
-// has them (two_sweeps.cpp).
-void offer_split_axis(const LongAxis& axis, const Machine& machine, const std::function<void(SweepRoute route)>& take);
-
-// A problem of one axis as part of a plan; nothing where the solver declines or nothing fits.
-std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole);
-std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole);
-std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole);
+// A problem of one axis as part of a plan, in memory that `own_bytes` of the other sweeps leave of the whole's, which
+// is less where the part's engines need some; nothing where the solver declines or nothing fits.
+std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+                                             const SweepSearch& search);
+std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+                                              const SweepSearch& search);
+std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+                                               const SweepSearch& search);
 
 // The cheapest of two sweeps that hold in memory what one hands to the other (scratch_in_memory.cpp).
 Result<std::unique_ptr<Plan>> hold_axis_sweeps(const Problem& problem, const Planner& planner);
@@ -108,15 +107,18 @@ void offer_all(const Job& job, const SweepMethod<Job>& method, SweepSearch& sear
     search.take_if_worth_scratch(others);
 }
 
-// The best grouping of another method for part of a plan, within so much of its budget, by the search of the whole.
+// The best grouping of a method for part of a plan (two_sweeps_as_part), by the search of the whole.
 template <class Job>
-std::optional<SweepRoute> part_of_plan(Job job, index_t budget_bytes, const SweepMethod<Job>& method,
-                                       const SweepSearch& whole) {
-    job.budget_bytes = budget_bytes;
-    SweepSearch search(job, whole.planner(), whole.any());
-    method.offer(job, search);
-    if (!search.found()) return std::nullopt;
-    SweepRoute route = *search.best();
+std::optional<SweepRoute> part_of_plan(Job job, const SweepMethod<Job>& method, SweepJob& whole, index_t own_bytes,
+                                       const SweepSearch& search) {
+    const index_t engine_bytes = std::max(whole.engine_bytes, job.engine_bytes);
+    whole.budget_bytes -= engine_bytes - whole.engine_bytes;
+    whole.engine_bytes = engine_bytes;
+    job.budget_bytes = whole.budget_bytes - own_bytes;
+    SweepSearch part(job, search.planner(), search.any());
+    method.offer(job, part);
+    if (!part.found()) return std::nullopt;
+    SweepRoute route = *part.best();
     if (method.finish) method.finish(job, route);
     return route;
 }

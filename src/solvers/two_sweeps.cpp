@@ -304,25 +304,12 @@ void finish(const SplitAxis& job, SweepRoute& route) {
 
 }  // namespace
 
-void offer_split_axis(const LongAxis& axis, const Machine& machine, const std::function<void(SweepRoute route)>& take) {
-    SplitAxis job;
-    static_cast<LongAxis&>(job) = axis;
-    for (const index_t n1 : first_factors(job.n)) {
-        const index_t lanes = lanes_for(job, std::max(n1, job.n / n1));
-        for (const index_t c : job.widths_from(2 * job.threads * lanes)) {
-            auto route = fit_in_place(job, outline(job, n1, lanes, c, c), machine);
-            if (!route) break;
-            finish(job, *route);
-            for (SweepSpec& sweep : route->sweeps) sweep.scale = 1;
-            take(std::move(*route));
-        }
-    }
-}
-
-std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, index_t budget_bytes, const SweepSearch& whole) {
-    const auto job = examine(problem, whole.planner());
+std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+                                             const SweepSearch& search) {
+    const auto job = examine(problem, search.planner());
     if (!job.ok()) return std::nullopt;
-    return part_of_plan<SplitAxis>(job.value(), budget_bytes, {"two_sweeps", offer_splits, finish, refusal}, whole);
+    return part_of_plan<SplitAxis>(job.value(), {"two_sweeps", offer_splits, finish, refusal}, whole, own_bytes,
+                                   search);
 }
 
 Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Planner& planner) {
