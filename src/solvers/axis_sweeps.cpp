@@ -14,6 +14,7 @@
 // first one, where columns of it would have short runs.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "solvers/sweep_search.hpp"
 #include "solvers/table.hpp"
@@ -486,9 +487,16 @@ std::optional<SweepRoute> fit_split(const ManyAxes& whole, const SplitGroups& gr
     return part;
 }
 
-// In runs below this one sweep more gains nothing: r2c of 4096 x 4096 floats takes 1.1 s in runs of 4 to 12 KiB, 0.8 in
-// columns of 340 bytes; in runs of 72 KiB and more, with more memory, 0.36 s, and 0.47 in columns.
-constexpr index_t kLeastSplitRunBytes = index_t{32} << 10;
+index_t least_run_bytes(const SweepRoute& route) {
+    index_t shortest = std::numeric_limits<index_t>::max();
+    for (const SweepSpec& sweep : route.sweeps) shortest = std::min(shortest, run_bytes(sweep));
+    return shortest;
+}
+
+// One sweep more gains nothing in runs below this, unless they are so many times as long: r2c of 4096 x 4096 floats
+// takes 1.0 s in runs of 8 to 32 KiB, 0.8 in columns of 400 bytes, as both are in the page cache; with more memory 0.52
+// s in runs of 32 to 52 KiB, and 0.71 in columns of 824.
+constexpr index_t kLeastSplitRunBytes = index_t{32} << 10, kLeastTimesAsLong = 32;
 
 // Slabs of the other axes, and the first one in two sweeps: one sweep more than in columns, whose runs are short where
 // lines are long and memory is small. Where all axes are c2c, two_sweeps does the others on the way.
@@ -497,12 +505,10 @@ void offer_long_columns(const ManyAxes& job, SweepSearch& search) {
     if (std::all_of(kinds.begin(), kinds.end(), [](AxisKind kind) { return kind == AxisKind::c2c; })) return;
     for (const std::vector<Group>& groups : cuts_around(job, job.axes[0])) {
         if (groups.size() > 2) continue;
-        const SplitGroups split = split_groups(job, groups, job.axes[0]);
-        auto route = fit_split(job, split, two_sweeps_as_part, search);
-        const size_t first = split.before.size();
-        if (route &&
-            std::min(run_bytes(route->sweeps[first]), run_bytes(route->sweeps[first + 1])) >= kLeastSplitRunBytes)
-            search.offer(std::move(route));
+        auto route = fit_split(job, split_groups(job, groups, job.axes[0]), two_sweeps_as_part, search);
+        const index_t columns = search.found() ? least_run_bytes(*search.best()) : 0;
+        const index_t enough = std::min(kLeastSplitRunBytes, kLeastTimesAsLong * columns);
+        if (route && least_run_bytes(*route) >= enough) search.offer(std::move(route));
     }
 }
 

@@ -138,7 +138,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
         const Displacement displacement = displacement_of(kept);
         planned.displaced[i] = displacement;
         (sweep.target.place == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=
-            displacement.extra_bytes();
+            round_up(displacement.extra_bytes(), kDirectBytes);
     }
     return planned;
 }
@@ -159,6 +159,18 @@ StoredArray array_in(const RunArrays& arrays, Place place) {
             return arrays.memory;
     }
     return {};
+}
+
+// With a journal, arrays that lie in one place one behind the other make way for what those in front of them are
+// displaced by.
+PlacedArray made_way(const PlannedSweeps& planned, PlacedArray array) {
+    const index_t planned_begin = array.begin_bytes;
+    for (size_t i = 0; i < planned.sweeps.size(); ++i) {
+        const PlacedArray& other = planned.sweeps[i].source;
+        if (planned.displaced[i] && other.place == array.place && other.begin_bytes < planned_begin)
+            array.begin_bytes += round_up(planned.displaced[i]->extra_bytes(), kDirectBytes);
+    }
+    return array;
 }
 
 StoredArray read_at(const RunArrays& arrays, const PlacedArray& array) {
@@ -186,8 +198,9 @@ SweepRun::SweepRun(const Plan& plan, PlannedSweeps planned, const RunArrays& arr
         const SweepOutline& outline = planned_.sweeps[i];
         RunningSweep& sweep = sweeps_[i];
         const bool last = i + 1 == count;
-        sweep.source = read_at(arrays, outline.source);
-        sweep.target = written_at(arrays, outline.target, last);
+        const auto placed_at = [&](const PlacedArray& array) { return sink ? made_way(planned_, array) : array; };
+        sweep.source = read_at(arrays, placed_at(outline.source));
+        sweep.target = written_at(arrays, placed_at(outline.target), last);
         if (!last &&
             outline.target.place == planned_.sweeps[i + 1].source.place)  // else a step without sweeps is between
             sweep.target.store = sweeps_[i + 1].source.store;

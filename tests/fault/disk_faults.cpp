@@ -51,6 +51,9 @@ const Route kSmallRoutes[] = {
     {"c2c 32x32 forward double axes=0,1 memory=34KiB threads=1", solve_two_sweeps},
     {"r2c 64x5 forward double axes=0 memory=40KiB threads=1", solve_two_sweeps},
     {"c2c 134 forward double memory=46KiB threads=1", solve_chirp_sweeps},
+    {"c2c 67x2 forward double axes=0 memory=46KiB threads=1", solve_chirp_sweeps},
+    {"r2c 6x1024 forward double axes=1,0 memory=42KiB threads=1", solve_axis_sweeps},   // then an axis that is split
+    {"c2r 6x1024 backward double axes=1,0 memory=42KiB threads=1", solve_axis_sweeps},  // before
     {"c2c 256 forward double memory=10KiB threads=1 method=superlevels:sync,block=512", solve_superlevels},
     {"c2c 16x12 forward double memory=1MiB threads=1", solve_file_in_memory},
 };

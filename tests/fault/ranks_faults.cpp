@@ -60,6 +60,10 @@ const Route kRoutes[] = {
     {"r2c 8192 forward double memory=160KiB threads=1 ranks=2", solve_many_sweeps, false},
     {"c2c 3x512 forward double memory=48KiB threads=1 ranks=2", solve_axis_sweeps, true},  // a long axis, then columns
     {"r2c 60x48 forward double memory=40KiB threads=1 ranks=2 disks=8", solve_axis_sweeps, true},  // spares the output
+    {"r2c 6x1024 forward double axes=1,0 memory=46KiB threads=1 ranks=2", solve_axis_sweeps, true},  // then a long axis
+    {"r2c 36x8192 forward float memory=720KiB threads=1 ranks=2", solve_axis_sweeps, false},  // the same in place
+    {"c2r 6x1024 backward double axes=1,0 memory=46KiB threads=1 ranks=2", solve_axis_sweeps, true},
+    {"c2c 67x2 forward double axes=0 memory=48KiB threads=1 ranks=2", solve_chirp_sweeps, true},
 };
 
 // What a rank does ahead in some sweep of a route, and of how many panels.

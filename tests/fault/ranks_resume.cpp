@@ -41,6 +41,13 @@ const KilledRoute kKilledRoutes[] = {
     {"c2c 2x4096 backward double axes=1 memory=160KiB threads=1 ranks=3", solve_many_sweeps, Last::together},
     {"r2c 131072 forward double memory=600KiB threads=1 ranks=2", solve_many_sweeps, Last::other},
     {"r2c 2x8192 forward float axes=1 memory=160KiB threads=1 ranks=3", solve_many_sweeps, Last::other},
+    // An axis that is split, after others, which are behind the output, or before them.
+    {"r2c 36x8192 forward float memory=720KiB threads=1 ranks=2", solve_axis_sweeps, Last::in_place},
+    {"c2r 36x8192 backward float memory=720KiB threads=1 ranks=2", solve_axis_sweeps, Last::other},
+    {"r2c 8x2048x4 forward double axes=1,0 memory=80KiB threads=1 ranks=2", solve_axis_sweeps, Last::in_place},
+    {"r2c 6x1024 forward double axes=1,0 memory=46KiB threads=1 ranks=2", solve_axis_sweeps, Last::other},
+    {"c2r 3x4096 backward double memory=48KiB threads=1 ranks=3", solve_axis_sweeps, Last::other},
+    {"c2c 3x1021 backward double memory=64KiB threads=1 ranks=2", solve_axis_sweeps, Last::in_place},
 };
 
 class RanksThatAllDie : public testing::TestWithParam<KilledRoute> {};

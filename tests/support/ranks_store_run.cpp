@@ -241,6 +241,10 @@ index_t filter_read_again_bytes(const SweepSpec& sweep) {
     return (array.outer - 1) * array.matrix_elems() * array.elem_bytes;
 }
 
+bool reads_some_twice(const SweepSpec& sweep) {
+    return !sweep.source.is_blocks() && sweep.source.columns().mirrors_all();
+}
+
 // What the whole array is on the way into step `step`, and out of it: the input, what lies between, the output.
 void expect_one_payload(const RanksRun& run) {
     const Problem& p = run.plan->problem;
@@ -260,9 +264,16 @@ void expect_one_payload(const RanksRun& run) {
         const auto* const sweep = dynamic_cast<const SweepStep*>(run.plan->steps[i].get());
         const auto* const next = dynamic_cast<const SweepStep*>(run.plan->steps[i + 1].get());
         const index_t again = next ? filter_read_again_bytes(next->spec()) : 0;
-        EXPECT_EQ(sum_of(run, i).disk_written_bytes + again, sum_of(run, i + 1).disk_read_bytes)
-            << "between step " << i;
+        const index_t made = sum_of(run, i).disk_written_bytes + again, read = sum_of(run, i + 1).disk_read_bytes;
+        EXPECT_TRUE(next && reads_some_twice(next->spec()) ? read >= made : read == made)
+            << "between step " << i << ": " << made << ", " << read;
         if (!sweep) continue;
+        if (const auto& spec = sweep->spec();
+            spec.sharing.own_part && !spec.target.is_blocks() && spec.target.columns().mirrored()) {
+            // Of half a spectrum parts are not alike.
+            EXPECT_EQ(sum_of(run, i).disk_written_bytes, spec.target.columns().array_bytes());
+            continue;
+        }
         SweepSpec alone = sweep->spec();  // the same sweep by one process
         index_t parts = 1, of_parts = 1;  // or what rank 0 has of it
         if (const auto& part = alone.sharing.own_part) parts = part->all, of_parts = part->a_rank;
