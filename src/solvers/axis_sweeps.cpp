@@ -61,10 +61,12 @@ Side target_side(const ManyAxes& job, Group group) {
 }
 
 bool shrinks(const ManyAxes& job) { return job.halved_axis >= 0 && !job.problem.forward(); }  // c2r
-// Where what is computed lies between sweeps: c2r and smaller elements leave no room for it in the output.
+// Whether the output has room for what is computed between sweeps: of c2r and of smaller elements it has none.
+bool is_roomy(const ManyAxes& job) { return !shrinks(job) && !job.problem.stores_other(); }
+// Where that lies.
 Place between_sweeps(const ManyAxes& job) {
     if (job.holds_scratch) return Place::memory;
-    return shrinks(job) || job.problem.stores_other() || job.spares_output ? Place::scratch : Place::output;
+    return is_roomy(job) && !job.spares_output ? Place::output : Place::scratch;
 }
 
 ManyAxes examine_axes(const Problem& problem, const Planner& planner) {
@@ -366,9 +368,6 @@ struct SplitGroups {
     Group split;
 };
 
-// Whether the output holds the array between sweeps.
-bool is_roomy(const ManyAxes& job) { return !shrinks(job) && !job.problem.stores_other(); }
-
 // What comes before the split axis needs an area; so does what comes after it where the output is not roomy. So there
 // all are on one side, as far as a group that halves lets them; else the axis comes as early as it can.
 SplitGroups split_groups(const ManyAxes& job, const std::vector<Group>& groups, int axis) {
@@ -456,7 +455,7 @@ std::optional<SweepRoute> fit_split(const ManyAxes& whole, const SplitGroups& gr
     if (!problem) return std::nullopt;
     ManyAxes job = without_engine_of(whole, groups.split);
     std::vector<SweepSpec> others;
-    const Place behind = is_roomy(job) ? Place::output : Place::scratch;  // of the others: the area
+    const Place behind = between_sweeps(job);  // scratch: the area
     outline_side(job, groups.before, Place::input, Place::scratch, Place::scratch, others);
     outline_side(job, groups.behind, behind, behind, Place::output, others);
     index_t own_bytes = 0;
@@ -487,9 +486,11 @@ std::optional<SweepRoute> fit_split(const ManyAxes& whole, const SplitGroups& gr
     return part;
 }
 
+// As ranks read them, together or apart.
 index_t least_run_bytes(const SweepRoute& route) {
     index_t shortest = std::numeric_limits<index_t>::max();
-    for (const SweepSpec& sweep : route.sweeps) shortest = std::min(shortest, run_bytes(sweep));
+    for (const SweepSpec& sweep : route.sweeps)
+        shortest = std::min(shortest, run_bytes(sweep) * (sweep.sharing.reads_together ? sweep.ranks() : 1));
     return shortest;
 }
 
