@@ -152,19 +152,18 @@ Result<ChirpedAxis> examine(const Problem& problem, const Planner& planner) {
     return job;
 }
 
+constexpr SweepMethod<ChirpedAxis> kChirpSweeps{"chirp_sweeps", offer_lengths, finish, refusal};
+
 }  // namespace
 
 std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
                                                const SweepSearch& search) {
-    const auto job = examine(problem, search.planner());
-    if (!job.ok()) return std::nullopt;
-    return part_of_plan<ChirpedAxis>(job.value(), {"chirp_sweeps", offer_lengths, finish, refusal}, whole, own_bytes,
-                                     search);
+    return part_of_plan<ChirpedAxis>(examine(problem, search.planner()), kChirpSweeps, whole, own_bytes, search);
 }
 
 Result<std::unique_ptr<Plan>> solve_chirp_sweeps(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const ChirpedAxis job, examine(problem, planner));
-    return plan_sweeps<ChirpedAxis>(job, planner, {"chirp_sweeps", offer_lengths, finish, refusal});
+    return plan_sweeps<ChirpedAxis>(job, planner, kChirpSweeps);
 }
 
 }  // namespace spanfft

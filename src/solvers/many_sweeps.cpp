@@ -584,19 +584,18 @@ Result<LongAxis> examine(const Problem& problem, const Planner& planner) {
     return job;
 }
 
+constexpr SweepMethod<LongAxis> kManySweeps{"many_sweeps", offer_factors, finish, refusal};
+
 }  // namespace
 
 std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
                                               const SweepSearch& search) {
-    const auto job = examine(problem, search.planner());
-    if (!job.ok()) return std::nullopt;
-    return part_of_plan<LongAxis>(job.value(), {"many_sweeps", offer_factors, finish, refusal}, whole, own_bytes,
-                                  search);
+    return part_of_plan<LongAxis>(examine(problem, search.planner()), kManySweeps, whole, own_bytes, search);
 }
 
 Result<std::unique_ptr<Plan>> solve_many_sweeps(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const LongAxis job, examine(problem, planner));
-    return plan_sweeps<LongAxis>(job, planner, {"many_sweeps", offer_factors, finish, refusal});
+    return plan_sweeps<LongAxis>(job, planner, kManySweeps);
 }
 
 }  // namespace spanfft

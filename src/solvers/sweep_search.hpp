@@ -109,8 +109,10 @@ void offer_all(const Job& job, const SweepMethod<Job>& method, SweepSearch& sear
 
 // The best grouping of a method for part of a plan (two_sweeps_as_part), by the search of the whole.
 template <class Job>
-std::optional<SweepRoute> part_of_plan(Job job, const SweepMethod<Job>& method, SweepJob& whole, index_t own_bytes,
-                                       const SweepSearch& search) {
+std::optional<SweepRoute> part_of_plan(const Result<Job>& examined, const SweepMethod<Job>& method, SweepJob& whole,
+                                       index_t own_bytes, const SweepSearch& search) {
+    if (!examined.ok()) return std::nullopt;
+    Job job = examined.value();
     const index_t engine_bytes = std::max(whole.engine_bytes, job.engine_bytes);
     whole.budget_bytes -= engine_bytes - whole.engine_bytes;
     whole.engine_bytes = engine_bytes;

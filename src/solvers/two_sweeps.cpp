@@ -302,14 +302,13 @@ void finish(const SplitAxis& job, SweepRoute& route) {
                          ", n2 = ", other);
 }
 
+constexpr SweepMethod<SplitAxis> kTwoSweeps{"two_sweeps", offer_splits, finish, refusal};
+
 }  // namespace
 
 std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
                                              const SweepSearch& search) {
-    const auto job = examine(problem, search.planner());
-    if (!job.ok()) return std::nullopt;
-    return part_of_plan<SplitAxis>(job.value(), {"two_sweeps", offer_splits, finish, refusal}, whole, own_bytes,
-                                   search);
+    return part_of_plan<SplitAxis>(examine(problem, search.planner()), kTwoSweeps, whole, own_bytes, search);
 }
 
 Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Planner& planner) {
@@ -318,13 +317,13 @@ Result<std::unique_ptr<Plan>> solve_two_sweeps(const Problem& problem, const Pla
         return error(Code::unsupported, "two_sweeps gains nothing: by axis_sweeps panels with whole lines of ", job.n,
                      " points have runs of ", bytes_string(static_cast<double>(kLongRunBytes)), " and more");
     }
-    return plan_sweeps<SplitAxis>(job, planner, {"two_sweeps", offer_splits, finish, refusal});
+    return plan_sweeps<SplitAxis>(job, planner, kTwoSweeps);
 }
 
 Result<std::unique_ptr<Plan>> hold_two_sweeps(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(SplitAxis job, examine(problem, planner));
     job.holds_scratch = true;
-    return plan_sweeps<SplitAxis>(job, planner, {"two_sweeps", offer_splits, finish, refusal});
+    return plan_sweeps<SplitAxis>(job, planner, kTwoSweeps);
 }
 
 }  // namespace spanfft
