@@ -498,6 +498,9 @@ index_t least_run_bytes(const SweepRoute& route) {
 // takes 1.0 s in runs of 8 to 32 KiB, 0.8 in columns of 400 bytes, as both are in the page cache; with more memory 0.52
 // s in runs of 32 to 52 KiB, and 0.71 in columns of 824.
 constexpr index_t kLeastSplitRunBytes = index_t{32} << 10, kLeastTimesAsLong = 32;
+// Ranks that hand columns on write nothing through the page cache, so longer runs gain less: c2r of 16384 x 16384
+// floats on two ranks of 128 MiB takes 4.2 s in runs of 128 KiB, and 5.3 in columns of 2.5 KiB.
+constexpr index_t kLeastTimesAsLongAsHandedOn = 16;
 
 // Slabs of the other axes, and the first one in two sweeps: one sweep more than in columns, whose runs are short where
 // lines are long and memory is small. Where all axes are c2c, two_sweeps does the others on the way.
@@ -508,7 +511,8 @@ void offer_long_columns(const ManyAxes& job, SweepSearch& search) {
         if (groups.size() > 2) continue;
         auto route = fit_split(job, split_groups(job, groups, job.axes[0]), two_sweeps_as_part, search);
         const index_t columns = search.found() ? least_run_bytes(*search.best()) : 0;
-        const index_t enough = std::min(kLeastSplitRunBytes, kLeastTimesAsLong * columns);
+        index_t enough = std::min(kLeastSplitRunBytes, kLeastTimesAsLong * columns);
+        if (hands_on(job)) enough = std::max(enough, kLeastTimesAsLongAsHandedOn * columns);
         if (route && least_run_bytes(*route) >= enough) search.offer(std::move(route));
     }
 }

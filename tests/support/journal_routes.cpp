@@ -83,6 +83,9 @@ const std::vector<JournalRoute>& journal_routes() {
          "halved columns to scratch, then a long axis"},
         {"c2r 6x4096 backward double axes=1,0 memory=64KiB threads=1", solve_axis_sweeps,
          "a long axis to scratch, then halved columns"},
+        {"r2c 6x4096 forward double axes=1,0 memory=220KiB threads=1 method=axis_sweeps input_chunk=4x500 "
+         "output_chunk=3x700",
+         by_planner, "chunked arrays, halved columns, then a long axis"},
         {"c2c 3x1021 backward double memory=80KiB threads=1", solve_axis_sweeps, "a long prime axis, then columns"},
         {"c2c 509x3 forward double axes=0 memory=160KiB threads=1", solve_chirp_sweeps, "a chirp of rows"},
         {"r2c 360x7 forward double axes=0 memory=48KiB threads=1", solve_two_sweeps, "rows, conjugate halves written"},
