@@ -453,7 +453,7 @@ std::optional<SweepRoute> fit_split(const ManyAxes& whole, const SplitGroups& gr
                                     const SweepSearch& search) {
     const auto problem = split_problem(whole, groups);
     if (!problem) return std::nullopt;
-    ManyAxes job = without_engine_of(whole, groups.split);
+    const ManyAxes job = without_engine_of(whole, groups.split);
     std::vector<SweepSpec> others;
     const Place behind = between_sweeps(job);  // scratch: the area
     outline_side(job, groups.before, Place::input, Place::scratch, Place::scratch, others);
@@ -495,11 +495,11 @@ index_t least_run_bytes(const SweepRoute& route) {
 }
 
 // One sweep more gains nothing in runs below this, unless they are so many times as long: r2c of 4096 x 4096 floats
-// takes 1.0 s in runs of 8 to 32 KiB, 0.8 in columns of 400 bytes, as both are in the page cache; with more memory 0.52
-// s in runs of 32 to 52 KiB, and 0.71 in columns of 824.
+// takes 1.0 s in runs of 8 to 32 KiB, 0.8 in columns of 400 bytes; with more memory 0.52 s in runs of 32 to 52 KiB,
+// and 0.71 in columns of 824.
 constexpr index_t kLeastSplitRunBytes = index_t{32} << 10, kLeastTimesAsLong = 32;
-// Ranks that hand columns on write nothing through the page cache, so longer runs gain less: c2r of 16384 x 16384
-// floats on two ranks of 128 MiB takes 4.2 s in runs of 128 KiB, and 5.3 in columns of 2.5 KiB.
+// Where ranks hand columns on, longer runs gain less: c2r of 16384 x 16384 floats on two ranks of 128 MiB takes 4.2 s
+// in runs of 128 KiB, and 5.3 in columns of 2.5 KiB.
 constexpr index_t kLeastTimesAsLongAsHandedOn = 16;
 
 // Slabs of the other axes, and the first one in two sweeps: one sweep more than in columns, whose runs are short where

@@ -156,7 +156,7 @@ constexpr SweepMethod<ChirpedAxis> kChirpSweeps{"chirp_sweeps", offer_lengths, f
 
 }  // namespace
 
-std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, const SweepJob& whole, index_t own_bytes,
                                                const SweepSearch& search) {
     return part_of_plan<ChirpedAxis>(examine(problem, search.planner()), kChirpSweeps, whole, own_bytes, search);
 }

@@ -588,7 +588,7 @@ constexpr SweepMethod<LongAxis> kManySweeps{"many_sweeps", offer_factors, finish
 
 }  // namespace
 
-std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, const SweepJob& whole, index_t own_bytes,
                                               const SweepSearch& search) {
     return part_of_plan<LongAxis>(examine(problem, search.planner()), kManySweeps, whole, own_bytes, search);
 }

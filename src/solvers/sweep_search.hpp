@@ -24,6 +24,7 @@ struct SweepRoute {
     index_t scratch_bytes = 0, scratch_of_each_rank_bytes = 0;
     index_t held_scratch_bytes = 0;  // in memory instead, besides all that the sweeps need
     index_t output_extra_bytes = 0;  // behind the output, for what is there in between
+    index_t engine_bytes = 0;        // of a part's own engines, if more than the job's
     bool leaves_exchanged = false;
     std::string note;    // that the plan gets
     double seconds = 0;  // for the choice
@@ -31,7 +32,10 @@ struct SweepRoute {
     index_t own_bytes() const;    // of tiles and tables, which each sweep has for itself
     index_t panel_bytes() const;  // of slots, which they share
     // For panels.
-    index_t room(const SweepJob& job) const { return job.budget_bytes - own_bytes() - held_scratch_bytes; }
+    index_t room(const SweepJob& job) const {
+        const index_t engines = std::max<index_t>(0, engine_bytes - job.engine_bytes);
+        return job.budget_bytes - engines - own_bytes() - held_scratch_bytes;
+    }
     bool fits(const SweepJob& job) const { return panel_bytes() <= room(job); }
     bool goes_by_way_of_output() const;  // between sweeps
 };
@@ -80,13 +84,13 @@ index_t smallest_memory(index_t enough_bytes, const std::function<bool(index_t m
 Status refuse(const SweepJob& job, const char* solver, const SweepRefusal& refusal, index_t needed_bytes);
 std::unique_ptr<Plan> plan_of_route(const SweepJob& job, const char* solver, SweepRoute route, const Machine& machine);
 
-// A problem of one axis as part of a plan, in memory that `own_bytes` of the other sweeps leave of the whole's, which
-// is less where the part's engines need some; nothing where the solver declines or nothing fits.
-std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+// A problem of one axis as part of a plan, in memory that `own_bytes` of the other sweeps leave of the whole's; nothing
+// where the solver declines or nothing fits.
+std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, const SweepJob& whole, index_t own_bytes,
                                              const SweepSearch& search);
-std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+std::optional<SweepRoute> many_sweeps_as_part(const Problem& problem, const SweepJob& whole, index_t own_bytes,
                                               const SweepSearch& search);
-std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+std::optional<SweepRoute> chirp_sweeps_as_part(const Problem& problem, const SweepJob& whole, index_t own_bytes,
                                                const SweepSearch& search);
 
 // The cheapest of two sweeps that hold in memory what one hands to the other (scratch_in_memory.cpp).
@@ -109,18 +113,18 @@ void offer_all(const Job& job, const SweepMethod<Job>& method, SweepSearch& sear
 
 // The best grouping of a method for part of a plan (two_sweeps_as_part), by the search of the whole.
 template <class Job>
-std::optional<SweepRoute> part_of_plan(const Result<Job>& examined, const SweepMethod<Job>& method, SweepJob& whole,
-                                       index_t own_bytes, const SweepSearch& search) {
+std::optional<SweepRoute> part_of_plan(const Result<Job>& examined, const SweepMethod<Job>& method,
+                                       const SweepJob& whole, index_t own_bytes, const SweepSearch& search) {
     if (!examined.ok()) return std::nullopt;
     Job job = examined.value();
-    const index_t engine_bytes = std::max(whole.engine_bytes, job.engine_bytes);
-    whole.budget_bytes -= engine_bytes - whole.engine_bytes;
-    whole.engine_bytes = engine_bytes;
-    job.budget_bytes = whole.budget_bytes - own_bytes;
+    SweepRoute route;
+    route.engine_bytes = job.engine_bytes;
+    job.budget_bytes = route.room(whole) - own_bytes;
     SweepSearch part(job, search.planner(), search.any());
     method.offer(job, part);
     if (!part.found()) return std::nullopt;
-    SweepRoute route = *part.best();
+    route = *part.best();
+    route.engine_bytes = job.engine_bytes;
     if (method.finish) method.finish(job, route);
     return route;
 }

@@ -306,7 +306,7 @@ constexpr SweepMethod<SplitAxis> kTwoSweeps{"two_sweeps", offer_splits, finish, 
 
 }  // namespace
 
-std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, SweepJob& whole, index_t own_bytes,
+std::optional<SweepRoute> two_sweeps_as_part(const Problem& problem, const SweepJob& whole, index_t own_bytes,
                                              const SweepSearch& search) {
     return part_of_plan<SplitAxis>(examine(problem, search.planner()), kTwoSweeps, whole, own_bytes, search);
 }

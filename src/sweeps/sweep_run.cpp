@@ -72,6 +72,9 @@ Displacement displacement_of(const ColumnPanels& in) {
     return displacement;
 }
 
+// What lies behind a displaced array in its place begins so much later.
+index_t room_behind(const Displacement& displacement) { return round_up(displacement.extra_bytes(), kDirectBytes); }
+
 // Panels that must be on the disk before panel p overwrites what they were made of: those that begin less than the
 // shift behind the end of p. Worked: panels of 4 columns, shift 8, p = 5: columns 20 to 23 overwrite 12 to 15, which
 // are panel 3's, so panels 0 to 3 must be done: (24 - 8) / 4 = 4 of them.
@@ -138,7 +141,7 @@ PlannedSweeps examine_sweeps(const Plan& plan, bool in_place, int rank) {
         const Displacement displacement = displacement_of(kept);
         planned.displaced[i] = displacement;
         (sweep.target.place == Place::output ? planned.output_extra_bytes : planned.scratch_extra_bytes) +=
-            round_up(displacement.extra_bytes(), kDirectBytes);
+            room_behind(displacement);
     }
     return planned;
 }
@@ -168,7 +171,7 @@ PlacedArray made_way(const PlannedSweeps& planned, PlacedArray array) {
     for (size_t i = 0; i < planned.sweeps.size(); ++i) {
         const PlacedArray& other = planned.sweeps[i].source;
         if (planned.displaced[i] && other.place == array.place && other.begin_bytes < planned_begin)
-            array.begin_bytes += round_up(planned.displaced[i]->extra_bytes(), kDirectBytes);
+            array.begin_bytes += room_behind(*planned.displaced[i]);
     }
     return array;
 }

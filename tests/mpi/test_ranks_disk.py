@@ -35,14 +35,19 @@ def assert_nothing_else(comm: MPI.Comm, folder: Path, files: list[str]) -> None:
     comm.barrier()
 
 
+def assert_as_predicted(result: spanfft.TransformResult) -> None:
+    """On this rank."""
+    for key in COUNTED:
+        assert result.report["counted"][key] == result.report["predicted"][key], key
+
+
 def assert_counted(
     comm: MPI.Comm, result: spanfft.TransformResult, x: np.ndarray, out: np.ndarray, twice: bool = False
 ) -> None:
     """As predicted, on this rank; all together they read the input (`twice`: some of it twice), write the output, and
     what lies between."""
+    assert_as_predicted(result)
     counted, predicted = result.report["counted"], result.report["predicted"]
-    for key in COUNTED:
-        assert counted[key] == predicted[key], key
     assert counted["flops"] == pytest.approx(predicted["flops"], rel=1e-12)
     read, written = (comm.allreduce(counted[f"disk_{way}_bytes"]) for way in ("read", "written"))
     assert written >= out.nbytes
@@ -152,8 +157,7 @@ def test_there_with_an_axis_of_which_no_memory_holds_a_line(name, comm, rng, fol
 def test_there_with_a_prime_axis_of_which_no_memory_holds_a_line(comm, rng, folder, scratch):
     case = ((2, 524287), "complex128", "c2c", (0, 1))
     _, result = in_three_sweeps(comm, rng, folder, scratch, case, "axis_sweeps", 2 << 20, or_four=True)
-    for key in COUNTED:
-        assert result.report["counted"][key] == result.report["predicted"][key], key
+    assert_as_predicted(result)
 
 
 PRIMES = {
@@ -169,10 +173,8 @@ PRIMES = {
 def test_there_by_convolution(name, comm, rng, folder, scratch):
     """Each rank keeps rows of the convolution and of its filter in its scratch."""
     _, result = in_three_sweeps(comm, rng, folder, scratch, PRIMES[name], "chirp_sweeps", 2 << 20)
-    counted, predicted = result.report["counted"], result.report["predicted"]
-    for key in COUNTED:
-        assert counted[key] == predicted[key], key
-    assert (comm.allreduce(counted["sent_bytes"]) > 0) == (comm.size > 1)
+    assert_as_predicted(result)
+    assert (comm.allreduce(result.report["counted"]["sent_bytes"]) > 0) == (comm.size > 1)
 
 
 def test_an_output_that_stays_exchanged(comm, rng, folder, scratch):
@@ -273,8 +275,7 @@ def test_what_is_stored_otherwise(options, comm, rng, folder, scratch):
         folder / "in.npy", folder / "out.npy", memory="1MiB", method="two_sweeps", comm=comm, scratch=scratch,
         progress=lambda *bytes_: done.append(bytes_), **options,
     )  # fmt: skip
-    for key in COUNTED:
-        assert result.report["counted"][key] == result.report["predicted"][key], key
+    assert_as_predicted(result)
     assert done[-1][0] == done[-1][1], "progress does not come to its end"
     out, exact = np.load(folder / "out.npy"), oracle.forward(x, "c2c", (0,))
     if "power" in options:

@@ -41,6 +41,8 @@ index_t named_memory(const std::string& problem, SolverFunction solve) {
     return at == std::string::npos ? 0 : std::stoll(message.substr(at + 1));
 }
 
+bool splits_an_axis(const Plan& plan) { return plan.steps.size() > plan.problem.axes.size(); }
+
 void expect_smallest_memory(const std::string& problem, SolverFunction solve) {
     const index_t memory = named_memory(problem, solve);
     expect_right({problem.c_str(), std::to_string(memory).c_str()}, solve);

@@ -21,6 +21,8 @@ Values in_natural_order(const Plan& plan, const Values& output);
 void expect_right(const SweepCase& c, SolverFunction solve);
 // The budget in the last parentheses of a refusal.
 index_t named_memory(const std::string& problem, SolverFunction solve);
+// Whether axis_sweeps splits an axis: groups of whole axes take no more sweeps than there are axes.
+bool splits_an_axis(const Plan& plan);
 // Runs at the budget that is named, and is refused at one byte less.
 void expect_smallest_memory(const std::string& problem, SolverFunction solve);
 

@@ -17,12 +17,11 @@ struct Case {
     SolverFunction solve = solve_axis_sweeps;
 };
 
-// Whether there is a plan in so much memory, and no axis is split, which takes more sweeps than there are axes: that is
-// for still less memory, and another way (split_axis_test.cpp).
+// Whether there is a plan in so much memory, and no axis is split: that is for still less memory, and another way
+// (split_axis_test.cpp).
 bool in_groups(const std::string& problem, SolverFunction solve, index_t memory) {
     const auto plan = plan_on_two_cores(cat(problem, " memory=", memory), solve);
-    if (!plan.ok()) return false;
-    return solve != solve_axis_sweeps || plan.value()->steps.size() <= plan.value()->problem.axes.size();
+    return plan.ok() && (solve != solve_axis_sweeps || !splits_an_axis(*plan.value()));
 }
 
 index_t least_in_groups(const std::string& problem, SolverFunction solve) {

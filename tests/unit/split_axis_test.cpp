@@ -11,7 +11,6 @@
 #include "support/ranks_case.hpp"
 #include "support/sanitized.hpp"
 #include "support/sweep_case.hpp"
-#include "sweeps/sweep_step.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -120,22 +119,23 @@ void expect_definition(const Problem& problem, const Values& input, const Values
         EXPECT_LT(error_in_units(problem, output, exact), allowed_error(problem));
 }
 
-// No group of whole axes takes more sweeps than it has axes.
-bool splits(const Plan& plan) { return plan.steps.size() > plan.problem.axes.size(); }
+// In the least memory, or up to half more.
+std::string in_little_memory(Random& random, const std::string& problem) {
+    const index_t least = named_memory(problem, solve_axis_sweeps);
+    return cat(problem, " memory=", random.chance(0.5) ? least : least + random.below(least / 2));
+}
 
-TEST(SplitAxis, OfAnyKindAnywhereMatchesTheDefinitionInTheLeastMemory) {
+TEST(SplitAxis, OfAnyKindAnywhereMatchesTheDefinitionInLittleMemory) {
     Random random(131);
     int split = 0;
     for (int i = 0; i < 160 / kPointStep; ++i) {
-        const std::string problem = cat(any_problem(random), " threads=", random.between(1, 2));
-        const index_t least = named_memory(problem, solve_axis_sweeps);
-        const std::string text = cat(problem, " memory=", random.chance(0.5) ? least : least + random.below(least / 2));
+        const std::string text = in_little_memory(random, cat(any_problem(random), " threads=", random.between(1, 2)));
         SCOPED_TRACE(cat(text, ", seed ", random.seed()));
         const StoreRun run = run_on_stores(text, solve_axis_sweeps, random.chance(0.3) ? 128 : 0, 4096);
         ASSERT_TRUE(run.status.ok()) << run.status.message();
         expect_definition(run.plan->problem, run.input, run.output);
         expect_as_predicted(run);
-        split += splits(*run.plan);
+        split += splits_an_axis(*run.plan);
     }
     EXPECT_GT(split * kPointStep, 30);
 }
@@ -144,9 +144,8 @@ TEST(SplitAxis, OfAnyKindAnywhereMatchesTheDefinitionOnRanks) {
     Random random(132);
     int split = 0;
     for (int i = 0; i < 160 / kPointStep; ++i) {
-        const std::string problem = cat(any_problem(random), " threads=1 ranks=", random.between(2, 7));
-        const index_t least = named_memory(problem, solve_axis_sweeps);
-        const std::string text = cat(problem, " memory=", random.chance(0.5) ? least : least + random.below(least / 2));
+        const std::string text =
+            in_little_memory(random, cat(any_problem(random), " threads=1 ranks=", random.between(1, 7)));
         SCOPED_TRACE(cat(text, ", seed ", random.seed()));
         RanksSetting setting;
         setting.input_offset = random.chance(0.3) ? 128 : 0;
@@ -156,7 +155,7 @@ TEST(SplitAxis, OfAnyKindAnywhereMatchesTheDefinitionOnRanks) {
         ASSERT_TRUE(run.planned.ok()) << run.planned.message();
         expect_shared_out(run);
         expect_definition(run.plan->problem, run.input, run.output);
-        split += splits(*run.plan);
+        split += splits_an_axis(*run.plan);
         // With journals what is overwritten is displaced, and what lies behind it makes way.
         RanksDisks disks(*run.plan, run.plan->problem.ranks);
         setting.disks = &disks;
