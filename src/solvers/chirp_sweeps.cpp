@@ -43,7 +43,7 @@ SweepRoute outline(const ChirpedAxis& job, index_t m1, index_t m2, index_t lanes
     };
     in.source.array = matrix(chirp.inputs, m2, job.problem.input_elem().complex);
     in.source.factors = chirp;
-    in.work = TileWork{{}, 0, job.problem.scale() / static_cast<long double>(m)};
+    in.work = TileWork{{}, job.problem.scale() / static_cast<long double>(m)};
     in.twiddles = {.roots_n = m};
     ColumnPanels both = written(matrix(m, m2, true));
     both.besides = ColumnPanels::Twin{twin, true};

@@ -134,6 +134,7 @@ void set_panel_width(SweepSpec& sweep, index_t width) {
     const TurnedRows* const turned = sweep.target.turned();
     if (!sweep.target.is_blocks())
         sweep.target.columns().panel = turned ? width / turned->panels.rows * sweep.out_points : width;
+    if (sweep.apart()) std::get_if<TileWork>(&sweep.work)->rows.apart->panel = width;
 }
 
 void set_slabs(SweepSpec& sweep, index_t slabs) {

@@ -17,9 +17,11 @@
 // own, in scratch that is its own: between the two all ranks exchange, tile by tile (sweeps/block_exchange.hpp). By way
 // of the output, which all ranks see, there is nothing to exchange between the two. Each rank has so much memory. The
 // axes before the one that is split are an outer loop. All that lies behind it are rows, which take the place of
-// elements: the runs are of whole rows, and each number of a row has a column of its own. Of c2c other axes behind it
-// may be transformed too, row by row, where the first sweep has read them. Worked: 16384 x 16384 complex floats in 512
-// MiB: axis_sweeps has columns of 16384 points, so runs of 8 KiB; here 128 rows of 128 KiB are 16 MiB.
+// elements: the runs are of whole rows, and each number of a row has a column of its own. Where the split axis is c2c,
+// others behind it may be transformed too, row by row: where the first sweep has read them, or, of c2r, where the
+// second one will write them. Worked: 16384 x 16384 complex floats in 512 MiB: axis_sweeps has columns of 16384 points,
+// so runs of 8 KiB; here 128 rows of 128 KiB are 16 MiB. Of real rows half spectra are computed, in memory beside the
+// panel (RowTransforms::apart).
 #include <algorithm>
 
 #include "solvers/sweep_search.hpp"
@@ -34,8 +36,8 @@ namespace {
 // n is the length that is split: for DCT and DST the logical one, N, with the stored points in the chirp.
 struct SplitAxis : LongAxis {
     Chirp chirp;
-    std::vector<SweepStage> row_stages;  // of the axes behind the one that is split
-    double row_flops = 0;
+    RowTransforms rows;    // of the axes behind the one that is split
+    index_t real_row = 0;  // > 0: which are c2r or r2c, of so many real numbers
     std::string row_title;
     index_t inputs() const { return chirp.length > 0 ? chirp.inputs : halves && !forward ? half() : n; }
     index_t outputs() const { return chirp.length > 0 ? chirp.outputs : halves && forward ? half() : n; }
@@ -53,6 +55,18 @@ ColumnPanels matrix(const SplitAxis& job, index_t elems, index_t row_elems, bool
     return cut_off(column_panels(job, job.outer, 1, row_elems, complex), elems);
 }
 
+// The work on rows beside the other work of the two sweeps, of which one has real rows in its file.
+RowTransforms rows_between(const SplitAxis& job, SweepSpec& first, SweepSpec& second) {
+    RowTransforms rows = job.rows;
+    if (job.real_row == 0) return rows;
+    ColumnPanels& file = rows.last ? second.target.columns() : first.source.columns();
+    rows.apart = file;
+    rows.apart->use = ColumnPanels::Use::read;
+    file.elem_bytes = job.real_row * job.number(false);
+    file.numbers = job.real_row;
+    return rows;
+}
+
 // The two sweeps for n1*n2, by way of blocks, without panels yet.
 SweepRoute outline(const SplitAxis& job, index_t n1, index_t lanes, index_t tile_columns, index_t tile_rows) {
     const index_t n2 = job.n / n1;
@@ -61,20 +75,21 @@ SweepRoute outline(const SplitAxis& job, index_t n1, index_t lanes, index_t tile
     const bool real_in = job.halves && job.forward, real_out = job.halves && !job.forward;
     SweepSpec &first = route.sweeps[0], &second = route.sweeps[1];
     // c2r reads the half spectrum as rows of n1; the others read rows of n2.
-    ColumnPanels in = matrix(job, job.inputs(), real_out ? n1 : n2, job.problem.input_elem().complex);
+    const bool real_rows = job.real_row > 0;
+    ColumnPanels in = matrix(job, job.inputs(), real_out ? n1 : n2, real_rows || job.problem.input_elem().complex);
     if (real_out) in.besides = ColumnPanels::Mirrored{n1};
     in.columns = real_out ? n1 / 2 + 1 : n2;
     first.source.array = in;
     first.source.complex = !real_in;
     first.source.factors = job.chirp;
-    first.work = TileWork{job.row_stages, job.row_flops, {}};
     first.twiddles.roots_n = job.n;
     first.scale = job.problem.scale();
     first.points = real_out ? n2 : n1;
     first.out_points = real_in ? n1 / 2 + 1 : first.points;
     first.flops_each = column_flops(first.points, real_in);
 
-    ColumnPanels out = written(matrix(job, job.outputs(), real_out ? n2 : n1, job.problem.output_elem().complex));
+    ColumnPanels out =
+        written(matrix(job, job.outputs(), real_out ? n2 : n1, real_rows || job.problem.output_elem().complex));
     if (real_in) out.besides = ColumnPanels::Mirrored{n1};
     out.columns = first.out_points;
     out.share = ColumnPanels::Share::in_blocks;  // the rows that a rank keeps of a tile lie together
@@ -84,6 +99,7 @@ SweepRoute outline(const SplitAxis& job, index_t n1, index_t lanes, index_t tile
     second.points = in.columns;
     second.out_points = real_out ? n1 : second.points;
     second.flops_each = column_flops(real_out ? n1 : n2, real_out);
+    (job.rows.last ? second : first).work = TileWork{rows_between(job, first, second), {}};
 
     BlockGrid blocks;
     blocks.outer = job.outer;
@@ -182,8 +198,8 @@ void offer_splits(const SplitAxis& job, SweepSearch& search) {
     for (size_t i = 0; may_leave_exchanged(job) && i < factors.size() && !search.ended(); ++i)
         search.offer(fit_exchanged(job, outline(job, factors[i], lanes_for(job, factors[i]), 1, 1), machine));
     if (search.found()) return;
-    const bool in_place =
-        !job.halves && job.chirp.length == 0 && !job.problem.stores_other() && !job.holds_scratch && !job.spares_output;
+    const bool has_room = !job.problem.stores_other() && !(job.real_row > 0 && job.rows.last);
+    const bool in_place = !job.halves && job.chirp.length == 0 && has_room && !job.holds_scratch && !job.spares_output;
     for (size_t i = 0; in_place && i < factors.size() && !search.ended(); ++i) {
         for (index_t c : job.widths_from(2 * job.threads * lanes_of(factors[i]))) {
             const SweepRoute route = outline(job, factors[i], lanes_of(factors[i]), c, c);
@@ -223,39 +239,60 @@ index_t near_length(index_t n) {
     return nearest;
 }
 
+// Of the first axis.
+AxisKind split_kind(const Problem& problem) {
+    const auto split = std::min_element(problem.axes.begin(), problem.axes.end()) - problem.axes.begin();
+    return problem.kinds[static_cast<size_t>(split)];
+}
+
 // The other axes, which lie in rows.
 void add_rows(SplitAxis& job) {
     const Problem& problem = job.problem;
-    std::vector<int> axes = problem.axes;
-    std::sort(axes.begin(), axes.end());
-    if (axes.size() == 1) return;
+    if (problem.axes.size() == 1) return;
+    std::vector<size_t> order(problem.axes.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return problem.axes[a] < problem.axes[b]; });
+    const int split = problem.axes[order[0]];
+    const Extents spectrum_shape = problem.spectrum_shape();
     StageRequest request;
-    request.shape = Extents(problem.shape.begin() + axes[0] + 1, problem.shape.end());
-    for (size_t i = 1; i < axes.size(); ++i) {
-        const index_t length = problem.shape[static_cast<size_t>(axes[i])];
-        request.axes.push_back(axes[i] - axes[0] - 1);
-        request.kernels.push_back(job.forward ? Kernel::c2c_forward : Kernel::c2c_backward);
-        job.row_flops += column_flops(length, false) * static_cast<double>(job.row / length);
-        job.row_title += cat(i == 1 ? " axis " : ", ", axes[i]);
-        job.add_engine(Kernel::c2c_forward, length);
+    request.shape = Extents(problem.shape.begin() + split + 1, problem.shape.end());
+    if (job.halves) {  // one of these axes; the one that is split is c2c
+        job.real_row = job.row;
+        job.row = product(spectrum_shape, split + 1, problem.ndim());
+        job.halves = false;
+        job.rows.last = !job.forward;
+    }
+    for (size_t i = 1; i < order.size(); ++i) {
+        const int axis = problem.axes[order[i]];
+        const Kernel kernel = kernel_of(problem.kinds[order[i]], problem.direction);
+        const index_t length = problem.shape[static_cast<size_t>(axis)];
+        const bool joint = job.real_row > 0 && !is_r2r(kernel);  // of real rows, halved by one call
+        request.axes.push_back(axis - split - 1);
+        request.kernels.push_back(kernel);
+        const auto numbers = static_cast<double>(joint ? job.real_row : job.row);
+        job.rows.flops += column_flops(length, joint) * numbers / static_cast<double>(length);
+        job.row_title += cat(i == 1 ? "" : ", ", kernel_name(kernel), " axis ", axis);
+        job.add_engine(kernel, length);
     }
     request.precision = problem.precision;
-    request.across = false;
-    job.row_stages = make_stages(request);
-    job.row_title += ", then";
+    request.across = job.real_row > 0;
+    request.source_complex = request.across ? job.rows.last : true;
+    request.target_complex = request.across ? !job.rows.last : true;
+    request.source_pitch = request.source_complex ? job.row : job.real_row;
+    request.target_pitch = request.target_complex ? job.row : job.real_row;
+    job.rows.stages = make_stages(request);
 }
 
 Result<SplitAxis> examine(const Problem& problem, const Planner& planner) {
     SPANFFT_ASSIGN(const LongAxis line, examine_long_axis(problem, planner, "two_sweeps"));
     SplitAxis job;
     static_cast<LongAxis&>(job) = line;
-    const bool complex =
-        std::all_of(problem.kinds.begin(), problem.kinds.end(), [](AxisKind kind) { return kind == AxisKind::c2c; });
-    if (!complex) SPANFFT_TRY(expect_one_axis(problem, "two_sweeps"));
+    const AxisKind kind = split_kind(problem);
+    if (kind != AxisKind::c2c) SPANFFT_TRY(expect_one_axis(problem, "two_sweeps"));
     SPANFFT_TRY(expect_no_ortho(problem, "two_sweeps"));
-    if (is_r2r(problem.kinds[0])) {
+    if (is_r2r(kind)) {
         // As r2c where only the outputs have factors, as c2r where only the inputs have, else as c2c.
-        job.chirp = make_chirp(kernel_of(problem.kinds[0], problem.direction), job.n);
+        job.chirp = make_chirp(kernel_of(kind, problem.direction), job.n);
         job.chirp.square = 0;
         job.n = job.chirp.length;
         job.halves = job.chirp.a == 0 || (job.chirp.b == 0 && job.chirp.c == 0);
@@ -291,12 +328,14 @@ void finish(const SplitAxis& job, SweepRoute& route) {
     in.stages = column_stages(in, first, in.points);
     out.stages = out.tiled() ? column_stages(out, second, out.out_points) : row_stages(out, second);
     const index_t other = job.n / in.points;
-    const Kernel asked = kernel_of(job.problem.kinds[0], job.problem.direction);
+    const Kernel asked = kernel_of(split_kind(job.problem), job.problem.direction);
     const std::string as = job.chirp.length > 0 ? cat(kernel_name(asked), " as ") : std::string();
     const char* const points = job.row > 1 ? " rows" : " points";
-    in.title = cat(as, kernel_name(first), job.row_title, " over ", in.points, " of ", job.n, " = ", in.points, "*",
-                   other, points, ", twiddle");
-    out.title = cat(kernel_name(second), " over ", other, points);
+    const std::string before = job.row_title.empty() || job.rows.last ? "" : cat(job.row_title, ", then ");
+    const std::string behind = job.row_title.empty() || !job.rows.last ? "" : cat(", then ", job.row_title);
+    in.title = cat(as, before, kernel_name(first), " over ", in.points, " of ", job.n, " = ", in.points, "*", other,
+                   points, ", twiddle");
+    out.title = cat(kernel_name(second), " over ", other, points, behind);
     if (route.leaves_exchanged)
         route.note = cat("the output is in exchanged order: its element k1*n2 + k2 is X[k1 + n1*k2], n1 = ", in.points,
                          ", n2 = ", other);

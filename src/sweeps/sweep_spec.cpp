@@ -88,6 +88,7 @@ SweepSpec SweepSpec::of_rank(int rank) const {
         if (exchanges() || gives_back()) mine.target.columns().use = ColumnPanels::Use::sent;
     }
     if (auto* columns = std::get_if<Sharing::Columns>(&mine.sharing.kept)) columns->keepers.rank = rank;
+    if (mine.apart()) std::get_if<TileWork>(&mine.work)->rows.apart->rank = rank;
     return mine;
 }
 
@@ -142,7 +143,7 @@ index_t SweepSpec::exchange_bytes() const {
 }
 
 index_t SweepSpec::panel_bytes() const {
-    return read_slots() * read_slot_bytes() + write_slots() * write_slot_bytes() + exchange_bytes();
+    return read_slots() * read_slot_bytes() + write_slots() * write_slot_bytes() + apart_bytes() + exchange_bytes();
 }
 
 index_t SweepSpec::twiddle_bytes() const { return round_up(twiddle_form().thread_bytes(precision), 4096); }

@@ -40,12 +40,20 @@ struct SweepTwiddles {
     }
 };
 
-// Columns go through tiles: factors of the source, row_stages, stages, twiddles, factors of the target. They are those
-// of panels, or of each slab.
+// Each element of a panel, a row of numbers, is transformed itself: first, where it was read, or last.
+struct RowTransforms {
+    std::vector<SweepStage> stages;
+    double flops = 0;  // of such a row
+    bool last = false;
+    // Rows that have other numbers once they are transformed (half spectra of real ones) lie in one slot more, between
+    // tiles and where they were read, or where they will be written: as these panels do, as wide as those.
+    std::optional<ColumnPanels> apart;
+};
+
+// Columns go through tiles: factors of the source, rows, stages, twiddles, factors of the target. They are those of
+// panels, or of each slab.
 struct TileWork {
-    // Each element, a row of numbers, is transformed itself first, where it was read.
-    std::vector<SweepStage> row_stages;
-    double row_flops = 0;  // of such a row
+    RowTransforms rows;
     // With the first array go the columns of the filter of a convolution, which no file holds, times this, into the
     // target's twin.
     std::optional<long double> filter_scale;
@@ -127,8 +135,18 @@ struct SweepSpec {
     // Several ranks sweep the same array, each its panels of it. A spec is rank 0's until it is asked for another's.
     int rank() const { return walked().rank; }
     SweepSpec of_rank(int rank) const;
+    const RowTransforms* rows() const { return tiled() ? &std::get_if<TileWork>(&work)->rows : nullptr; }
+    const ColumnPanels& row_panels() const { return rows()->last ? target.columns() : source.columns(); }
+    const ColumnPanels* apart(bool last) const {
+        return rows() && rows()->last == last && rows()->apart ? &*rows()->apart : nullptr;
+    }
+    const ColumnPanels* apart() const { return rows() && rows()->apart ? &*rows()->apart : nullptr; }
+    index_t apart_bytes() const { return apart() ? apart()->slot_bytes() : 0; }
+    // From what tiles are filled, and to what they are emptied, where that is panels.
+    const ColumnPanels& gathered() const { return apart(false) ? *apart(false) : source.columns(); }
+    const ColumnPanels& scattered() const { return apart(true) ? *apart(true) : target.columns(); }
     // An element of a tiled sweep may be a row of numbers, each of which has a column of its own.
-    index_t numbers() const { return walked().numbers; }
+    index_t numbers() const { return apart() ? apart()->numbers : walked().numbers; }
     bool exchanges() const { return !std::holds_alternative<std::monostate>(sharing.kept); }
     // While ranks hand on or take a tile, each computes another, for which there is memory if tiles are small.
     bool in_small_tiles() const { return target.is_blocks() && tile_steps() >= 4; }
@@ -151,7 +169,7 @@ struct SweepSpec {
     index_t read_slot_bytes() const;
     index_t write_slot_bytes() const;
     index_t exchange_bytes() const;  // of work0: what is sent, of columns what came, and the panel that was taken
-    index_t panel_bytes() const;     // of work0: slots, and these
+    index_t panel_bytes() const;     // of work0: slots, rows apart, and these
     index_t own_bytes() const;       // tiles and tables
     index_t twiddle_bytes() const;   // the factors of a column, for each thread
     // The scale rides on factors that are multiplied by on the way.

@@ -118,17 +118,33 @@ index_t transformed_columns(const SweepSpec& spec) {
 }
 
 index_t row_runs(const SweepSpec& spec) {
-    const auto* tiles = std::get_if<TileWork>(&spec.work);
-    if (!tiles || tiles->row_stages.empty()) return 0;
-    const ColumnPanels& in = spec.source.columns();
-    return in.outer * in.rows * in.own_columns();
+    if (!spec.rows() || spec.rows()->stages.empty()) return 0;
+    const ColumnPanels& panels = spec.row_panels();
+    return panels.outer * panels.rows * panels.own_columns();
+}
+
+// Of arrays that lie in memory, from one side of a stage to the other, or in place on one.
+index_t staged_bytes(const std::vector<SweepStage>& stages, index_t source_bytes, index_t target_bytes) {
+    index_t bytes = 0;
+    for (const SweepStage& stage : stages)
+        bytes += (stage.on == SweepStage::On::target ? target_bytes : source_bytes) +
+                 (stage.on == SweepStage::On::source ? source_bytes : target_bytes);
+    return bytes;
+}
+
+index_t row_bytes(const SweepSpec& spec) {
+    if (!spec.rows() || spec.rows()->stages.empty()) return 0;
+    const index_t there = spec.row_panels().elem_bytes, apart = spec.apart() ? spec.apart()->elem_bytes : there;
+    const bool last = spec.rows()->last;
+    return row_runs(spec) * staged_bytes(spec.rows()->stages, last ? apart : there, last ? there : apart);
 }
 
 // What tiles take from panels or blocks, and put into them.
 index_t gathered_bytes(const SweepSpec& spec, index_t columns) {
     if (spec.source.is_blocks()) return columns * spec.points * spec.source_elem_bytes();
     const ColumnPanels& in = spec.source.columns();
-    if (!in.mirrored()) return columns * (spec.slab_columns() > 0 ? spec.points : in.rows) * in.number_bytes();
+    if (!in.mirrored())
+        return columns * (spec.slab_columns() > 0 ? spec.points : in.rows) * spec.gathered().number_bytes();
     // DCT-III as c2r has one input less than the half spectrum has numbers.
     const Chirp& factors = spec.source.factors;
     index_t zeros = 0;
@@ -142,16 +158,13 @@ index_t scattered_bytes(const SweepSpec& spec, index_t columns) {
     const ColumnPanels& out = spec.target.columns();
     // Each number of a half spectrum once.
     const bool once = out.mirrored() || std::holds_alternative<Reflection>(spec.target.array);
-    return once ? out.payload_bytes() : columns * out.rows * out.number_bytes();
+    return once ? out.payload_bytes() : columns * out.rows * spec.scattered().number_bytes();
 }
 
 // Of a slab that is transformed, and scaled, where it lies.
 index_t slab_bytes(const SweepSpec& spec) {
     const index_t in = spec.points * spec.source_elem_bytes(), out = spec.out_points * spec.target_elem_bytes();
-    index_t bytes = spec.scale != 1 ? 2 * out : 0;
-    for (const SweepStage& stage : spec.stages)
-        bytes += (stage.on == SweepStage::On::target ? out : in) + (stage.on == SweepStage::On::source ? in : out);
-    return bytes;
+    return (spec.scale != 1 ? 2 * out : 0) + staged_bytes(spec.stages, in, out);
 }
 
 // What a whole sweep reads and writes in memory, reads and writes of the disk and tiles apart.
@@ -161,13 +174,10 @@ index_t swept_bytes(const SweepSpec& spec) {
     // Three engine calls and the twiddles, each in place, and a product of two rows.
     if (std::holds_alternative<ProductWork>(spec.work))
         return columns * spec.points * spec.numbers() * spec.source_elem_bytes() * (4 * 2 + 3);
-    const TileWork& tiles = *std::get_if<TileWork>(&spec.work);
-    index_t bytes = gathered_bytes(spec, columns) + scattered_bytes(spec, columns);
+    index_t bytes = gathered_bytes(spec, columns) + scattered_bytes(spec, columns) + row_bytes(spec);
     if (filter_of(spec))  // which is not read but made
         bytes += spec.source.columns().own_columns() * spec.points * spec.numbers() * spec.target_elem_bytes();
     if (spec.exchanges() && ExchangeGeometry(spec).of_columns()) bytes += 2 * ExchangeGeometry(spec).payload_bytes();
-    if (!tiles.row_stages.empty())
-        bytes += row_runs(spec) * 2 * spec.source.columns().elem_bytes * std::ssize(tiles.row_stages);
     return bytes;
 }
 
@@ -271,9 +281,9 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     Counts counts = count_disk(spec);
     const Counts held = count_held(spec);
     counts.memory_bytes = swept_bytes(spec);
-    const auto* tiles = std::get_if<TileWork>(&spec.work);
+    const RowTransforms* const rows = spec.rows();
     const double column_flops = spec.flops_each * static_cast<double>(transformed_columns(spec));
-    const double row_flops = tiles ? tiles->row_flops * static_cast<double>(row_runs(spec)) : 0;
+    const double row_flops = rows ? rows->flops * static_cast<double>(row_runs(spec)) : 0;
     counts.flops = column_flops + row_flops;
     double wire = 0;
     bool near = true;
@@ -299,7 +309,7 @@ Counts predict_sweep(const SweepSpec& sweep, const Machine& machine, int rank) {
     const double reading = machine.disk_seconds(reads, DiskUse(), panels);
     const double disk = machine.disk_seconds(reads, writes, panels);
     const double compute = engine_seconds(spec, spec.stages, column_flops, machine.engine_rates) +
-                           (tiles ? engine_seconds(spec, tiles->row_stages, row_flops, machine.engine_rates) : 0) +
+                           (rows ? engine_seconds(spec, rows->stages, row_flops, machine.engine_rates) : 0) +
                            tile_seconds(spec, counts, held, machine) + held_seconds(held, spec.threads, machine) + wire;
     // In two slots nothing is computed while one is written.
     const auto overlap = [&](double io) { return machine.overlapped_seconds(io, compute, panels); };

@@ -64,7 +64,7 @@ class SweepTask : public Task {
     void transform(const TileWork& work, const SweepWhere& where);
     void transform(const SlabWork& work, const SweepWhere& where);
     void transform(const ProductWork& work, const SweepWhere& where);
-    void transform_rows(const TileWork& work, const SweepWhere& where);
+    void transform_rows(const RowTransforms& work, const SweepWhere& where);
     void transform_columns(const TileWork& work, const SweepWhere& where, Lane& lane, index_t first, index_t count);
 
     const SweepSpec spec_;
@@ -82,7 +82,7 @@ template <class T>
 const std::vector<SweepStage>& SweepTask<T>::other_stages() const {
     if (const auto* slabs = std::get_if<SlabWork>(&spec_.work)) return slabs->last_stages;
     if (const auto* product = std::get_if<ProductWork>(&spec_.work)) return product->back;
-    return std::get_if<TileWork>(&spec_.work)->row_stages;
+    return spec_.rows()->stages;
 }
 
 template <class T>
@@ -145,6 +145,7 @@ SweepWhere SweepTask<T>::locate(index_t step, index_t read, index_t write) const
     where.panel = step / spec_.tile_steps();
     where.read = spec_.sharing.reads_together ? exchange_->taken(step) : read_slot(read);
     where.write = spec_.gives_back() ? exchange_->taken(step) : write_slot(write);
+    where.apart = base_ + spec_.panel_bytes() - spec_.exchange_bytes() - spec_.apart_bytes();
     const index_t tile_step = step % spec_.tile_steps(), width = spec_.tile_width();
     const ColumnPanels& panels = spec_.walked();
     where.matrix = where.panel / panels.panels_per_matrix();
@@ -206,7 +207,7 @@ void SweepTask<T>::put_side_by_side(index_t step, index_t call, char* slot) {
 
 template <class T>
 void SweepTask<T>::transform(const TileWork& work, const SweepWhere& where) {
-    if (!work.row_stages.empty()) transform_rows(work, where);
+    if (!work.rows.last) transform_rows(work.rows, where);
     const index_t numbers = spec_.numbers(), columns = spec_.columns_of(where.count) * numbers;
     // All columns of the step lie side by side, or those of some of every so many.
     index_t first = spec_.columns_of(where.first) * numbers, together = columns, pitch = 0;
@@ -225,6 +226,7 @@ void SweepTask<T>::transform(const TileWork& work, const SweepWhere& where) {
         }
     };
     team_->compute.run(job);
+    if (work.rows.last) transform_rows(work.rows, where);
 }
 
 template <class T>
@@ -245,17 +247,24 @@ void SweepTask<T>::transform_columns(const TileWork& work, const SweepWhere& whe
     lane.moved_bytes += tiles_.scatter_filter(where, first, count, tile);
 }
 
-// The elements of a compute step, which are rows of numbers, each where it was read.
+// The elements of a compute step, which are rows of numbers: each where it was read, or to or from where it lies apart.
 template <class T>
-void SweepTask<T>::transform_rows(const TileWork& work, const SweepWhere& where) {
-    const ColumnPanels& in = spec_.source.columns();
-    const RowMap rows = tiles_.rows_read(where, 0);
-    const index_t at = where.first - in.first_column(where.panel), elements = in.rows * where.count;
+void SweepTask<T>::transform_rows(const RowTransforms& work, const SweepWhere& where) {
+    if (work.stages.empty()) return;
+    const ColumnPanels& panels = spec_.row_panels();
+    const RowMap sides[] = {work.last ? tiles_.rows_scattered(where) : tiles_.rows_read(where, 0),
+                            work.last ? tiles_.rows_written(where) : tiles_.rows_gathered(where, 0)};
+    const index_t apart_bytes = spec_.apart() ? spec_.apart()->elem_bytes : panels.elem_bytes;
+    const index_t elem_bytes[] = {work.last ? apart_bytes : panels.elem_bytes,
+                                  work.last ? panels.elem_bytes : apart_bytes};
+    const index_t at = where.first - panels.first_column(where.panel), elements = panels.rows * where.count;
     std::atomic<index_t> next{0};
     const auto job = [&](int member) {
         for (index_t i = next.fetch_add(1); i < elements; i = next.fetch_add(1)) {
-            char* const row = rows.row(i / where.count) + (at + i % where.count) * in.elem_bytes;
-            execute(work.row_stages, lanes_[static_cast<size_t>(member)].other_stages, row, row);
+            const auto row = [&](int side) {
+                return sides[side].row(i / where.count) + (at + i % where.count) * elem_bytes[side];
+            };
+            execute(work.stages, lanes_[static_cast<size_t>(member)].other_stages, row(0), row(1));
         }
     };
     team_->compute.run(job);

@@ -62,6 +62,23 @@ RowMap SweepTiles<T>::rows_read(const SweepWhere& where, int which) const {
 }
 
 template <class T>
+RowMap SweepTiles<T>::rows_gathered(const SweepWhere& where, int which) const {
+    const ColumnPanels* const apart = spec_.apart(false);
+    return apart ? apart->map(where.panel, which, 0, where.apart) : rows_read(where, which);
+}
+
+template <class T>
+RowMap SweepTiles<T>::rows_written(const SweepWhere& where) const {
+    return panels_in_memory().map(where.panel, 0, offset_in_memory(), where.write);
+}
+
+template <class T>
+RowMap SweepTiles<T>::rows_scattered(const SweepWhere& where) const {
+    const ColumnPanels* const apart = spec_.apart(true);
+    return apart ? apart->map(where.panel, 0, 0, where.apart) : rows_written(where);
+}
+
+template <class T>
 index_t SweepTiles<T>::gather(const SweepWhere& where, index_t first, index_t count, void* tile) const {
     const SweepSource& source = spec_.source;
     T* const reals = static_cast<T*>(tile);
@@ -125,7 +142,7 @@ index_t SweepTiles<T>::gather_columns(const SweepWhere& where, index_t first, in
     index_t read_bytes = 0;
     for (Lot lot; lot.from + lot.count < count;) {
         lot = lot_of(where, first, lot.from + lot.count, count);
-        const RowMap rows = rows_of(lot, in, rows_read(where, lot.which));
+        const RowMap rows = rows_of(lot, in, rows_gathered(where, lot.which));
         const index_t row_count = in.rows * (spec_.slab_columns() > 0 ? spec_.points : 1);
         const auto row = [&](index_t r) { return reinterpret_cast<const E*>(rows.row(r)) + lot.at; };
         for (index_t r = 0; r < row_count; ++r) {
@@ -270,7 +287,7 @@ template <class E>
 index_t SweepTiles<T>::scatter_columns(const SweepWhere& where, index_t first, index_t count, E* tile) const {
     scale_tile(count, tile);
     const ColumnPanels& out = spec_.target.columns();
-    const RowMap panel = panels_in_memory().map(where.panel, 0, offset_in_memory(), where.write);
+    const RowMap panel = rows_scattered(where);
     const index_t row_count = out.rows * (spec_.slab_columns() > 0 ? spec_.out_points : 1);
     index_t written_bytes = 0;
     for (Lot lot; lot.from + lot.count < count;) {

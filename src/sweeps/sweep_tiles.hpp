@@ -17,6 +17,7 @@ struct SweepWhere {                           // of a compute step
     index_t first = 0, count = 0;             // elements: columns of rows of numbers, or of slabs
     char* read = nullptr;
     char* write = nullptr;
+    char* apart = nullptr;  // rows apart
 };
 
 template <class T>
@@ -39,6 +40,10 @@ class SweepTiles {
 
     // Rows of a group of a panel that was read; of a tile that was taken out of it, as if the others were there too.
     RowMap rows_read(const SweepWhere& where, int which) const;
+    RowMap rows_written(const SweepWhere& where) const;
+    // Those from which tiles are filled, and into which they are emptied: these, or rows apart.
+    RowMap rows_gathered(const SweepWhere& where, int which) const;
+    RowMap rows_scattered(const SweepWhere& where) const;
     // As what rows that are written to panels lie in memory: in place as they were read.
     const ColumnPanels& panels_in_memory() const {
         return spec_.target.is_in_place() ? spec_.source.columns() : spec_.target.columns();
