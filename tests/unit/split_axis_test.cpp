@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "solvers/table.hpp"
-#include "support/random.hpp"
-#include "support/ranks_case.hpp"
+#include "support/random_sweeps.hpp"
 #include "support/sanitized.hpp"
-#include "support/sweep_case.hpp"
 
 namespace spanfft::test {
 namespace {
@@ -111,60 +109,21 @@ std::string any_problem(Random& random) {
                " axes=", order, random.chance(0.2) ? " norm=forward" : "", random.chance(0.15) ? " power" : "");
 }
 
-void expect_definition(const Problem& problem, const Values& input, const Values& output) {
-    const Values exact = direct_transform(problem, input);
-    if (problem.power)
-        expect_stored(problem, output, exact);
-    else
-        EXPECT_LT(error_in_units(problem, output, exact), allowed_error(problem));
-}
-
-// In the least memory, or up to half more.
-std::string in_little_memory(Random& random, const std::string& problem) {
-    const index_t least = named_memory(problem, solve_axis_sweeps);
-    return cat(problem, " memory=", random.chance(0.5) ? least : least + random.below(least / 2));
-}
-
 TEST(SplitAxis, OfAnyKindAnywhereMatchesTheDefinitionInLittleMemory) {
     Random random(131);
     int split = 0;
-    for (int i = 0; i < 160 / kPointStep; ++i) {
-        const std::string text = in_little_memory(random, cat(any_problem(random), " threads=", random.between(1, 2)));
-        SCOPED_TRACE(cat(text, ", seed ", random.seed()));
-        const StoreRun run = run_on_stores(text, solve_axis_sweeps, random.chance(0.3) ? 128 : 0, 4096);
-        ASSERT_TRUE(run.status.ok()) << run.status.message();
-        expect_definition(run.plan->problem, run.input, run.output);
-        expect_as_predicted(run);
-        split += splits_an_axis(*run.plan);
-    }
+    const auto see = [&](const Plan& plan) { split += splits_an_axis(plan); };
+    for (int i = 0; i < 160 / kPointStep; ++i)
+        expect_right_in_little_memory(random, any_problem(random), solve_axis_sweeps, see);
     EXPECT_GT(split * kPointStep, 30);
 }
 
 TEST(SplitAxis, OfAnyKindAnywhereMatchesTheDefinitionOnRanks) {
     Random random(132);
     int split = 0;
-    for (int i = 0; i < 160 / kPointStep; ++i) {
-        const std::string text =
-            in_little_memory(random, cat(any_problem(random), " threads=1 ranks=", random.between(1, 7)));
-        SCOPED_TRACE(cat(text, ", seed ", random.seed()));
-        RanksSetting setting;
-        setting.input_offset = random.chance(0.3) ? 128 : 0;
-        setting.output_offset = random.chance(0.5) ? 4096 : 128;
-        setting.slow_messages = random.chance(0.5);
-        const RanksRun run = run_on_ranks(text, solve_axis_sweeps, setting);
-        ASSERT_TRUE(run.planned.ok()) << run.planned.message();
-        expect_shared_out(run);
-        expect_definition(run.plan->problem, run.input, run.output);
-        split += splits_an_axis(*run.plan);
-        // With journals what is overwritten is displaced, and what lies behind it makes way.
-        RanksDisks disks(*run.plan, run.plan->problem.ranks);
-        setting.disks = &disks;
-        setting.output_offset = 0;
-        const RanksRun journalled = run_on_ranks(text, solve_axis_sweeps, setting);
-        for (const RankSeen& seen : journalled.ranks) ASSERT_TRUE(seen.status.ok()) << seen.status.message();
-        const ElemType stored = run.plan->problem.stored_elem();
-        EXPECT_TRUE(to_bytes(journalled.output, stored) == to_bytes(run.output, stored));
-    }
+    const auto see = [&](const Plan& plan) { split += splits_an_axis(plan); };
+    for (int i = 0; i < 160 / kPointStep; ++i)
+        expect_right_in_little_memory_on_ranks(random, any_problem(random), solve_axis_sweeps, see);
     EXPECT_GT(split * kPointStep, 30);
 }
 
