@@ -18,10 +18,10 @@
 // of the output, which all ranks see, there is nothing to exchange between the two. Each rank has so much memory. The
 // axes before the one that is split are an outer loop. All that lies behind it are rows, which take the place of
 // elements: the runs are of whole rows, and each number of a row has a column of its own. Where the split axis is c2c,
-// others behind it may be transformed too, row by row: where the first sweep has read them, or, of c2r, where the
-// second one will write them. Worked: 16384 x 16384 complex floats in 512 MiB: axis_sweeps has columns of 16384 points,
-// so runs of 8 KiB; here 128 rows of 128 KiB are 16 MiB. Of real rows half spectra are computed, in memory beside the
-// panel (RowTransforms::apart).
+// or all are DCTs and DSTs, others behind it may be transformed too, row by row: where the first sweep has read them,
+// or, of c2r, where the second one will write them. Worked: 16384 x 16384 complex floats in 512 MiB: axis_sweeps has
+// columns of 16384 points, so runs of 8 KiB; here 128 rows of 128 KiB are 16 MiB. Of real rows half spectra are
+// computed, in memory beside the panel (RowTransforms::apart).
 #include <algorithm>
 
 #include "solvers/sweep_search.hpp"
@@ -254,6 +254,7 @@ void add_rows(SplitAxis& job) {
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return problem.axes[a] < problem.axes[b]; });
     const int split = problem.axes[order[0]];
     const Extents spectrum_shape = problem.spectrum_shape();
+    const bool spectrum_complex = problem.spectrum_is_complex();
     StageRequest request;
     request.shape = Extents(problem.shape.begin() + split + 1, problem.shape.end());
     if (job.halves) {  // one of these axes; the one that is split is c2c
@@ -267,17 +268,18 @@ void add_rows(SplitAxis& job) {
         const Kernel kernel = kernel_of(problem.kinds[order[i]], problem.direction);
         const index_t length = problem.shape[static_cast<size_t>(axis)];
         const bool joint = job.real_row > 0 && !is_r2r(kernel);  // of real rows, halved by one call
+        const bool real = joint || !spectrum_complex;
         request.axes.push_back(axis - split - 1);
         request.kernels.push_back(kernel);
         const auto numbers = static_cast<double>(joint ? job.real_row : job.row);
-        job.rows.flops += column_flops(length, joint) * numbers / static_cast<double>(length);
+        job.rows.flops += column_flops(length, real) * numbers / static_cast<double>(length);
         job.row_title += cat(i == 1 ? "" : ", ", kernel_name(kernel), " axis ", axis);
         job.add_engine(kernel, length);
     }
     request.precision = problem.precision;
     request.across = job.real_row > 0;
-    request.source_complex = request.across ? job.rows.last : true;
-    request.target_complex = request.across ? !job.rows.last : true;
+    request.source_complex = request.across ? job.rows.last : spectrum_complex;
+    request.target_complex = request.across ? !job.rows.last : spectrum_complex;
     request.source_pitch = request.source_complex ? job.row : job.real_row;
     request.target_pitch = request.target_complex ? job.row : job.real_row;
     job.rows.stages = make_stages(request);
@@ -288,8 +290,10 @@ Result<SplitAxis> examine(const Problem& problem, const Planner& planner) {
     SplitAxis job;
     static_cast<LongAxis&>(job) = line;
     const AxisKind kind = split_kind(problem);
-    if (kind != AxisKind::c2c) SPANFFT_TRY(expect_one_axis(problem, "two_sweeps"));
+    const bool real = !problem.halves() && !problem.real_is_complex();  // DCT and DST alone
+    if (kind != AxisKind::c2c && !real) SPANFFT_TRY(expect_one_axis(problem, "two_sweeps"));
     SPANFFT_TRY(expect_no_ortho(problem, "two_sweeps"));
+    add_rows(job);
     if (is_r2r(kind)) {
         // As r2c where only the outputs have factors, as c2r where only the inputs have, else as c2c.
         job.chirp = make_chirp(kernel_of(kind, problem.direction), job.n);
@@ -298,7 +302,6 @@ Result<SplitAxis> examine(const Problem& problem, const Planner& planner) {
         job.halves = job.chirp.a == 0 || (job.chirp.b == 0 && job.chirp.c == 0);
         job.forward = !job.halves || job.chirp.a == 0;
     }
-    add_rows(job);
     job.add_engine(Kernel::c2c_forward, job.n);
     job.set_memory(problem.memory_bytes);
     if (largest_prime_factor(job.n) == job.n) {

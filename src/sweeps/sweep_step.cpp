@@ -120,7 +120,7 @@ index_t transformed_columns(const SweepSpec& spec) {
 index_t row_runs(const SweepSpec& spec) {
     if (!spec.rows() || spec.rows()->stages.empty()) return 0;
     const ColumnPanels& panels = spec.row_panels();
-    return panels.outer * panels.rows * panels.own_columns();
+    return panels.payload_bytes() / panels.elem_bytes;
 }
 
 // Of arrays that lie in memory, from one side of a stage to the other, or in place on one.

@@ -252,22 +252,25 @@ template <class T>
 void SweepTask<T>::transform_rows(const RowTransforms& work, const SweepWhere& where) {
     if (work.stages.empty()) return;
     const ColumnPanels& panels = spec_.row_panels();
-    const RowMap sides[] = {work.last ? tiles_.rows_scattered(where) : tiles_.rows_read(where, 0),
-                            work.last ? tiles_.rows_written(where) : tiles_.rows_gathered(where, 0)};
     const index_t apart_bytes = spec_.apart() ? spec_.apart()->elem_bytes : panels.elem_bytes;
     const index_t elem_bytes[] = {work.last ? apart_bytes : panels.elem_bytes,
                                   work.last ? panels.elem_bytes : apart_bytes};
-    const index_t at = where.first - panels.first_column(where.panel), elements = panels.rows * where.count;
-    std::atomic<index_t> next{0};
-    const auto job = [&](int member) {
-        for (index_t i = next.fetch_add(1); i < elements; i = next.fetch_add(1)) {
-            const auto row = [&](int side) {
-                return sides[side].row(i / where.count) + (at + i % where.count) * elem_bytes[side];
-            };
-            execute(work.stages, lanes_[static_cast<size_t>(member)].other_stages, row(0), row(1));
-        }
-    };
-    team_->compute.run(job);
+    for (int which = 0; which < panels.groups(); ++which) {
+        const ColumnPanels::Group own{where.first, where.count}, tile = which == 0 ? own : panels.images(own);
+        const index_t at = tile.first - panels.group(where.panel, which).first, elements = panels.rows * tile.width;
+        const RowMap sides[] = {work.last ? tiles_.rows_scattered(where) : tiles_.rows_read(where, which),
+                                work.last ? tiles_.rows_written(where) : tiles_.rows_gathered(where, which)};
+        std::atomic<index_t> next{0};
+        const auto job = [&](int member) {
+            for (index_t i = next.fetch_add(1); i < elements; i = next.fetch_add(1)) {
+                const index_t r = i / tile.width, c = i % tile.width;
+                if (r + 1 == panels.rows && tile.first + c >= panels.last_row_elems) continue;  // not in the file
+                const auto row = [&](int side) { return sides[side].row(r) + (at + c) * elem_bytes[side]; };
+                execute(work.stages, lanes_[static_cast<size_t>(member)].other_stages, row(0), row(1));
+            }
+        };
+        team_->compute.run(job);
+    }
 }
 
 template <class T>

@@ -64,6 +64,8 @@ const Route kRoutes[] = {
     {"r2c 36x8192 forward float memory=720KiB threads=1 ranks=2", solve_axis_sweeps, false},  // the same in place
     {"c2r 6x1024 backward double axes=1,0 memory=46KiB threads=1 ranks=2", solve_axis_sweeps, true},
     {"c2c 134x3 forward double axes=0 memory=64KiB threads=1 ranks=2", solve_chirp_sweeps, true},
+    {"r2c 32x31 forward double memory=34KiB threads=1 ranks=2", solve_two_sweeps, false},  // rows apart
+    {"c2r 32x31 backward double memory=40KiB threads=1 ranks=2", solve_two_sweeps, true},
 };
 
 // What a rank does ahead in some sweep of a route, and of how many panels.

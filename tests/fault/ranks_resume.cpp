@@ -48,6 +48,8 @@ const KilledRoute kKilledRoutes[] = {
     {"r2c 6x1024 forward double axes=1,0 memory=46KiB threads=1 ranks=2", solve_axis_sweeps, Last::other},
     {"c2r 3x4096 backward double memory=48KiB threads=1 ranks=3", solve_axis_sweeps, Last::other},
     {"c2c 3x1021 backward double memory=64KiB threads=1 ranks=2", solve_axis_sweeps, Last::in_place},
+    {"r2c 180x62 forward double memory=80KiB threads=1 ranks=3", solve_two_sweeps, Last::together},  // rows apart
+    {"c2r 180x62 backward double memory=80KiB threads=1 ranks=2", solve_two_sweeps, Last::other},
 };
 
 class RanksThatAllDie : public testing::TestWithParam<KilledRoute> {};

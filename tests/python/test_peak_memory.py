@@ -63,7 +63,8 @@ SOLVERS = [
     ("scratch_in_memory", (2048, 1024), "complex64", "20MiB", {"method": "scratch_in_memory"}),
     ("scratch_in_memory", (1 << 21,), "complex64", "24MiB", {"method": "scratch_in_memory"}),
     ("axis_sweeps", (2048, 1024), "complex64", "8MiB", {"method": "axis_sweeps"}),
-    ("axis_sweeps", (4096, 4096), "float32", "16MiB", {}),  # the first axis in two sweeps
+    ("axis_sweeps", (4096, 4096), "float32", "16MiB", {"method": "axis_sweeps"}),  # the first axis in two sweeps
+    ("two_sweeps", (4096, 4096), "float32", "16MiB", {}),  # rows transformed on the way
     ("two_sweeps", (4096, 512), "complex64", "8MiB", {"method": "two_sweeps"}),
     ("two_sweeps", (1 << 21,), "complex64", "8MiB", {"method": "two_sweeps"}),
     ("superlevels", (1 << 21,), "complex64", "8MiB", {"method": "superlevels"}),

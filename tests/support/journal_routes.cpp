@@ -86,11 +86,15 @@ const std::vector<JournalRoute>& journal_routes() {
         {"r2c 6x4096 forward double axes=1,0 memory=220KiB threads=1 method=axis_sweeps input_chunk=4x500 "
          "output_chunk=3x700",
          by_planner, "chunked arrays, halved columns, then a long axis"},
+        {"r2c 70x95 forward double memory=160KiB threads=1 method=two_sweeps input_chunk=7x9 output_chunk=9x7",
+         by_planner, "chunked arrays, half spectra of rows apart"},
         {"c2c 3x1021 backward double memory=80KiB threads=1", solve_axis_sweeps, "a long prime axis, then columns"},
         {"c2c 509x3 forward double axes=0 memory=160KiB threads=1", solve_chirp_sweeps, "a chirp of rows"},
         {"r2c 360x7 forward double axes=0 memory=48KiB threads=1", solve_two_sweeps, "rows, conjugate halves written"},
         {"c2r 2x360x7 backward float axes=1 memory=64KiB threads=2", solve_two_sweeps, "rows, conjugate halves read"},
         {"r2c 2000x3 forward double axes=0 memory=64KiB threads=1", solve_many_sweeps, "rows, halves in two regions"},
+        {"r2c 70x95 forward double memory=96KiB threads=1", solve_two_sweeps, "half spectra of rows apart"},
+        {"c2r 70x95 backward double memory=128KiB threads=2", solve_two_sweeps, "rows apart, written as real ones"},
     };
     return routes;
 }
