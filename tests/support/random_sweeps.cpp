@@ -22,9 +22,10 @@ std::string in_little_memory(Random& random, const std::string& problem, SolverF
 
 }  // namespace
 
-void expect_right_in_little_memory(Random& random, const std::string& problem, SolverFunction solve,
+void expect_right_in_little_memory(Random& random, RandomProblem any_problem, SolverFunction solve,
                                    const SeePlan& see) {
-    const std::string text = in_little_memory(random, cat(problem, " threads=", random.between(1, 2)), solve);
+    const index_t threads = random.between(1, 2);
+    const std::string text = in_little_memory(random, cat(any_problem(random), " threads=", threads), solve);
     SCOPED_TRACE(cat(text, ", seed ", random.seed()));
     const StoreRun run = run_on_stores(text, solve, random.chance(0.3) ? 128 : 0, 4096);
     ASSERT_TRUE(run.status.ok()) << run.status.message();
@@ -33,9 +34,10 @@ void expect_right_in_little_memory(Random& random, const std::string& problem, S
     see(*run.plan);
 }
 
-void expect_right_in_little_memory_on_ranks(Random& random, const std::string& problem, SolverFunction solve,
+void expect_right_in_little_memory_on_ranks(Random& random, RandomProblem any_problem, SolverFunction solve,
                                             const SeePlan& see) {
-    const std::string text = in_little_memory(random, cat(problem, " threads=1 ranks=", random.between(1, 7)), solve);
+    const index_t ranks = random.between(1, 7);
+    const std::string text = in_little_memory(random, cat(any_problem(random), " threads=1 ranks=", ranks), solve);
     SCOPED_TRACE(cat(text, ", seed ", random.seed()));
     RanksSetting setting;
     setting.input_offset = random.chance(0.3) ? 128 : 0;

@@ -114,7 +114,7 @@ TEST(SplitAxis, OfAnyKindAnywhereMatchesTheDefinitionInLittleMemory) {
     int split = 0;
     const auto see = [&](const Plan& plan) { split += splits_an_axis(plan); };
     for (int i = 0; i < 160 / kPointStep; ++i)
-        expect_right_in_little_memory(random, any_problem(random), solve_axis_sweeps, see);
+        expect_right_in_little_memory(random, any_problem, solve_axis_sweeps, see);
     EXPECT_GT(split * kPointStep, 30);
 }
 
@@ -123,7 +123,7 @@ TEST(SplitAxis, OfAnyKindAnywhereMatchesTheDefinitionOnRanks) {
     int split = 0;
     const auto see = [&](const Plan& plan) { split += splits_an_axis(plan); };
     for (int i = 0; i < 160 / kPointStep; ++i)
-        expect_right_in_little_memory_on_ranks(random, any_problem(random), solve_axis_sweeps, see);
+        expect_right_in_little_memory_on_ranks(random, any_problem, solve_axis_sweeps, see);
     EXPECT_GT(split * kPointStep, 30);
 }
 
