@@ -105,7 +105,7 @@ void expect_right_in_every_budget(const std::string& problem, index_t offset, Se
     for (double bytes = 512 << 10; bytes >= 4096; bytes /= 1.1) {
         const std::string text = cat(problem, " memory=", static_cast<index_t>(bytes));
         const auto plan = solve_axis_sweeps(Problem::parse(text).value(), Planner(machine));
-        if (!plan.ok()) break;
+        if (!plan.ok()) break;                        // nor is it planned in less
         if (splits_an_axis(*plan.value())) continue;  // in less memory than groups need: split_axis_test.cpp
         std::string sweeps;
         for (const auto& step : plan.value()->steps) sweeps += step->describe() + "; ";
