@@ -55,16 +55,19 @@ ColumnPanels matrix(const SplitAxis& job, index_t elems, index_t row_elems, bool
     return cut_off(column_panels(job, job.outer, 1, row_elems, complex), elems);
 }
 
-// The work on rows beside the other work of the two sweeps, of which one has real rows in its file.
-RowTransforms rows_between(const SplitAxis& job, SweepSpec& first, SweepSpec& second) {
+// Lets the first sweep transform rows that it reads, or the second one those that it writes. Where these are real in
+// the file, half spectra lie apart.
+void put_rows(const SplitAxis& job, SweepRoute& route) {
     RowTransforms rows = job.rows;
-    if (job.real_row == 0) return rows;
-    ColumnPanels& file = rows.last ? second.target.columns() : first.source.columns();
-    rows.apart = file;
-    rows.apart->use = ColumnPanels::Use::read;
-    file.elem_bytes = job.real_row * job.number(false);
-    file.numbers = job.real_row;
-    return rows;
+    SweepSpec& sweep = rows.last ? route.sweeps[1] : route.sweeps[0];
+    if (job.real_row > 0) {
+        ColumnPanels& file = rows.last ? sweep.target.columns() : sweep.source.columns();
+        rows.apart = file;
+        rows.apart->use = ColumnPanels::Use::read;
+        file.elem_bytes = job.real_row * job.number(false);
+        file.numbers = job.real_row;
+    }
+    sweep.work = TileWork{std::move(rows), {}};
 }
 
 // The two sweeps for n1*n2, by way of blocks, without panels yet.
@@ -99,7 +102,7 @@ SweepRoute outline(const SplitAxis& job, index_t n1, index_t lanes, index_t tile
     second.points = in.columns;
     second.out_points = real_out ? n1 : second.points;
     second.flops_each = column_flops(real_out ? n1 : n2, real_out);
-    (job.rows.last ? second : first).work = TileWork{rows_between(job, first, second), {}};
+    put_rows(job, route);
 
     BlockGrid blocks;
     blocks.outer = job.outer;
@@ -291,7 +294,10 @@ Result<SplitAxis> examine(const Problem& problem, const Planner& planner) {
     static_cast<LongAxis&>(job) = line;
     const AxisKind kind = split_kind(problem);
     const bool real = !problem.halves() && !problem.real_is_complex();  // DCT and DST alone
-    if (kind != AxisKind::c2c && !real) SPANFFT_TRY(expect_one_axis(problem, "two_sweeps"));
+    if (problem.axes.size() > 1 && kind != AxisKind::c2c && !real) {
+        return error(Code::unsupported, "two_sweeps splits the first axis, which is ", axis_kind_name(kind),
+                     " here; it transforms others too if that is c2c, or if all are DCTs and DSTs; leave method= out");
+    }
     SPANFFT_TRY(expect_no_ortho(problem, "two_sweeps"));
     add_rows(job);
     if (is_r2r(kind)) {

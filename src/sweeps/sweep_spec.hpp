@@ -16,6 +16,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <variant>
@@ -136,11 +137,14 @@ struct SweepSpec {
     int rank() const { return walked().rank; }
     SweepSpec of_rank(int rank) const;
     const RowTransforms* rows() const { return tiled() ? &std::get_if<TileWork>(&work)->rows : nullptr; }
+    // Whose rows these are, and the bytes of one before it is transformed, and after.
     const ColumnPanels& row_panels() const { return rows()->last ? target.columns() : source.columns(); }
-    const ColumnPanels* apart(bool last) const {
-        return rows() && rows()->last == last && rows()->apart ? &*rows()->apart : nullptr;
+    std::array<index_t, 2> row_bytes() const {
+        const index_t in_file = row_panels().elem_bytes, other = apart() ? apart()->elem_bytes : in_file;
+        return rows()->last ? std::array{other, in_file} : std::array{in_file, other};
     }
     const ColumnPanels* apart() const { return rows() && rows()->apart ? &*rows()->apart : nullptr; }
+    const ColumnPanels* apart(bool last) const { return apart() && rows()->last == last ? apart() : nullptr; }
     index_t apart_bytes() const { return apart() ? apart()->slot_bytes() : 0; }
     // From what tiles are filled, and to what they are emptied, where that is panels.
     const ColumnPanels& gathered() const { return apart(false) ? *apart(false) : source.columns(); }

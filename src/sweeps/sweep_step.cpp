@@ -132,13 +132,6 @@ index_t staged_bytes(const std::vector<SweepStage>& stages, index_t source_bytes
     return bytes;
 }
 
-index_t row_bytes(const SweepSpec& spec) {
-    if (!spec.rows() || spec.rows()->stages.empty()) return 0;
-    const index_t there = spec.row_panels().elem_bytes, apart = spec.apart() ? spec.apart()->elem_bytes : there;
-    const bool last = spec.rows()->last;
-    return row_runs(spec) * staged_bytes(spec.rows()->stages, last ? apart : there, last ? there : apart);
-}
-
 // What tiles take from panels or blocks, and put into them.
 index_t gathered_bytes(const SweepSpec& spec, index_t columns) {
     if (spec.source.is_blocks()) return columns * spec.points * spec.source_elem_bytes();
@@ -174,7 +167,9 @@ index_t swept_bytes(const SweepSpec& spec) {
     // Three engine calls and the twiddles, each in place, and a product of two rows.
     if (std::holds_alternative<ProductWork>(spec.work))
         return columns * spec.points * spec.numbers() * spec.source_elem_bytes() * (4 * 2 + 3);
-    index_t bytes = gathered_bytes(spec, columns) + scattered_bytes(spec, columns) + row_bytes(spec);
+    index_t bytes = gathered_bytes(spec, columns) + scattered_bytes(spec, columns);
+    if (const index_t runs = row_runs(spec); runs > 0)
+        bytes += runs * staged_bytes(spec.rows()->stages, spec.row_bytes()[0], spec.row_bytes()[1]);
     if (filter_of(spec))  // which is not read but made
         bytes += spec.source.columns().own_columns() * spec.points * spec.numbers() * spec.target_elem_bytes();
     if (spec.exchanges() && ExchangeGeometry(spec).of_columns()) bytes += 2 * ExchangeGeometry(spec).payload_bytes();

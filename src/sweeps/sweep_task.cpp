@@ -2,6 +2,7 @@
 // same time (disk/pipeline.hpp). What is gathered from where: sweep_tiles.hpp; what a sweep is: sweep_spec.hpp.
 // Invariant: everything is allocated when the task is made; a compute thread touches its own lane's tiles only.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -252,9 +253,7 @@ template <class T>
 void SweepTask<T>::transform_rows(const RowTransforms& work, const SweepWhere& where) {
     if (work.stages.empty()) return;
     const ColumnPanels& panels = spec_.row_panels();
-    const index_t apart_bytes = spec_.apart() ? spec_.apart()->elem_bytes : panels.elem_bytes;
-    const index_t elem_bytes[] = {work.last ? apart_bytes : panels.elem_bytes,
-                                  work.last ? panels.elem_bytes : apart_bytes};
+    const std::array<index_t, 2> row_bytes = spec_.row_bytes();
     for (int which = 0; which < panels.groups(); ++which) {
         const ColumnPanels::Group own{where.first, where.count}, tile = which == 0 ? own : panels.images(own);
         const index_t at = tile.first - panels.group(where.panel, which).first, elements = panels.rows * tile.width;
@@ -265,7 +264,7 @@ void SweepTask<T>::transform_rows(const RowTransforms& work, const SweepWhere& w
             for (index_t i = next.fetch_add(1); i < elements; i = next.fetch_add(1)) {
                 const index_t r = i / tile.width, c = i % tile.width;
                 if (r + 1 == panels.rows && tile.first + c >= panels.last_row_elems) continue;  // not in the file
-                const auto row = [&](int side) { return sides[side].row(r) + (at + c) * elem_bytes[side]; };
+                const auto row = [&](size_t side) { return sides[side].row(r) + (at + c) * row_bytes[side]; };
                 execute(work.stages, lanes_[static_cast<size_t>(member)].other_stages, row(0), row(1));
             }
         };

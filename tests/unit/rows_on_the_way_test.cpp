@@ -51,7 +51,6 @@ INSTANTIATE_TEST_SUITE_P(Images, RowsOnTheWay,
                                          SweepCase{"dct3,dst2 35x3x4 forward float axes=0,2", "96KiB", 8, 4096},
                                          SweepCase{"dct4 2x60x9 forward double axes=1,2", "96KiB"},
                                          SweepCase{"dst1,dct1 127x8 backward double", "128KiB", 8, 4096},
-
                                          SweepCase{"dct4,c2c 30x7 backward float axes=1,0", "80KiB"}));
 
 TEST(RowsOnTheWay, OfRealNumbersTakeTheSmallestMemoryThatIsNamed) {
@@ -72,7 +71,8 @@ TEST(RowsOnTheWay, OfImagesAreChosenWhereColumnsHaveShortRuns) {
     EXPECT_EQ(solver("r2c 1024x1024x1024 forward float memory=1GiB threads=2"), "axis_sweeps");
 }
 
-// Two to four axes, of which the first one that is transformed is c2c and can be split, and the others are of any kind.
+// Two to four axes, of which the first one that is transformed can be split: it is c2c and the others are of any kind,
+// or all are DCTs and DSTs.
 std::string any_problem(Random& random) {
     const auto ndim = static_cast<int>(random.between(2, 4)), split = static_cast<int>(random.below(ndim - 1));
     std::string shape;
@@ -93,8 +93,11 @@ std::string any_problem(Random& random) {
         kinds += cat(i > 0 ? "," : "", halves && i + 1 == axes.size() ? "r2c" : other);
         order += cat(i > 0 ? "," : "", axes[i]);
     }
-    return cat(kinds, shape, random.chance(0.5) ? " forward" : " backward", random.chance(0.5) ? " double" : " float",
-               " axes=", order, random.chance(0.2) ? " norm=forward" : "", random.chance(0.15) ? " power" : "");
+    const char* const power = random.chance(0.15) ? " power" : "";
+    const char* const norm = random.chance(0.2) ? " norm=forward" : "";
+    const char* const precision = random.chance(0.5) ? " double" : " float";
+    const char* const direction = random.chance(0.5) ? " forward" : " backward";
+    return cat(kinds, shape, direction, precision, " axes=", order, norm, power);
 }
 
 bool has_rows_apart(const Plan& plan) { return spec_of(plan, 0).apart() || spec_of(plan, 1).apart(); }

@@ -105,8 +105,11 @@ std::string any_problem(Random& random) {
         kinds += cat(i > 0 ? "," : "", random.pick(choice));
         order += cat(i > 0 ? "," : "", axes[i]);
     }
-    return cat(kinds, shape, random.chance(0.5) ? " forward" : " backward", random.chance(0.5) ? " double" : " float",
-               " axes=", order, random.chance(0.2) ? " norm=forward" : "", random.chance(0.15) ? " power" : "");
+    const char* const power = random.chance(0.15) ? " power" : "";
+    const char* const norm = random.chance(0.2) ? " norm=forward" : "";
+    const char* const precision = random.chance(0.5) ? " double" : " float";
+    const char* const direction = random.chance(0.5) ? " forward" : " backward";
+    return cat(kinds, shape, direction, precision, " axes=", order, norm, power);
 }
 
 TEST(SplitAxis, OfAnyKindAnywhereMatchesTheDefinitionInLittleMemory) {
