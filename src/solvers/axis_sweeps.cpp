@@ -503,7 +503,7 @@ constexpr index_t kLeastSplitRunBytes = index_t{32} << 10, kLeastTimesAsLong = 3
 constexpr index_t kLeastTimesAsLongAsHandedOn = 16;
 
 // Slabs of the other axes, and the first one in two sweeps: one sweep more than in columns, whose runs are short where
-// lines are long and memory is small. (two_sweeps does the others on the way, where it can and memory holds enough rows.)
+// lines are long and memory is small. two_sweeps does the others on the way, where it can and memory holds enough rows.
 void offer_long_columns(const ManyAxes& job, SweepSearch& search) {
     const auto& kinds = job.problem.kinds;
     if (std::all_of(kinds.begin(), kinds.end(), [](AxisKind kind) { return kind == AxisKind::c2c; })) return;
