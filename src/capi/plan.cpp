@@ -8,7 +8,7 @@
 #include "capi/handles.hpp"
 #include "capi/problem.hpp"
 #include "engine/trust.hpp"
-#include "exec/journalled_run.hpp"
+#include "exec/unfinished_run.hpp"
 #include "exec/run_stores.hpp"
 #include "exec/tune.hpp"
 #include "plan/kept_wisdom.hpp"

@@ -107,7 +107,7 @@ Status FileRun::run() {
         return agree(error(Code::invalid_argument, "this plan has no journal to resume from: ", why_not));
     Status passed_over;
     if (rank() == 0) {
-        JournalledRun::Request journalled = journal_request();
+        JournalRequest journalled = journal_request();
         journalled.output = stores_.output_request();
         passed_over = pass_over_unfinished(journalled, why_not);
     }
@@ -157,8 +157,8 @@ std::string FileRun::why_no_journal(const PlannedSweeps& sweeps) const {
     return sweeps.why_not;
 }
 
-JournalledRun::Request FileRun::journal_request() const {
-    JournalledRun::Request journalled;
+JournalRequest FileRun::journal_request() const {
+    JournalRequest journalled;
     journalled.mode = request_.journal;
     journalled.input_path = request_.input_path;
     journalled.input_offset_bytes = request_.input_offset_bytes;
@@ -191,7 +191,7 @@ void FileRun::note_moved_away() {
 
 // `panels`: what is done of them is kept.
 Status FileRun::run_journalled(bool panels) {
-    JournalledRun::Request journalled = journal_request();
+    JournalRequest journalled = journal_request();
     note_moved_away();
     journalled.output = rank() > 0          ? stores_.scratch_request()
                         : request_.in_place ? stores_.in_place_request(sweeps_)
@@ -215,7 +215,7 @@ Status FileRun::run_journalled(bool panels) {
 }
 
 // Collective. `run`: none where it could not be opened, nor on ranks but 0 where rank 0 finds that it had ended.
-Status FileRun::open_journalled(JournalledRun::Request& journalled, std::unique_ptr<JournalledRun>& run) {
+Status FileRun::open_journalled(JournalRequest& journalled, std::unique_ptr<JournalledRun>& run) {
     const auto open = [&]() -> Status {
         SPANFFT_ASSIGN(run, JournalledRun::open(plan_, sweeps_, journalled));
         return {};

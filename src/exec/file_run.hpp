@@ -37,10 +37,10 @@ class FileRun {
     Status open_input();
     Result<std::unique_ptr<BlockWork>> make_work() const;
     std::string why_no_journal(const PlannedSweeps& sweeps) const;
-    JournalledRun::Request journal_request() const;
+    JournalRequest journal_request() const;
     Status run_without_journal();
     Status run_journalled(bool panels);
-    Status open_journalled(JournalledRun::Request& journalled, std::unique_ptr<JournalledRun>& run);
+    Status open_journalled(JournalRequest& journalled, std::unique_ptr<JournalledRun>& run);
     Status run_in_journal(JournalledRun& run, bool panels);
     Status check_what_was_read(JournalledRun& run, SweepRun* sweeps);
     Status share_files(const OutputFile* files);

@@ -21,52 +21,16 @@
 
 #include "disk/journal.hpp"
 #include "disk/output_file.hpp"
-#include "exec/file_request.hpp"
 #include "exec/in_place.hpp"
+#include "exec/unfinished_run.hpp"
 #include "sweeps/sweep_run.hpp"
 
 namespace spanfft {
 
-struct UnfinishedRun {
-    std::string problem;  // with the means that it was planned for; empty: there is none
-    std::string journal;  // path
-};
-// What runs have left in this folder that was moved since, so that no later run finds it: a sentence on each.
-std::vector<std::string> moved_away(const std::string& folder);
-
-// Whether a run from this input to this output (the same file: in place) was left unfinished. Without a lock: it may be
-// running.
-Result<UnfinishedRun> find_unfinished(const std::string& input_path, index_t input_offset_bytes,
-                                      const std::string& output_path, const std::vector<std::string>& scratch_folders);
-
 class JournalledRun : public LineSink {
   public:
-    struct Request {
-        JournalMode mode = JournalMode::automatic;
-        std::string input_path;
-        index_t input_offset_bytes = 0, input_bytes = 0;  // the array
-        std::string input_identity;                       // of one behind a function; else empty
-        std::string output_path;                          // what was asked for
-        std::string engines;
-        std::string callbacks;  // what they do; empty: there are none
-        bool packed_input = false, packed_output = false;
-        OutputRequest output;  // as without a journal; in place, where the copy goes that the input is made of
-        bool in_place = false;
-        bool restored = false;  // in place, of ranks but 0: what rank 0 says (JournalledRun::restored)
-        // Of several ranks, each of which has a journal of its own work, in scratch of its own, under one number of the
-        // run (agree_on_run). Ranks but 0 have their output behind a function: it is rank 0's file.
-        int rank = 0;
-        uint64_t run = 0;                                          // 0: a new one
-        bool owns_input() const { return in_place && rank == 0; }  // has the journal beside it, marks and finishes it
-        // Of an output behind a function: how it is stored, and what makes it stay when it is whole.
-        struct Behind {
-            std::string identity;
-            std::function<Status()> finish;
-        };
-        std::optional<Behind> behind = {};
-    };
     static Result<std::unique_ptr<JournalledRun>> open(const Plan& plan, const PlannedSweeps& layout,
-                                                       const Request& request);
+                                                       const JournalRequest& request);
 
     // Lines of progress, in step with the marks of what is kept.
     Status before_flush() override;
@@ -95,7 +59,7 @@ class JournalledRun : public LineSink {
     Status give_up(const Status& why, index_t durable_panels);
 
   private:
-    JournalledRun(const Request& request, const PlannedSweeps& layout);
+    JournalledRun(const JournalRequest& request, const PlannedSweeps& layout);
     Result<bool> goes_on(const std::vector<std::string>& lines);
     Status reopen();
     Status check_marks() const;
@@ -108,7 +72,7 @@ class JournalledRun : public LineSink {
     Status give_name(const std::function<Status()>& finish);
     void remove();
 
-    Request request_;  // with the names of what is kept
+    JournalRequest request_;  // with the names of what is kept
     bool overwrites_ = false;
     bool restored_ = false;
     std::vector<Place> targets_;  // of the sweeps
@@ -123,22 +87,5 @@ class JournalledRun : public LineSink {
     std::vector<std::string> earlier_;  // what the journal said before this run
     std::vector<std::string> progress_;
 };
-
-// What a rank knows of an unfinished run between these files.
-struct KnownRun {
-    uint64_t run = 0;   // 0: it has no journal
-    int32_t begun = 0;  // some panels are done
-    int32_t whole = 0;  // all panels of all ranks are, so that rank 0 may have published the output
-};
-enum class RunDecision { go_on, begin, refuse };
-RunDecision decide_on_run(const std::vector<KnownRun>& of_each_rank);
-
-// Collective, before the ranks' journals are opened: whether all go on with one run, or all begin anew, which is
-// written into the request. An error where some ranks have an unfinished run and others do not, with what to do.
-Status agree_on_run(Comm& comm, JournalledRun::Request& request);
-
-// Of a run that can't have a journal: throws an unfinished one between the same files away where that is asked for, and
-// else refuses to begin while there is one. What is left of one that had not begun, or had ended, goes either way.
-Status pass_over_unfinished(const JournalledRun::Request& request, const std::string& why_no_journal);
 
 }  // namespace spanfft

@@ -9,7 +9,7 @@
 #include "disk/displaced_store.hpp"
 #include "disk/journal.hpp"
 #include "disk/panel_sums.hpp"
-#include "exec/journalled_run.hpp"
+#include "exec/unfinished_run.hpp"
 #include "support/simulated_store.hpp"
 
 namespace spanfft::test {
