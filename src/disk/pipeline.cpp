@@ -17,6 +17,9 @@ index_t write_slot_of(const PipelineSpec& spec, index_t write_group) {
     return write_group % (spec.in_place ? spec.read_slots : spec.write_slots);
 }
 
+// Groups whose reads are under way before the first of them is taken, or at all.
+index_t reads_at_once(const PipelineSpec& spec) { return spec.take ? slots_read_into(spec) : 1; }
+
 index_t first_read(const PipelineSpec& spec) { return spec.first_step / spec.steps_per_read * spec.parts; }
 
 class Stopwatch {
@@ -73,7 +76,7 @@ Status Pipeline::drain(const PipelineSpec& spec, Status status) {
 }
 
 Status Pipeline::sweep(const PipelineSpec& spec) {
-    for (index_t part = 0; part < spec.parts; ++part) SPANFFT_TRY(start_read(spec, first_read(spec) + part));
+    for (index_t i = 0; i < reads_at_once(spec); ++i) SPANFFT_TRY(start_read(spec, first_read(spec) + i));
     if (spec.fetch) SPANFFT_TRY(fetch(spec, spec.first_step));
     for (index_t s = spec.first_step; s < spec.steps; ++s) {
         SPANFFT_TRY(step(spec, s));
@@ -97,7 +100,7 @@ Status Pipeline::step(const PipelineSpec& spec, index_t index) {
             SPANFFT_TRY(wait_read(spec, slot_of(spec, group)));
             unreported_bytes_ += take_finished_bytes();
             if (spec.take) SPANFFT_TRY(spec.take(group, slot_of(spec, group)));
-            SPANFFT_TRY(start_read(spec, group + spec.parts));
+            SPANFFT_TRY(start_read(spec, group + reads_at_once(spec)));
         }
     }
     if (!spec.in_place && !spec.hand_on && index % spec.steps_per_write == 0)

@@ -7,6 +7,7 @@
 //     the same, of turned rows  likewise, in small tiles                          (T, 1), 2 + 4 slots
 //     slabs to slabs            read, compute, write 1 panel                      (1, 1), 2 + 3 slots
 //     blocks to column panels   read and compute tile by tile, write 1 panel      (1, T), 2 + 2 slots
+//     the same, of rows apart   read 1 panel, take it, compute and write it tile by tile   (T, 1), 2 + 2 slots
 //     taken                     read 1 panel in 4 parts, take each, compute tile by tile, 4 parts of 1 panel
 //     ahead                     read 1 panel, fetch tile by tile, the next one while one is computed;
 //                               hand tiles on, one while the next is computed, and then write it
@@ -42,7 +43,8 @@ struct PipelineSpec {
     // Both may be empty. What begins to hand on what a compute step made, into its write slot, and what waits for that:
     // meanwhile the next step is computed. Steps are groups of writes then.
     std::function<Status(index_t step, index_t write_slot)> hand_on, handed_on;
-    // May be empty. Takes what a group of reads brought out of its slot, which is read into at once: one slot will do.
+    // May be empty. Takes what a group of reads brought out of its slot, which is read into at once, so that as many
+    // groups are being read as there are slots: one will do.
     std::function<Status(index_t group, index_t read_slot)> take;
     // With take, so many groups of reads are what steps_per_read steps share, each in a slot of its own: the first one
     // of the next steps is read while the second one of these is taken.

@@ -145,6 +145,8 @@ struct SweepSpec {
     }
     const ColumnPanels* apart() const { return rows() && rows()->apart ? &*rows()->apart : nullptr; }
     const ColumnPanels* apart(bool last) const { return apart() && rows()->last == last ? apart() : nullptr; }
+    // Rows go apart as soon as they were read: while columns are computed, what they lay in is read into again.
+    bool takes_rows() const { return apart(false) && !sharing.reads_together; }
     index_t apart_bytes() const { return apart() ? apart()->slot_bytes() : 0; }
     // From what tiles are filled, and to what they are emptied, where that is panels.
     const ColumnPanels& gathered() const { return apart(false) ? *apart(false) : source.columns(); }

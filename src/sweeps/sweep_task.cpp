@@ -65,7 +65,7 @@ class SweepTask : public Task {
     void transform(const TileWork& work, const SweepWhere& where);
     void transform(const SlabWork& work, const SweepWhere& where);
     void transform(const ProductWork& work, const SweepWhere& where);
-    void transform_rows(const RowTransforms& work, const SweepWhere& where);
+    void transform_rows(const RowTransforms& work, const SweepWhere& where, bool of_panel);
     void transform_columns(const TileWork& work, const SweepWhere& where, Lane& lane, index_t first, index_t count);
 
     const SweepSpec spec_;
@@ -208,7 +208,7 @@ void SweepTask<T>::put_side_by_side(index_t step, index_t call, char* slot) {
 
 template <class T>
 void SweepTask<T>::transform(const TileWork& work, const SweepWhere& where) {
-    if (!work.rows.last) transform_rows(work.rows, where);
+    if (!work.rows.last && !spec_.takes_rows()) transform_rows(work.rows, where, false);
     const index_t numbers = spec_.numbers(), columns = spec_.columns_of(where.count) * numbers;
     // All columns of the step lie side by side, or those of some of every so many.
     index_t first = spec_.columns_of(where.first) * numbers, together = columns, pitch = 0;
@@ -227,7 +227,7 @@ void SweepTask<T>::transform(const TileWork& work, const SweepWhere& where) {
         }
     };
     team_->compute.run(job);
-    if (work.rows.last) transform_rows(work.rows, where);
+    if (work.rows.last) transform_rows(work.rows, where, false);
 }
 
 template <class T>
@@ -248,15 +248,17 @@ void SweepTask<T>::transform_columns(const TileWork& work, const SweepWhere& whe
     lane.moved_bytes += tiles_.scatter_filter(where, first, count, tile);
 }
 
-// The elements of a compute step, which are rows of numbers: each where it was read, or to or from where it lies apart.
+// The elements of a compute step, or of a panel, which are rows of numbers: each where it was read, or to or from where
+// it lies apart.
 template <class T>
-void SweepTask<T>::transform_rows(const RowTransforms& work, const SweepWhere& where) {
+void SweepTask<T>::transform_rows(const RowTransforms& work, const SweepWhere& where, bool of_panel) {
     if (work.stages.empty()) return;
     const ColumnPanels& panels = spec_.row_panels();
     const std::array<index_t, 2> row_bytes = spec_.row_bytes();
     for (int which = 0; which < panels.groups(); ++which) {
-        const ColumnPanels::Group own{where.first, where.count}, tile = which == 0 ? own : panels.images(own);
-        const index_t at = tile.first - panels.group(where.panel, which).first, elements = panels.rows * tile.width;
+        const ColumnPanels::Group all = panels.group(where.panel, which), own{where.first, where.count};
+        const ColumnPanels::Group tile = of_panel ? all : which == 0 ? own : panels.images(own);
+        const index_t at = tile.first - all.first, elements = panels.rows * tile.width;
         const RowMap sides[] = {work.last ? tiles_.rows_scattered(where) : tiles_.rows_read(where, which),
                                 work.last ? tiles_.rows_written(where) : tiles_.rows_gathered(where, which)};
         std::atomic<index_t> next{0};
@@ -383,6 +385,12 @@ void SweepTask<T>::describe_reads(PipelineSpec& pipeline) {
     pipeline.read_count = [panels](index_t panel) { return panels.requests(panel); };
     pipeline.read_run = [this, panels, begin](index_t panel, index_t slot, index_t i) {
         return panels.run(panel, i, begin, read_slot(slot));
+    };
+    if (!spec_.takes_rows()) return;
+    pipeline.take = [this, &pipeline](index_t panel, index_t slot) -> Status {
+        const TraceScope scope(pipeline.trace, "compute", TraceCategory::compute);
+        transform_rows(*spec_.rows(), locate(panel * spec_.tile_steps(), slot, 0), true);
+        return {};
     };
 }
 

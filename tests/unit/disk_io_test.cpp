@@ -531,33 +531,38 @@ TEST(Pipeline, ReadsComputesAndWritesAtTheSameTime) {
     EXPECT_EQ(std::memcmp(source.data(), target.data(), steps * bytes), 0);
 }
 
+// Says which of its groups have been read.
+class SeenReads : public MemoryStore {
+  public:
+    SeenReads(index_t groups, index_t group_bytes) : MemoryStore(groups * group_bytes), group_bytes_(group_bytes) {
+        for (index_t i = 0; i < groups * group_bytes; ++i) data()[i] = static_cast<std::byte>(i / group_bytes);
+    }
+    bool was_read(index_t group) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return read_.count(group) > 0; });
+    }
+
+  protected:
+    Status do_read(const DiskRun& run) override {
+        const Status status = MemoryStore::do_read(run);
+        const std::lock_guard lock(mutex_);
+        read_.insert(run.offset_bytes / group_bytes_);
+        changed_.notify_all();
+        return status;
+    }
+
+  private:
+    const index_t group_bytes_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::set<index_t> read_;
+};
+
 // A panel is read and taken in three parts. While part p of it is taken, part p-1 of the next one is being read into
 // the memory that was taken before: what is taken waits for that.
 TEST(Pipeline, PartsOfTheNextPanelAreReadWhileOthersAreTaken) {
     constexpr index_t panels = 4, parts = 3, bytes = 512;
-    class Watched : public MemoryStore {
-      public:
-        Watched() : MemoryStore(panels * parts * bytes) {}
-        bool was_read(index_t part) {
-            std::unique_lock lock(mutex_);
-            return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return read_.count(part) > 0; });
-        }
-
-      protected:
-        Status do_read(const DiskRun& run) override {
-            const Status status = MemoryStore::do_read(run);
-            const std::lock_guard lock(mutex_);
-            read_.insert(run.offset_bytes / bytes);
-            changed_.notify_all();
-            return status;
-        }
-
-      private:
-        std::mutex mutex_;
-        std::condition_variable changed_;
-        std::set<index_t> read_;
-    } source;
-    for (index_t i = 0; i < panels * parts * bytes; ++i) source.data()[i] = static_cast<std::byte>(i / bytes);
+    SeenReads source(panels * parts, bytes);
     MemoryStore target(panels * parts * bytes);
     std::vector<char> slot(parts * bytes), taken(parts * bytes), written(2 * parts * bytes);
     PipelineSpec spec;
@@ -589,6 +594,41 @@ TEST(Pipeline, PartsOfTheNextPanelAreReadWhileOthersAreTaken) {
     Pipeline pipeline(2, {IoBackend::threads, 8, nullptr});
     EXPECT_TRUE(pipeline.run(spec).ok());
     EXPECT_EQ(std::memcmp(source.data(), target.data(), panels * parts * bytes), 0);
+}
+
+// A panel is taken out of its slot before the first of its two steps: while they are computed both slots are read into,
+// so that each step waits for the two panels behind its own.
+TEST(Pipeline, TwoPanelsAreReadWhileOneThatWasTakenIsComputed) {
+    constexpr index_t panels = 5, tiles = 2, bytes = 512;
+    SeenReads source(panels, tiles * bytes);
+    MemoryStore target(panels * tiles * bytes);
+    std::vector<char> slots(2 * tiles * bytes), taken(tiles * bytes), written(2 * bytes);
+    PipelineSpec spec;
+    spec.steps = panels * tiles;
+    spec.steps_per_read = tiles;
+    spec.source = &source;
+    spec.target = &target;
+    spec.read_count = spec.write_count = [](index_t) { return index_t{1}; };
+    spec.read_run = [&](index_t panel, index_t slot, index_t) {
+        return DiskRun{panel * tiles * bytes, slots.data() + slot * tiles * bytes, tiles * bytes, false};
+    };
+    spec.take = [&](index_t panel, index_t slot) {
+        EXPECT_EQ(slot, panel % 2);
+        std::memcpy(taken.data(), slots.data() + slot * tiles * bytes, tiles * bytes);
+        return Status();
+    };
+    spec.write_run = [&](index_t step, index_t slot, index_t) {
+        return DiskRun{step * bytes, written.data() + slot * bytes, bytes, false};
+    };
+    spec.compute = [&](index_t step, index_t, index_t slot) {
+        for (index_t ahead = 1; ahead <= 2 && step / tiles + ahead < panels; ++ahead)
+            EXPECT_TRUE(source.was_read(step / tiles + ahead)) << step << " " << ahead;
+        std::memcpy(written.data() + slot * bytes, taken.data() + step % tiles * bytes, bytes);
+        return Status();
+    };
+    Pipeline pipeline(2, {IoBackend::threads, 8, nullptr});
+    EXPECT_TRUE(pipeline.run(spec).ok());
+    EXPECT_EQ(std::memcmp(source.data(), target.data(), panels * tiles * bytes), 0);
 }
 
 bool all_resident(const void* data, index_t bytes) {
