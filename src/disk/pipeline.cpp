@@ -17,8 +17,11 @@ index_t write_slot_of(const PipelineSpec& spec, index_t write_group) {
     return write_group % (spec.in_place ? spec.read_slots : spec.write_slots);
 }
 
-// Groups whose reads are under way before the first of them is taken, or at all.
-index_t reads_at_once(const PipelineSpec& spec) { return spec.take ? slots_read_into(spec) : 1; }
+// Groups whose reads are under way, at most: of what is taken one more, into the slot that this has left.
+index_t reads_at_once(const PipelineSpec& spec) {
+    if (spec.take) return slots_read_into(spec);
+    return spec.in_place || spec.fetch ? 1 : std::max<index_t>(1, spec.read_slots - 1);
+}
 
 index_t first_read(const PipelineSpec& spec) { return spec.first_step / spec.steps_per_read * spec.parts; }
 

@@ -2,11 +2,11 @@
 //
 // Method: the sweep is a row of compute steps. `steps_per_read` steps in a row share what one group of reads brought
 // into a read slot, `steps_per_write` steps fill the write slot that one group of writes takes away. Slots rotate:
-// while step s computes, the next group is read and the one before is written.
+// while step s computes, the next group is read (of small tiles: the next three) and the one before is written.
 //     column panels to blocks   read 1 panel, compute and write it tile by tile   (T, 1), 2 + 2 slots
 //     the same, of turned rows  likewise, in small tiles                          (T, 1), 2 + 4 slots
 //     slabs to slabs            read, compute, write 1 panel                      (1, 1), 2 + 3 slots
-//     blocks to column panels   read and compute tile by tile, write 1 panel      (1, T), 2 + 2 slots
+//     blocks to column panels   read and compute tile by tile, write 1 panel      (1, T), 4 + 2 slots
 //     the same, of rows apart   read 1 panel, take it, compute and write it tile by tile   (T, 1), 2 + 2 slots
 //     taken                     read 1 panel in 4 parts, take each, compute tile by tile, 4 parts of 1 panel
 //     ahead                     read 1 panel, fetch tile by tile, the next one while one is computed;

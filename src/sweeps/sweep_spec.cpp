@@ -113,8 +113,12 @@ index_t SweepSpec::tile_steps() const {
 
 index_t SweepSpec::read_slots() const {
     const index_t reads = walked().panels() * (source.is_blocks() ? tile_steps() : 1);
-    const auto* in_place = std::get_if<InPlace>(&target.array);
-    return std::min<index_t>(in_place ? in_place->slots : sharing.reads_together && !takes_ahead() ? 1 : 2, reads);
+    const auto slots = [&]() -> index_t {
+        if (const auto* in_place = std::get_if<InPlace>(&target.array)) return in_place->slots;
+        if (sharing.reads_together && !takes_ahead()) return 1;
+        return source.is_blocks() && tile_steps() >= kSmallTiles ? kMaxSlots : 2;
+    };
+    return std::min(slots(), reads);
 }
 
 index_t SweepSpec::write_slots() const {

@@ -154,8 +154,9 @@ struct SweepSpec {
     // An element of a tiled sweep may be a row of numbers, each of which has a column of its own.
     index_t numbers() const { return apart() ? apart()->numbers : walked().numbers; }
     bool exchanges() const { return !std::holds_alternative<std::monostate>(sharing.kept); }
+    static constexpr index_t kSmallTiles = 4;  // a panel
     // While ranks hand on or take a tile, each computes another, for which there is memory if tiles are small.
-    bool in_small_tiles() const { return target.is_blocks() && tile_steps() >= 4; }
+    bool in_small_tiles() const { return target.is_blocks() && tile_steps() >= kSmallTiles; }
     bool hands_on_ahead() const { return exchanges() && in_small_tiles(); }
     bool takes_ahead() const {  // of halved sections no tile is columns that lie together
         return sharing.reads_together && in_small_tiles() && source.columns().halved() == 0;
