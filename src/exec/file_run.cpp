@@ -325,10 +325,11 @@ Status FileRun::run_in_journal(JournalledRun& run, bool panels) {
     if (status.ok()) status = bound_.run_steps(context_, &sweeps);
     if (status.ok() && !run.input()) status = agree(stores_.check_input_unchanged());
     if (status.ok()) return status;
-    // Where any rank has something to go on from, all keep what they have.
+    // Where any rank has something to go on from, all keep what they have; and where they can't ask one another, as one
+    // was killed, all leave everything as that one did.
     index_t durable = panels ? sweeps.durable_panels() : 0;
     std::vector<index_t> all(static_cast<size_t>(comm_.size()));
-    SPANFFT_TRY(comm_.allgather(&durable, sizeof durable, all.data()));
+    if (!comm_.allgather(&durable, sizeof durable, all.data()).ok()) return run.leave(status);
     for (size_t i = 0; comm_.size() > 1 && i < all.size(); ++i) durable = std::max(durable, all[i]);
     return agree(run.give_up(status, durable));
 }

@@ -332,7 +332,10 @@ Status JournalledRun::begin(const std::vector<std::string>& lines) {
     if (noted.ok()) {
         auto made = OutputFile::create(request_.output);
         noted = made.status();
-        if (noted.ok()) output_ = std::move(made).value();
+        if (noted.ok()) {
+            output_ = std::move(made).value();
+            output_->keep();  // whatever ends this run from here on: the journal speaks of it
+        }
     }
     std::vector<std::string> all = lines;
     all.push_back("marks " + hex_of(run_));
@@ -410,7 +413,8 @@ Status JournalledRun::leave(const Status& why) {
 
 Status JournalledRun::abandon(const Status& why) {
     // Of a run that others go on with, a rank that had done nothing yet keeps its journal too: without it all refuse.
-    if (request_.mode != JournalMode::restart) return leave(why);
+    // So does one that can't hear how far the others have come.
+    if (request_.mode != JournalMode::restart || why.code() == Code::mpi_error) return leave(why);
     remove();
     return why;
 }

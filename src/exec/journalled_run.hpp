@@ -9,7 +9,8 @@
 // nothing is published: the output is whole when it has overwritten the input, and what a run kept is as necessary as
 // the file itself meanwhile. An output behind a function is its caller's to publish, before anything goes that it is
 // made of; what a killed run had written of it is written again.
-// Invariant: scratch and partial output are named and kept exactly as long as the journal says that panels are done.
+// Invariant: scratch and partial output are named and kept as long as there is a journal, which may say that panels are
+// done; an end that nobody decided on (give_up, abandon, publish) leaves them, as a kill does.
 // Their names are computed, never read: a journal says in which folders they are, and no more.
 #pragma once
 
@@ -47,8 +48,8 @@ class JournalledRun : public LineSink {
     const Status& doubt() const { return doubt_; }
     // Ends, and leaves all as it is; returns `why`.
     Status leave(const Status& why);
-    // Before any sweep, on several ranks: takes away what it made if all have begun anew, else leaves all; returns
-    // `why`.
+    // Before any sweep, on several ranks: takes away what it made if all have begun anew, else leaves all, as also
+    // where `why` is that they don't hear one another; returns `why`.
     Status abandon(const Status& why);
     // After all sweeps of all ranks, on ranks but 0: what this one did will not be needed again.
     Status note_whole() { return note("publish now"); }

@@ -254,18 +254,27 @@ class RanksFiles : public testing::Test {
     // `scratch`: of each rank; empty: as the output's.
     std::vector<Status> transform(const std::vector<std::string>& scratch,
                                   const std::function<bool(int rank)>& goes_on = {}) {
-        std::vector<Status> statuses(kRanks);
         ThreadWorld world(kRanks);
+        return transform_in(world, scratch, goes_on);
+    }
+    std::vector<Status> transform_in(ThreadWorld& world, const std::vector<std::string>& scratch,
+                                     const std::function<bool(int rank)>& goes_on = {}) {
+        std::vector<Status> statuses(kRanks, error(Code::internal, "no executor"));
+        resumed_bytes_ = 0;
         world.run([&](int rank, Comm& comm) {
-            auto executor = Executor::make(plan_, comm.duplicate().value());
-            ASSERT_TRUE(executor.ok()) << executor.status().message();
+            auto own = comm.duplicate();
+            if (!own.ok()) return;
+            auto executor = Executor::make(plan_, std::move(own).value());
+            if (!executor.ok()) return;
             FileRequest request;
             request.input_path = folder_.file("in");
             request.output_path = folder_.file("out");
             request.header = std::string(4096, '#');
             if (!scratch.empty()) request.scratch_folders = {scratch[static_cast<size_t>(rank)]};
+            request.journal = journal_;
             if (goes_on) request.progress = [&, rank](index_t, index_t) { return goes_on(rank); };
             statuses[static_cast<size_t>(rank)] = executor.value()->transform_file(request);
+            if (rank == 0) resumed_bytes_ = executor.value()->resumed_bytes();
         });
         return statuses;
     }
@@ -293,6 +302,8 @@ class RanksFiles : public testing::Test {
     TemporaryFolder folder_;
     std::shared_ptr<const Plan> plan_;
     Values input_;
+    JournalMode journal_ = JournalMode::off;
+    index_t resumed_bytes_ = 0;  // of rank 0, in the last run
 };
 
 // By {rank}, by folders that are other ones on each rank, all in one, and beside the output.
@@ -331,6 +342,33 @@ TEST_F(RanksFiles, LeaveNothingWhereOneRankStops) {
             expect_nothing_else();
         }
     }
+}
+
+// As where a rank was killed and the others live: they have nobody to agree with, so each leaves all as a kill does,
+// also the one that has done nothing yet, and the same command goes on.
+TEST_F(RanksFiles, LeaveWhatIsKeptWhereOneIsGoneAndGoOn) {
+    const std::vector<std::string> scratch(kRanks, folder_.file("s{rank}"));
+    journal_ = JournalMode::automatic;
+    int hits = 0, gone_on = 0;
+    for (const CommCall call : {CommCall::allgather, CommCall::broadcast, CommCall::finish}) {
+        for (int lost = 0; lost < kRanks; ++lost) {
+            for (int nth = 1;; nth += 2 * kFaultStep) {
+                SCOPED_TRACE(cat("rank ", lost, " is lost in ", call_name(call), " number ", nth));
+                ThreadWorld world(kRanks);
+                world.lose(lost, call, nth);
+                const std::vector<Status> cut_off = transform_in(world, scratch);
+                if (!world.fault_was_hit()) break;
+                ++hits;
+                for (const Status& status : cut_off) EXPECT_NE(status.code(), Code::corrupt_data) << status.message();
+                for (const Status& status : transform(scratch)) ASSERT_TRUE(status.ok()) << status.message();
+                gone_on += resumed_bytes_ > 0;
+                expect_right();
+                expect_nothing_else();
+            }
+        }
+    }
+    EXPECT_GE(hits * kFaultStep, 100);
+    EXPECT_GE(gone_on * kFaultStep, 30);
 }
 
 }  // namespace

@@ -46,6 +46,11 @@ void ThreadWorld::fail(int rank, CommCall call, int nth) {
     fault_nth_ = nth;
 }
 
+void ThreadWorld::lose(int rank, CommCall call, int nth) {
+    fail(rank, call, nth);
+    loses_ = deadlock_expected_ = true;
+}
+
 Delivered ThreadWorld::sent_by(int rank) const { return ranks_[static_cast<size_t>(rank)].sent; }
 index_t ThreadWorld::calls(int rank, CommCall call) const {
     return ranks_[static_cast<size_t>(rank)].calls[static_cast<size_t>(call)];
@@ -57,6 +62,7 @@ Status ThreadWorld::account(int world_rank, CommCall call) {
     ++count;
     if (world_rank != fault_rank_ || call != fault_call_ || count != fault_nth_) return Status();
     fault_hit_ = true;
+    if (loses_) break_world(cat("rank ", world_rank, " is gone"));
     return error(Code::mpi_error, "injected failure of ", call_name(call), " number ", fault_nth_, " on rank ",
                  world_rank);
 }

@@ -6,7 +6,7 @@
 // Deadlock: the world knows who is blocked. When every living rank is, or one waits longer than the limit, every
 // blocked call fails with what each rank was doing, and the test fails. Ranks in different collectives fail likewise.
 // Faults: one rank's nth call of a sort can be told to fail. It takes part in the call, so that nobody waits for it,
-// and then reports an error: the kind of failure that agree() must carry to all.
+// and then reports an error: the kind of failure that agree() must carry to all. Or all are lost to one another.
 // Invariant: counts are of bytes that were really copied between ranks; nothing is allocated after a Transfer is made.
 #pragma once
 
@@ -51,6 +51,8 @@ class ThreadWorld {
 
     // Rank `rank`'s nth call (from 1) of this sort returns an error after it has taken part.
     void fail(int rank, CommCall call, int nth);
+    // From that call on no call of any rank succeeds, as where that rank's process has gone.
+    void lose(int rank, CommCall call, int nth);
     bool fault_was_hit() const { return fault_hit_; }
 
     // Runs body(rank, comm) on a thread for each rank and joins them. Adds a gtest failure on deadlock unless
@@ -89,6 +91,7 @@ class ThreadWorld {
     std::string broken_;  // not empty: deadlocked, and why
     bool deadlock_expected_ = false;
     int fault_rank_ = -1, fault_nth_ = 0;
+    bool loses_ = false;
     CommCall fault_call_ = CommCall::barrier;
     std::atomic<bool> fault_hit_{false};
     std::atomic<int> open_comms_{0};
